@@ -1,0 +1,156 @@
+//! How ranks of a job find each other before they can talk.
+//!
+//! A bootstrap is a small key-value store that a launcher offers. Each rank *puts* its transport
+//! addresses under its own name and *gets* another rank's on first contact: nothing is exchanged
+//! all-to-all at start. Puts are visible to later gets; a get waits until its value is there.
+//! Where process namespaces differ, the store also hands file descriptors over.
+//!
+//! The store is the authority on who is alive: a launcher sees its children end, and tells.
+
+use std::fmt;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::ids::Rank;
+
+mod local;
+
+pub use local::{LocalBootstrap, LocalJob};
+
+/// What every member of a job knows and nobody else: peers prove it in their first message.
+#[derive(Clone, PartialEq, Eq)]
+pub struct JobSecret([u8; 32]);
+
+impl JobSecret {
+    /// Length in bytes.
+    pub const LEN: usize = 32;
+
+    /// A fresh secret from the system's random source.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn generate() -> Result<Self> {
+        let mut bytes = [0; Self::LEN];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::Bootstrap(format!("no randomness for the job secret: {error}")))?;
+        Ok(Self(bytes))
+    }
+
+    /// The secret that these bytes are.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// Compares in time that does not depend on where the first difference lies.
+    #[must_use]
+    pub fn matches(&self, other: &[u8]) -> bool {
+        other.len() == Self::LEN
+            && self.0.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    }
+
+    /// As lower-case hexadecimal, for an environment variable.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads what [`JobSecret::to_hex`] wrote.
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<Self> {
+        if text.len() != 2 * Self::LEN || !text.is_ascii() {
+            return None;
+        }
+        let mut bytes = [0; Self::LEN];
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl fmt::Debug for JobSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JobSecret(..)")
+    }
+}
+
+/// Where a rank runs, relative to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Locality {
+    /// This rank's number among the ranks on its machine.
+    pub local_rank: u32,
+    /// How many ranks run on this machine.
+    pub local_size: u32,
+}
+
+/// What happened to a member of the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemberEvent {
+    /// The rank said goodbye and left.
+    Left(Rank),
+    /// The rank ended without a goodbye.
+    Failed(Rank),
+}
+
+/// A rank's view of its job. One object per rank; calls come from one thread at a time.
+pub trait Bootstrap: Send {
+    /// This rank.
+    fn rank(&self) -> Rank;
+
+    /// How many ranks the job has.
+    fn size(&self) -> u32;
+
+    /// Where this rank runs.
+    fn locality(&self) -> Locality;
+
+    /// The job's secret.
+    fn secret(&self) -> &JobSecret;
+
+    /// Publishes `value` under this rank's `key`. A later put of the same key replaces it.
+    ///
+    /// # Errors
+    /// When the store is gone.
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()>;
+
+    /// The value that `rank` put under `key`, waiting for it up to `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::BootstrapTimeout`] when it does not come; [`Error::Bootstrap`] when the store is
+    /// gone or says that `rank` ended without putting it.
+    fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>>;
+
+    /// Returns once every rank of the job has called it as often.
+    ///
+    /// # Errors
+    /// When the store is gone, a rank ended, or `timeout` passes.
+    fn fence(&mut self, timeout: Duration) -> Result<()>;
+
+    /// Leaves a copy of `descriptor` with the store for other ranks to take.
+    ///
+    /// # Errors
+    /// When the store is gone or cannot carry descriptors.
+    fn put_descriptor(&mut self, descriptor: BorrowedFd<'_>) -> Result<()>;
+
+    /// The descriptor that `rank` left, waiting for it up to `timeout`.
+    ///
+    /// # Errors
+    /// As [`Bootstrap::get`], and when the store cannot carry descriptors.
+    fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd>;
+
+    /// What has happened to members since the last call. Never blocks; a system call at most, so
+    /// it is called from slow paths only.
+    fn poll_events(&mut self) -> Vec<MemberEvent>;
+
+    /// Tells the store that this rank leaves in good order; the end of this process is no
+    /// failure from now on.
+    fn leave(&mut self);
+}

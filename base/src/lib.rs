@@ -1,0 +1,15 @@
+//! The ground that every Tagwire crate stands on: identifiers, errors, the configuration
+//! registry, clock, CPU topology, bootstrap, and the atomics shim that loom replaces.
+//!
+//! Nothing here knows of messages or transports. A rank is an object: no item of this crate
+//! keeps process-wide state.
+
+pub mod bootstrap;
+pub mod clock;
+pub mod error;
+pub mod ids;
+pub mod sync;
+
+pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
+pub use error::{Error, Result};
+pub use ids::{ContextId, Rank, Sequence, SourceSelector, Tag, TagSelector};
