@@ -32,8 +32,9 @@ impl JobSecret {
     /// When the system has no randomness to give.
     pub fn generate() -> Result<Self> {
         let mut bytes = [0; Self::LEN];
-        getrandom::fill(&mut bytes)
-            .map_err(|error| Error::Bootstrap(format!("no randomness for the job secret: {error}")))?;
+        getrandom::fill(&mut bytes).map_err(|error| {
+            Error::Bootstrap(format!("no randomness for the job secret: {error}"))
+        })?;
         Ok(Self(bytes))
     }
 
@@ -53,7 +54,12 @@ impl JobSecret {
     #[must_use]
     pub fn matches(&self, other: &[u8]) -> bool {
         other.len() == Self::LEN
-            && self.0.iter().zip(other).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+            && self
+                .0
+                .iter()
+                .zip(other)
+                .fold(0, |difference, (a, b)| difference | (a ^ b))
+                == 0
     }
 
     /// As lower-case hexadecimal, for an environment variable.

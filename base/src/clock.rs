@@ -19,7 +19,9 @@ impl MonotonicClock {
     /// A clock that starts now.
     #[must_use]
     pub fn new() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 

@@ -50,13 +50,18 @@ pub enum Error {
 }
 
 fn hint(nearest: &Option<String>) -> String {
-    nearest.as_ref().map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
+    nearest
+        .as_ref()
+        .map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 impl Error {
     /// A failed system call, with what was tried.
     pub fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::System { what: what.into(), source: source.into() }
+        Self::System {
+            what: what.into(),
+            source: source.into(),
+        }
     }
 
     /// A stable number for this kind of error, for C callers and exit reports.

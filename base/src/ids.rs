@@ -87,7 +87,11 @@ impl Tag {
     #[inline]
     #[must_use]
     pub const fn from_wire(value: i32) -> Option<Self> {
-        if value == i32::MIN { None } else { Some(Self(value)) }
+        if value == i32::MIN {
+            None
+        } else {
+            Some(Self(value))
+        }
     }
 
     /// The value, as it travels on the wire.
@@ -167,7 +171,11 @@ impl SourceSelector {
     #[inline]
     #[must_use]
     pub const fn rank(self) -> Option<Rank> {
-        if self.0 == u32::MAX { None } else { Some(Rank(self.0)) }
+        if self.0 == u32::MAX {
+            None
+        } else {
+            Some(Rank(self.0))
+        }
     }
 
     /// Whether any source is accepted.
@@ -234,7 +242,11 @@ impl TagSelector {
     #[inline]
     #[must_use]
     pub const fn tag(self) -> Option<Tag> {
-        if self.0 == i32::MIN { None } else { Some(Tag(self.0)) }
+        if self.0 == i32::MIN {
+            None
+        } else {
+            Some(Tag(self.0))
+        }
     }
 
     /// Whether any tag of the users' is accepted.

@@ -1,1 +1,30 @@
-//! placeholder
+//! Transports: what moves bytes between ranks, and the contracts that every one of them keeps.
+//!
+//! ```text
+//!        pml            decides what to send, matches what arrives
+//!    ----------------   <- this crate's traits
+//!    ByteTransport      moves bytes, matches nothing        (a BTL in Open MPI's words)
+//!    MatchTransport     matches in the transport itself     (an MTL)
+//! ```
+//!
+//! A transport is an object that one rank owns. It is driven by calls alone: no thread of its
+//! own, no statics. See [`ByteTransport`] for who calls what, from where, and what may fail.
+
+pub mod byte;
+pub mod capability;
+pub mod data;
+pub mod error;
+pub mod message;
+pub mod network;
+pub mod wait;
+
+pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
+pub use capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
+pub use data::{MemoryKind, Pack, RecvBuffer, SendBuffer, Unpack};
+pub use error::{Error, Result};
+pub use message::{
+    AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, Payload, PeerEvent, Retained, Token,
+    Upcalls,
+};
+pub use network::{MatchCompletion, MatchPattern, MatchTransport, MatchUpcalls};
+pub use wait::{WaitKey, Waiter};

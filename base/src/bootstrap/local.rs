@@ -43,8 +43,11 @@ impl Shared {
                 return Some(found);
             }
             let left = deadline.checked_duration_since(Instant::now())?;
-            board =
-                self.changed.wait_timeout(board, left).unwrap_or_else(PoisonError::into_inner).0;
+            board = self
+                .changed
+                .wait_timeout(board, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 }
@@ -74,7 +77,13 @@ impl LocalJob {
     /// The bootstrap of rank `rank`.
     #[must_use]
     pub fn member(&self, rank: Rank) -> LocalBootstrap {
-        LocalBootstrap { shared: Arc::clone(&self.shared), rank, seen: 0, fences: 0, left: false }
+        LocalBootstrap {
+            shared: Arc::clone(&self.shared),
+            rank,
+            seen: 0,
+            fences: 0,
+            left: false,
+        }
     }
 
     /// Tells the living that `rank` has failed, as a launcher would.
@@ -104,7 +113,10 @@ impl Bootstrap for LocalBootstrap {
     }
 
     fn locality(&self) -> Locality {
-        Locality { local_rank: self.rank.as_u32(), local_size: self.shared.size }
+        Locality {
+            local_rank: self.rank.as_u32(),
+            local_size: self.shared.size,
+        }
     }
 
     fn secret(&self) -> &JobSecret {
@@ -112,16 +124,23 @@ impl Bootstrap for LocalBootstrap {
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
-        self.shared.board().values.insert((self.rank, key.to_owned()), value.to_vec());
+        self.shared
+            .board()
+            .values
+            .insert((self.rank, key.to_owned()), value.to_vec());
         self.shared.changed.notify_all();
         Ok(())
     }
 
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>> {
         let name = (rank, key.to_owned());
-        self.shared.wait_for(timeout, |board| board.values.get(&name).cloned()).ok_or_else(|| {
-            Error::BootstrapTimeout { rank, key: key.to_owned(), seconds: timeout.as_secs() }
-        })
+        self.shared
+            .wait_for(timeout, |board| board.values.get(&name).cloned())
+            .ok_or_else(|| Error::BootstrapTimeout {
+                rank,
+                key: key.to_owned(),
+                seconds: timeout.as_secs(),
+            })
     }
 
     fn fence(&mut self, timeout: Duration) -> Result<()> {
@@ -130,7 +149,9 @@ impl Bootstrap for LocalBootstrap {
         self.shared.board().fence_arrivals += 1;
         self.shared.changed.notify_all();
         self.shared
-            .wait_for(timeout, |board| (board.fence_arrivals >= target).then_some(()))
+            .wait_for(timeout, |board| {
+                (board.fence_arrivals >= target).then_some(())
+            })
             .ok_or_else(|| Error::Bootstrap(format!("fence not complete within {timeout:?}")))
     }
 
@@ -146,7 +167,10 @@ impl Bootstrap for LocalBootstrap {
     fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd> {
         self.shared
             .wait_for(timeout, |board| {
-                board.descriptors.get(&rank).map(|fd| fd.as_fd().try_clone_to_owned())
+                board
+                    .descriptors
+                    .get(&rank)
+                    .map(|fd| fd.as_fd().try_clone_to_owned())
             })
             .ok_or_else(|| Error::BootstrapTimeout {
                 rank,
@@ -189,7 +213,9 @@ mod tests {
         let mut reader = job.member(Rank::new(0));
         let mut writer = job.member(Rank::new(1));
         let thread = std::thread::spawn(move || writer.put("address", b"here").unwrap());
-        let value = reader.get(Rank::new(1), "address", Duration::from_secs(10)).unwrap();
+        let value = reader
+            .get(Rank::new(1), "address", Duration::from_secs(10))
+            .unwrap();
         assert_eq!(value, b"here");
         thread.join().unwrap();
         let missing = reader.get(Rank::new(1), "other", Duration::ZERO);
@@ -204,7 +230,10 @@ mod tests {
         job.declare_failed(Rank::new(2));
         assert_eq!(
             a.poll_events(),
-            [MemberEvent::Left(Rank::new(1)), MemberEvent::Failed(Rank::new(2))]
+            [
+                MemberEvent::Left(Rank::new(1)),
+                MemberEvent::Failed(Rank::new(2))
+            ]
         );
         assert_eq!(a.poll_events(), []);
         assert_eq!(b.poll_events(), [MemberEvent::Failed(Rank::new(2))]);

@@ -1,0 +1,134 @@
+//! What a transport can do and how much of it.
+
+use bitflags::bitflags;
+
+bitflags! {
+    /// What a transport offers beyond the core that all of them have (send by copy, progress,
+    /// wait, peer events).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct Capabilities: u32 {
+        /// [`send_zero_copy`](crate::ByteTransport::send_zero_copy).
+        const ZERO_COPY = 1 << 0;
+        /// [`put`](crate::ByteTransport::put).
+        const PUT = 1 << 1;
+        /// [`get`](crate::ByteTransport::get).
+        const GET = 1 << 2;
+        /// [`put`](crate::ByteTransport::put) with immediate data for the target.
+        const NOTICE = 1 << 3;
+        /// [`offer`](crate::ByteTransport::offer) and [`claim`](crate::ByteTransport::claim):
+        /// either side moves the bytes.
+        const COOPERATIVE = 1 << 4;
+        /// The receive upcall may keep a buffer
+        /// ([`Disposition::Retained`](crate::Disposition::Retained)).
+        const RETAIN = 1 << 5;
+        /// A waiting rank can sleep in the kernel and is woken by arrivals.
+        const WAKE = 1 << 6;
+        /// The failure of a peer is found without help from the bootstrap.
+        const FAILURE_DETECTION = 1 << 7;
+        /// Small messages to one peer arrive in the order in which they were sent.
+        const ORDERED = 1 << 8;
+        /// Every message arrives exactly once and intact.
+        const RELIABLE = 1 << 9;
+        /// Reaches ranks on other machines.
+        const REMOTE = 1 << 10;
+        /// Reaches other ranks on the same machine.
+        const LOCAL = 1 << 11;
+        /// Reaches the own rank.
+        const LOOPBACK = 1 << 12;
+    }
+}
+
+/// What is known of the order in which remote writes become visible at their target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ordering {
+    /// Nothing.
+    None,
+    /// Writes to one peer become visible in the order in which they were posted.
+    WriteAfterWrite,
+}
+
+/// What memory registration a transport asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Registration {
+    /// None: any memory of the process can be named.
+    None,
+    /// Memory that a peer touches is registered first.
+    Remote,
+    /// Local buffers as well.
+    LocalAndRemote,
+}
+
+/// From which threads a transport object may be driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ThreadMode {
+    /// One thread at a time per transport.
+    Transport,
+    /// One thread at a time per lane.
+    Lane,
+}
+
+/// What a sleeping rank sleeps on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitObject {
+    /// Nothing: waiting polls.
+    None,
+    /// A futex in shared memory.
+    Futex,
+    /// A file descriptor.
+    Descriptor,
+}
+
+/// The sizes within which a transport works, in bytes unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Largest payload that shares the header's slot (one cache line on shared memory).
+    pub max_inline: usize,
+    /// Largest payload of one [`send`](crate::ByteTransport::send).
+    pub max_send: usize,
+    /// Largest payload of one zero-copy send; 0 without the capability.
+    pub max_zero_copy: usize,
+    /// Largest single put or get; 0 without the capability.
+    pub max_remote_access: u64,
+    /// Offers that may be open towards one peer at once.
+    pub max_offers: usize,
+    /// Width of a put's immediate data, in bytes.
+    pub immediate_width: usize,
+    /// How many lanes there are.
+    pub lanes: usize,
+    /// Memory that an active peer costs in one direction.
+    pub memory_per_peer: usize,
+    /// Order of remote writes.
+    pub ordering: Ordering,
+    /// Registration of memory.
+    pub registration: Registration,
+    /// Threads.
+    pub thread_mode: ThreadMode,
+    /// What a sleeper sleeps on.
+    pub wait_object: WaitObject,
+}
+
+impl Limits {
+    /// The limits of a transport that sends by copy, up to `max_send` bytes, and no more.
+    #[must_use]
+    pub const fn copying(max_inline: usize, max_send: usize) -> Self {
+        Self {
+            max_inline,
+            max_send,
+            max_zero_copy: 0,
+            max_remote_access: 0,
+            max_offers: 0,
+            immediate_width: 0,
+            lanes: 1,
+            memory_per_peer: 0,
+            ordering: Ordering::None,
+            registration: Registration::None,
+            thread_mode: ThreadMode::Transport,
+            wait_object: WaitObject::None,
+        }
+    }
+}
