@@ -1,0 +1,128 @@
+//! The bootstrap store: a small key-value store inside the launcher, through which ranks find
+//! each other before they can talk, and hear of each other's end.
+//!
+//! ```text
+//!   launcher process                                rank process
+//!  +-----------------------------------+           +------------------+
+//!  | supervisor --"rank 3 ended"--+    |           | StoreBootstrap   |
+//!  |                              v    |  abstract |  put, get, fence |
+//!  |             Server (epoll) -- Board <-socket--+  descriptors     |
+//!  |             one thread     decides|           |  member events   |
+//!  +-----------------------------------+           +------------------+
+//! ```
+//!
+//! The socket lies in the abstract namespace, so that nothing is left behind however the
+//! launcher ends. Any process on the machine may knock there: another user's is sent away by
+//! its credentials, one that does not prove the job's secret after its first message.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use rustix::event::EventfdFlags;
+use tagwire_base::{JobSecret, Rank};
+
+use crate::error::{Error, Result};
+
+mod board;
+mod client;
+mod server;
+mod socket;
+pub mod wire;
+
+pub use client::{Membership, StoreBootstrap};
+
+use board::Board;
+use server::{Control, Server};
+
+/// A running store. Dropping it ends its thread and closes every connection.
+#[derive(Debug)]
+pub struct Store {
+    name: String,
+    secret: JobSecret,
+    size: u32,
+    control: Option<Sender<Control>>,
+    wake: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Starts a store for a job of `size` ranks on a socket with a fresh name.
+    ///
+    /// # Errors
+    /// When the system has no socket, thread or randomness to give.
+    pub fn start(size: u32) -> Result<Self> {
+        let secret = JobSecret::generate()?;
+        // A name that nobody can take before us; it is no secret.
+        let name = format!("tagwire-{}", &JobSecret::generate()?.to_hex()[..32]);
+        let listener = socket::listen(&name)
+            .map_err(|error| Error::system("listen on the store's socket", error))?;
+        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| Error::system("make the store's wake-up", error))?;
+        let wake = Arc::new(wake);
+        let (control, commands) = channel();
+        let board = Board::new(size, secret.clone());
+        let server = Server::new(listener, Arc::clone(&wake), commands, board, size)
+            .map_err(|error| Error::system("watch the store's socket", error))?;
+        let thread = std::thread::Builder::new()
+            .name("tagwire-store".to_owned())
+            .spawn(move || server.run())
+            .map_err(|error| Error::system("start the store's thread", error))?;
+        Ok(Self {
+            name,
+            secret,
+            size,
+            control: Some(control),
+            wake,
+            thread: Some(thread),
+        })
+    }
+
+    /// The socket's name in the abstract namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What rank `rank` needs to know to connect, all ranks being on this machine.
+    #[must_use]
+    pub fn membership(&self, rank: Rank) -> Membership {
+        Membership {
+            rank,
+            size: self.size,
+            local_rank: rank.as_u32(),
+            local_size: self.size,
+            store: self.name.clone(),
+            secret: self.secret.clone(),
+        }
+    }
+
+    /// Tells the store that the process of `rank` has ended: unless it had said goodbye, the
+    /// others hear that it failed. Never blocks.
+    pub fn rank_ended(&self, rank: Rank) {
+        if let Some(control) = &self.control {
+            // The thread ends only when it cannot wait for events; its clients see that.
+            let _ = control.send(Control::RankEnded(rank));
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        // Fails only when the counter is full, and then the thread is about to wake.
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.control = None;
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

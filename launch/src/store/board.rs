@@ -1,0 +1,506 @@
+//! What the store knows and decides: values, descriptors, fences, who is here and who is gone.
+//!
+//! No sockets and no clock: requests go in, [`Board::take_outbox`] gives what must be sent.
+//!
+//! A rank may leave and come back, as two programs that one rank runs one after the other do.
+//! Each stay belongs to a **round**: the number of times this rank had left before. Ranks of one
+//! round see only that round's values, descriptors, fences and events, so that the second
+//! program never reads an address of the first.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use tagwire_base::{JobSecret, Rank};
+
+use super::wire::{Reply, Request, RequestId, VERSION};
+
+/// The most that one rank may keep here in one round, in bytes of keys and values.
+const MAX_BYTES_PER_RANK: usize = 16 << 20;
+/// What a value costs beside its bytes.
+const VALUE_OVERHEAD: usize = 64;
+
+/// One connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct ClientId(pub u64);
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Verdict {
+    Keep,
+    /// Send what is in the outbox, then close.
+    Close,
+}
+
+/// A message to a client.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub client: ClientId,
+    pub id: RequestId,
+    pub reply: Reply,
+    pub descriptor: Option<Arc<OwnedFd>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Membership {
+    Expected,
+    Left,
+    Failed,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Member {
+    /// How often it has left: the round of its present or next stay.
+    leaves: u32,
+    /// It ended, or its connection did, without a goodbye.
+    ended: bool,
+    client: Option<ClientId>,
+}
+
+impl Member {
+    fn membership(&self, round: u32) -> Membership {
+        if round < self.leaves {
+            Membership::Left
+        } else if self.ended {
+            Membership::Failed
+        } else {
+            Membership::Expected
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    rank: Rank,
+    round: u32,
+    /// A client waits for one thing at a time: a new request replaces an old one, whose asker
+    /// has given up.
+    waiting: Option<(RequestId, Wait)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Wait {
+    Value {
+        rank: Rank,
+        key: String,
+    },
+    Descriptor {
+        rank: Rank,
+    },
+    /// The fence that each rank calls for the n-th time.
+    Fence(u64),
+}
+
+/// What one round has brought together.
+#[derive(Debug, Default)]
+struct Round {
+    values: HashMap<Rank, HashMap<String, Arc<[u8]>>>,
+    bytes: HashMap<Rank, usize>,
+    descriptors: HashMap<Rank, Arc<OwnedFd>>,
+    fences: HashMap<Rank, u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Board {
+    secret: JobSecret,
+    members: Vec<Member>,
+    clients: HashMap<ClientId, Client>,
+    rounds: HashMap<u32, Round>,
+    outbox: Vec<Outgoing>,
+}
+
+impl Board {
+    pub fn new(size: u32, secret: JobSecret) -> Self {
+        Self {
+            secret,
+            members: vec![Member::default(); size as usize],
+            clients: HashMap::new(),
+            rounds: HashMap::new(),
+            outbox: Vec::new(),
+        }
+    }
+
+    /// Carries out `request` of `client`, which may still be a stranger.
+    pub fn handle(
+        &mut self,
+        client: ClientId,
+        id: RequestId,
+        request: Request,
+        descriptor: Option<OwnedFd>,
+    ) -> Verdict {
+        let Some(known) = self.clients.get(&client) else {
+            return match request {
+                Request::Hello {
+                    version,
+                    rank,
+                    secret,
+                } => self.hello(client, id, version, rank, &secret),
+                _ => self.refuse_and_close(client, id, "the first message must be a hello"),
+            };
+        };
+        let (rank, round) = (known.rank, known.round);
+        match request {
+            Request::Hello { .. } => return self.refuse_and_close(client, id, "a second hello"),
+            Request::Put { key, value } => self.put(client, id, key, value),
+            Request::Get { rank, key } => {
+                self.wait_on(client, id, rank, |rank| Wait::Value { rank, key })
+            }
+            Request::GetDescriptor { rank } => {
+                self.wait_on(client, id, rank, |rank| Wait::Descriptor { rank });
+            }
+            Request::Fence => {
+                let count = self.round(round).fences.entry(rank).or_default();
+                *count += 1;
+                let wait = Wait::Fence(*count);
+                self.set_waiting(client, id, wait);
+                self.settle(round);
+            }
+            Request::PutDescriptor => {
+                let Some(descriptor) = descriptor else {
+                    return self.refuse_and_close(client, id, "no descriptor beside the message");
+                };
+                self.round(round)
+                    .descriptors
+                    .insert(rank, Arc::new(descriptor));
+                self.reply(client, id, Reply::Done);
+                self.settle(round);
+            }
+            Request::Leave => {
+                self.leave(client, id);
+                return Verdict::Close;
+            }
+        }
+        Verdict::Keep
+    }
+
+    /// The connection is gone. Without a goodbye before, its rank counts as failed.
+    pub fn disconnected(&mut self, client: ClientId) {
+        if let Some(known) = self.clients.get(&client) {
+            self.ended(known.rank);
+        }
+    }
+
+    /// The rank's process has ended, or as good as ended.
+    pub fn ended(&mut self, rank: Rank) {
+        let Some(member) = self.members.get_mut(rank.index()) else {
+            return;
+        };
+        if std::mem::replace(&mut member.ended, true) {
+            return;
+        }
+        let first = member.leaves;
+        if let Some(client) = member.client.take() {
+            self.clients.remove(&client);
+        }
+        self.announce(rank, Reply::Failed(rank), |round| round >= first);
+        for (&number, round) in &mut self.rounds {
+            if number >= first {
+                round.descriptors.remove(&rank);
+            }
+        }
+        let affected: Vec<u32> = self
+            .rounds
+            .keys()
+            .copied()
+            .filter(|&n| n >= first)
+            .collect();
+        affected.into_iter().for_each(|round| self.settle(round));
+        self.retire();
+    }
+
+    /// The connection of `rank`, if it has one.
+    pub fn client_of(&self, rank: Rank) -> Option<ClientId> {
+        self.members.get(rank.index())?.client
+    }
+
+    /// Whether `client` has proved the secret and not left.
+    pub fn is_member(&self, client: ClientId) -> bool {
+        self.clients.contains_key(&client)
+    }
+
+    /// What must be sent, in order.
+    pub fn take_outbox(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    fn hello(
+        &mut self,
+        client: ClientId,
+        id: RequestId,
+        version: u16,
+        rank: u32,
+        secret: &JobSecret,
+    ) -> Verdict {
+        if !self.secret.matches(secret.as_bytes()) {
+            return self.refuse_and_close(client, id, "wrong job secret");
+        }
+        if version != VERSION {
+            let why = format!("the launcher speaks version {VERSION}, the rank version {version}");
+            return self.refuse_and_close(client, id, &why);
+        }
+        let size = self.members.len() as u32;
+        let Some(member) = self.members.get_mut(rank as usize) else {
+            let why = format!("there is no rank {rank} in a job of {size}");
+            return self.refuse_and_close(client, id, &why);
+        };
+        let round = member.leaves;
+        if member.ended {
+            let why = format!("rank {rank} ended before and cannot come back");
+            return self.refuse_and_close(client, id, &why);
+        }
+        if member.client.is_some() {
+            return self.refuse_and_close(client, id, &format!("rank {rank} is connected already"));
+        }
+        member.client = Some(client);
+        let rank = Rank::new(rank);
+        self.clients.insert(
+            client,
+            Client {
+                rank,
+                round,
+                waiting: None,
+            },
+        );
+        self.round(round);
+        self.reply(client, id, Reply::Welcome { size, round });
+        self.tell_of_the_gone(client, rank, round);
+        Verdict::Keep
+    }
+
+    /// A newcomer hears what the others of its round have heard already.
+    fn tell_of_the_gone(&mut self, client: ClientId, own: Rank, round: u32) {
+        for (number, member) in (0..).zip(&self.members) {
+            let rank = Rank::new(number);
+            let reply = match member.membership(round) {
+                Membership::Left => Reply::Left(rank),
+                Membership::Failed => Reply::Failed(rank),
+                Membership::Expected => continue,
+            };
+            if rank != own {
+                let id = RequestId::default();
+                self.outbox.push(Outgoing {
+                    client,
+                    id,
+                    reply,
+                    descriptor: None,
+                });
+            }
+        }
+    }
+
+    fn put(&mut self, client: ClientId, id: RequestId, key: String, value: Vec<u8>) {
+        let Some(&Client { rank, round, .. }) = self.clients.get(&client) else {
+            return;
+        };
+        let state = self.round(round);
+        let values = state.values.entry(rank).or_default();
+        let bytes = state.bytes.entry(rank).or_default();
+        let cost = |value: usize| key.len() + value + VALUE_OVERHEAD;
+        let before = values.get(&key).map_or(0, |old| cost(old.len()));
+        let after = *bytes - before + cost(value.len());
+        if after > MAX_BYTES_PER_RANK {
+            let why =
+                format!("rank {rank} keeps more than {MAX_BYTES_PER_RANK} bytes in the store");
+            self.reply(client, id, Reply::Refused(why));
+            return;
+        }
+        *bytes = after;
+        values.insert(key, value.into());
+        self.reply(client, id, Reply::Done);
+        self.settle(round);
+    }
+
+    fn leave(&mut self, client: ClientId, id: RequestId) {
+        let Some(Client { rank, round, .. }) = self.clients.remove(&client) else {
+            return;
+        };
+        let member = &mut self.members[rank.index()];
+        member.leaves += 1;
+        member.client = None;
+        self.round(round).descriptors.remove(&rank);
+        self.reply(client, id, Reply::Done);
+        self.announce(rank, Reply::Left(rank), |other| other == round);
+        self.settle(round);
+        self.retire();
+    }
+
+    fn announce(&mut self, gone: Rank, reply: Reply, concerns: impl Fn(u32) -> bool) {
+        for (&client, state) in &self.clients {
+            if state.rank != gone && concerns(state.round) {
+                let id = RequestId::default();
+                self.outbox.push(Outgoing {
+                    client,
+                    id,
+                    reply: reply.clone(),
+                    descriptor: None,
+                });
+            }
+        }
+    }
+
+    /// Parks a request that concerns `rank`, and answers it at once where that can be.
+    fn wait_on(
+        &mut self,
+        client: ClientId,
+        id: RequestId,
+        rank: u32,
+        wait: impl FnOnce(Rank) -> Wait,
+    ) {
+        if rank as usize >= self.members.len() {
+            let why = format!("there is no rank {rank} in a job of {}", self.members.len());
+            self.reply(client, id, Reply::Refused(why));
+            return;
+        }
+        self.set_waiting(client, id, wait(Rank::new(rank)));
+        self.settle_one(client, None);
+    }
+
+    fn set_waiting(&mut self, client: ClientId, id: RequestId, wait: Wait) {
+        if let Some(state) = self.clients.get_mut(&client) {
+            state.waiting = Some((id, wait));
+        }
+    }
+
+    /// Answers whoever of `round` need not wait any more.
+    fn settle(&mut self, round: u32) {
+        let waiting: Vec<ClientId> = self
+            .clients
+            .iter()
+            .filter(|(_, state)| state.round == round && state.waiting.is_some())
+            .map(|(&client, _)| client)
+            .collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let progress = self.fence_progress(round);
+        waiting
+            .into_iter()
+            .for_each(|client| self.settle_one(client, Some(progress)));
+    }
+
+    fn settle_one(&mut self, client: ClientId, fences: Option<FenceProgress>) {
+        let Some(Client {
+            round,
+            waiting: Some((id, wait)),
+            ..
+        }) = self.clients.get(&client)
+        else {
+            return;
+        };
+        let (round, id, wait) = (*round, *id, wait.clone());
+        let Some((reply, descriptor)) = self.answer(round, &wait, fences) else {
+            return;
+        };
+        if let Some(state) = self.clients.get_mut(&client) {
+            state.waiting = None;
+        }
+        self.outbox.push(Outgoing {
+            client,
+            id,
+            reply,
+            descriptor,
+        });
+    }
+
+    fn answer(
+        &self,
+        round: u32,
+        wait: &Wait,
+        fences: Option<FenceProgress>,
+    ) -> Option<(Reply, Option<Arc<OwnedFd>>)> {
+        let state = self.rounds.get(&round)?;
+        let gone = |rank: &Rank, what: &str| {
+            let how = match self.members[rank.index()].membership(round) {
+                Membership::Expected => return None,
+                Membership::Left => "left",
+                Membership::Failed => "ended",
+            };
+            Some((
+                Reply::Refused(format!("rank {rank} {how} without {what}")),
+                None,
+            ))
+        };
+        match wait {
+            Wait::Value { rank, key } => {
+                match state.values.get(rank).and_then(|values| values.get(key)) {
+                    Some(value) => Some((Reply::Value(value.to_vec()), None)),
+                    None => gone(rank, &format!("putting key '{key}'")),
+                }
+            }
+            Wait::Descriptor { rank } => match state.descriptors.get(rank) {
+                Some(descriptor) => Some((Reply::Descriptor, Some(Arc::clone(descriptor)))),
+                None => gone(rank, "a descriptor that is still there"),
+            },
+            Wait::Fence(number) => {
+                let progress = fences?;
+                if *number <= progress.complete {
+                    return Some((Reply::Done, None));
+                }
+                let (rank, _) = progress.gone.filter(|(_, reached)| number > reached)?;
+                gone(&rank, "reaching the fence")
+            }
+        }
+    }
+
+    /// How far the fences of `round` have come.
+    fn fence_progress(&self, round: u32) -> FenceProgress {
+        let mut progress = FenceProgress {
+            complete: u64::MAX,
+            gone: None,
+        };
+        let fences = self.rounds.get(&round).map(|state| &state.fences);
+        for (number, member) in (0..).zip(&self.members) {
+            let rank = Rank::new(number);
+            let reached = fences
+                .and_then(|counts| counts.get(&rank))
+                .copied()
+                .unwrap_or(0);
+            progress.complete = progress.complete.min(reached);
+            let is_gone = member.membership(round) != Membership::Expected;
+            if is_gone && progress.gone.is_none_or(|(_, least)| reached < least) {
+                progress.gone = Some((rank, reached));
+            }
+        }
+        progress
+    }
+
+    /// Forgets the rounds that nobody can be in any more.
+    fn retire(&mut self) {
+        let members = &self.members;
+        self.rounds.retain(|&round, _| {
+            members
+                .iter()
+                .any(|member| member.membership(round) == Membership::Expected)
+        });
+    }
+
+    fn round(&mut self, number: u32) -> &mut Round {
+        self.rounds.entry(number).or_default()
+    }
+
+    fn reply(&mut self, client: ClientId, id: RequestId, reply: Reply) {
+        self.outbox.push(Outgoing {
+            client,
+            id,
+            reply,
+            descriptor: None,
+        });
+    }
+
+    fn refuse_and_close(&mut self, client: ClientId, id: RequestId, why: &str) -> Verdict {
+        self.reply(client, id, Reply::Refused(why.to_owned()));
+        Verdict::Close
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct FenceProgress {
+    /// Every rank has reached this many.
+    complete: u64,
+    /// Of the ranks that are gone, the one that reached the fewest, and how many.
+    gone: Option<(Rank, u64)>,
+}
+
+#[cfg(test)]
+mod tests;

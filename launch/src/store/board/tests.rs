@@ -1,0 +1,266 @@
+use super::*;
+
+const SECRET: [u8; 32] = [9; 32];
+
+/// A board whose connections are numbered by the test.
+struct Game {
+    board: Board,
+    next_id: u32,
+}
+
+impl Game {
+    fn new(size: u32) -> Self {
+        Self {
+            board: Board::new(size, JobSecret::from_bytes(SECRET)),
+            next_id: 0,
+        }
+    }
+
+    fn ask(&mut self, client: u64, request: Request) -> (RequestId, Verdict) {
+        self.next_id += 1;
+        let id = RequestId(self.next_id);
+        (id, self.board.handle(ClientId(client), id, request, None))
+    }
+
+    fn hello(&mut self, client: u64, rank: u32) {
+        let secret = JobSecret::from_bytes(SECRET);
+        let (_, verdict) = self.ask(
+            client,
+            Request::Hello {
+                version: VERSION,
+                rank,
+                secret,
+            },
+        );
+        assert_eq!(verdict, Verdict::Keep);
+    }
+
+    /// What went to `client` since the last call, replies to the others being dropped.
+    fn heard(&mut self, client: u64) -> Vec<Reply> {
+        let outbox = self.board.take_outbox();
+        outbox
+            .into_iter()
+            .filter(|m| m.client == ClientId(client))
+            .map(|m| m.reply)
+            .collect()
+    }
+}
+
+fn get(rank: u32, key: &str) -> Request {
+    Request::Get {
+        rank,
+        key: key.to_owned(),
+    }
+}
+
+fn put(key: &str, value: &[u8]) -> Request {
+    Request::Put {
+        key: key.to_owned(),
+        value: value.to_vec(),
+    }
+}
+
+fn refusal(replies: &[Reply]) -> &str {
+    match replies {
+        [Reply::Refused(why)] => why,
+        other => panic!("no refusal: {other:?}"),
+    }
+}
+
+#[test]
+fn strangers_are_refused_whatever_they_ask() {
+    let mut game = Game::new(2);
+    let (_, verdict) = game.ask(1, get(0, "a"));
+    assert_eq!(verdict, Verdict::Close);
+    assert_eq!(refusal(&game.heard(1)), "the first message must be a hello");
+    for (version, rank, secret, why) in [
+        (VERSION, 0, [0; 32], "wrong job secret"),
+        (
+            VERSION + 1,
+            0,
+            SECRET,
+            "the launcher speaks version 1, the rank version 2",
+        ),
+        (VERSION, 2, SECRET, "there is no rank 2 in a job of 2"),
+    ] {
+        let secret = JobSecret::from_bytes(secret);
+        let (_, verdict) = game.ask(
+            1,
+            Request::Hello {
+                version,
+                rank,
+                secret,
+            },
+        );
+        assert_eq!(verdict, Verdict::Close);
+        assert_eq!(refusal(&game.heard(1)), why);
+    }
+    game.hello(1, 0);
+    game.heard(1);
+    let secret = JobSecret::from_bytes(SECRET);
+    let (_, verdict) = game.ask(
+        2,
+        Request::Hello {
+            version: VERSION,
+            rank: 0,
+            secret,
+        },
+    );
+    assert_eq!(verdict, Verdict::Close);
+    assert_eq!(refusal(&game.heard(2)), "rank 0 is connected already");
+}
+
+#[test]
+fn a_get_waits_and_a_newer_request_replaces_it() {
+    let mut game = Game::new(2);
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = game.ask(1, get(1, "a"));
+    assert_eq!(game.heard(1), [Reply::Welcome { size: 2, round: 0 }]);
+    let (second, _) = game.ask(1, get(1, "b"));
+    let _ = game.ask(2, put("a", b"1"));
+    assert_eq!(game.heard(1), [], "the request for 'a' was given up");
+    let _ = game.ask(2, put("b", b"2"));
+    let outbox = game.board.take_outbox();
+    let answer = outbox
+        .iter()
+        .find(|message| message.client == ClientId(1))
+        .unwrap();
+    assert_eq!(
+        (answer.id, &answer.reply),
+        (second, &Reply::Value(b"2".to_vec()))
+    );
+}
+
+#[test]
+fn a_rank_that_ended_answers_no_get() {
+    let mut game = Game::new(3);
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = game.ask(2, put("a", b"1"));
+    let _ = game.ask(1, get(1, "b"));
+    game.heard(1);
+    game.board.ended(Rank::new(1));
+    let heard = game.heard(1);
+    assert_eq!(heard[0], Reply::Failed(Rank::new(1)));
+    assert_eq!(refusal(&heard[1..]), "rank 1 ended without putting key 'b'");
+    let _ = game.ask(1, get(1, "a"));
+    assert_eq!(
+        game.heard(1),
+        [Reply::Value(b"1".to_vec())],
+        "what it had put stays"
+    );
+    game.board.ended(Rank::new(1));
+    assert_eq!(game.heard(1), [], "an end is told once");
+}
+
+#[test]
+fn fences_count_calls_and_fail_with_the_dead() {
+    let mut game = Game::new(3);
+    (0..3).for_each(|rank| game.hello(u64::from(rank), rank));
+    let _ = game.ask(0, Request::Fence);
+    let _ = game.ask(0, Request::Fence);
+    let _ = game.ask(1, Request::Fence);
+    game.heard(0);
+    let _ = game.ask(2, Request::Fence);
+    // Rank 0 gave its first call up; the second one still waits for the others.
+    let done: Vec<ClientId> = game
+        .board
+        .take_outbox()
+        .into_iter()
+        .inspect(|message| assert_eq!(message.reply, Reply::Done))
+        .map(|message| message.client)
+        .collect();
+    assert_eq!(done.len(), 2);
+    assert!(!done.contains(&ClientId(0)));
+    game.board.ended(Rank::new(2));
+    let heard = game.heard(0);
+    assert_eq!(
+        refusal(&heard[1..]),
+        "rank 2 ended without reaching the fence"
+    );
+}
+
+#[test]
+fn one_that_leaves_after_a_fence_does_not_break_it() {
+    let mut game = Game::new(2);
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = game.ask(2, Request::Fence);
+    assert_eq!(game.ask(2, Request::Leave).1, Verdict::Close);
+    game.heard(1);
+    let _ = game.ask(1, Request::Fence);
+    assert_eq!(game.heard(1), [Reply::Done]);
+}
+
+#[test]
+fn a_second_stay_sees_nothing_of_the_first() {
+    let mut game = Game::new(2);
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = game.ask(1, put("a", b"old"));
+    let _ = game.ask(2, put("a", b"old"));
+    let _ = game.ask(1, Request::Leave);
+    assert_eq!(game.heard(2).last(), Some(&Reply::Left(Rank::new(0))));
+    game.hello(3, 0);
+    let _ = game.ask(3, get(1, "a"));
+    assert_eq!(
+        game.heard(3),
+        [Reply::Welcome { size: 2, round: 1 }],
+        "rank 1 has yet to come"
+    );
+    let _ = game.ask(2, Request::Leave);
+    assert_eq!(game.heard(3), [], "the first stay's goodbye is no news");
+    assert!(
+        !game.board.rounds.contains_key(&0),
+        "nobody can be in the first round any more"
+    );
+    game.hello(4, 1);
+    let _ = game.ask(4, put("a", b"new"));
+    assert_eq!(game.heard(3), [Reply::Value(b"new".to_vec())]);
+    game.board.disconnected(ClientId(4));
+    assert_eq!(game.heard(3), [Reply::Failed(Rank::new(1))]);
+}
+
+#[test]
+fn newcomers_hear_of_those_that_are_gone() {
+    let mut game = Game::new(4);
+    game.hello(1, 1);
+    let _ = game.ask(1, Request::Leave);
+    game.board.ended(Rank::new(1));
+    game.board.ended(Rank::new(2));
+    game.hello(3, 3);
+    assert_eq!(
+        game.heard(3)[1..],
+        [Reply::Left(Rank::new(1)), Reply::Failed(Rank::new(2))],
+        "an end after a goodbye is no failure"
+    );
+}
+
+#[test]
+fn one_rank_cannot_fill_the_store() {
+    let mut game = Game::new(1);
+    game.hello(1, 0);
+    game.heard(1);
+    let value = vec![0; super::super::wire::MAX_VALUE];
+    let mut kept = 0;
+    loop {
+        let _ = game.ask(1, put(&format!("key {kept}"), &value));
+        match game.heard(1).remove(0) {
+            Reply::Done => kept += 1,
+            reply => {
+                assert!(matches!(reply, Reply::Refused(_)));
+                break;
+            }
+        }
+        assert!(kept * value.len() <= MAX_BYTES_PER_RANK);
+    }
+    let _ = game.ask(1, put("key 0", b"small"));
+    assert_eq!(
+        game.heard(1),
+        [Reply::Done],
+        "a replaced value gives its room back"
+    );
+    let _ = game.ask(1, put("one more", &value[..value.len() / 2]));
+    assert_eq!(game.heard(1), [Reply::Done]);
+}

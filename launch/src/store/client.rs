@@ -1,0 +1,340 @@
+//! A rank's side of the store.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
+
+use super::socket;
+use super::wire::{FrameBuffer, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, VERSION};
+
+/// How long the store may take for an answer that needs no other rank.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(60);
+/// How long a goodbye may take; after it the rank goes unheard.
+const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// What a rank must know to connect to its job's store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// This rank.
+    pub rank: Rank,
+    /// How many ranks the job has.
+    pub size: u32,
+    /// This rank's number among those on its machine.
+    pub local_rank: u32,
+    /// How many ranks run on this machine.
+    pub local_size: u32,
+    /// The store's socket, a name in the abstract namespace.
+    pub store: String,
+    /// What this rank proves.
+    pub secret: JobSecret,
+}
+
+/// A [`Bootstrap`] that talks to the launcher's store over a local socket.
+pub struct StoreBootstrap {
+    membership: Membership,
+    socket: OwnedFd,
+    incoming: FrameBuffer,
+    descriptors: VecDeque<OwnedFd>,
+    events: Vec<MemberEvent>,
+    last_id: u32,
+    /// Why nothing can be asked any more.
+    closed: Option<String>,
+}
+
+impl fmt::Debug for StoreBootstrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreBootstrap")
+            .field("membership", &self.membership)
+            .field("closed", &self.closed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An answer, with the descriptor that came beside it.
+type Answer = (Reply, Option<OwnedFd>);
+
+impl StoreBootstrap {
+    /// Connects to the store and says hello.
+    ///
+    /// # Errors
+    /// When there is no such store, or it refuses this rank.
+    pub fn connect(membership: Membership) -> Result<Self> {
+        let socket = socket::connect(&membership.store).map_err(|error| {
+            Error::system(
+                format!("connect to the store '{}'", membership.store),
+                error,
+            )
+        })?;
+        let hello = Request::Hello {
+            version: VERSION,
+            rank: membership.rank.as_u32(),
+            secret: membership.secret.clone(),
+        };
+        let mut this = Self {
+            membership,
+            socket,
+            incoming: FrameBuffer::default(),
+            descriptors: VecDeque::new(),
+            events: Vec::new(),
+            last_id: 0,
+            closed: None,
+        };
+        match this.ask(&hello, None, ANSWER_DEADLINE)? {
+            Some((Reply::Welcome { size, .. }, _)) if size == this.membership.size => Ok(this),
+            Some((Reply::Welcome { size, .. }, _)) => Err(Error::Bootstrap(format!(
+                "the environment tells of {} ranks, the store '{}' of {size}",
+                this.membership.size, this.membership.store
+            ))),
+            answer => Err(this.unexpected(answer)),
+        }
+    }
+
+    /// Sends `request` and waits for its answer; `None` when `timeout` passes first.
+    fn ask(
+        &mut self,
+        request: &Request,
+        descriptor: Option<BorrowedFd<'_>>,
+        timeout: Duration,
+    ) -> Result<Option<Answer>> {
+        if let Some(why) = &self.closed {
+            return Err(Error::Bootstrap(format!(
+                "store '{}': {why}",
+                self.membership.store
+            )));
+        }
+        self.last_id = self.last_id.wrapping_add(1).max(1);
+        let id = RequestId(self.last_id);
+        let until = Instant::now().checked_add(timeout);
+        self.send(&request.encode(id), descriptor, until)?;
+        loop {
+            while let Some((answered, answer)) = self.next_answer()? {
+                // An older id belongs to a request that was given up.
+                if answered == id {
+                    return Ok(Some(answer));
+                }
+            }
+            if !self.receive()? && !self.wait(PollFlags::IN, until)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn send(
+        &mut self,
+        bytes: &[u8],
+        mut descriptor: Option<BorrowedFd<'_>>,
+        until: Option<Instant>,
+    ) -> Result<()> {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match socket::send(&self.socket, &bytes[sent..], descriptor) {
+                Ok(count) => {
+                    sent += count;
+                    descriptor = None;
+                }
+                Err(Errno::AGAIN) => {
+                    // Half a request cannot be taken back, so this connection is lost then.
+                    if !self.wait(PollFlags::OUT, until)? {
+                        return Err(self.close("takes no requests"));
+                    }
+                }
+                Err(error) => return Err(self.close(&format!("connection lost: {error}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has arrived; whether there was any.
+    fn receive(&mut self) -> Result<bool> {
+        let mut buffer = [0; 16 * 1024];
+        match socket::receive(&self.socket, &mut buffer, &mut self.descriptors) {
+            Ok(0) => Err(self.close("connection closed by the launcher")),
+            Ok(count) => {
+                self.incoming.extend(&buffer[..count]);
+                Ok(true)
+            }
+            Err(Errno::AGAIN) => Ok(false),
+            Err(error) => Err(self.close(&format!("connection lost: {error}"))),
+        }
+    }
+
+    /// Waits until the socket is ready; false when `until` comes first.
+    fn wait(&mut self, readiness: PollFlags, until: Option<Instant>) -> Result<bool> {
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut polled = [PollFd::new(&self.socket, readiness)];
+            match poll(&mut polled, timeout.as_ref()) {
+                Ok(0) => return Ok(false),
+                Ok(_) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(self.close(&format!("cannot wait: {error}"))),
+            }
+        }
+    }
+
+    /// The next answer among what has arrived; events on the way are kept for later.
+    fn next_answer(&mut self) -> Result<Option<(RequestId, Answer)>> {
+        loop {
+            let decoded = match self.incoming.next_frame() {
+                Ok(None) => return Ok(None),
+                Ok(Some(frame)) => Reply::decode(&frame).map(|reply| (frame.id, reply)),
+                Err(error) => Err(error),
+            };
+            match decoded {
+                Ok((_, Reply::Left(rank))) => self.events.push(MemberEvent::Left(rank)),
+                Ok((_, Reply::Failed(rank))) => self.events.push(MemberEvent::Failed(rank)),
+                Ok((id, Reply::Descriptor)) => {
+                    let Some(descriptor) = self.descriptors.pop_front() else {
+                        return Err(self.close("announced a descriptor and sent none"));
+                    };
+                    return Ok(Some((id, (Reply::Descriptor, Some(descriptor)))));
+                }
+                Ok((id, reply)) => return Ok(Some((id, (reply, None)))),
+                Err(error) => return Err(self.close(&error.to_string())),
+            }
+        }
+    }
+
+    /// Gives the connection up, and says why from now on.
+    fn close(&mut self, why: &str) -> Error {
+        let why = self.closed.get_or_insert_with(|| why.to_owned());
+        Error::Bootstrap(format!("store '{}': {why}", self.membership.store))
+    }
+
+    /// The error that an answer means which is not the one hoped for.
+    fn unexpected(&mut self, answer: Option<Answer>) -> Error {
+        match answer {
+            Some((Reply::Refused(why), _)) => Error::Bootstrap(why),
+            Some(_) => self.close("gave an answer that does not fit the request"),
+            None => self.close("gives no answer"),
+        }
+    }
+
+    fn check_key(key: &str) -> Result<()> {
+        if key.len() > MAX_KEY {
+            return Err(Error::Bootstrap(format!(
+                "a key of {} bytes, and the store takes {MAX_KEY}",
+                key.len()
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Bootstrap for StoreBootstrap {
+    fn rank(&self) -> Rank {
+        self.membership.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.membership.size
+    }
+
+    fn locality(&self) -> Locality {
+        Locality {
+            local_rank: self.membership.local_rank,
+            local_size: self.membership.local_size,
+        }
+    }
+
+    fn secret(&self) -> &JobSecret {
+        &self.membership.secret
+    }
+
+    fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
+        Self::check_key(key)?;
+        if value.len() > MAX_VALUE {
+            return Err(Error::Bootstrap(format!(
+                "the value of key '{key}' has {} bytes, and the store takes {MAX_VALUE}",
+                value.len()
+            )));
+        }
+        let request = Request::Put {
+            key: key.to_owned(),
+            value: value.to_vec(),
+        };
+        match self.ask(&request, None, ANSWER_DEADLINE)? {
+            Some((Reply::Done, _)) => Ok(()),
+            answer => Err(self.unexpected(answer)),
+        }
+    }
+
+    fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>> {
+        Self::check_key(key)?;
+        let request = Request::Get {
+            rank: rank.as_u32(),
+            key: key.to_owned(),
+        };
+        match self.ask(&request, None, timeout)? {
+            Some((Reply::Value(value), _)) => Ok(value),
+            None => Err(timed_out(rank, key, timeout)),
+            answer => Err(self.unexpected(answer)),
+        }
+    }
+
+    fn fence(&mut self, timeout: Duration) -> Result<()> {
+        match self.ask(&Request::Fence, None, timeout)? {
+            Some((Reply::Done, _)) => Ok(()),
+            None => Err(Error::Bootstrap(format!(
+                "fence not complete within {timeout:?}"
+            ))),
+            answer => Err(self.unexpected(answer)),
+        }
+    }
+
+    fn put_descriptor(&mut self, descriptor: BorrowedFd<'_>) -> Result<()> {
+        match self.ask(
+            &Request::PutDescriptor,
+            Some(descriptor.as_fd()),
+            ANSWER_DEADLINE,
+        )? {
+            Some((Reply::Done, _)) => Ok(()),
+            answer => Err(self.unexpected(answer)),
+        }
+    }
+
+    fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd> {
+        match self.ask(
+            &Request::GetDescriptor {
+                rank: rank.as_u32(),
+            },
+            None,
+            timeout,
+        )? {
+            Some((Reply::Descriptor, Some(descriptor))) => Ok(descriptor),
+            None => Err(timed_out(rank, "descriptor", timeout)),
+            answer => Err(self.unexpected(answer)),
+        }
+    }
+
+    fn poll_events(&mut self) -> Vec<MemberEvent> {
+        if self.closed.is_none() && matches!(self.receive(), Ok(true)) {
+            // Late answers to requests that were given up are dropped here; a broken stream
+            // shows in the next request.
+            while let Ok(Some(_)) = self.next_answer() {}
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    fn leave(&mut self) {
+        if self.closed.is_none() {
+            // Waiting for the answer makes sure that the goodbye precedes this process's end.
+            let _ = self.ask(&Request::Leave, None, GOODBYE_DEADLINE);
+            self.close("this rank has left");
+        }
+    }
+}
+
+fn timed_out(rank: Rank, key: &str, timeout: Duration) -> Error {
+    Error::BootstrapTimeout {
+        rank,
+        key: key.to_owned(),
+        seconds: timeout.as_secs(),
+    }
+}

@@ -1,0 +1,427 @@
+//! The store's event loop: one thread, no blocking call but the wait for events.
+//!
+//! A client can hold up nobody but itself. Its requests are not read while its replies pile up,
+//! so what it costs is bounded; strangers have a deadline for their hello, and their number a
+//! bound.
+
+use std::collections::{HashMap, VecDeque};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use tagwire_base::Rank;
+use tracing::debug;
+
+use super::board::{Board, ClientId, Verdict};
+use super::socket;
+use super::wire::{FrameBuffer, Malformed, Request};
+
+/// Replies that may wait for a client before its requests are left unread.
+const MAX_BACKLOG: usize = 256 * 1024;
+/// How long a stranger has to say hello.
+const HELLO_DEADLINE: Duration = Duration::from_secs(10);
+/// How many strangers may be connected beyond one per rank.
+const SPARE_STRANGERS: usize = 64;
+/// How long connections are left waiting when this process has no descriptors to spare.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Bytes taken from one client before the next has its turn.
+const READ_CHUNK: usize = 64 * 1024;
+
+const LISTENER: u64 = u64::MAX;
+const CONTROL: u64 = u64::MAX - 1;
+
+/// What the launcher tells the store's thread.
+#[derive(Debug)]
+pub(super) enum Control {
+    RankEnded(Rank),
+}
+
+#[derive(Debug)]
+struct Chunk {
+    bytes: Vec<u8>,
+    sent: usize,
+    descriptor: Option<Arc<OwnedFd>>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    socket: OwnedFd,
+    incoming: FrameBuffer,
+    descriptors: VecDeque<OwnedFd>,
+    outgoing: VecDeque<Chunk>,
+    backlog: usize,
+    /// When a stranger is sent away.
+    hello_until: Option<Instant>,
+    closing: bool,
+    /// Requests lie unread because too many replies wait.
+    stalled: bool,
+    interest: EventFlags,
+}
+
+impl Connection {
+    fn new(socket: OwnedFd) -> Self {
+        Self {
+            socket,
+            incoming: FrameBuffer::default(),
+            descriptors: VecDeque::new(),
+            outgoing: VecDeque::new(),
+            backlog: 0,
+            hello_until: Some(Instant::now() + HELLO_DEADLINE),
+            closing: false,
+            stalled: false,
+            interest: EventFlags::IN,
+        }
+    }
+
+    fn wanted(&self) -> EventFlags {
+        let mut wanted = EventFlags::empty();
+        wanted.set(EventFlags::IN, !self.closing && self.backlog < MAX_BACKLOG);
+        wanted.set(EventFlags::OUT, !self.outgoing.is_empty());
+        wanted
+    }
+
+    /// Sends what the socket takes. An error means that the client is gone.
+    fn flush(&mut self) -> Result<(), Errno> {
+        while let Some(chunk) = self.outgoing.front_mut() {
+            let descriptor = chunk
+                .descriptor
+                .as_ref()
+                .map(|descriptor| descriptor.as_fd());
+            match socket::send(&self.socket, &chunk.bytes[chunk.sent..], descriptor) {
+                Ok(sent) => {
+                    // The descriptor went with the first byte.
+                    chunk.descriptor = None;
+                    chunk.sent += sent;
+                    self.backlog -= sent;
+                    if chunk.sent == chunk.bytes.len() {
+                        self.outgoing.pop_front();
+                    }
+                }
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a connection ends.
+#[derive(Debug, thiserror::Error)]
+enum Ending {
+    #[error("the stream ended")]
+    End,
+    #[error("{0}")]
+    Malformed(#[from] Malformed),
+    #[error("{0}")]
+    Socket(#[from] Errno),
+}
+
+pub(super) struct Server {
+    poller: OwnedFd,
+    listener: OwnedFd,
+    wake: Arc<OwnedFd>,
+    control: Receiver<Control>,
+    board: Board,
+    connections: HashMap<ClientId, Connection>,
+    /// Stalled clients that can go on.
+    resumable: Vec<ClientId>,
+    next_client: u64,
+    max_strangers: usize,
+    accepting: bool,
+    buffer: Vec<u8>,
+}
+
+impl Server {
+    pub fn new(
+        listener: OwnedFd,
+        wake: Arc<OwnedFd>,
+        control: Receiver<Control>,
+        board: Board,
+        size: u32,
+    ) -> Result<Self, Errno> {
+        let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(
+            &poller,
+            &listener,
+            EventData::new_u64(LISTENER),
+            EventFlags::IN,
+        )?;
+        epoll::add(&poller, &*wake, EventData::new_u64(CONTROL), EventFlags::IN)?;
+        Ok(Self {
+            poller,
+            listener,
+            wake,
+            control,
+            board,
+            connections: HashMap::new(),
+            resumable: Vec::new(),
+            next_client: 0,
+            max_strangers: size as usize + SPARE_STRANGERS,
+            accepting: true,
+            buffer: vec![0; READ_CHUNK],
+        })
+    }
+
+    /// Serves until the control channel is closed.
+    pub fn run(mut self) {
+        let mut space = [MaybeUninit::<Event>::uninit(); 64];
+        loop {
+            let timeout = self.timeout();
+            let events: Vec<(u64, EventFlags)> =
+                match epoll::wait(&self.poller, &mut space[..], timeout.as_ref()) {
+                    Ok((events, _)) => events
+                        .iter()
+                        .map(|event| (event.data.u64(), event.flags))
+                        .collect(),
+                    Err(Errno::INTR) => continue,
+                    Err(error) => {
+                        debug!("the store's wait for events failed: {error}");
+                        return;
+                    }
+                };
+            for (source, flags) in events {
+                match source {
+                    LISTENER => self.accept(),
+                    CONTROL => {
+                        if !self.obey() {
+                            return;
+                        }
+                    }
+                    client => self.serve(ClientId(client), flags),
+                }
+            }
+            self.resume();
+            self.housekeep();
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            match socket::accept(&self.listener) {
+                Ok(Some(socket)) => self.welcome(socket),
+                Ok(None) => return,
+                Err(error) => {
+                    // No descriptors left, most likely: let the queue wait a moment.
+                    debug!("cannot accept a connection: {error}");
+                    self.accepting = false;
+                    let none = EventFlags::empty();
+                    let data = EventData::new_u64(LISTENER);
+                    let _ = epoll::modify(&self.poller, &self.listener, data, none);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: OwnedFd) {
+        if !socket::is_own_user(&socket) {
+            debug!("another user's process was sent away");
+            return;
+        }
+        let strangers = self
+            .connections
+            .values()
+            .filter(|connection| connection.hello_until.is_some())
+            .count();
+        if strangers >= self.max_strangers {
+            debug!("too many connections without a hello");
+            return;
+        }
+        let client = ClientId(self.next_client);
+        self.next_client += 1;
+        let data = EventData::new_u64(client.0);
+        if epoll::add(&self.poller, &socket, data, EventFlags::IN).is_ok() {
+            self.connections.insert(client, Connection::new(socket));
+        }
+    }
+
+    /// Carries out what the launcher said; false when it hung up.
+    fn obey(&mut self) -> bool {
+        let mut count = [0; 8];
+        // Only resets the wake-up; what there is to do is in the channel.
+        let _ = rustix::io::read(&*self.wake, &mut count);
+        loop {
+            match self.control.try_recv() {
+                Ok(Control::RankEnded(rank)) => self.rank_ended(rank),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+
+    fn rank_ended(&mut self, rank: Rank) {
+        // Its last words may still lie in the socket: a goodbye there is a goodbye.
+        while let Some(client) = self.board.client_of(rank) {
+            match self.read(client) {
+                Ok(true) => {}
+                Ok(false) | Err(_) => break,
+            }
+        }
+        let client = self.board.client_of(rank);
+        self.board.ended(rank);
+        if let Some(client) = client {
+            self.connections.remove(&client);
+        }
+        self.deliver();
+    }
+
+    fn serve(&mut self, client: ClientId, flags: EventFlags) {
+        if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR)
+            && let Err(ending) = self.read(client)
+        {
+            self.drop_client(client, &ending);
+            return;
+        }
+        self.flush(client);
+    }
+
+    /// Goes on with clients whose requests were left lying and whose replies have gone out.
+    fn resume(&mut self) {
+        while let Some(client) = self.resumable.pop() {
+            if let Err(ending) = self.process(client) {
+                self.drop_client(client, &ending);
+            }
+        }
+    }
+
+    /// Takes one chunk from `client` and carries out what is complete; whether there was any.
+    fn read(&mut self, client: ClientId) -> Result<bool, Ending> {
+        let Some(connection) = self.connections.get_mut(&client) else {
+            return Ok(false);
+        };
+        if connection.closing || connection.stalled {
+            return Ok(false);
+        }
+        match socket::receive(
+            &connection.socket,
+            &mut self.buffer,
+            &mut connection.descriptors,
+        ) {
+            Ok(0) => return Err(Ending::End),
+            Ok(count) => connection.incoming.extend(&self.buffer[..count]),
+            Err(Errno::AGAIN) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        self.process(client)?;
+        Ok(true)
+    }
+
+    /// Carries out the complete requests of `client`, until too many replies wait for it.
+    fn process(&mut self, client: ClientId) -> Result<(), Ending> {
+        while let Some(connection) = self.connections.get_mut(&client) {
+            connection.stalled = connection.backlog >= MAX_BACKLOG;
+            if connection.stalled || connection.closing {
+                return Ok(());
+            }
+            let Some(frame) = connection.incoming.next_frame()? else {
+                // A descriptor comes with its request's first byte: at most one is early.
+                if connection.descriptors.len() > 1 {
+                    return Err(Malformed("descriptors that no message announced").into());
+                }
+                return Ok(());
+            };
+            let request = Request::decode(&frame)?;
+            let descriptor = match request {
+                Request::PutDescriptor => connection.descriptors.pop_front(),
+                _ => None,
+            };
+            let verdict = self.board.handle(client, frame.id, request, descriptor);
+            if self.board.is_member(client) {
+                connection.hello_until = None;
+            }
+            if verdict == Verdict::Close {
+                connection.closing = true;
+                self.board.disconnected(client);
+            }
+            self.deliver();
+        }
+        Ok(())
+    }
+
+    /// Moves the board's outbox into the connections and sends what goes out at once.
+    fn deliver(&mut self) {
+        loop {
+            let outbox = self.board.take_outbox();
+            if outbox.is_empty() {
+                return;
+            }
+            let mut touched = Vec::new();
+            for message in outbox {
+                let Some(connection) = self.connections.get_mut(&message.client) else {
+                    continue;
+                };
+                let bytes = message.reply.encode(message.id);
+                connection.backlog += bytes.len();
+                let descriptor = message.descriptor;
+                connection.outgoing.push_back(Chunk {
+                    bytes,
+                    sent: 0,
+                    descriptor,
+                });
+                touched.push(message.client);
+            }
+            touched.dedup();
+            touched.into_iter().for_each(|client| self.flush(client));
+        }
+    }
+
+    fn flush(&mut self, client: ClientId) {
+        let Some(connection) = self.connections.get_mut(&client) else {
+            return;
+        };
+        if let Err(error) = connection.flush() {
+            self.drop_client(client, &error.into());
+            return;
+        }
+        if connection.closing && connection.outgoing.is_empty() {
+            self.connections.remove(&client);
+            return;
+        }
+        if connection.stalled && connection.backlog < MAX_BACKLOG {
+            self.resumable.push(client);
+        }
+        let wanted = connection.wanted();
+        if wanted != connection.interest {
+            connection.interest = wanted;
+            let data = EventData::new_u64(client.0);
+            if let Err(error) = epoll::modify(&self.poller, &connection.socket, data, wanted) {
+                self.drop_client(client, &error.into());
+            }
+        }
+    }
+
+    fn drop_client(&mut self, client: ClientId, ending: &Ending) {
+        debug!(client = client.0, "a connection ends: {ending}");
+        self.connections.remove(&client);
+        self.board.disconnected(client);
+        self.deliver();
+    }
+
+    fn housekeep(&mut self) {
+        if !self.accepting {
+            self.accepting = true;
+            let data = EventData::new_u64(LISTENER);
+            let _ = epoll::modify(&self.poller, &self.listener, data, EventFlags::IN);
+        }
+        let now = Instant::now();
+        self.connections
+            .retain(|_, connection| connection.hello_until.is_none_or(|until| until > now));
+    }
+
+    fn timeout(&self) -> Option<Timespec> {
+        let hello = self
+            .connections
+            .values()
+            .filter_map(|connection| connection.hello_until)
+            .min()
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        let pause = (!self.accepting).then_some(ACCEPT_PAUSE);
+        let wait = [hello, pause].into_iter().flatten().min()?;
+        Timespec::try_from(wait).ok()
+    }
+}

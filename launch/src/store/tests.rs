@@ -1,0 +1,394 @@
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tagwire_base::{Bootstrap, MemberEvent};
+
+use super::wire::{FrameBuffer, Reply, Request, RequestId};
+use super::*;
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn join(store: &Store, rank: u32) -> StoreBootstrap {
+    StoreBootstrap::connect(store.membership(Rank::new(rank))).unwrap()
+}
+
+/// Polls until `wanted` events have come.
+fn events(client: &mut StoreBootstrap, wanted: usize) -> Vec<MemberEvent> {
+    let until = Instant::now() + LONG;
+    let mut events = client.poll_events();
+    while events.len() < wanted {
+        assert!(Instant::now() < until, "only {events:?} came");
+        thread::sleep(Duration::from_millis(1));
+        events.extend(client.poll_events());
+    }
+    events
+}
+
+/// A connection that speaks bytes.
+struct Raw(OwnedFd);
+
+impl Raw {
+    fn new(store: &Store) -> Self {
+        Self(socket::connect(store.name()).unwrap())
+    }
+
+    fn send(&self, bytes: &[u8]) {
+        // The store may hang up in the middle; what it answered before still counts.
+        let _ = File::from(self.0.try_clone().unwrap()).write_all(bytes);
+    }
+
+    /// Everything up to the end of the stream, as replies.
+    fn until_the_end(&self) -> Vec<Reply> {
+        let mut bytes = Vec::new();
+        let _ = File::from(self.0.try_clone().unwrap()).read_to_end(&mut bytes);
+        let mut buffer = FrameBuffer::default();
+        buffer.extend(&bytes);
+        let mut replies = Vec::new();
+        while let Some(frame) = buffer.next_frame().unwrap() {
+            replies.push(Reply::decode(&frame).unwrap());
+        }
+        replies
+    }
+}
+
+#[test]
+fn a_get_waits_for_the_put() {
+    let store = Store::start(2).unwrap();
+    let mut reader = join(&store, 0);
+    let mut writer = join(&store, 1);
+    assert_eq!((reader.rank(), reader.size()), (Rank::new(0), 2));
+    assert_eq!(writer.locality().local_rank, 1);
+    let early = reader.get(Rank::new(1), "address", Duration::ZERO);
+    assert!(
+        matches!(early, Err(tagwire_base::Error::BootstrapTimeout { .. })),
+        "{early:?}"
+    );
+    let thread = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        writer.put("address", &[7; 40_000]).unwrap();
+        writer.put("address", &[8; 65_536]).unwrap();
+        writer.put("other", b"").unwrap();
+        writer
+    });
+    assert!(reader.get(Rank::new(1), "address", LONG).unwrap().len() >= 40_000);
+    let _writer = thread.join().unwrap();
+    assert_eq!(
+        reader.get(Rank::new(1), "address", LONG).unwrap(),
+        [8; 65_536]
+    );
+    assert_eq!(reader.get(Rank::new(1), "other", LONG).unwrap(), b"");
+    let nobody = reader
+        .get(Rank::new(2), "address", LONG)
+        .unwrap_err()
+        .to_string();
+    assert!(nobody.contains("no rank 2"), "{nobody}");
+}
+
+#[test]
+fn late_answers_are_not_mistaken() {
+    let store = Store::start(2).unwrap();
+    let (mut reader, mut writer) = (join(&store, 0), join(&store, 1));
+    for round in 0..200u32 {
+        let key = format!("key {round}");
+        let _ = reader.get(Rank::new(1), &key, Duration::ZERO);
+        writer.put(&key, &round.to_le_bytes()).unwrap();
+        let value = reader.get(Rank::new(1), &key, LONG).unwrap();
+        assert_eq!(value, round.to_le_bytes());
+    }
+}
+
+#[test]
+fn keys_and_values_past_the_limit_are_refused_at_once() {
+    let store = Store::start(1).unwrap();
+    let mut client = join(&store, 0);
+    client
+        .put("big", &vec![0; wire::MAX_VALUE + 1])
+        .unwrap_err();
+    client.put(&"k".repeat(wire::MAX_KEY + 1), b"").unwrap_err();
+    client.put(&"k".repeat(wire::MAX_KEY), b"").unwrap();
+}
+
+#[test]
+fn fences_bring_everybody_together() {
+    const RANKS: u32 = 8;
+    let store = Store::start(RANKS).unwrap();
+    thread::scope(|scope| {
+        for rank in 0..RANKS {
+            let store = &store;
+            scope.spawn(move || {
+                let mut client = join(store, rank);
+                for step in 0..20u32 {
+                    client.put("step", &step.to_le_bytes()).unwrap();
+                    client.fence(LONG).unwrap();
+                    let next = Rank::new((rank + 1) % RANKS);
+                    let theirs = client.get(next, "step", LONG).unwrap();
+                    assert_eq!(theirs, step.to_le_bytes());
+                    client.fence(LONG).unwrap();
+                }
+                client.leave();
+            });
+        }
+    });
+}
+
+#[test]
+fn a_fence_gives_up_after_its_time_and_names_the_dead() {
+    let store = Store::start(2).unwrap();
+    let mut client = join(&store, 0);
+    let error = client
+        .fence(Duration::from_millis(10))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not complete within 10ms"), "{error}");
+    store.rank_ended(Rank::new(1));
+    let error = client.fence(LONG).unwrap_err().to_string();
+    assert!(
+        error.contains("rank 1 ended without reaching the fence"),
+        "{error}"
+    );
+}
+
+#[test]
+fn descriptors_travel() {
+    let store = Store::start(2).unwrap();
+    let (mut giver, mut taker) = (join(&store, 0), join(&store, 1));
+    let early = taker.get_descriptor(Rank::new(0), Duration::from_millis(5));
+    assert!(matches!(
+        early,
+        Err(tagwire_base::Error::BootstrapTimeout { .. })
+    ));
+    let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    giver.put_descriptor(theirs.as_fd()).unwrap();
+    drop(theirs);
+    for _ in 0..2 {
+        let writer = taker.get_descriptor(Rank::new(0), LONG).unwrap();
+        let flags = rustix::io::fcntl_getfd(&writer).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+        File::from(writer).write_all(b"through").unwrap();
+    }
+    let mut bytes = [0; 14];
+    let mut reader = File::from(ours);
+    reader.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"throughthrough");
+    giver.leave();
+    let error = taker
+        .get_descriptor(Rank::new(0), LONG)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("rank 0 left"), "{error}");
+    // The store's copy went with the goodbye, so the pipe has no writer left.
+    assert_eq!(reader.read(&mut bytes).unwrap(), 0);
+}
+
+#[test]
+fn goodbyes_and_failures_are_told_apart() {
+    let store = Store::start(4).unwrap();
+    let mut watcher = join(&store, 0);
+    let mut polite = join(&store, 1);
+    let rude = join(&store, 2);
+    assert_eq!(watcher.poll_events(), []);
+    polite.leave();
+    store.rank_ended(Rank::new(1));
+    assert_eq!(events(&mut watcher, 1), [MemberEvent::Left(Rank::new(1))]);
+    polite.put("late", b"").unwrap_err();
+    // Its connection ends before its process does.
+    drop(rude);
+    assert_eq!(events(&mut watcher, 1), [MemberEvent::Failed(Rank::new(2))]);
+    // This one never connected.
+    store.rank_ended(Rank::new(3));
+    assert_eq!(events(&mut watcher, 1), [MemberEvent::Failed(Rank::new(3))]);
+    store.rank_ended(Rank::new(2));
+    watcher.put("sync", b"").unwrap();
+    assert_eq!(watcher.poll_events(), [], "an end is told once");
+}
+
+#[test]
+fn a_goodbye_still_in_the_socket_is_heard() {
+    for _ in 0..100 {
+        let store = Store::start(2).unwrap();
+        let mut watcher = join(&store, 0);
+        let leaver = Raw::new(&store);
+        let secret = store.membership(Rank::new(1)).secret;
+        let hello = Request::Hello {
+            version: wire::VERSION,
+            rank: 1,
+            secret,
+        };
+        leaver.send(&hello.encode(RequestId(1)));
+        events_settle(&mut watcher);
+        leaver.send(&Request::Leave.encode(RequestId(2)));
+        store.rank_ended(Rank::new(1));
+        assert_eq!(events(&mut watcher, 1), [MemberEvent::Left(Rank::new(1))]);
+    }
+}
+
+/// A round trip, so that what was sent to the store before has been looked at.
+fn events_settle(client: &mut StoreBootstrap) {
+    for _ in 0..3 {
+        client.put("settle", b"").unwrap();
+    }
+}
+
+#[test]
+fn events_between_a_request_and_its_answer_are_kept() {
+    let store = Store::start(3).unwrap();
+    let mut waiter = join(&store, 0);
+    let mut giver = join(&store, 1);
+    let thread = thread::spawn(move || {
+        let value = waiter.get(Rank::new(1), "late", LONG).unwrap();
+        (value, waiter.poll_events())
+    });
+    store.rank_ended(Rank::new(2));
+    assert_eq!(events(&mut giver, 1), [MemberEvent::Failed(Rank::new(2))]);
+    giver.put("late", b"here").unwrap();
+    let (value, events) = thread.join().unwrap();
+    assert_eq!(value, b"here");
+    assert_eq!(events, [MemberEvent::Failed(Rank::new(2))]);
+}
+
+#[test]
+fn who_does_not_know_the_secret_is_refused_and_disconnected() {
+    let store = Store::start(2).unwrap();
+    let mut member = join(&store, 0);
+    let mut wrong = store.membership(Rank::new(1));
+    wrong.secret = JobSecret::generate().unwrap();
+    let error = StoreBootstrap::connect(wrong).unwrap_err().to_string();
+    assert!(error.contains("wrong job secret"), "{error}");
+
+    let stranger = Raw::new(&store);
+    stranger.send(
+        &Request::Get {
+            rank: 0,
+            key: "a".to_owned(),
+        }
+        .encode(RequestId(1)),
+    );
+    assert!(matches!(&stranger.until_the_end()[..], [Reply::Refused(_)]));
+    assert_eq!(
+        member.poll_events(),
+        [],
+        "a stranger's end is nobody's failure"
+    );
+    let mut second = join(&store, 1);
+    second.put("fine", b"").unwrap();
+}
+
+#[test]
+fn garbage_ends_only_its_own_connection() {
+    let store = Store::start(3).unwrap();
+    let mut member = join(&store, 0);
+    let secret = store.membership(Rank::new(1)).secret;
+    let hello = Request::Hello {
+        version: wire::VERSION,
+        rank: 1,
+        secret,
+    }
+    .encode(RequestId(1));
+    let oversized = 0x7fff_ffff_u32.to_le_bytes();
+    let no_descriptor = Request::PutDescriptor.encode(RequestId(2));
+    for garbage in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0; 64],
+        &[0xff; 4096],
+        &oversized,
+    ] {
+        let stranger = Raw::new(&store);
+        stranger.send(garbage);
+        assert_eq!(stranger.until_the_end(), []);
+    }
+    let rank = Raw::new(&store);
+    rank.send(&[&hello[..], &no_descriptor].concat());
+    let replies = rank.until_the_end();
+    assert!(
+        matches!(&replies[..], [Reply::Welcome { .. }, Reply::Refused(_)]),
+        "{replies:?}"
+    );
+    assert_eq!(events(&mut member, 1), [MemberEvent::Failed(Rank::new(1))]);
+    member.put("still", b"here").unwrap();
+    join(&store, 2).put("too", b"").unwrap();
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_nobody() {
+    const GETS: u32 = 20_000;
+    let store = Store::start(2).unwrap();
+    let mut member = join(&store, 0);
+    member.put("big", &[1; wire::MAX_VALUE]).unwrap();
+    let secret = store.membership(Rank::new(1)).secret;
+    let greedy = Raw::new(&store);
+    greedy.send(
+        &Request::Hello {
+            version: wire::VERSION,
+            rank: 1,
+            secret,
+        }
+        .encode(RequestId(1)),
+    );
+    // 1.3 GB of replies are asked for, by a thread that the store blocks, and none is read.
+    let asker = Raw(greedy.0.try_clone().unwrap());
+    let asking = thread::spawn(move || {
+        let get = Request::Get {
+            rank: 0,
+            key: "big".to_owned(),
+        };
+        asker.send(
+            &(2..GETS)
+                .flat_map(|id| get.encode(RequestId(id)))
+                .collect::<Vec<u8>>(),
+        );
+    });
+    for _ in 0..1000 {
+        member.put("alive", b"").unwrap();
+    }
+    // Now a little is read: the store goes on where it stopped, in order.
+    let mut source = File::from(greedy.0.try_clone().unwrap());
+    let mut buffer = FrameBuffer::default();
+    let mut chunk = vec![0; 1 << 16];
+    let mut expected = 1;
+    while expected < 200 {
+        let count = source.read(&mut chunk).unwrap();
+        assert!(count > 0, "the store hung up");
+        buffer.extend(&chunk[..count]);
+        while let Some(frame) = buffer.next_frame().unwrap() {
+            assert_eq!(frame.id, RequestId(expected));
+            expected += 1;
+        }
+    }
+    rustix::net::shutdown(&greedy.0, rustix::net::Shutdown::Both).unwrap();
+    asking.join().unwrap();
+    assert_eq!(events(&mut member, 1), [MemberEvent::Failed(Rank::new(1))]);
+}
+
+#[test]
+fn a_store_that_is_gone_is_named() {
+    let store = Store::start(2).unwrap();
+    let name = store.name().to_owned();
+    let membership = store.membership(Rank::new(1));
+    let mut client = join(&store, 0);
+    drop(store);
+    assert_eq!(client.poll_events(), []);
+    for error in [
+        client.put("a", b"").unwrap_err(),
+        client.get(Rank::new(1), "a", LONG).unwrap_err(),
+        client.fence(LONG).unwrap_err(),
+        StoreBootstrap::connect(membership).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains(&name), "{error}");
+    }
+    client.leave();
+}
+
+#[test]
+fn another_size_than_the_job_s_is_refused() {
+    let store = Store::start(2).unwrap();
+    let mut membership = store.membership(Rank::new(0));
+    membership.size = 3;
+    let error = StoreBootstrap::connect(membership).unwrap_err().to_string();
+    assert!(
+        error.contains("of 3 ranks") && error.contains("of 2"),
+        "{error}"
+    );
+}

@@ -1,0 +1,381 @@
+//! The store's wire format: length-prefixed frames over a local stream socket, little-endian.
+//!
+//! ```text
+//!  0        4      5      6      8          12
+//!  +--------+------+------+------+----------+----------------------+
+//!  | length | kind | zero | zero | id       | body ...             |
+//!  +--------+------+------+------+----------+----------------------+
+//!    u32      u8     u8     u16    u32        length - 8 bytes
+//! ```
+//!
+//! `length` counts what follows it. A reply carries the `id` of its request; an event's is 0.
+//!
+//! | kind | direction | name           | body                                               |
+//! |------|-----------|----------------|----------------------------------------------------|
+//! | 1    | request   | hello          | magic u32, version u16, zero u16, rank u32, secret |
+//! | 2    | request   | put            | key length u16, key, value                         |
+//! | 3    | request   | get            | rank u32, key                                      |
+//! | 4    | request   | fence          |                                                    |
+//! | 5    | request   | put descriptor | and one descriptor beside the frame (`SCM_RIGHTS`) |
+//! | 6    | request   | get descriptor | rank u32                                           |
+//! | 7    | request   | leave          |                                                    |
+//! | 65   | reply     | welcome        | size u32, round u32                                |
+//! | 66   | reply     | done           |                                                    |
+//! | 67   | reply     | value          | the bytes                                          |
+//! | 68   | reply     | descriptor     | and one descriptor beside the frame                |
+//! | 69   | reply     | refused        | why, as UTF-8 text                                 |
+//! | 97   | event     | left           | rank u32                                           |
+//! | 98   | event     | failed         | rank u32                                           |
+//!
+//! Both sides decode with the same functions, which accept any bytes and never panic.
+
+use tagwire_base::{JobSecret, Rank};
+
+/// The longest key, in bytes.
+pub const MAX_KEY: usize = 256;
+/// The longest value, in bytes.
+pub const MAX_VALUE: usize = 64 * 1024;
+/// The version that a hello carries.
+pub const VERSION: u16 = 1;
+
+/// What follows the length field and precedes the body.
+const HEADER: usize = 8;
+/// The largest `length` field: a put of the longest key and value.
+const MAX_LENGTH: usize = HEADER + 2 + MAX_KEY + MAX_VALUE;
+/// The longest text of a refusal that is sent, in bytes.
+const MAX_REFUSAL: usize = 1024;
+/// The first bytes of a hello's body: "TGWS".
+const MAGIC: u32 = u32::from_le_bytes(*b"TGWS");
+
+/// A frame or a body that breaks the format, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed message: {0}")]
+pub struct Malformed(pub &'static str);
+
+/// Ties a reply to its request; 0 is kept for events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestId(pub u32);
+
+/// What a rank asks of the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// The first message of every connection.
+    Hello {
+        /// The version that the rank speaks.
+        version: u16,
+        /// Which rank this is, not yet checked against the job's size.
+        rank: u32,
+        /// Proof that the rank belongs to the job.
+        secret: JobSecret,
+    },
+    /// Publish a value under the sender's name.
+    Put {
+        /// The value's name.
+        key: String,
+        /// The value.
+        value: Vec<u8>,
+    },
+    /// Ask for a value, now or as soon as it is there.
+    Get {
+        /// Whose value.
+        rank: u32,
+        /// The value's name.
+        key: String,
+    },
+    /// Answered once every rank has asked as often.
+    Fence,
+    /// Leave a descriptor for others.
+    PutDescriptor,
+    /// Ask for a rank's descriptor, now or as soon as it is there.
+    GetDescriptor {
+        /// Whose descriptor.
+        rank: u32,
+    },
+    /// Say goodbye.
+    Leave,
+}
+
+/// What the store tells a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The hello was accepted.
+    Welcome {
+        /// How many ranks the job has.
+        size: u32,
+        /// How often this rank had left before.
+        round: u32,
+    },
+    /// The request was carried out.
+    Done,
+    /// The value asked for.
+    Value(Vec<u8>),
+    /// The descriptor asked for comes beside this frame.
+    Descriptor,
+    /// The request was not carried out, and why.
+    Refused(String),
+    /// An event: a rank said goodbye.
+    Left(Rank),
+    /// An event: a rank ended without a goodbye.
+    Failed(Rank),
+}
+
+/// One frame as it came, its body not yet looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// What the body is.
+    pub kind: u8,
+    /// Which request it belongs to.
+    pub id: RequestId,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// The frame that carries this request.
+    #[must_use]
+    pub fn encode(&self, id: RequestId) -> Vec<u8> {
+        match self {
+            Self::Hello {
+                version,
+                rank,
+                secret,
+            } => {
+                let mut body = MAGIC.to_le_bytes().to_vec();
+                body.extend_from_slice(&version.to_le_bytes());
+                body.extend_from_slice(&[0; 2]);
+                body.extend_from_slice(&rank.to_le_bytes());
+                body.extend_from_slice(secret.as_bytes());
+                frame(1, id, &[&body])
+            }
+            Self::Put { key, value } => {
+                debug_assert!(key.len() <= MAX_KEY && value.len() <= MAX_VALUE);
+                let key_length = (key.len() as u16).to_le_bytes();
+                frame(2, id, &[&key_length, key.as_bytes(), value])
+            }
+            Self::Get { rank, key } => frame(3, id, &[&rank.to_le_bytes(), key.as_bytes()]),
+            Self::Fence => frame(4, id, &[]),
+            Self::PutDescriptor => frame(5, id, &[]),
+            Self::GetDescriptor { rank } => frame(6, id, &[&rank.to_le_bytes()]),
+            Self::Leave => frame(7, id, &[]),
+        }
+    }
+
+    /// The request that `frame` carries.
+    ///
+    /// # Errors
+    /// When it carries none, or a body that breaks the format.
+    pub fn decode(frame: &Frame) -> Result<Self, Malformed> {
+        let mut body = Body(&frame.body);
+        let request = match frame.kind {
+            1 => {
+                if body.u32()? != MAGIC {
+                    return Err(Malformed("a hello without the magic number"));
+                }
+                let version = body.u16()?;
+                body.u16()?;
+                Self::Hello {
+                    version,
+                    rank: body.u32()?,
+                    secret: body.secret()?,
+                }
+            }
+            2 => {
+                let key_length = usize::from(body.u16()?);
+                let key = key(body.take(key_length)?)?;
+                Self::Put {
+                    key,
+                    value: value(body.rest())?,
+                }
+            }
+            3 => Self::Get {
+                rank: body.u32()?,
+                key: key(body.rest())?,
+            },
+            4 => Self::Fence,
+            5 => Self::PutDescriptor,
+            6 => Self::GetDescriptor { rank: body.u32()? },
+            7 => Self::Leave,
+            _ => return Err(Malformed("not a request")),
+        };
+        body.end()?;
+        Ok(request)
+    }
+}
+
+impl Reply {
+    /// The frame that carries this reply.
+    #[must_use]
+    pub fn encode(&self, id: RequestId) -> Vec<u8> {
+        match self {
+            Self::Welcome { size, round } => {
+                frame(65, id, &[&size.to_le_bytes(), &round.to_le_bytes()])
+            }
+            Self::Done => frame(66, id, &[]),
+            Self::Value(bytes) => frame(67, id, &[bytes]),
+            Self::Descriptor => frame(68, id, &[]),
+            Self::Refused(why) => {
+                let mut end = MAX_REFUSAL.min(why.len());
+                while !why.is_char_boundary(end) {
+                    end -= 1;
+                }
+                frame(69, id, &[&why.as_bytes()[..end]])
+            }
+            Self::Left(rank) => frame(97, id, &[&rank.as_u32().to_le_bytes()]),
+            Self::Failed(rank) => frame(98, id, &[&rank.as_u32().to_le_bytes()]),
+        }
+    }
+
+    /// The reply that `frame` carries.
+    ///
+    /// # Errors
+    /// When it carries none, or a body that breaks the format.
+    pub fn decode(frame: &Frame) -> Result<Self, Malformed> {
+        let mut body = Body(&frame.body);
+        let reply = match frame.kind {
+            65 => Self::Welcome {
+                size: body.u32()?,
+                round: body.u32()?,
+            },
+            66 => Self::Done,
+            67 => Self::Value(value(body.rest())?),
+            68 => Self::Descriptor,
+            69 => Self::Refused(String::from_utf8_lossy(body.rest()).into_owned()),
+            97 => Self::Left(body.rank()?),
+            98 => Self::Failed(body.rank()?),
+            _ => return Err(Malformed("not a reply")),
+        };
+        body.end()?;
+        Ok(reply)
+    }
+}
+
+/// Cuts a stream of bytes into frames.
+#[derive(Debug, Default)]
+pub struct FrameBuffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl FrameBuffer {
+    /// Takes bytes as they came from the socket. Never holds more than one frame and what one
+    /// call brings, as long as [`FrameBuffer::next_frame`] is called until it finds none.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame, if there is one.
+    ///
+    /// # Errors
+    /// When the stream cannot be cut: an impossible length, or header bytes that must be zero
+    /// and are not. The stream is useless from there on.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, Malformed> {
+        let rest = &self.bytes[self.start..];
+        let Some((length, rest)) = rest.split_first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*length) as usize;
+        if !(HEADER..=MAX_LENGTH).contains(&length) {
+            return Err(Malformed("impossible length"));
+        }
+        let Some((header, body)) = rest.get(..length).and_then(<[u8]>::split_first_chunk) else {
+            return Ok(None);
+        };
+        let [kind, 0, 0, 0, id @ ..]: [u8; HEADER] = *header else {
+            return Err(Malformed("reserved bytes in use"));
+        };
+        let frame = Frame {
+            kind,
+            id: RequestId(u32::from_le_bytes(id)),
+            body: body.to_vec(),
+        };
+        self.start += 4 + length;
+        Ok(Some(frame))
+    }
+}
+
+fn frame(kind: u8, id: RequestId, parts: &[&[u8]]) -> Vec<u8> {
+    let length = HEADER + parts.iter().map(|part| part.len()).sum::<usize>();
+    debug_assert!(length <= MAX_LENGTH);
+    let mut bytes = Vec::with_capacity(4 + length);
+    bytes.extend_from_slice(&(length as u32).to_le_bytes());
+    bytes.extend_from_slice(&[kind, 0, 0, 0]);
+    bytes.extend_from_slice(&id.0.to_le_bytes());
+    parts.iter().for_each(|part| bytes.extend_from_slice(part));
+    bytes
+}
+
+fn key(bytes: &[u8]) -> Result<String, Malformed> {
+    if bytes.len() > MAX_KEY {
+        return Err(Malformed("key too long"));
+    }
+    str::from_utf8(bytes)
+        .map(str::to_owned)
+        .map_err(|_| Malformed("key is not UTF-8"))
+}
+
+fn value(bytes: &[u8]) -> Result<Vec<u8>, Malformed> {
+    if bytes.len() > MAX_VALUE {
+        return Err(Malformed("value too long"));
+    }
+    Ok(bytes.to_vec())
+}
+
+/// A body that is read from front to back.
+struct Body<'a>(&'a [u8]);
+
+impl<'a> Body<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self
+            .0
+            .split_at_checked(count)
+            .ok_or(Malformed("body too short"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (taken, rest) = self
+            .0
+            .split_first_chunk()
+            .ok_or(Malformed("body too short"))?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn secret(&mut self) -> Result<JobSecret, Malformed> {
+        self.array().map(JobSecret::from_bytes)
+    }
+
+    fn rank(&mut self) -> Result<Rank, Malformed> {
+        let number = self.u32()?;
+        if number > Rank::MAX {
+            return Err(Malformed("rank out of range"));
+        }
+        Ok(Rank::new(number))
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    fn end(&self) -> Result<(), Malformed> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed("bytes after the body's end"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
