@@ -1,0 +1,174 @@
+//! The engines behind one type, chosen by name at run time.
+
+use tagwire_base::ContextId;
+
+use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
+use crate::envelope::{Cookie, Envelope, Handle, Pattern};
+use crate::error::{Error, Result};
+use crate::list::PlainList;
+use crate::storage::Capacity;
+
+/// Any of the engines, in private memory.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnyEngine {
+    /// One list for each queue.
+    List(PlainList),
+}
+
+impl AnyEngine {
+    /// The names of the engines.
+    pub const NAMES: &'static [&'static str] = &["list"];
+
+    /// The name of the engine that is used when the user names none.
+    pub const DEFAULT: &'static str = "list";
+
+    /// The engine called `name`, empty, with these bounds.
+    ///
+    /// # Errors
+    /// [`Error::UnknownEngine`] when no engine has the name; it holds the nearest that exists.
+    pub fn by_name(name: &str, capacity: Capacity) -> Result<Self> {
+        match name {
+            "list" => Ok(Self::List(PlainList::with_capacity(capacity))),
+            _ => Err(Error::UnknownEngine {
+                name: name.to_owned(),
+                nearest: nearest(name),
+            }),
+        }
+    }
+
+    /// The name of this engine.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::List(_) => "list",
+        }
+    }
+}
+
+/// Calls the same method on whichever engine it is.
+macro_rules! each {
+    ($any:expr, $engine:ident => $call:expr) => {
+        match $any {
+            AnyEngine::List($engine) => $call,
+        }
+    };
+}
+
+impl Engine for AnyEngine {
+    #[inline]
+    fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
+        each!(self, engine => engine.post(pattern, cookie))
+    }
+
+    #[inline]
+    fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
+        each!(self, engine => engine.arrive(envelope, cookie))
+    }
+
+    #[inline]
+    fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
+        each!(self, engine => engine.arrive_expected(envelope))
+    }
+
+    #[inline]
+    fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        each!(self, engine => engine.probe(pattern))
+    }
+
+    #[inline]
+    fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        each!(self, engine => engine.claim(pattern))
+    }
+
+    #[inline]
+    fn cancel(&mut self, handle: Handle) -> CancelOutcome {
+        each!(self, engine => engine.cancel(handle))
+    }
+
+    #[inline]
+    fn discard(&mut self, handle: Handle) -> CancelOutcome {
+        each!(self, engine => engine.discard(handle))
+    }
+
+    #[inline]
+    fn posted_len(&self) -> usize {
+        each!(self, engine => engine.posted_len())
+    }
+
+    #[inline]
+    fn unexpected_len(&self) -> usize {
+        each!(self, engine => engine.unexpected_len())
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, engine => engine.stats())
+    }
+
+    fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+        each!(self, engine => engine.for_each_posted(visit));
+    }
+
+    fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {
+        each!(self, engine => engine.for_each_unexpected(visit));
+    }
+
+    fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
+        each!(self, engine => engine.set_assertions(context, assertions));
+    }
+}
+
+/// The engine whose name is the fewest edits away.
+fn nearest(name: &str) -> &'static str {
+    let by_distance = |known: &&&str| distance(known, name);
+    let nearest = AnyEngine::NAMES.iter().min_by_key(by_distance);
+    nearest.copied().unwrap_or(AnyEngine::DEFAULT)
+}
+
+/// How many characters must be put in, left out or replaced to turn one name into the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_makes_the_engine_of_that_name() {
+        for name in AnyEngine::NAMES {
+            let engine = AnyEngine::by_name(name, Capacity::default()).unwrap();
+            assert_eq!(engine.name(), *name);
+        }
+        assert!(AnyEngine::NAMES.contains(&AnyEngine::DEFAULT));
+    }
+
+    #[test]
+    fn a_mistyped_name_is_refused_with_the_nearest() {
+        let error = AnyEngine::by_name("lists", Capacity::default()).unwrap_err();
+        assert_eq!(error.code(), 200);
+        assert_eq!(
+            error.to_string(),
+            "unknown matching engine 'lists'; did you mean 'list'?"
+        );
+    }
+
+    #[test]
+    fn distances_count_edits() {
+        assert_eq!(distance("bins", "bins"), 0);
+        assert_eq!(distance("bins", "bin"), 1);
+        assert_eq!(distance("bins", "sbin"), 2);
+        assert_eq!(distance("list", ""), 4);
+    }
+}

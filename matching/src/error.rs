@@ -1,0 +1,28 @@
+//! The errors of this crate.
+
+/// What can go wrong when an engine is set up. Nothing fails later: a full queue is a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No engine has this name.
+    #[error("unknown matching engine '{name}'; did you mean '{nearest}'?")]
+    UnknownEngine {
+        /// The name as given.
+        name: String,
+        /// The nearest name that exists.
+        nearest: &'static str,
+    },
+}
+
+impl Error {
+    /// A stable number for this kind of error, for C callers and exit reports.
+    #[must_use]
+    pub const fn code(&self) -> u32 {
+        match self {
+            Self::UnknownEngine { .. } => 200,
+        }
+    }
+}
+
+/// This crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

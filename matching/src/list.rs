@@ -1,0 +1,180 @@
+//! The plain engine: one list of receives, one list of messages.
+
+use crate::engine::{ArriveOutcome, CancelOutcome, Engine, PostOutcome, Stats};
+use crate::envelope::{Cookie, Envelope, Handle, Pattern};
+use crate::queue::{self, View};
+use crate::storage::{Capacity, Cells, Node, Private, Selector, Storage, Word};
+
+/// Keeps each queue as one list in order and walks it: no index, so nothing to keep up.
+///
+/// Posting and arriving cost as much as the entries ahead of the match; cancelling is constant.
+/// Right for queues of a few entries, and the yardstick for the other engines.
+#[derive(Debug)]
+pub struct PlainList<S = Private<LINKS>> {
+    storage: S,
+}
+
+impl PlainList {
+    /// An empty engine in private memory.
+    #[must_use]
+    pub fn with_capacity(capacity: Capacity) -> Self {
+        Self::new(Private::new(capacity))
+    }
+}
+
+impl<S: Storage<LINKS>> PlainList<S> {
+    /// An empty engine over `storage`, whatever that held before.
+    pub fn new(storage: S) -> Self {
+        storage.control().reset();
+        Self { storage }
+    }
+
+    /// Goes on with the engine whose state is in `storage`.
+    pub const fn attach(storage: S) -> Self {
+        Self { storage }
+    }
+
+    #[inline]
+    fn posted(&self) -> View<'_, S::Cells, 1> {
+        queue::posted(&self.storage)
+    }
+
+    #[inline]
+    fn unexpected(&self) -> View<'_, S::Cells, LINKS> {
+        queue::unexpected(&self.storage)
+    }
+
+    #[inline]
+    fn take_posted(&self, message: Selector) -> Option<Cookie> {
+        let view = self.posted();
+        if view.is_empty() {
+            return None;
+        }
+        let head = view.queue.head.load();
+        let (found, looked) = view.find(ORDER, head, |entry, _| entry.accepts(message));
+        view.count_search(found.is_some(), looked);
+        found.map(|(slot, node)| remove(view, slot, node))
+    }
+
+    #[inline]
+    fn find_unexpected(&self, receive: Selector) -> (Option<(u32, &UnexpectedNode<S>)>, u64) {
+        let view = self.unexpected();
+        view.find(ORDER, view.queue.head.load(), |entry, _| {
+            receive.accepts(entry)
+        })
+    }
+
+    #[inline]
+    fn take_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
+        let view = self.unexpected();
+        if view.is_empty() {
+            return None;
+        }
+        let (found, looked) = self.find_unexpected(receive);
+        view.count_search(found.is_some(), looked);
+        found.map(|(slot, node)| (node.selector(), remove(view, slot, node)))
+    }
+}
+
+impl<S: Storage<LINKS>> Engine for PlainList<S> {
+    #[inline]
+    fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
+        let receive = Selector::of_receive(pattern);
+        if let Some((_, taken)) = self.take_unexpected(receive) {
+            return PostOutcome::Matched(taken);
+        }
+        let Some(handle) = queue::insert_posted(&mut self.storage, receive, cookie) else {
+            return PostOutcome::Full;
+        };
+        let view = self.posted();
+        view.append(ORDER, &view.queue.head, handle.slot);
+        PostOutcome::Queued(handle)
+    }
+
+    #[inline]
+    fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
+        let message = Selector::of_message(envelope);
+        if let Some(taken) = self.take_posted(message) {
+            return ArriveOutcome::Matched(taken);
+        }
+        let Some(handle) = queue::insert_unexpected(&mut self.storage, message, cookie) else {
+            return ArriveOutcome::Full;
+        };
+        let view = self.unexpected();
+        view.append(ORDER, &view.queue.head, handle.slot);
+        ArriveOutcome::Queued(handle)
+    }
+
+    #[inline]
+    fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
+        self.take_posted(Selector::of_message(envelope))
+    }
+
+    #[inline]
+    fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        let view = self.unexpected();
+        if view.is_empty() {
+            return None;
+        }
+        let (found, looked) = self.find_unexpected(Selector::of_receive(pattern));
+        view.count_probe(looked);
+        let (_, node) = found?;
+        Some((node.selector().envelope()?, node.cookie()))
+    }
+
+    #[inline]
+    fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        let (selector, cookie) = self.take_unexpected(Selector::of_receive(pattern))?;
+        Some((selector.envelope()?, cookie))
+    }
+
+    fn cancel(&mut self, handle: Handle) -> CancelOutcome {
+        let view = self.posted();
+        let node = view.named(handle);
+        queue::cancelled(node.map(|node| remove(view, handle.slot, node)))
+    }
+
+    fn discard(&mut self, handle: Handle) -> CancelOutcome {
+        let view = self.unexpected();
+        let node = view.named(handle);
+        queue::cancelled(node.map(|node| remove(view, handle.slot, node)))
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted().len() as usize
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected().len() as usize
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            posted: self.posted().queue.stats(),
+            unexpected: self.unexpected().queue.stats(),
+        }
+    }
+
+    fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+        let view = self.posted();
+        view.visit_patterns(ORDER, view.queue.head.load(), visit);
+    }
+
+    fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {
+        let view = self.unexpected();
+        view.visit_envelopes(ORDER, view.queue.head.load(), visit);
+    }
+}
+
+#[inline]
+fn remove<C: Cells>(view: View<'_, C, LINKS>, slot: u32, node: &Node<C, LINKS>) -> Cookie {
+    view.unlink(ORDER, &view.queue.head, slot, node);
+    view.release(slot, node)
+}
+
+type UnexpectedNode<S> = Node<<S as Storage<LINKS>>::Cells, LINKS>;
+
+/// How many lists an entry is on.
+pub const LINKS: usize = 1;
+/// The list of all entries in order.
+const ORDER: usize = 0;

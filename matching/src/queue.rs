@@ -1,0 +1,283 @@
+//! What every engine does with a queue: slots, doubly linked lists over them, and searches.
+
+use crate::engine::CancelOutcome;
+use crate::envelope::{Cookie, Envelope, Handle, Pattern};
+use crate::storage::{Cells, FREE, NIL, Node, Queue, Selector, Storage, Word, count};
+
+/// One queue's control words and slots.
+///
+/// A list is a head word and one [`Link`](crate::storage::Link) in each node. The first node's
+/// `prev` names the last node, so that a head is a single word and both appending and removing
+/// take constant time. Every index is checked where it is used; one out of range ends the list.
+pub(crate) struct View<'a, C: Cells, const LINKS: usize> {
+    pub(crate) queue: &'a Queue<C>,
+    pub(crate) nodes: &'a [Node<C, LINKS>],
+}
+
+impl<C: Cells, const LINKS: usize> Clone for View<'_, C, LINKS> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C: Cells, const LINKS: usize> Copy for View<'_, C, LINKS> {}
+
+#[inline]
+pub(crate) fn posted<const LINKS: usize, S: Storage<LINKS>>(storage: &S) -> View<'_, S::Cells, 1> {
+    View {
+        queue: &storage.control().posted,
+        nodes: storage.posted(),
+    }
+}
+
+#[inline]
+pub(crate) fn unexpected<const LINKS: usize, S: Storage<LINKS>>(
+    storage: &S,
+) -> View<'_, S::Cells, LINKS> {
+    View {
+        queue: &storage.control().unexpected,
+        nodes: storage.unexpected(),
+    }
+}
+
+/// Puts a receive into a slot, growing the storage when its slots are spent.
+#[inline]
+pub(crate) fn insert_posted<const LINKS: usize, S: Storage<LINKS>>(
+    storage: &mut S,
+    selector: Selector,
+    cookie: Cookie,
+) -> Option<Handle> {
+    if let Some(handle) = posted(storage).insert(selector, cookie) {
+        return Some(handle);
+    }
+    if !storage.grow_posted() {
+        return None;
+    }
+    posted(storage).insert(selector, cookie)
+}
+
+/// Puts a message into a slot, growing the storage when its slots are spent.
+#[inline]
+pub(crate) fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
+    storage: &mut S,
+    selector: Selector,
+    cookie: Cookie,
+) -> Option<Handle> {
+    if let Some(handle) = unexpected(storage).insert(selector, cookie) {
+        return Some(handle);
+    }
+    if !storage.grow_unexpected() {
+        return None;
+    }
+    unexpected(storage).insert(selector, cookie)
+}
+
+impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.queue.len.load() == 0
+    }
+
+    #[inline]
+    pub(crate) fn len(self) -> u32 {
+        self.queue.len.load()
+    }
+
+    #[inline]
+    pub(crate) fn node(self, slot: u32) -> Option<&'a Node<C, LINKS>> {
+        self.nodes.get(slot as usize)
+    }
+
+    /// Takes a free slot and fills it; the caller links it. `None` when the slots are spent.
+    #[inline]
+    pub(crate) fn insert(self, selector: Selector, cookie: Cookie) -> Option<Handle> {
+        let queue = self.queue;
+        let free = queue.free.load();
+        let (slot, node) = match self.node(free) {
+            Some(node) => {
+                queue.free.store(node.links[0].next.load());
+                (free, node)
+            }
+            None => self.fresh_slot()?,
+        };
+        let sequence = queue.sequence.load();
+        queue.sequence.store(sequence.wrapping_add(1));
+        node.key.store(selector.key);
+        node.sequence.store(sequence);
+        node.kind.store(selector.kind);
+        node.cookie.store(cookie.0);
+        let len = queue.len.load().wrapping_add(1);
+        queue.len.store(len);
+        if len > queue.high_water.load() {
+            queue.high_water.store(len);
+        }
+        Some(Handle {
+            slot,
+            generation: sequence as u32,
+        })
+    }
+
+    #[cold]
+    fn fresh_slot(self) -> Option<(u32, &'a Node<C, LINKS>)> {
+        let fresh = self.queue.fresh.load();
+        let node = self.node(fresh)?;
+        self.queue.fresh.store(fresh.wrapping_add(1));
+        Some((fresh, node))
+    }
+
+    /// Gives an unlinked node's slot back.
+    #[inline]
+    pub(crate) fn release(self, slot: u32, node: &Node<C, LINKS>) -> Cookie {
+        node.kind.store(FREE);
+        node.links[0].next.store(self.queue.free.load());
+        self.queue.free.store(slot);
+        self.queue.len.store(self.queue.len.load().wrapping_sub(1));
+        node.cookie()
+    }
+
+    /// The live entry that a handle names.
+    #[inline]
+    pub(crate) fn named(self, handle: Handle) -> Option<&'a Node<C, LINKS>> {
+        let node = self.node(handle.slot)?;
+        let live = node.kind.load() != FREE && node.sequence.load() as u32 == handle.generation;
+        live.then_some(node)
+    }
+
+    /// Puts a node at the end of a list.
+    #[inline]
+    pub(crate) fn append(self, link: usize, head: &C::Word, slot: u32) {
+        let Some(node) = self.node(slot) else { return };
+        let own = &node.links[link];
+        own.next.store(NIL);
+        match self.node(head.load()) {
+            None => {
+                own.prev.store(slot);
+                head.store(slot);
+            }
+            Some(first) => {
+                let last = first.links[link].prev.load();
+                own.prev.store(last);
+                first.links[link].prev.store(slot);
+                if let Some(last) = self.node(last) {
+                    last.links[link].next.store(slot);
+                }
+            }
+        }
+    }
+
+    /// Takes a node out of the list that begins at `head`.
+    #[inline]
+    pub(crate) fn unlink(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
+        let next = node.links[link].next.load();
+        let prev = node.links[link].prev.load();
+        let first = head.load();
+        if first == slot {
+            head.store(next);
+        } else if let Some(before) = self.node(prev) {
+            before.links[link].next.store(next);
+        }
+        // The last node's successor is, for `prev`, the first node.
+        let after = if next == NIL { first } else { next };
+        if let Some(after) = self.node(after) {
+            after.links[link].prev.store(prev);
+        }
+    }
+
+    /// The first node from `slot` on that fits, and how many nodes were looked at.
+    #[inline]
+    pub(crate) fn find(
+        self,
+        link: usize,
+        mut slot: u32,
+        fits: impl Fn(Selector, &Node<C, LINKS>) -> bool,
+    ) -> (Option<(u32, &'a Node<C, LINKS>)>, u64) {
+        let mut looked = 0;
+        while let Some(node) = self.node(slot) {
+            if looked == self.nodes.len() {
+                // A cycle, which only a corrupted arena has.
+                break;
+            }
+            looked += 1;
+            if fits(node.selector(), node) {
+                return (Some((slot, node)), looked as u64);
+            }
+            slot = node.links[link].next.load();
+        }
+        (None, looked as u64)
+    }
+
+    /// Visits a list from its head.
+    pub(crate) fn visit(
+        self,
+        link: usize,
+        head: u32,
+        mut visit: impl FnMut(u32, &'a Node<C, LINKS>),
+    ) {
+        let mut slot = head;
+        for _ in 0..self.nodes.len() {
+            let Some(node) = self.node(slot) else { return };
+            // Read first, so that the visitor may move the node to another list.
+            let next = node.links[link].next.load();
+            visit(slot, node);
+            slot = next;
+        }
+    }
+
+    /// Counts a search that may take an entry out.
+    #[inline]
+    pub(crate) fn count_search(self, hit: bool, attempts: u64) {
+        count(&self.queue.attempts, attempts);
+        count(
+            if hit {
+                &self.queue.hits
+            } else {
+                &self.queue.misses
+            },
+            1,
+        );
+    }
+
+    /// Counts a search that leaves the entry in place.
+    #[inline]
+    pub(crate) fn count_probe(self, attempts: u64) {
+        count(&self.queue.attempts, attempts);
+        count(&self.queue.probes, 1);
+    }
+}
+
+impl<C: Cells, const LINKS: usize> View<'_, C, LINKS> {
+    /// Visits a list of receives as patterns.
+    pub(crate) fn visit_patterns(
+        self,
+        link: usize,
+        head: u32,
+        visit: &mut dyn FnMut(Pattern, Cookie),
+    ) {
+        self.visit(link, head, |_, node| {
+            if let Some(pattern) = node.selector().pattern() {
+                visit(pattern, node.cookie());
+            }
+        });
+    }
+
+    /// Visits a list of messages as envelopes.
+    pub(crate) fn visit_envelopes(
+        self,
+        link: usize,
+        head: u32,
+        visit: &mut dyn FnMut(Envelope, Cookie),
+    ) {
+        self.visit(link, head, |_, node| {
+            if let Some(envelope) = node.selector().envelope() {
+                visit(envelope, node.cookie());
+            }
+        });
+    }
+}
+
+/// The outcome of a cancel that took this entry out, or found none.
+#[inline]
+pub(crate) fn cancelled(cookie: Option<Cookie>) -> CancelOutcome {
+    cookie.map_or(CancelOutcome::AlreadyMatched, CancelOutcome::Cancelled)
+}
