@@ -1,0 +1,65 @@
+//! What a memory network is like.
+
+/// The sizes of a [`MemoryNetwork`](super::MemoryNetwork) and what it pretends to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryOptions {
+    /// Messages that may be under way from one rank to another.
+    pub slots: usize,
+    /// How many of the slots only control messages may use.
+    pub control_slots: usize,
+    /// Largest payload of one message, in bytes.
+    pub max_send: usize,
+    /// Messages of one peer that one call of progress delivers.
+    pub burst: usize,
+    /// Whether upcalls may retain what arrives.
+    pub retain: bool,
+    /// Whether there are cooperative transfers (offer and claim).
+    pub cooperative: bool,
+    /// Bytes of a cooperative transfer that one call of progress moves.
+    pub chunk: usize,
+    /// Offers that may be open from one rank to another.
+    pub max_offers: usize,
+    /// Whether the network finds failed ranks itself.
+    pub detect_failures: bool,
+}
+
+impl Default for MemoryOptions {
+    /// A plain network: small queues, messages of up to 8 KiB, neither retained buffers nor
+    /// cooperative transfers, failures detected.
+    fn default() -> Self {
+        Self {
+            slots: 64,
+            control_slots: 8,
+            max_send: 8192,
+            burst: 16,
+            retain: false,
+            cooperative: false,
+            chunk: 64 * 1024,
+            max_offers: 16,
+            detect_failures: true,
+        }
+    }
+}
+
+impl MemoryOptions {
+    /// The same, with everything that can be had.
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            retain: true,
+            cooperative: true,
+            ..Self::default()
+        }
+    }
+
+    /// The nearest options with which messages get through at all: a slot for data and one for
+    /// control, progress that moves something.
+    pub(super) fn made_consistent(mut self) -> Self {
+        self.slots = self.slots.max(2);
+        self.control_slots = self.control_slots.clamp(1, self.slots - 1);
+        self.burst = self.burst.max(1);
+        self.chunk = self.chunk.max(1);
+        self.max_offers = self.max_offers.max(1);
+        self
+    }
+}

@@ -1,0 +1,348 @@
+//! One rank of a memory network: its peers, and the verbs towards them.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+
+use super::progress::Event;
+use super::state::{Message, State, Status};
+use super::transfer::Transfer;
+use super::waiter::EpochWaiter;
+use super::{NAME, Shared};
+use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
+use crate::capability::{Capabilities, Limits, WaitObject};
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::error::{Error, Result};
+use crate::message::{AmHeader, EndpointId, Lane, Outcome, Retained, Token, Upcalls};
+use crate::wait::Waiter;
+
+/// A peer, as this rank knows it.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) rank: Rank,
+    /// Where our messages go: the place in the peer's list of channels.
+    outbound: Option<usize>,
+    /// Its first contact was reported.
+    pub(super) up: bool,
+    /// Its end was reported: sends answer `Gone`.
+    pub(super) closed: bool,
+}
+
+/// One rank's access to a [`MemoryNetwork`](super::MemoryNetwork).
+#[derive(Debug)]
+pub struct MemoryTransport {
+    pub(super) shared: Arc<Shared>,
+    pub(super) rank: Rank,
+    pub(super) links: Vec<Link>,
+    by_rank: HashMap<Rank, EndpointId>,
+    /// How many of our inbound channels have a link.
+    pub(super) seen_channels: usize,
+    /// What upcalls kept, by number.
+    pub(super) retained: HashMap<u64, Vec<u8>>,
+    pub(super) next_retained: u64,
+    /// Collected under the lock, told without it.
+    pub(super) events: Vec<Event>,
+    waiter: Arc<EpochWaiter>,
+}
+
+impl MemoryTransport {
+    pub(super) fn new(shared: Arc<Shared>, rank: Rank, waiter: Arc<EpochWaiter>) -> Self {
+        Self {
+            shared,
+            rank,
+            links: Vec::new(),
+            by_rank: HashMap::new(),
+            seen_channels: 0,
+            retained: HashMap::new(),
+            next_retained: 0,
+            events: Vec::new(),
+            waiter,
+        }
+    }
+
+    /// The link to `rank`, made on first contact.
+    pub(super) fn link(&mut self, rank: Rank) -> EndpointId {
+        *self.by_rank.entry(rank).or_insert_with(|| {
+            self.links.push(Link {
+                rank,
+                outbound: None,
+                up: false,
+                closed: false,
+            });
+            EndpointId(self.links.len() as u32 - 1)
+        })
+    }
+
+    pub(super) fn find_link(&self, rank: Rank) -> Option<EndpointId> {
+        self.by_rank.get(&rank).copied()
+    }
+
+    /// The rank at `endpoint`, unless it or we are gone.
+    fn living(&self, state: &State, endpoint: EndpointId) -> Option<Rank> {
+        let link = self
+            .links
+            .get(endpoint.index())
+            .filter(|link| !link.closed)?;
+        let gone =
+            state.status(self.rank) != Status::Open || state.status(link.rank) == Status::Left;
+        (!gone).then_some(link.rank)
+    }
+
+    /// Where messages to `endpoint` go, getting in contact first where only the peer did.
+    fn outbound(&mut self, state: &mut State, endpoint: EndpointId) -> Option<(Rank, usize)> {
+        let rank = self.living(state, endpoint)?;
+        let link = &mut self.links[endpoint.index()];
+        if link.outbound.is_none() {
+            link.outbound = state.open_channel(self.rank, rank);
+        }
+        link.outbound.map(|place| (rank, place))
+    }
+
+    /// Network and rank; peers of another network are not understood.
+    fn address_of(&self, rank: Rank) -> Vec<u8> {
+        let network = Arc::as_ptr(&self.shared).addr() as u64;
+        let mut blob = NAME.as_bytes().to_vec();
+        blob.extend(network.to_le_bytes());
+        blob.extend(rank.as_u32().to_le_bytes());
+        blob
+    }
+}
+
+impl ByteTransport for MemoryTransport {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let options = &self.shared.options;
+        let mut all = Capabilities::WAKE
+            | Capabilities::ORDERED
+            | Capabilities::RELIABLE
+            | Capabilities::LOCAL
+            | Capabilities::LOOPBACK;
+        all.set(Capabilities::RETAIN, options.retain);
+        all.set(Capabilities::COOPERATIVE, options.cooperative);
+        all.set(Capabilities::FAILURE_DETECTION, options.detect_failures);
+        all
+    }
+
+    fn limits(&self) -> Limits {
+        let options = &self.shared.options;
+        Limits {
+            max_offers: if options.cooperative {
+                options.max_offers
+            } else {
+                0
+            },
+            memory_per_peer: options.slots * options.max_send,
+            wait_object: WaitObject::Futex,
+            ..Limits::copying(options.max_send.min(40), options.max_send)
+        }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.address_of(self.rank)
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        if address != self.address_of(peer) {
+            return Err(Error::BadAddress {
+                transport: NAME,
+                peer,
+                reason: format!("{} bytes that name another network or rank", address.len()),
+            });
+        }
+        if let Some(known) = self.find_link(peer) {
+            return Ok(known);
+        }
+        let shared = Arc::clone(&self.shared);
+        let place = shared.state().open_channel(self.rank, peer);
+        let place = place.ok_or_else(|| Error::Unreachable {
+            transport: NAME,
+            peer,
+            reason: "it is not there".to_owned(),
+        })?;
+        let endpoint = self.link(peer);
+        self.links[endpoint.index()].outbound = Some(place);
+        Ok(endpoint)
+    }
+
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        let shared = Arc::clone(&self.shared);
+        let options = &shared.options;
+        if data.len() > options.max_send {
+            return Post::Unsupported;
+        }
+        let mut state = shared.state();
+        let Some((rank, place)) = self.outbound(&mut state, to) else {
+            return Post::Gone;
+        };
+        let Some(member) = state.members.get_mut(&rank) else {
+            return Post::Gone;
+        };
+        let channel = &mut member.inbound[place];
+        let room = match class {
+            Class::Data => options.slots - options.control_slots,
+            Class::Control => options.slots,
+        };
+        // A reader that gave us up takes nothing any more: what we send is lost, as it is when a
+        // reader has died and we do not know yet.
+        if channel.queue.len() >= room {
+            channel.starved = true;
+            return Post::Busy;
+        }
+        if !channel.closed {
+            channel.queue.push_back(Message {
+                header,
+                bytes: data.to_vec(),
+            });
+            member.waiter.wake();
+        }
+        Post::Posted
+    }
+
+    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        let Some(source) = data.region().filter(|_| self.shared.options.cooperative) else {
+            return Offer::Unsupported;
+        };
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        let Some(rank) = self.living(&state, to) else {
+            return Offer::Unsupported;
+        };
+        let open = state
+            .transfers
+            .values()
+            .filter(|transfer| transfer.offerer == self.rank && transfer.claimer == rank)
+            .count();
+        if open >= shared.options.max_offers {
+            return Offer::Busy;
+        }
+        let id = state.next_transfer;
+        state.next_transfer += 1;
+        state
+            .transfers
+            .insert(id, Transfer::new(self.rank, rank, source, token));
+        Offer::Open(Ticket([id, !id]))
+    }
+
+    fn claim(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        let Some(target) = data.region().filter(|_| self.shared.options.cooperative) else {
+            return Post::Unsupported;
+        };
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        let Some(rank) = self.living(&state, from) else {
+            return Post::Gone;
+        };
+        let own = self.rank;
+        let [id, check] = ticket.0;
+        let joined = state
+            .transfers
+            .get_mut(&id)
+            .filter(|transfer| check == !id && transfer.offerer == rank && transfer.claimer == own);
+        let Some(transfer) = joined else {
+            return Post::Unsupported;
+        };
+        if transfer.is_halted() {
+            return Post::Gone;
+        }
+        if !transfer.join(target, token) {
+            return Post::Unsupported;
+        }
+        state.wake(rank);
+        state.wake(own);
+        Post::Posted
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        let Some(link) = self.links.get(to.index()) else {
+            return;
+        };
+        let (own, peer) = (self.rank, link.rank);
+        let mut state = self.shared.state();
+        let id = ticket.0[0];
+        let is_ours = state.transfers.get(&id).is_some_and(|transfer| {
+            transfer.offerer == own && transfer.claimer == peer && !transfer.is_claimed()
+        });
+        if is_ours && let Some(mut transfer) = state.transfers.remove(&id) {
+            for token in transfer.take_tokens(own) {
+                state.complete(own, token, Outcome::Withdrawn);
+            }
+        }
+    }
+
+    fn release(&mut self, buffer: Retained) {
+        self.retained.remove(&buffer.0);
+    }
+
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        self.collect() + self.tell(upcalls)
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        if self.shared.options.detect_failures {
+            for rank in self.failed_peers() {
+                self.peer_failed(rank, upcalls);
+            }
+        }
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.collect_failure(rank);
+        self.tell(upcalls);
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn Write) {
+        let state = self.shared.state();
+        for link in &self.links {
+            let depth = |of: Rank, from: Rank| {
+                state
+                    .members
+                    .get(&of)
+                    .and_then(|member| Some(member.inbound[member.find_channel(from)?].queue.len()))
+                    .unwrap_or(0)
+            };
+            let open = state
+                .transfers
+                .values()
+                .filter(|transfer| transfer.involves(self.rank) && transfer.involves(link.rank))
+                .count();
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(
+                out,
+                "{NAME}: rank {}: {} untaken there, {} untaken here, {open} transfers{}",
+                link.rank,
+                depth(link.rank, self.rank),
+                depth(self.rank, link.rank),
+                if link.closed { ", closed" } else { "" },
+            );
+        }
+    }
+}
+
+impl Drop for MemoryTransport {
+    fn drop(&mut self) {
+        self.shared.state().end(self.rank, Status::Left);
+    }
+}

@@ -1,0 +1,123 @@
+//! Cooperative transfers: both sides' buffers side by side, copied by whoever makes progress.
+#![allow(unsafe_code)]
+
+use std::ptr;
+
+use tagwire_base::Rank;
+
+use crate::data::{ReadRegion, WriteRegion};
+use crate::message::Token;
+
+/// The side that joined.
+#[derive(Debug)]
+pub(super) struct Claim {
+    target: WriteRegion,
+    token: Option<Token>,
+    total: usize,
+    moved: usize,
+}
+
+/// One offer, from its making to its end.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) offerer: Rank,
+    pub(super) claimer: Rank,
+    source: ReadRegion,
+    offer_token: Option<Token>,
+    claim: Option<Claim>,
+    /// One side is gone: no memory is touched any more.
+    halted: bool,
+}
+
+impl Transfer {
+    pub(super) fn new(offerer: Rank, claimer: Rank, source: ReadRegion, token: Token) -> Self {
+        Self {
+            offerer,
+            claimer,
+            source,
+            offer_token: Some(token),
+            claim: None,
+            halted: false,
+        }
+    }
+
+    /// Joins; answers whether that was possible.
+    pub(super) fn join(&mut self, target: WriteRegion, token: Token) -> bool {
+        if self.halted || self.claim.is_some() {
+            return false;
+        }
+        self.claim = Some(Claim {
+            target,
+            token: Some(token),
+            total: self.source.len().min(target.len()),
+            moved: 0,
+        });
+        true
+    }
+
+    pub(super) fn involves(&self, rank: Rank) -> bool {
+        self.offerer == rank || self.claimer == rank
+    }
+
+    pub(super) const fn is_claimed(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    pub(super) const fn is_halted(&self) -> bool {
+        self.halted
+    }
+
+    pub(super) fn halt(&mut self) {
+        self.halted = true;
+    }
+
+    /// How many bytes the transfer moves, once both sides are done.
+    pub(super) fn finished(&self) -> Option<usize> {
+        let claim = self.claim.as_ref().filter(|_| !self.halted)?;
+        (claim.moved == claim.total).then_some(claim.total)
+    }
+
+    /// Moves up to `chunk` bytes; answers how many.
+    pub(super) fn advance(&mut self, chunk: usize) -> usize {
+        let Some(claim) = self.claim.as_mut().filter(|_| !self.halted) else {
+            return 0;
+        };
+        let count = chunk.min(claim.total - claim.moved);
+        // SAFETY: `moved + count` is at most `total`, which is at most either region's length.
+        // Both buffers are lent until their tokens complete; a token completes, or its rank
+        // ends, only after the transfer was finished, removed or halted, and all of that happens
+        // under the network's lock, which the caller holds. A rank may send to itself, so the
+        // regions may overlap: `copy` allows it.
+        unsafe {
+            ptr::copy(
+                self.source.as_ptr().add(claim.moved),
+                claim.target.as_ptr().add(claim.moved),
+                count,
+            );
+        }
+        claim.moved += count;
+        count
+    }
+
+    /// The tokens that `rank` has in this transfer and that have not completed.
+    pub(super) fn take_tokens(&mut self, rank: Rank) -> impl Iterator<Item = Token> + use<> {
+        let offer = if self.offerer == rank {
+            self.offer_token.take()
+        } else {
+            None
+        };
+        let claim = match &mut self.claim {
+            Some(claim) if self.claimer == rank => claim.token.take(),
+            _ => None,
+        };
+        offer.into_iter().chain(claim)
+    }
+
+    pub(super) fn has_tokens(&self) -> bool {
+        self.offer_token.is_some()
+            || self
+                .claim
+                .as_ref()
+                .is_some_and(|claim| claim.token.is_some())
+    }
+}
