@@ -6,10 +6,13 @@
 
 pub mod bootstrap;
 pub mod clock;
+pub mod config;
 pub mod error;
 pub mod ids;
+pub mod nearest;
 pub mod sync;
 
 pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
+pub use config::{Config, Registry, SETTINGS, Setting};
 pub use error::{Error, Result};
 pub use ids::{ContextId, Rank, Sequence, SourceSelector, Tag, TagSelector};

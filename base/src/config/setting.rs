@@ -1,0 +1,370 @@
+//! What a setting is: its name, what values it takes, and who reads it.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::parse;
+use crate::nearest::nearest;
+
+/// One setting, as the crate that reads it declares it.
+///
+/// ```
+/// use tagwire_base::config::Setting;
+///
+/// /// The settings of this crate.
+/// pub const SETTINGS: &[Setting] = &[
+///     Setting::bytes("pml::ob1", "eager-limit", 16 << 10, 0..=1 << 30,
+///         "Longest message that is sent before it is matched"),
+///     Setting::flag("pml::ob1", "checksum", false, "Check every payload"),
+/// ];
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    name: &'static str,
+    reader: &'static str,
+    kind: Kind,
+    help: &'static str,
+}
+
+/// The kind of a setting's value, with its default and its range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// On or off.
+    Flag {
+        /// When nobody sets it.
+        default: bool,
+    },
+    /// A whole number.
+    Integer {
+        /// When nobody sets it.
+        default: u64,
+        /// Smallest value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A size in bytes.
+    Bytes {
+        /// When nobody sets it.
+        default: u64,
+        /// Smallest value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A duration.
+    Duration {
+        /// When nobody sets it.
+        default: Duration,
+        /// Smallest value.
+        min: Duration,
+        /// Largest value.
+        max: Duration,
+    },
+    /// One of several names.
+    Choice {
+        /// When nobody sets it.
+        default: &'static str,
+        /// The names.
+        names: &'static [&'static str],
+    },
+    /// Any number of texts.
+    List {
+        /// When nobody sets it.
+        default: &'static [&'static str],
+    },
+    /// Any text.
+    Text {
+        /// When nobody sets it.
+        default: &'static str,
+    },
+}
+
+/// A value of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Value {
+    /// On or off.
+    Flag(bool),
+    /// A whole number.
+    Integer(u64),
+    /// A size in bytes.
+    Bytes(u64),
+    /// A duration.
+    Duration(Duration),
+    /// One of the setting's names.
+    Choice(&'static str),
+    /// Texts.
+    List(Vec<String>),
+    /// A text.
+    Text(String),
+}
+
+/// In a list of settings, `reader` is the path of the module that reads the setting, without the
+/// `tagwire_` of its crate, such as `pml::ob1`; `name` is lower case with dashes.
+impl Setting {
+    /// A switch.
+    #[must_use]
+    pub const fn flag(
+        reader: &'static str,
+        name: &'static str,
+        default: bool,
+        help: &'static str,
+    ) -> Self {
+        Self::new(reader, name, Kind::Flag { default }, help)
+    }
+
+    /// A whole number within a range.
+    ///
+    /// # Panics
+    /// When the default is outside the range: in a constant, at compile time.
+    #[must_use]
+    pub const fn integer(
+        reader: &'static str,
+        name: &'static str,
+        default: u64,
+        range: RangeInclusive<u64>,
+        help: &'static str,
+    ) -> Self {
+        let (min, max) = (*range.start(), *range.end());
+        assert!(min <= default && default <= max, "default out of range");
+        Self::new(reader, name, Kind::Integer { default, min, max }, help)
+    }
+
+    /// A size in bytes within a range.
+    ///
+    /// # Panics
+    /// When the default is outside the range, or the range does not fit this machine's memory
+    /// addresses: in a constant, at compile time.
+    #[must_use]
+    pub const fn bytes(
+        reader: &'static str,
+        name: &'static str,
+        default: u64,
+        range: RangeInclusive<u64>,
+        help: &'static str,
+    ) -> Self {
+        let (min, max) = (*range.start(), *range.end());
+        assert!(min <= default && default <= max, "default out of range");
+        assert!(max <= usize::MAX as u64, "a size beyond this machine");
+        Self::new(reader, name, Kind::Bytes { default, min, max }, help)
+    }
+
+    /// A duration within a range.
+    ///
+    /// # Panics
+    /// When the default is outside the range: in a constant, at compile time.
+    #[must_use]
+    pub const fn duration(
+        reader: &'static str,
+        name: &'static str,
+        default: Duration,
+        range: RangeInclusive<Duration>,
+        help: &'static str,
+    ) -> Self {
+        let (min, max) = (*range.start(), *range.end());
+        assert!(
+            min.as_nanos() <= default.as_nanos() && default.as_nanos() <= max.as_nanos(),
+            "default out of range"
+        );
+        Self::new(reader, name, Kind::Duration { default, min, max }, help)
+    }
+
+    /// One of several names. That the default is one of them is checked by
+    /// [`Registry::new`](super::Registry::new).
+    #[must_use]
+    pub const fn choice(
+        reader: &'static str,
+        name: &'static str,
+        default: &'static str,
+        names: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self::new(reader, name, Kind::Choice { default, names }, help)
+    }
+
+    /// Texts with commas between them.
+    #[must_use]
+    pub const fn list(
+        reader: &'static str,
+        name: &'static str,
+        default: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self::new(reader, name, Kind::List { default }, help)
+    }
+
+    /// Any text, such as a path.
+    #[must_use]
+    pub const fn text(
+        reader: &'static str,
+        name: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self::new(reader, name, Kind::Text { default }, help)
+    }
+
+    const fn new(reader: &'static str, name: &'static str, kind: Kind, help: &'static str) -> Self {
+        Self {
+            name,
+            reader,
+            kind,
+            help,
+        }
+    }
+
+    /// The name, as it follows `--`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The module that reads the setting.
+    #[must_use]
+    pub const fn reader(&self) -> &'static str {
+        self.reader
+    }
+
+    /// Kind, default and range.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What the setting does, in one sentence.
+    #[must_use]
+    pub const fn help(&self) -> &'static str {
+        self.help
+    }
+
+    /// The environment variable that sets it.
+    ///
+    /// ```
+    /// # use tagwire_base::config::Setting;
+    /// let setting = Setting::flag("base", "some-switch", true, "Switches something");
+    /// assert_eq!(setting.variable(), "TAGWIRE_SOME_SWITCH");
+    /// ```
+    #[must_use]
+    pub fn variable(&self) -> String {
+        let name = self.name.replace('-', "_").to_ascii_uppercase();
+        format!("{}{name}", super::PREFIX)
+    }
+
+    /// The value when nobody sets it.
+    #[must_use]
+    pub fn default_value(&self) -> Value {
+        match self.kind {
+            Kind::Flag { default } => Value::Flag(default),
+            Kind::Integer { default, .. } => Value::Integer(default),
+            Kind::Bytes { default, .. } => Value::Bytes(default),
+            Kind::Duration { default, .. } => Value::Duration(default),
+            Kind::Choice { default, .. } => Value::Choice(default),
+            Kind::List { default } => Value::List(default.iter().map(|s| (*s).into()).collect()),
+            Kind::Text { default } => Value::Text(default.to_owned()),
+        }
+    }
+
+    /// Reads a value of this setting.
+    ///
+    /// # Errors
+    /// What is accepted, when `text` is something else.
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        match self.kind {
+            Kind::Flag { .. } => parse::flag(text).map(Value::Flag),
+            Kind::Integer { min, max, .. } => self.within(
+                Value::Integer(parse::integer(text)?),
+                |v| matches!(v, Value::Integer(n) if (min..=max).contains(n)),
+            ),
+            Kind::Bytes { min, max, .. } => self.within(
+                Value::Bytes(parse::bytes(text)?),
+                |v| matches!(v, Value::Bytes(n) if (min..=max).contains(n)),
+            ),
+            Kind::Duration { min, max, .. } => self.within(
+                Value::Duration(parse::duration(text)?),
+                |v| matches!(v, Value::Duration(d) if (min..=max).contains(d)),
+            ),
+            Kind::Choice { names, .. } => choose(text, names).map(Value::Choice),
+            Kind::List { .. } => parse::list(text).map(Value::List),
+            Kind::Text { .. } => Ok(Value::Text(text.to_owned())),
+        }
+    }
+
+    fn within(&self, value: Value, fits: impl Fn(&Value) -> bool) -> Result<Value, String> {
+        if fits(&value) {
+            Ok(value)
+        } else {
+            Err(format!("expected {}", self.kind.range()))
+        }
+    }
+}
+
+/// The name of `names` that `text` is.
+fn choose(text: &str, names: &'static [&'static str]) -> Result<&'static str, String> {
+    if let Some(name) = names.iter().find(|name| **name == text) {
+        return Ok(name);
+    }
+    let all = names.join(", ");
+    Err(match nearest(text, names.iter().copied()) {
+        Some(name) => format!("did you mean '{name}'? The choices are {all}"),
+        None => format!("the choices are {all}"),
+    })
+}
+
+impl Kind {
+    /// The kind's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Flag { .. } => "switch",
+            Self::Integer { .. } => "integer",
+            Self::Bytes { .. } => "bytes",
+            Self::Duration { .. } => "duration",
+            Self::Choice { .. } => "choice",
+            Self::List { .. } => "list",
+            Self::Text { .. } => "text",
+        }
+    }
+
+    /// What values are accepted, in words.
+    #[must_use]
+    pub fn range(&self) -> String {
+        match self {
+            Self::Flag { .. } => "on or off".to_owned(),
+            Self::Integer { min, max, .. } => format!("{min} to {max}"),
+            Self::Bytes { min, max, .. } => {
+                format!(
+                    "{} to {}",
+                    parse::format_bytes(*min),
+                    parse::format_bytes(*max)
+                )
+            }
+            Self::Duration { min, max, .. } => format!(
+                "{} to {}",
+                parse::format_duration(*min),
+                parse::format_duration(*max)
+            ),
+            Self::Choice { names, .. } => names.join(", "),
+            Self::List { .. } => "texts with commas between them".to_owned(),
+            Self::Text { .. } => "any text".to_owned(),
+        }
+    }
+}
+
+/// As the parser of the same kind reads it.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(true) => f.write_str("on"),
+            Self::Flag(false) => f.write_str("off"),
+            Self::Integer(number) => number.fmt(f),
+            Self::Bytes(size) => f.write_str(&parse::format_bytes(*size)),
+            Self::Duration(time) => f.write_str(&parse::format_duration(*time)),
+            Self::Choice(name) => f.write_str(name),
+            Self::List(items) => f.write_str(&items.join(",")),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SAMPLE: &[Setting] = &[
+    Setting::bytes(
+        "pml",
+        "eager-limit",
+        16 << 10,
+        0..=1 << 20,
+        "Longest eager message",
+    ),
+    Setting::integer("shm", "spins", 100, 1..=1000, "Looks before it yields"),
+    Setting::duration(
+        "shm",
+        "give-up",
+        Duration::from_secs(1),
+        Duration::from_micros(1)..=Duration::from_secs(60),
+        "How long to wait",
+    ),
+    Setting::choice(
+        "pml",
+        "engine",
+        "bins",
+        &["list", "bins"],
+        "Matching engine",
+    ),
+    Setting::flag("shm", "wake", true, "Sleep | in the kernel"),
+    Setting::list("pml", "rails", &["shm"], "Rails in order"),
+    Setting::text("ofi", "library", "", "Path of the library"),
+];
+
+const NONE: [(&str, &str); 0] = [];
+
+fn registry() -> Registry {
+    Registry::new(&[SETTINGS, SAMPLE]).with_reserved(&["TAGWIRE_RANK"])
+}
+
+fn of_environment(pairs: &[(&str, &str)]) -> Result<Config> {
+    Config::from_environment(&registry(), pairs.iter().copied(), NONE)
+}
+
+#[test]
+fn defaults_hold_when_nobody_says_otherwise() {
+    let config = of_environment(&[("PATH", "/bin"), ("XTAGWIRE_LOG", "loud")]).unwrap();
+    assert_eq!(config.bytes("eager-limit"), 16 << 10);
+    assert_eq!(config.integer("spins"), 100);
+    assert_eq!(config.duration("give-up"), Duration::from_secs(1));
+    assert_eq!(config.choice("engine"), "bins");
+    assert!(config.flag("wake"));
+    assert_eq!(config.list("rails"), ["shm"]);
+    assert_eq!(config.text("library"), "");
+    assert!(
+        config
+            .entries()
+            .all(|entry| entry.origin() == Origin::Default)
+    );
+    assert_eq!(config.to_environment().count(), 0);
+}
+
+#[test]
+fn explicit_wins_over_environment_wins_over_default() {
+    let environment = [("TAGWIRE_SPINS", "7"), ("TAGWIRE_ENGINE", "list")];
+    let config = Config::from_environment(&registry(), environment, [("spins", "9")]).unwrap();
+    assert_eq!(config.integer("spins"), 9);
+    assert_eq!(config.choice("engine"), "list");
+    let origin = |name| config.entry(name).unwrap().origin();
+    assert_eq!(origin("spins"), Origin::Explicit);
+    assert_eq!(origin("engine"), Origin::Environment);
+    assert_eq!(origin("wake"), Origin::Default);
+}
+
+#[test]
+fn a_bad_value_in_the_environment_is_refused_even_where_a_flag_overrides_it() {
+    let environment = [("TAGWIRE_SPINS", "0")];
+    let error = Config::from_environment(&registry(), environment, [("spins", "9")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "setting 'TAGWIRE_SPINS' cannot be '0': expected 1 to 1000"
+    );
+}
+
+#[test]
+fn unknown_variables_are_refused_with_the_nearest() {
+    let error = of_environment(&[("TAGWIRE_EAGR_LIMIT", "1")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown setting 'TAGWIRE_EAGR_LIMIT'; did you mean 'TAGWIRE_EAGER_LIMIT'?"
+    );
+    // The prefix that all share makes no two names alike, and case counts in names.
+    let error = of_environment(&[("TAGWIRE_QQQQQQQ", "")]).unwrap_err();
+    assert_eq!(error.to_string(), "unknown setting 'TAGWIRE_QQQQQQQ'");
+    assert!(of_environment(&[("TAGWIRE_spins", "3")]).is_err());
+}
+
+#[test]
+fn reserved_variables_pass() {
+    assert!(of_environment(&[("TAGWIRE_RANK", "banana")]).is_ok());
+}
+
+#[test]
+fn an_empty_variable_is_as_good_as_none() {
+    let config = of_environment(&[("TAGWIRE_SPINS", "")]).unwrap();
+    assert_eq!(config.entry("spins").unwrap().origin(), Origin::Default);
+}
+
+#[test]
+fn values_out_of_range_say_the_range() {
+    for (name, value, said) in [
+        ("eager-limit", "2M", "expected 0 to 1M"),
+        ("eager-limit", "much", "K is 1024"),
+        ("spins", "1001", "expected 1 to 1000"),
+        ("give-up", "61s", "expected 1us to 60s"),
+        ("give-up", "5", "10s"),
+        (
+            "engine",
+            "bin",
+            "did you mean 'bins'? The choices are list, bins",
+        ),
+        ("wake", "perhaps", "expected on or off"),
+        ("rails", "a,,b", "commas"),
+    ] {
+        let error = Config::defaults(&registry()).set(name, value).unwrap_err();
+        assert_eq!(error.code(), 111);
+        let text = error.to_string();
+        assert!(text.contains(said) && text.contains(value), "{text}");
+    }
+}
+
+#[test]
+fn a_configuration_travels_through_the_environment() {
+    let mut config = Config::defaults(&registry());
+    for (name, value) in [
+        ("eager-limit", "3000"),
+        ("give-up", "1.5ms"),
+        ("wake", "no"),
+        ("rails", "shm, ofi"),
+        ("library", "/lib/x y.so"),
+    ] {
+        config.set(name, value).unwrap();
+    }
+    let copy = Config::from_environment(&registry(), config.to_environment(), NONE).unwrap();
+    for (ours, theirs) in config.entries().zip(copy.entries()) {
+        assert_eq!(ours.value(), theirs.value());
+    }
+    assert_eq!(config.to_environment().count(), 5);
+}
+
+#[test]
+fn who_read_a_value_is_remembered() {
+    let config = Config::defaults(&registry());
+    assert!(config.entry("spins").unwrap().read_at().is_none());
+    let (_, line) = (config.integer("spins"), line!());
+    let _ = config.integer("spins");
+    let place = config.entry("spins").unwrap().read_at().unwrap();
+    assert!(place.file().ends_with("tests.rs"));
+    assert_eq!(place.line(), line);
+}
+
+#[test]
+#[should_panic(expected = "did you mean 'spins'")]
+fn reading_what_is_not_declared_is_a_mistake_of_the_program() {
+    let _ = Config::defaults(&registry()).integer("spin");
+}
+
+#[test]
+#[should_panic(expected = "read as a switch")]
+fn reading_another_kind_is_a_mistake_of_the_program() {
+    let _ = Config::defaults(&registry()).flag("spins");
+}
+
+#[test]
+#[should_panic(expected = "declared by pml and by shm")]
+fn one_name_is_declared_once() {
+    const A: &[Setting] = &[Setting::flag("pml", "same", true, "A")];
+    const B: &[Setting] = &[Setting::flag("shm", "same", true, "B")];
+    let _ = Registry::new(&[A, B]);
+}
+
+#[test]
+#[should_panic(expected = "none of its choices")]
+fn a_default_is_one_of_the_choices() {
+    const A: &[Setting] = &[Setting::choice("pml", "which", "c", &["a", "b"], "A")];
+    let _ = Registry::new(&[A]);
+}
+
+#[test]
+#[should_panic(expected = "no name for a setting")]
+fn names_are_plain() {
+    const A: &[Setting] = &[Setting::flag("pml", "Not_Plain", true, "A")];
+    let _ = Registry::new(&[A]);
+}
+
+#[test]
+fn the_page_has_one_row_for_each_setting() {
+    let page = registry().to_markdown();
+    assert_eq!(page.lines().count(), 2 + registry().settings().len());
+    assert!(page.contains(
+        "| `eager-limit` | `TAGWIRE_EAGER_LIMIT` | bytes | `16K` | 0 to 1M | `pml` | \
+         Longest eager message |"
+    ));
+    assert!(page.contains("Sleep \\| in the kernel"), "{page}");
+    assert!(page.contains("| (empty) |"), "{page}");
+}
+
+proptest! {
+    #[test]
+    fn what_a_setting_prints_it_reads(bytes in 0u64..=1 << 20, number in 1u64..=1000) {
+        let find = |name| *registry().find(name).unwrap();
+        for (setting, value) in [
+            (find("eager-limit"), Value::Bytes(bytes)),
+            (find("spins"), Value::Integer(number)),
+        ] {
+            prop_assert_eq!(setting.parse(&value.to_string()), Ok(value));
+        }
+    }
+
+    #[test]
+    fn no_environment_breaks_it(name in "TAGWIRE_[A-Z_]{0,12}|TAGWIRE_SPINS", value in any::<String>()) {
+        let outcome = of_environment(&[(&name, &value)]);
+        if let Ok(config) = outcome {
+            prop_assert!((1..=1000).contains(&config.integer("spins")));
+        }
+    }
+}
