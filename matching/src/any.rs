@@ -2,10 +2,12 @@
 
 use tagwire_base::ContextId;
 
+use crate::bins::HashBins;
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
 use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 use crate::error::{Error, Result};
 use crate::list::PlainList;
+use crate::sources::PerSource;
 use crate::storage::Capacity;
 
 /// Any of the engines, in private memory.
@@ -14,14 +16,18 @@ use crate::storage::Capacity;
 pub enum AnyEngine {
     /// One list for each queue.
     List(PlainList),
+    /// Lists for each source.
+    Source(PerSource),
+    /// Hash bins, lists while short: the default.
+    Bins(HashBins),
 }
 
 impl AnyEngine {
     /// The names of the engines.
-    pub const NAMES: &'static [&'static str] = &["list"];
+    pub const NAMES: &'static [&'static str] = &["list", "source", "bins"];
 
     /// The name of the engine that is used when the user names none.
-    pub const DEFAULT: &'static str = "list";
+    pub const DEFAULT: &'static str = "bins";
 
     /// The engine called `name`, empty, with these bounds.
     ///
@@ -30,6 +36,8 @@ impl AnyEngine {
     pub fn by_name(name: &str, capacity: Capacity) -> Result<Self> {
         match name {
             "list" => Ok(Self::List(PlainList::with_capacity(capacity))),
+            "source" => Ok(Self::Source(PerSource::with_capacity(capacity))),
+            "bins" => Ok(Self::Bins(HashBins::with_capacity(capacity))),
             _ => Err(Error::UnknownEngine {
                 name: name.to_owned(),
                 nearest: nearest(name),
@@ -42,6 +50,8 @@ impl AnyEngine {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::List(_) => "list",
+            Self::Source(_) => "source",
+            Self::Bins(_) => "bins",
         }
     }
 }
@@ -51,6 +61,8 @@ macro_rules! each {
     ($any:expr, $engine:ident => $call:expr) => {
         match $any {
             AnyEngine::List($engine) => $call,
+            AnyEngine::Source($engine) => $call,
+            AnyEngine::Bins($engine) => $call,
         }
     };
 }
@@ -156,12 +168,16 @@ mod tests {
 
     #[test]
     fn a_mistyped_name_is_refused_with_the_nearest() {
-        let error = AnyEngine::by_name("lists", Capacity::default()).unwrap_err();
-        assert_eq!(error.code(), 200);
-        assert_eq!(
-            error.to_string(),
-            "unknown matching engine 'lists'; did you mean 'list'?"
-        );
+        for (typed, meant) in [
+            ("lsit", "list"),
+            ("sources", "source"),
+            ("hashbins", "bins"),
+        ] {
+            let error = AnyEngine::by_name(typed, Capacity::default()).unwrap_err();
+            assert_eq!(error.code(), 200);
+            let text = format!("unknown matching engine '{typed}'; did you mean '{meant}'?");
+            assert_eq!(error.to_string(), text);
+        }
     }
 
     #[test]

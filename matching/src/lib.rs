@@ -13,7 +13,7 @@
 //! - any-tag never takes an internal (negative) tag.
 //!
 //! [`Oracle`] states them in the plainest way, and every engine is tested against it. The engines
-//! are [`PlainList`], `PerSource` and the default, `HashBins`; [`AnyEngine`] chooses among them
+//! are [`PlainList`], [`PerSource`] and the default, [`HashBins`]; [`AnyEngine`] chooses among them
 //! at run time. Each is generic over its [`storage`], so that the same code runs in
 //! private memory and in an arena that processes share. `docs/matching.md` has the pictures.
 //!
@@ -42,15 +42,18 @@
 #![forbid(unsafe_code)]
 
 mod any;
+pub mod bins;
 mod engine;
 mod envelope;
 mod error;
 pub mod list;
 pub mod oracle;
 mod queue;
+pub mod sources;
 pub mod storage;
 
 pub use any::AnyEngine;
+pub use bins::HashBins;
 pub use engine::{
     ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, QueueStats, Stats,
 };
@@ -58,4 +61,5 @@ pub use envelope::{Cookie, Envelope, Handle, Pattern};
 pub use error::{Error, Result};
 pub use list::PlainList;
 pub use oracle::Oracle;
+pub use sources::PerSource;
 pub use storage::Capacity;

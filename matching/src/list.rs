@@ -156,8 +156,7 @@ impl<S: Storage<LINKS>> Engine for PlainList<S> {
     }
 
     fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
-        let view = self.posted();
-        view.visit_patterns(ORDER, view.queue.head.load(), visit);
+        self.posted().visit_sorted(visit);
     }
 
     fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {

@@ -247,20 +247,6 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
 }
 
 impl<C: Cells, const LINKS: usize> View<'_, C, LINKS> {
-    /// Visits a list of receives as patterns.
-    pub(crate) fn visit_patterns(
-        self,
-        link: usize,
-        head: u32,
-        visit: &mut dyn FnMut(Pattern, Cookie),
-    ) {
-        self.visit(link, head, |_, node| {
-            if let Some(pattern) = node.selector().pattern() {
-                visit(pattern, node.cookie());
-            }
-        });
-    }
-
     /// Visits a list of messages as envelopes.
     pub(crate) fn visit_envelopes(
         self,
@@ -273,6 +259,20 @@ impl<C: Cells, const LINKS: usize> View<'_, C, LINKS> {
                 visit(envelope, node.cookie());
             }
         });
+    }
+}
+
+impl<C: Cells> View<'_, C, 1> {
+    /// Visits the receives in the order in which they were posted, whatever lists they are on.
+    pub(crate) fn visit_sorted(self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+        let live = self.nodes.iter().filter(|node| node.kind.load() != FREE);
+        let mut live: Vec<_> = live.collect();
+        live.sort_by_key(|node| node.sequence.load());
+        for node in live {
+            if let Some(pattern) = node.selector().pattern() {
+                visit(pattern, node.cookie());
+            }
+        }
     }
 }
 

@@ -234,8 +234,6 @@ impl<C: Cells> Default for Link<C> {
 pub struct Control<C: Cells> {
     pub(crate) posted: Queue<C>,
     pub(crate) unexpected: Queue<C>,
-    /// Head of the second list over a queue, where an engine has one.
-    pub(crate) second: C::Word,
     /// How many of the engine's directory records are in use.
     pub(crate) records: C::Word,
     /// Posted wildcards, together and by kind (any-source, any-tag, both).
@@ -250,7 +248,6 @@ impl<C: Cells> Default for Control<C> {
         let control = Self {
             posted: Queue::default(),
             unexpected: Queue::default(),
-            second: C::Word::with(NIL),
             records: C::Word::with(0),
             wildcards: C::Word::with(0),
             by_kind: std::array::from_fn(|_| C::Word::with(0)),
@@ -266,7 +263,6 @@ impl<C: Cells> Control<C> {
     pub fn reset(&self) {
         self.posted.reset();
         self.unexpected.reset();
-        self.second.store(NIL);
         self.records.store(0);
         self.wildcards.store(0);
         self.by_kind.iter().for_each(|word| word.store(0));

@@ -1,0 +1,179 @@
+//! The default engine: a list while a queue is short, hash bins when it is long.
+
+mod hash;
+mod posted;
+mod unexpected;
+
+use std::fmt::Debug;
+
+use tagwire_base::ContextId;
+
+use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
+use crate::envelope::{Cookie, Envelope, Handle, Pattern};
+use crate::queue;
+use crate::storage::{Capacity, Private, Selector, Storage, Table};
+
+pub(crate) use hash::hash;
+
+/// Keeps short queues as lists, and long ones in bins keyed by context, source and tag.
+///
+/// Up to [`FEW`] entries a queue is one list in order: nothing beats looking at the few entries.
+/// When a queue grows past that, its entries move to bins, and it becomes a list again when it has
+/// drained.
+///
+/// A posted receive lies in the bin of its own *pattern*, wildcards being values like any other. A
+/// message with source `s` and tag `t` can be taken by four patterns only: `(s,t)`, `(any,t)`,
+/// `(s,any)` and `(any,any)`. So an arrival looks into at most four bins, of which it skips the
+/// kinds of wildcard that nobody has posted, and the earliest of what it finds wins. The number of
+/// wildcards, and where they stand, costs nothing.
+///
+/// Unexpected messages are in a list in order of arrival and in the bin of their envelope. The
+/// three indexes that serve wildcard receives (by tag, by source, by context) are made when the
+/// first such receive meets a long queue, and kept up from then until the queue drains. The ones
+/// that serve any-tag leave internal messages out.
+#[derive(Debug)]
+pub struct HashBins<S = Private<LINKS>> {
+    storage: S,
+    /// How many bins the tables hold, less one: derived from the storage, never read from it.
+    posted_mask: usize,
+    unexpected_mask: usize,
+}
+
+impl HashBins {
+    /// An empty engine in private memory.
+    #[must_use]
+    pub fn with_capacity(capacity: Capacity) -> Self {
+        Self::new(Private::new(capacity))
+    }
+}
+
+impl<S: Storage<LINKS>> HashBins<S> {
+    /// An empty engine over `storage`, whatever that held before.
+    ///
+    /// The first table holds the bins of posted receives, the second four times as many words as
+    /// it has bins for unexpected messages. Storage that cannot grow should bring about as many
+    /// bins as entries; with no tables at all the engine is a plain list.
+    pub fn new(storage: S) -> Self {
+        storage.control().reset();
+        for table in [Table::First, Table::Second] {
+            clear(storage.table(table));
+        }
+        Self::attach(storage)
+    }
+
+    /// Goes on with the engine whose state is in `storage`.
+    pub fn attach(storage: S) -> Self {
+        let mut engine = Self {
+            storage,
+            posted_mask: 0,
+            unexpected_mask: 0,
+        };
+        engine.measure();
+        engine
+    }
+
+    /// Derives the masks from the tables.
+    fn measure(&mut self) {
+        self.posted_mask = mask(self.storage.table(Table::First).len());
+        self.unexpected_mask = mask(self.storage.table(Table::Second).len() / INDEXES);
+    }
+}
+
+impl<S: Storage<LINKS>> Engine for HashBins<S> {
+    #[inline]
+    fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
+        let receive = Selector::of_receive(pattern);
+        if let Some((_, taken)) = self.take_unexpected(receive) {
+            return PostOutcome::Matched(taken);
+        }
+        let queued = self.queue_posted(receive, cookie);
+        queued.map_or(PostOutcome::Full, PostOutcome::Queued)
+    }
+
+    #[inline]
+    fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
+        let message = Selector::of_message(envelope);
+        if let Some(taken) = self.take_posted(message) {
+            return ArriveOutcome::Matched(taken);
+        }
+        let queued = self.queue_unexpected(message, cookie);
+        queued.map_or(ArriveOutcome::Full, ArriveOutcome::Queued)
+    }
+
+    #[inline]
+    fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
+        self.take_posted(Selector::of_message(envelope))
+    }
+
+    #[inline]
+    fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        let (message, cookie) = self.probe_unexpected(Selector::of_receive(pattern))?;
+        Some((message.envelope()?, cookie))
+    }
+
+    #[inline]
+    fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
+        let (message, cookie) = self.take_unexpected(Selector::of_receive(pattern))?;
+        Some((message.envelope()?, cookie))
+    }
+
+    fn cancel(&mut self, handle: Handle) -> CancelOutcome {
+        queue::cancelled(self.withdraw_posted(handle))
+    }
+
+    fn discard(&mut self, handle: Handle) -> CancelOutcome {
+        queue::cancelled(self.withdraw_unexpected(handle))
+    }
+
+    #[inline]
+    fn posted_len(&self) -> usize {
+        self.posted().len() as usize
+    }
+
+    #[inline]
+    fn unexpected_len(&self) -> usize {
+        self.unexpected().len() as usize
+    }
+
+    fn stats(&self) -> Stats {
+        Stats {
+            posted: self.posted().queue.stats(),
+            unexpected: self.unexpected().queue.stats(),
+        }
+    }
+
+    fn for_each_posted(&self, visit: &mut dyn FnMut(Pattern, Cookie)) {
+        self.posted().visit_sorted(visit);
+    }
+
+    fn for_each_unexpected(&self, visit: &mut dyn FnMut(Envelope, Cookie)) {
+        self.visit_unexpected(visit);
+    }
+
+    fn set_assertions(&mut self, context: ContextId, assertions: ContextAssertions) {
+        self.promise(context, assertions);
+    }
+}
+
+/// The largest mask whose values all index `bins` bins.
+fn mask(bins: usize) -> usize {
+    bins.checked_ilog2().map_or(0, |bits| (1 << bits) - 1)
+}
+
+fn clear<W: crate::storage::Word<u32>>(heads: &[W]) {
+    heads
+        .iter()
+        .for_each(|head| head.store(crate::storage::NIL));
+}
+
+/// How many lists an unexpected message may be on: arrival order, and one for each index.
+pub const LINKS: usize = 1 + INDEXES;
+
+/// Up to this many entries a queue is a list, above it has bins. Measured: `docs/matching.md`.
+pub const FEW: u32 = 8;
+
+/// Indexes over the unexpected messages: one for each kind of receive.
+const INDEXES: usize = 4;
+
+/// How many bins a queue gets when it first needs some. A power of two.
+const FIRST_BINS: usize = 64;

@@ -1,0 +1,261 @@
+//! The posted receives of [`HashBins`]: a list, or bins by pattern.
+
+use tagwire_base::ContextId;
+
+use super::{FEW, FIRST_BINS, HashBins, LINKS, hash};
+use crate::engine::ContextAssertions;
+use crate::envelope::{Cookie, Handle};
+use crate::queue::{self, View};
+use crate::storage::{ANY_SOURCE, ANY_TAG, Cells, NIL, Node, Selector, Storage, Table, WILD, Word};
+
+/// A receive that would take the message, and the head of its bin.
+struct Candidate<'a, C: Cells> {
+    slot: u32,
+    node: &'a Node<C, 1>,
+    head: &'a C::Word,
+}
+
+impl<S: Storage<LINKS>> HashBins<S> {
+    #[inline]
+    pub(super) fn posted(&self) -> View<'_, S::Cells, 1> {
+        queue::posted(&self.storage)
+    }
+
+    /// Takes the earliest receive that accepts the message.
+    #[inline]
+    pub(super) fn take_posted(&self, message: Selector) -> Option<Cookie> {
+        let view = self.posted();
+        if view.is_empty() {
+            return None;
+        }
+        if view.queue.indexed.load() != 0 {
+            return self.take_binned(message);
+        }
+        let head = &view.queue.head;
+        let (found, looked) = view.find(CHAIN, head.load(), |entry, _| entry.accepts(message));
+        view.count_search(found.is_some(), looked);
+        let (slot, node) = found?;
+        view.unlink(CHAIN, head, slot, node);
+        Some(view.release(slot, node))
+    }
+
+    /// Queues a receive that found no message; `None` at the capacity.
+    #[inline]
+    pub(super) fn queue_posted(&mut self, receive: Selector, cookie: Cookie) -> Option<Handle> {
+        let handle = queue::insert_posted(&mut self.storage, receive, cookie)?;
+        if receive.kind & WILD != 0 {
+            self.break_promise(receive);
+        }
+        let view = self.posted();
+        if view.queue.indexed.load() != 0 {
+            if view.len() as usize > self.posted_mask + 1 {
+                self.spread_posted();
+            }
+            self.bin_posted(handle.slot, receive);
+        } else {
+            view.append(CHAIN, &view.queue.head, handle.slot);
+            if view.len() > FEW {
+                self.index_posted();
+            }
+        }
+        Some(handle)
+    }
+
+    /// Takes back the receive that the handle names.
+    pub(super) fn withdraw_posted(&self, handle: Handle) -> Option<Cookie> {
+        let view = self.posted();
+        let node = view.named(handle)?;
+        let head = if view.queue.indexed.load() == 0 {
+            &view.queue.head
+        } else {
+            self.posted_bin(node.selector())?
+        };
+        Some(self.remove_posted(&Candidate {
+            slot: handle.slot,
+            node,
+            head,
+        }))
+    }
+
+    /// Notes what was promised of a context, unless a queued receive already breaks it.
+    pub(super) fn promise(&self, context: ContextId, assertions: ContextAssertions) {
+        let mut queued = 0;
+        self.posted().visit_sorted(&mut |pattern, _| {
+            if pattern.context == context {
+                queued |= Selector::of_receive(pattern).kind & WILD;
+            }
+        });
+        let bit = promise_bit(u32::from(context.as_u16()));
+        let promised = [
+            (ANY_SOURCE, assertions.no_any_source),
+            (ANY_TAG, assertions.no_any_tag),
+        ];
+        for (word, (wild, given)) in self.storage.control().promises.iter().zip(promised) {
+            let kept = given && queued & wild == 0;
+            let others = word.load() & !bit;
+            word.store(if kept { others | bit } else { others });
+        }
+    }
+
+    /// A wildcard against the promise: from now on the context is treated like any other.
+    fn break_promise(&self, receive: Selector) {
+        let bit = promise_bit(receive.kind & !WILD);
+        let promises = &self.storage.control().promises;
+        for (word, wild) in promises.iter().zip([ANY_SOURCE, ANY_TAG]) {
+            if receive.kind & wild != 0 {
+                word.store(word.load() & !bit);
+            }
+        }
+    }
+
+    /// Looks into the bins of the patterns that accept the message; the earliest receive wins.
+    fn take_binned(&self, message: Selector) -> Option<Cookie> {
+        let mut looked = 0;
+        let mut best = self.first_binned(message, &mut looked);
+        if self.storage.control().wildcards.load() != 0 {
+            for wild in self.wildcards_for(message) {
+                let rival = self.first_binned(message.widened(wild), &mut looked);
+                best = earlier(best, rival);
+            }
+        }
+        self.posted().count_search(best.is_some(), looked);
+        best.map(|best| self.remove_posted(&best))
+    }
+
+    /// The earliest receive with exactly this selector.
+    #[inline]
+    fn first_binned(&self, wanted: Selector, looked: &mut u64) -> Option<Candidate<'_, S::Cells>> {
+        let head = self.posted_bin(wanted)?;
+        let (found, steps) = self
+            .posted()
+            .find(CHAIN, head.load(), |entry, _| entry == wanted);
+        *looked += steps;
+        found.map(|(slot, node)| Candidate { slot, node, head })
+    }
+
+    /// The kinds of wildcards that are posted and may take the message.
+    fn wildcards_for(&self, message: Selector) -> impl Iterator<Item = u32> + use<'_, S> {
+        let control = self.storage.control();
+        let bit = promise_bit(message.kind);
+        let mut barred = 0;
+        if control.promises[0].load() & bit != 0 {
+            barred |= ANY_SOURCE;
+        }
+        if message.is_internal() || control.promises[1].load() & bit != 0 {
+            barred |= ANY_TAG;
+        }
+        let kinds = KINDS.into_iter().zip(&control.by_kind);
+        kinds.filter_map(move |(wild, posted)| {
+            (wild & barred == 0 && posted.load() != 0).then_some(wild)
+        })
+    }
+
+    #[inline]
+    fn remove_posted(&self, entry: &Candidate<'_, S::Cells>) -> Cookie {
+        let view = self.posted();
+        let kind = entry.node.kind.load();
+        view.unlink(CHAIN, entry.head, entry.slot, entry.node);
+        let cookie = view.release(entry.slot, entry.node);
+        if view.queue.indexed.load() != 0 {
+            self.count_wildcard(kind, 1_u32.wrapping_neg());
+            if view.is_empty() {
+                view.queue.indexed.store(0);
+            }
+        }
+        cookie
+    }
+
+    /// Puts a receive at the end of its bin.
+    #[inline]
+    fn bin_posted(&self, slot: u32, receive: Selector) {
+        if let Some(head) = self.posted_bin(receive) {
+            self.posted().append(CHAIN, head, slot);
+        }
+        self.count_wildcard(receive.kind, 1);
+    }
+
+    #[inline]
+    fn count_wildcard(&self, kind: u32, by: u32) {
+        let wild = (kind & WILD) >> 16;
+        if wild == 0 {
+            return;
+        }
+        let control = self.storage.control();
+        let by_kind = &control.by_kind[wild as usize - 1];
+        for word in [&control.wildcards, by_kind] {
+            word.store(word.load().wrapping_add(by));
+        }
+    }
+
+    #[inline]
+    fn posted_bin(&self, selector: Selector) -> Option<&<S::Cells as Cells>::Word> {
+        self.storage
+            .table(Table::First)
+            .get(hash(selector) & self.posted_mask)
+    }
+
+    /// The list has become long: moves its entries to bins.
+    #[cold]
+    fn index_posted(&mut self) {
+        if self.storage.table(Table::First).is_empty() {
+            self.storage.grow_table(Table::First, FIRST_BINS);
+            self.measure();
+        }
+        let control = self.storage.control();
+        if self.storage.table(Table::First).is_empty() {
+            return;
+        }
+        control.wildcards.store(0);
+        control.by_kind.iter().for_each(|word| word.store(0));
+        let view = self.posted();
+        view.queue.indexed.store(1);
+        let head = view.queue.head.load();
+        view.queue.head.store(NIL);
+        view.visit(CHAIN, head, |slot, node| {
+            self.bin_posted(slot, node.selector())
+        });
+    }
+
+    /// The bins have become crowded: doubles them. Entries keep their order within a bin.
+    #[cold]
+    fn spread_posted(&mut self) {
+        let bins = self.posted_mask + 1;
+        if !self.storage.grow_table(Table::First, 2 * bins) {
+            return;
+        }
+        self.measure();
+        let view = self.posted();
+        for bin in self.storage.table(Table::First).iter().take(bins) {
+            let head = bin.load();
+            bin.store(NIL);
+            view.visit(CHAIN, head, |slot, node| {
+                if let Some(bin) = self.posted_bin(node.selector()) {
+                    view.append(CHAIN, bin, slot);
+                }
+            });
+        }
+    }
+}
+
+#[inline]
+fn earlier<'a, C: Cells>(
+    a: Option<Candidate<'a, C>>,
+    b: Option<Candidate<'a, C>>,
+) -> Option<Candidate<'a, C>> {
+    match (a, b) {
+        (Some(a), Some(b)) if b.node.sequence.load() < a.node.sequence.load() => Some(b),
+        (Some(a), _) => Some(a),
+        (None, b) => b,
+    }
+}
+
+/// The bit of a context in the words of promises; contexts from 64 on have none.
+#[inline]
+const fn promise_bit(context: u32) -> u64 {
+    if context < 64 { 1 << context } else { 0 }
+}
+
+/// The kinds of wildcards, in the order of `Control::by_kind`.
+const KINDS: [u32; 3] = [ANY_SOURCE, ANY_TAG, WILD];
+/// A posted receive is on one list: the queue's, or its bin's.
+const CHAIN: usize = 0;
