@@ -17,6 +17,7 @@ pub mod error;
 pub mod memory;
 pub mod message;
 pub mod network;
+pub mod null;
 pub mod wait;
 
 pub use byte::{ByteTransport, Class, Offer, Post, Ticket};

@@ -44,6 +44,8 @@ use tagwire_base::Rank;
 
 pub use config::MemoryOptions;
 pub use endpoint::MemoryTransport;
+pub(crate) use waiter::EpochWaiter;
+
 use state::{Member, State, Status};
 
 /// The name in reports.

@@ -1,0 +1,80 @@
+//! Registered memory, and the copies of put, get and atomics. The only place of this transport
+//! that touches memory by address.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+
+use crate::byte::{RegistrationHandle, RemoteMemory};
+use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
+use crate::message::Payload;
+
+/// The memory that a rank has registered, by number. Numbers are not used again, so an old key
+/// finds nothing.
+#[derive(Debug, Default)]
+pub(super) struct Registrations {
+    regions: HashMap<u64, WriteRegion>,
+    next: u64,
+}
+
+impl Registrations {
+    pub(super) fn register(&mut self, region: WriteRegion) -> RegistrationHandle {
+        let id = self.next;
+        self.next += 1;
+        self.regions.insert(id, region);
+        RegistrationHandle {
+            id,
+            key: id.to_le_bytes().to_vec(),
+        }
+    }
+
+    pub(super) fn deregister(&mut self, id: u64) {
+        self.regions.remove(&id);
+    }
+
+    /// The `len` bytes at `memory`, when they lie inside the registration that its key names.
+    fn find(&self, memory: RemoteMemory<'_>, len: usize) -> Option<*mut u8> {
+        let id = u64::from_le_bytes(memory.key.try_into().ok()?);
+        let region = self.regions.get(&id)?;
+        let offset = usize::try_from(memory.address.checked_sub(region.address())?).ok()?;
+        let fits = offset.checked_add(len)? <= region.len();
+        // SAFETY: `offset` is at most the region's length.
+        fits.then(|| unsafe { region.as_ptr().add(offset) })
+    }
+
+    /// Writes `data` to `target`; answers how much, or nothing where it must not go.
+    pub(super) fn put(&self, data: &SendBuffer, target: RemoteMemory<'_>) -> Option<u64> {
+        let to = self.find(target, data.len())?;
+        // A copy in between: source and target may be the same memory.
+        let mut bytes = vec![0; data.len()];
+        let count = data.copy_out(0, &mut bytes);
+        // SAFETY: the range was found inside a registration, which its maker lends for access by
+        // peers until it ends; `bytes` is memory of our own.
+        unsafe { Payload::from_slice(&bytes).copy_to(to, count) };
+        Some(count as u64)
+    }
+
+    /// Fills `data` from `source`.
+    pub(super) fn get(&self, data: &RecvBuffer, source: RemoteMemory<'_>) -> Option<u64> {
+        let target = data.region()?;
+        let from = self.find(source, target.len())?;
+        // SAFETY: `from` as in `put`; `target` is lent until the operation completes. They may
+        // be the same memory: `copy` allows it.
+        unsafe { std::ptr::copy(from, target.as_ptr(), target.len()) };
+        Some(target.len() as u64)
+    }
+
+    /// Adds to the word at `target`; answers what it held.
+    pub(super) fn fetch_add(&self, target: RemoteMemory<'_>, operand: u64) -> Option<u64> {
+        let word = self.find(target, size_of::<u64>())?.cast::<u64>();
+        if !word.is_aligned() {
+            return None;
+        }
+        // SAFETY: eight bytes of registered memory, aligned; the only rank that can reach them
+        // is the caller, so nobody else is at it.
+        unsafe {
+            let old = word.read();
+            word.write(old.wrapping_add(operand));
+            Some(old)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A transport without a wire, and the template for new ones.
+//!
+//! **What it is for.** Messages to the own rank are queued and delivered by progress; messages to
+//! any other rank are accepted and vanish. So the layers above can be measured alone: their cost
+//! per send, per match, per completion, without a network that hides it. It is also all that a
+//! job of one rank needs.
+//!
+//! **How to make a transport from it.** Copy the folder; the files mean the same in each one:
+//!
+//! ```text
+//!     mod.rs        what it is, what may be touched from outside
+//!     config.rs     its sizes, and what the user may set
+//!     endpoint.rs   the object that a rank owns: peers, and the verbs towards them
+//!     progress.rs   what has arrived: deliveries, completions, peer events
+//!     tests.rs      what is special to this transport
+//! ```
+//!
+//! What all transports have in common is tested by the conformance kit:
+//! hand it a factory, and claim a capability only when its tier passes.
+
+mod config;
+mod endpoint;
+mod memory;
+mod progress;
+#[cfg(test)]
+mod tests;
+
+pub use config::NullOptions;
+pub use endpoint::NullTransport;
+
+/// The name in settings and reports.
+const NAME: &str = "null";

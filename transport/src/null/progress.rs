@@ -1,0 +1,48 @@
+//! What progress tells: first contact with the own rank, then what was sent to it, then the ends
+//! of operations.
+
+use super::endpoint::NullTransport;
+use crate::message::{Arrival, Disposition, Payload, PeerEvent, Retained, Upcalls};
+
+impl NullTransport {
+    pub(super) fn greet(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let Some(endpoint) = self.greeting.take() else {
+            return 0;
+        };
+        upcalls.peer(PeerEvent::Up {
+            endpoint,
+            rank: self.rank,
+        });
+        1
+    }
+
+    /// Delivers up to a burst of messages.
+    pub(super) fn deliver(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let Some(from) = self.own else {
+            return 0;
+        };
+        let count = self.queue.len().min(self.options.burst);
+        for message in self.queue.drain(..count) {
+            let buffer = Retained(self.next_retained);
+            let disposition = upcalls.deliver(Arrival {
+                from,
+                header: message.header,
+                payload: Payload::from_slice(&message.bytes),
+                retainable: Some(buffer),
+            });
+            if disposition == Disposition::Retained {
+                self.retained.insert(buffer.0, message.bytes);
+                self.next_retained += 1;
+            }
+        }
+        count
+    }
+
+    pub(super) fn complete(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let count = self.completions.len();
+        for (token, outcome) in self.completions.drain(..) {
+            upcalls.complete(token, outcome);
+        }
+        count
+    }
+}
