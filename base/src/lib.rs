@@ -11,6 +11,7 @@ pub mod error;
 pub mod ids;
 pub mod nearest;
 pub mod sync;
+pub mod topology;
 
 pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
 pub use config::{Config, Registry, SETTINGS, Setting};

@@ -95,7 +95,7 @@ fn decimal_ns(number: &str, unit_ns: u64) -> Option<u64> {
     }
     let mut unit = unit_ns;
     for digit in fraction.bytes().map(|byte| u64::from(byte - b'0')) {
-        if digit != 0 && unit % 10 != 0 {
+        if digit != 0 && !unit.is_multiple_of(10) {
             return None;
         }
         unit /= 10;
@@ -110,7 +110,7 @@ fn decimal_ns(number: &str, unit_ns: u64) -> Option<u64> {
 pub fn format_duration(duration: Duration) -> String {
     let ns = duration.as_nanos();
     for (unit, unit_ns) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
-        if ns % unit_ns == 0 {
+        if ns.is_multiple_of(unit_ns) {
             return format!("{}{unit}", ns / unit_ns);
         }
     }
