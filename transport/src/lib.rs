@@ -14,6 +14,7 @@ pub mod byte;
 pub mod capability;
 pub mod data;
 pub mod error;
+pub mod fault;
 pub mod memory;
 pub mod message;
 pub mod network;
