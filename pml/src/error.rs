@@ -1,0 +1,106 @@
+//! The errors of point-to-point calls.
+
+use std::time::Duration;
+
+use tagwire_base::Rank;
+
+/// What a call can be refused with. How an accepted operation ended is in its
+/// [`Status`](crate::Status).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The ground below failed: bootstrap, settings, system calls.
+    #[error(transparent)]
+    Base(#[from] tagwire_base::Error),
+    /// The transport could not be set up.
+    #[error(transparent)]
+    Transport(#[from] tagwire_transport::Error),
+    /// The matching engine could not be set up.
+    #[error(transparent)]
+    Matching(#[from] tagwire_matching::Error),
+    /// No such rank.
+    #[error("rank {rank} is not in this job of {size} ranks")]
+    NoSuchRank {
+        /// The rank as given.
+        rank: Rank,
+        /// The job's size.
+        size: u32,
+    },
+    /// The request or message is not there (any more).
+    #[error("the request is stale: its end has been taken already")]
+    StaleRequest,
+    /// The call does not fit the request: starting one that is not persistent or that is active,
+    /// freeing one that is active, cancelling a send.
+    #[error("the request cannot be {0}")]
+    WrongRequest(&'static str),
+    /// A buffered send has no room left.
+    #[error(
+        "a buffered send of {wanted} bytes does not fit: {used} of {limit} bytes are in use (setting 'buffer-limit')"
+    )]
+    BufferFull {
+        /// Length of the message.
+        wanted: usize,
+        /// Bytes that wait to be sent.
+        used: usize,
+        /// The budget.
+        limit: usize,
+    },
+    /// The matching engine holds as many receives as it may.
+    #[error("no room for another posted receive (setting 'match-capacity')")]
+    TooManyReceives,
+    /// All contexts are in use.
+    #[error("no context is free")]
+    NoContext,
+    /// The context is not there.
+    #[error("context {0} does not exist")]
+    NoSuchContext(u16),
+    /// Waiting took longer than asked for; the operation goes on.
+    #[error("not complete within {0:?}")]
+    TimedOut(Duration),
+    /// A blocking call's operation did not end well.
+    #[error(transparent)]
+    Failed(#[from] crate::types::Failure),
+    /// Another thread than the one that opened the rank called, at a level that forbids it.
+    #[error(
+        "called from another thread than the one that opened the rank, or from inside a callback; ask for the thread level 'multiple'"
+    )]
+    WrongThread,
+    /// The rank was closed, or is closing.
+    #[error("the rank is closed")]
+    Closed,
+    /// Closing took longer than its deadline.
+    #[error("not everything was done within {deadline:?} of closing: {open}")]
+    CloseDeadline {
+        /// The deadline.
+        deadline: Duration,
+        /// What is still open, by name.
+        open: String,
+    },
+}
+
+impl Error {
+    /// A stable number for this kind of error, for C callers.
+    #[must_use]
+    pub const fn code(&self) -> u32 {
+        match self {
+            Self::Base(error) => error.code(),
+            Self::Transport(error) => error.code(),
+            Self::Matching(_) => 250,
+            Self::NoSuchRank { .. } => 310,
+            Self::StaleRequest => 311,
+            Self::WrongRequest(_) => 312,
+            Self::BufferFull { .. } => 313,
+            Self::TooManyReceives => 314,
+            Self::NoContext => 315,
+            Self::NoSuchContext(_) => 316,
+            Self::TimedOut(_) => 317,
+            Self::Failed(failure) => failure.code(),
+            Self::WrongThread => 318,
+            Self::Closed => 319,
+            Self::CloseDeadline { .. } => 320,
+        }
+    }
+}
+
+/// This crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

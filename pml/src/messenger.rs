@@ -1,0 +1,604 @@
+//! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
+
+use crate::error::{Error, Result};
+use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
+use crate::ob1::Ob1;
+use crate::pml::Pml;
+use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status};
+use crate::wait::{Backoff, Step, WaitPolicy};
+
+/// How often a caller that only tests has its peers looked after, in calls.
+const CALLS_PER_LOOK: u32 = 1 << 14;
+
+/// One rank's port for point-to-point messages.
+///
+/// Calls that name no wait return at once. Waits spin, yield and sleep by the [`WaitPolicy`];
+/// with a timeout they give up with [`Error::TimedOut`], and the operation goes on.
+///
+/// Buffers are lent as [`SendBuffer`] and [`RecvBuffer`] say; the facade has a safe interface.
+pub struct Messenger {
+    pml: Guarded<Layer>,
+    waiter: Arc<dyn Waiter>,
+    policy: WaitPolicy,
+    rank: Rank,
+    size: u32,
+    start: Instant,
+    /// When peers were last looked after, in nanoseconds since `start`.
+    looked: AtomicU64,
+    calls: AtomicU32,
+    /// Threads that are in a wait.
+    waiting: AtomicU32,
+    dump_wanted: Arc<AtomicBool>,
+}
+
+/// The layers there are. Chosen when the rank is opened.
+#[derive(Debug)]
+enum Layer {
+    Ob1(Box<Ob1>),
+}
+
+impl Layer {
+    #[inline]
+    fn pml(&mut self) -> &mut Ob1 {
+        match self {
+            Self::Ob1(ob1) => ob1,
+        }
+    }
+}
+
+impl fmt::Debug for Messenger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Messenger")
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Messenger {
+    /// A port over ob1.
+    #[must_use]
+    pub fn new(ob1: Ob1, level: ThreadLevel, policy: WaitPolicy) -> Self {
+        Self {
+            waiter: ob1.waiter(),
+            rank: ob1.rank(),
+            size: ob1.size(),
+            pml: Guarded::new(level, Layer::Ob1(Box::new(ob1))),
+            policy,
+            start: Instant::now(),
+            looked: AtomicU64::new(0),
+            calls: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            dump_wanted: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// This rank.
+    #[must_use]
+    pub const fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// How many ranks the job has.
+    #[must_use]
+    pub const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Makes the calling thread the one that may call, at the levels of one thread.
+    pub fn adopt(&mut self) {
+        self.pml.adopt();
+    }
+
+    /// The flag that asks for the hang dump: set it (from a signal handler, say), and a thread
+    /// that waits writes to standard error what it waits for.
+    #[must_use]
+    pub fn dump_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.dump_wanted)
+    }
+
+    #[inline]
+    fn enter(&self) -> Result<Entered<'_, Layer>> {
+        self.pml.enter()
+    }
+
+    /// Starts a send; see [`Pml::isend`].
+    ///
+    /// # Errors
+    /// As there, and [`Error::WrongThread`].
+    #[inline]
+    pub fn isend(
+        &self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        self.enter()?.pml().isend(data, to, tag, context, mode)
+    }
+
+    /// Starts a receive; see [`Pml::irecv`].
+    ///
+    /// # Errors
+    /// As there, and [`Error::WrongThread`].
+    #[inline]
+    pub fn irecv(
+        &self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.enter()?.pml().irecv(data, from, tag, context)
+    }
+
+    /// Sends, and returns when the buffer is the caller's again.
+    ///
+    /// # Errors
+    /// As [`Messenger::isend`]; [`Error::Failed`] when the send did not end well.
+    #[inline]
+    pub fn send(
+        &self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<()> {
+        let request = self.isend(data, to, tag, context, mode)?;
+        if request != RequestId::COMPLETE {
+            self.wait(request, None)?.ok().map_err(Error::Failed)?;
+        }
+        Ok(())
+    }
+
+    /// Receives a message.
+    ///
+    /// # Errors
+    /// As [`Messenger::irecv`]. How the receive ended is in the status.
+    #[inline]
+    pub fn recv(
+        &self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Status> {
+        let request = self.irecv(data, from, tag, context)?;
+        self.wait(request, None)
+    }
+
+    /// Looks for a message; see [`Pml::probe`]. Makes progress once.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn probe(
+        &self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<Status>> {
+        self.progress()?;
+        self.enter()?.pml().probe(from, tag, context)
+    }
+
+    /// Looks for a message and takes it out of matching; see [`Pml::claim`]. Makes progress once.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn claim(
+        &self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>> {
+        self.progress()?;
+        self.enter()?.pml().claim(from, tag, context)
+    }
+
+    /// Waits for a message without receiving it.
+    ///
+    /// # Errors
+    /// As [`Messenger::probe`]; [`Error::TimedOut`]; [`Error::Failed`] when the rank asked for is
+    /// gone.
+    pub fn wait_probe(
+        &self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+        timeout: Option<Duration>,
+    ) -> Result<Status> {
+        self.wait_until(timeout, |pml| match pml.probe(from, tag, context)? {
+            Some(status) => Ok(Some(status)),
+            None => pml.receive_can_happen(from).map(|()| None),
+        })
+    }
+
+    /// Waits for a message and takes it out of matching.
+    ///
+    /// # Errors
+    /// As [`Messenger::wait_probe`].
+    pub fn wait_claim(
+        &self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+        timeout: Option<Duration>,
+    ) -> Result<(MessageId, Status)> {
+        self.wait_until(timeout, |pml| match pml.claim(from, tag, context)? {
+            Some(found) => Ok(Some(found)),
+            None => pml.receive_can_happen(from).map(|()| None),
+        })
+    }
+
+    /// Starts to receive a claimed message; see [`Pml::irecv_claimed`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn irecv_claimed(&self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
+        self.enter()?.pml().irecv_claimed(data, message)
+    }
+
+    /// Takes back a receive; see [`Pml::cancel`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn cancel(&self, request: RequestId) -> Result<CancelOutcome> {
+        self.enter()?.pml().cancel(request)
+    }
+
+    /// An inactive persistent send; see [`Pml::send_init`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_init(
+        &self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        self.enter()?.pml().send_init(data, to, tag, context, mode)
+    }
+
+    /// An inactive persistent receive; see [`Pml::recv_init`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn recv_init(
+        &self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.enter()?.pml().recv_init(data, from, tag, context)
+    }
+
+    /// Activates persistent requests, in order.
+    ///
+    /// # Errors
+    /// As [`Pml::start`]; those before the one that failed are active.
+    pub fn start(&self, requests: &[RequestId]) -> Result<()> {
+        let mut layer = self.enter()?;
+        requests
+            .iter()
+            .try_for_each(|request| layer.pml().start(*request))
+    }
+
+    /// Frees an inactive persistent request; see [`Pml::free`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn free(&self, request: RequestId) -> Result<()> {
+        self.enter()?.pml().free(request)
+    }
+
+    /// Takes the end of a request, if it has come. Makes progress once.
+    ///
+    /// # Errors
+    /// [`Error::StaleRequest`] when its end was taken before.
+    pub fn test(&self, request: RequestId) -> Result<Option<Status>> {
+        self.progress()?;
+        self.enter()?.pml().take(request)
+    }
+
+    /// Waits for a request and takes its end.
+    ///
+    /// # Errors
+    /// [`Error::StaleRequest`] when its end was taken before, [`Error::TimedOut`].
+    #[inline]
+    pub fn wait(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
+        self.wait_until(timeout, |pml| pml.take(request))
+    }
+
+    /// Waits for all requests and takes their ends, in the order of `requests`. After a timeout
+    /// none has been taken.
+    ///
+    /// # Errors
+    /// As [`Messenger::wait`].
+    pub fn wait_all(
+        &self,
+        requests: &[RequestId],
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Status>> {
+        self.wait_complete(requests, timeout)?;
+        let mut layer = self.enter()?;
+        let pml = layer.pml();
+        requests
+            .iter()
+            .map(|request| pml.take(*request)?.ok_or(Error::StaleRequest))
+            .collect()
+    }
+
+    /// Waits for all requests and takes their ends, keeping only the first failure. Allocates
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`Messenger::wait`]; [`Error::Failed`] when one did not end well.
+    pub fn wait_all_quiet(&self, requests: &[RequestId], timeout: Option<Duration>) -> Result<()> {
+        self.wait_complete(requests, timeout)?;
+        let mut layer = self.enter()?;
+        let pml = layer.pml();
+        let mut failure = None;
+        for request in requests {
+            if let Some(status) = pml.take(*request)? {
+                failure = failure.or(status.failure);
+            }
+        }
+        failure.map_or(Ok(()), |failure| Err(Error::Failed(failure)))
+    }
+
+    /// Waits until all are complete, without taking any.
+    #[inline]
+    fn wait_complete(&self, requests: &[RequestId], timeout: Option<Duration>) -> Result<()> {
+        let mut first = 0;
+        self.wait_until(timeout, |pml| {
+            while let Some(request) = requests.get(first) {
+                if !pml.is_complete(*request) {
+                    return Ok(None);
+                }
+                first += 1;
+            }
+            Ok(Some(()))
+        })
+    }
+
+    /// Waits for any request and takes its end; answers which. `None` for an empty list.
+    ///
+    /// # Errors
+    /// As [`Messenger::wait`].
+    pub fn wait_any(
+        &self,
+        requests: &[RequestId],
+        timeout: Option<Duration>,
+    ) -> Result<Option<(usize, Status)>> {
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        self.wait_until(timeout, |pml| {
+            for (place, request) in requests.iter().enumerate() {
+                if let Some(status) = pml.take(*request)? {
+                    return Ok(Some(Some((place, status))));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// Waits until at least one is complete and takes the ends of all that are. Empty for an
+    /// empty list.
+    ///
+    /// # Errors
+    /// As [`Messenger::wait`].
+    pub fn wait_some(
+        &self,
+        requests: &[RequestId],
+        timeout: Option<Duration>,
+    ) -> Result<Vec<(usize, Status)>> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.wait_until(timeout, |pml| {
+            let mut ended = Vec::new();
+            for (place, request) in requests.iter().enumerate() {
+                if let Some(status) = pml.take(*request)? {
+                    ended.push((place, status));
+                }
+            }
+            Ok(if ended.is_empty() { None } else { Some(ended) })
+        })
+    }
+
+    /// Moves things on once. Answers how many things happened.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    #[inline]
+    pub fn progress(&self) -> Result<usize> {
+        let events = self.enter()?.pml().progress();
+        self.after_progress(events);
+        if self.calls.fetch_add(1, Ordering::Relaxed) % CALLS_PER_LOOK == CALLS_PER_LOOK - 1 {
+            self.look_around()?;
+        }
+        Ok(events)
+    }
+
+    /// Another thread may wait for what this one has completed.
+    #[inline]
+    fn after_progress(&self, events: usize) {
+        if events > 0 && self.pml.is_shared() && self.waiting.load(Ordering::Relaxed) > 0 {
+            self.waiter.wake();
+        }
+    }
+
+    /// Makes progress until `done` has an answer.
+    #[inline]
+    fn wait_until<T>(
+        &self,
+        timeout: Option<Duration>,
+        mut done: impl FnMut(&mut Ob1) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let mut backoff = Backoff::new(self.policy);
+        let mut deadline = None;
+        loop {
+            let mut layer = self.enter()?;
+            let pml = layer.pml();
+            if let Some(answer) = done(pml)? {
+                return Ok(answer);
+            }
+            let events = pml.progress();
+            if events > 0 {
+                // What came may be the answer: look before anything else.
+                let answer = done(pml);
+                drop(layer);
+                self.after_progress(events);
+                if let Some(answer) = answer? {
+                    return Ok(answer);
+                }
+                backoff.reset();
+                continue;
+            }
+            drop(layer);
+            let step = backoff.step();
+            if step == Step::Spin && !backoff.is_checkpoint() {
+                continue;
+            }
+            self.idle(step, timeout, &mut deadline)?;
+        }
+    }
+
+    /// Yields or sleeps, and looks after everything that is not a message.
+    #[cold]
+    fn idle(
+        &self,
+        step: Step,
+        timeout: Option<Duration>,
+        deadline: &mut Option<Instant>,
+    ) -> Result<()> {
+        let now = Instant::now();
+        let mut nap = self.policy.sleep;
+        if let Some(timeout) = timeout {
+            let deadline = *deadline.get_or_insert(now + timeout);
+            nap = nap.min(deadline.saturating_duration_since(now));
+            if now >= deadline {
+                return Err(Error::TimedOut(timeout));
+            }
+        }
+        match step {
+            Step::Spin => {}
+            Step::Yield => rustix::thread::sched_yield(),
+            Step::Sleep => self.sleep(nap)?,
+        }
+        if now.duration_since(self.start).as_nanos() as u64
+            > self.looked.load(Ordering::Relaxed) + LOOK_AFTER.as_nanos() as u64
+        {
+            self.look_around()?;
+        }
+        if self.dump_wanted.swap(false, Ordering::Relaxed) {
+            eprint!("{}", self.dump()?);
+        }
+        Ok(())
+    }
+
+    fn sleep(&self, nap: Duration) -> Result<()> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let key = self.waiter.arm();
+        // What came before the arming is seen here; what comes after it wakes.
+        let events = self.enter().map(|mut layer| layer.pml().progress());
+        match events {
+            Ok(0) => self.waiter.sleep(key, nap),
+            _ => self.waiter.disarm(),
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let events = events?;
+        self.after_progress(events);
+        Ok(())
+    }
+
+    /// Looks after peers: deaths, sleepers.
+    fn look_around(&self) -> Result<()> {
+        let now = self.start.elapsed().as_nanos() as u64;
+        self.looked.store(now, Ordering::Relaxed);
+        self.enter()?.pml().look_after_peers();
+        // A failure completes operations of other threads too.
+        self.after_progress(1);
+        Ok(())
+    }
+
+    /// The ranks that have failed.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn failed(&self) -> Result<Vec<Rank>> {
+        self.look_around()?;
+        Ok(self.enter()?.pml().failed())
+    }
+
+    /// Takes note of failures; see [`Pml::acknowledge_failures`].
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn acknowledge_failures(&self) -> Result<Vec<Rank>> {
+        Ok(self.enter()?.pml().acknowledge_failures())
+    }
+
+    /// A new context; see [`Pml::create_context`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_context(&self) -> Result<ContextId> {
+        self.enter()?.pml().create_context()
+    }
+
+    /// Frees a context; see [`Pml::free_context`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn free_context(&self, context: ContextId) -> Result<()> {
+        self.enter()?.pml().free_context(context)
+    }
+
+    /// What this rank waits for, in words.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn dump(&self) -> Result<String> {
+        let mut text = String::new();
+        let dumped = self.enter()?.pml().dump(&mut text);
+        debug_assert!(dumped.is_ok(), "a string takes everything");
+        Ok(text)
+    }
+
+    /// Does what is under way, says goodbye, and is closed. Posted receives complete as closed.
+    ///
+    /// # Errors
+    /// [`Error::CloseDeadline`], with what is still open; the rank is closed all the same.
+    pub fn close(&self, deadline: Duration) -> Result<()> {
+        self.enter()?.pml().begin_close();
+        let closed = self.wait_until(Some(deadline), |pml| {
+            Ok(if pml.open_work().is_none() {
+                Some(())
+            } else {
+                None
+            })
+        });
+        let open = match closed {
+            Ok(()) => None,
+            Err(Error::TimedOut(_)) => self.enter()?.pml().open_work(),
+            Err(error) => return Err(error),
+        };
+        self.enter()?.pml().leave();
+        open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))
+    }
+}

@@ -1,0 +1,129 @@
+//! What upcalls left to be done with the transport.
+
+use tagwire_transport::{Class, Post, Token};
+
+use super::core::{Chore, Core};
+use super::peer::{Health, PeerIndex};
+use super::request::{Buffer, Phase};
+use super::{LANE, Ob1};
+use crate::slab::Handle;
+use crate::types::Failure;
+
+impl Ob1 {
+    /// Does each chore once; what finds the transport busy stays for the next time. Answers how
+    /// many things happened.
+    pub(super) fn run_chores(&mut self) -> usize {
+        let mut events = 0;
+        for _ in 0..self.core.chores.len() {
+            let Some(chore) = self.core.chores.pop_front() else {
+                break;
+            };
+            events += match chore {
+                Chore::Control {
+                    peer,
+                    header,
+                    body,
+                    len,
+                } => {
+                    let sent = self.send_control(peer, header, &body[..usize::from(len)]);
+                    if !sent {
+                        self.core.chores.push_back(Chore::Control {
+                            peer,
+                            header,
+                            body,
+                            len,
+                        });
+                    }
+                    usize::from(sent)
+                }
+                Chore::Claim(handle) => self.claim_transfer(handle),
+                Chore::Withdraw(handle) => self.withdraw(handle),
+                Chore::Push(handle) => self.push(handle),
+                Chore::Flush(peer) => self.flush(peer),
+            };
+        }
+        events
+    }
+
+    /// Answers whether the packet is off the list.
+    fn send_control(
+        &mut self,
+        index: PeerIndex,
+        header: tagwire_transport::AmHeader,
+        body: &[u8],
+    ) -> bool {
+        if self.ensure_connected(index).is_err() {
+            return true;
+        }
+        let Some(peer) = self.core.peers.get(index) else {
+            return true;
+        };
+        if peer.health != Health::Alive {
+            return true;
+        }
+        match self
+            .rail
+            .send(LANE, peer.endpoint, Class::Control, header, body)
+        {
+            Post::Posted => true,
+            Post::Busy => false,
+            Post::Gone | Post::Unsupported => {
+                self.core.lose(index, Health::Failed);
+                true
+            }
+        }
+    }
+
+    /// Joins the cooperative transfer that a receive matched.
+    fn claim_transfer(&mut self, handle: Handle) -> usize {
+        let Self { rail, core, .. } = self;
+        let Core {
+            requests,
+            peers,
+            chores,
+            ..
+        } = core;
+        let Some(request) = requests.get_mut(handle) else {
+            return 0;
+        };
+        let Phase::ClaimPending(ticket) = request.phase else {
+            return 0;
+        };
+        let Some(peer) = peers.get(request.peer) else {
+            return 0;
+        };
+        let Buffer::Recv(data) = &request.buffer else {
+            return 0;
+        };
+        match rail.claim(LANE, peer.endpoint, ticket, data, Token(handle.to_wire())) {
+            Post::Posted => {
+                request.phase = Phase::Claimed;
+                request.lent = true;
+                1
+            }
+            Post::Busy => {
+                chores.push_back(Chore::Claim(handle));
+                0
+            }
+            Post::Unsupported => {
+                core.ask_for_fragments(handle);
+                1
+            }
+            Post::Gone => {
+                let failure = peer.failure().unwrap_or(Failure::PeerFailed(peer.rank));
+                core.finish(handle, Some(failure));
+                1
+            }
+        }
+    }
+
+    fn withdraw(&mut self, handle: Handle) -> usize {
+        if let Some(request) = self.core.requests.get(handle)
+            && let Phase::Offered(ticket) = request.phase
+            && let Some(peer) = self.core.peers.get(request.peer)
+        {
+            self.rail.withdraw(peer.endpoint, ticket);
+        }
+        1
+    }
+}

@@ -1,0 +1,35 @@
+//! The settings of ob1.
+
+/// How ob1 works. Sizes in bytes.
+#[derive(Debug, Clone)]
+pub struct Ob1Options {
+    /// The matching engine's name.
+    pub engine: String,
+    /// Entries that the engine may hold, posted and unexpected each.
+    pub match_capacity: u32,
+    /// Most bytes of payload in one packet; a longer eager message takes several, so that its
+    /// receiver copies out while its sender copies in.
+    pub packet: usize,
+    /// The longest message that is sent before it is matched.
+    pub eager_limit: usize,
+    /// Budget for the payload of unexpected messages, over all peers.
+    pub unexpected_payload: usize,
+    /// Budget for the envelopes of unexpected messages, over all peers.
+    pub unexpected_headers: usize,
+    /// Budget for buffered sends that wait.
+    pub buffer_limit: usize,
+}
+
+impl Default for Ob1Options {
+    fn default() -> Self {
+        Self {
+            engine: "bins".to_owned(),
+            match_capacity: 1 << 26,
+            packet: 4 << 10,
+            eager_limit: 16 << 10,
+            unexpected_payload: 64 << 20,
+            unexpected_headers: 16 << 20,
+            buffer_limit: 64 << 20,
+        }
+    }
+}

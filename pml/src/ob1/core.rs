@@ -1,0 +1,688 @@
+//! The state of ob1, and what arrives into it.
+//!
+//! Upcalls come from inside the transport's progress and must not call it: what they want done
+//! there is noted as a [`Chore`], and done right after.
+
+use std::collections::{HashMap, VecDeque};
+
+use tagwire_base::{Rank, Sequence};
+use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, Envelope};
+use tagwire_transport::{
+    AmHeader, Arrival, Disposition, Outcome, Payload, PeerEvent, Token, Upcalls,
+};
+use zerocopy::{FromZeros, IntoBytes};
+
+use super::flow::Budget;
+use super::header::{ControlHeader, EnvelopeHeader, Kind, PullBody, RendezvousBody, kind_of};
+use super::peer::{Early, Health, PeerIndex, Peers, PullWish, Stream, Window};
+use super::request::{Buffer, Phase, Request};
+use super::unexpected::{Content, Unexpected};
+use crate::slab::{Handle, Slab};
+use crate::types::Failure;
+
+/// How far ahead of its turn a packet may come.
+const EARLY_WINDOW: i32 = 4096;
+
+/// Something to be done with the transport, outside its progress.
+#[derive(Debug)]
+pub(super) enum Chore {
+    /// Send a control packet.
+    Control {
+        peer: PeerIndex,
+        header: AmHeader,
+        body: [u8; 16],
+        len: u8,
+    },
+    /// Claim the transfer that this receive matched.
+    Claim(Handle),
+    /// Withdraw the offer of this send.
+    Withdraw(Handle),
+    /// Push fragments of this send.
+    Push(Handle),
+    /// Sends that wait for this peer may go on.
+    Flush(PeerIndex),
+}
+
+impl Chore {
+    pub(super) fn control(peer: PeerIndex, header: ControlHeader, payload: &[u8]) -> Self {
+        let mut body = [0; 16];
+        body[..payload.len()].copy_from_slice(payload);
+        Self::Control {
+            peer,
+            header: header.encode(),
+            body,
+            len: payload.len() as u8,
+        }
+    }
+}
+
+/// Everything of ob1 but the transport and the bootstrap.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub engine: AnyEngine,
+    pub requests: Slab<Request>,
+    pub unexpected: Slab<Unexpected>,
+    pub peers: Peers,
+    pub budget: Budget,
+    pub refill_below: Window,
+    /// Peers whose windows wait for the budget.
+    pub starving: Vec<PeerIndex>,
+    pub chores: VecDeque<Chore>,
+    /// Ranks that failed or left, in contact or not; empty in the good case.
+    pub gone: HashMap<Rank, Failure>,
+    pub failed: Vec<Rank>,
+    pub acknowledged: usize,
+    /// Bytes of buffered sends that wait.
+    pub buffered: usize,
+    /// The number of the next posted receive, for the order of pulls.
+    pub posted: u64,
+}
+
+impl Core {
+    pub(super) fn new(engine: AnyEngine, budget: Budget) -> Self {
+        Self {
+            engine,
+            requests: Slab::default(),
+            unexpected: Slab::default(),
+            peers: Peers::new(),
+            budget,
+            refill_below: Window {
+                envelopes: Window::INITIAL.envelopes / 2,
+                bytes: Window::INITIAL.bytes / 2,
+            },
+            starving: Vec::new(),
+            chores: VecDeque::new(),
+            gone: HashMap::new(),
+            failed: Vec::new(),
+            acknowledged: 0,
+            buffered: 0,
+            posted: 0,
+        }
+    }
+
+    /// Ends an operation.
+    pub(super) fn finish(&mut self, handle: Handle, failure: Option<Failure>) {
+        let Some(request) = self.requests.get_mut(handle) else {
+            return;
+        };
+        request.phase = Phase::Complete;
+        request.lent = false;
+        if failure.is_some() {
+            request.status.failure = failure;
+        }
+        if let Some(copy) = request.owned.take() {
+            self.buffered -= copy.len();
+        }
+        if request.detached {
+            self.requests.remove(handle);
+        }
+    }
+
+    /// An envelope or more of a message, in its turn.
+    #[inline]
+    fn sequenced(&mut self, kind: Kind, from: PeerIndex, header: AmHeader, payload: Payload<'_>) {
+        let Some(header) = EnvelopeHeader::decode(kind, header) else {
+            return self.broken(from, "a reserved tag");
+        };
+        match kind {
+            Kind::Match => self.eager(from, header, payload.len(), payload, None),
+            Kind::Head => self.eager(from, header, header.length as usize, payload, None),
+            Kind::Body => self.more(from, payload),
+            Kind::Sync => {
+                let mut sender = 0;
+                if !payload.read_into(u64::as_mut_bytes(&mut sender)) {
+                    return self.broken(from, "a synchronous message without a handle");
+                }
+                let data = payload.slice(8..payload.len());
+                self.eager(
+                    from,
+                    header,
+                    data.len(),
+                    data,
+                    Some(Handle::from_wire(sender)),
+                );
+            }
+            _ => self.rendezvous(from, header, payload),
+        }
+    }
+
+    /// An eager message of `total` bytes, or its first packet.
+    #[inline]
+    fn eager(
+        &mut self,
+        from: PeerIndex,
+        header: EnvelopeHeader,
+        total: usize,
+        payload: Payload<'_>,
+        synchronous: Option<Handle>,
+    ) {
+        let low = self.charge(from, total);
+        if payload.len() > total || low && self.overran(from) {
+            return self.broken(from, "more than it was granted");
+        }
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        peer.received += 1;
+        let source = peer.rank;
+        let envelope = Envelope {
+            source,
+            tag: header.tag,
+            context: header.context,
+        };
+        match self
+            .engine
+            .arrive(envelope, Cookie(self.unexpected.next_slot()))
+        {
+            ArriveOutcome::Matched(Cookie(slot)) => {
+                self.refund(total);
+                if let Some((receive, request)) = self.requests.at_mut(slot) {
+                    request.matched(from, source, header.tag, total);
+                    if let Buffer::Recv(data) = &mut request.buffer {
+                        data.write(0, payload);
+                    }
+                    if payload.len() < total {
+                        request.phase = Phase::Streaming;
+                        let offset = payload.len();
+                        self.set_stream(
+                            from,
+                            Stream::Request {
+                                receive,
+                                offset,
+                                total,
+                            },
+                        );
+                    } else {
+                        request.phase = Phase::Complete;
+                    }
+                    if let Some(sender) = synchronous {
+                        self.say(from, Kind::Matched, sender);
+                    }
+                }
+            }
+            ArriveOutcome::Queued(queued) => {
+                let offset = payload.len();
+                let message = self.unexpected.insert(Unexpected {
+                    peer: from,
+                    tag: header.tag,
+                    context: header.context,
+                    length: total,
+                    charged: total,
+                    queued: Some(queued),
+                    synchronous,
+                    content: Content::eager(total, payload),
+                });
+                if offset < total {
+                    self.set_stream(
+                        from,
+                        Stream::Unexpected {
+                            message,
+                            offset,
+                            total,
+                        },
+                    );
+                }
+            }
+            ArriveOutcome::Full => self.broken(from, "more envelopes than it was granted"),
+        }
+        if low {
+            self.refill(from);
+        }
+    }
+
+    fn set_stream(&mut self, from: PeerIndex, stream: Stream) {
+        if let Some(peer) = self.peers.get_mut(from) {
+            peer.stream = stream;
+        }
+    }
+
+    /// More bytes of the eager message that `from` has begun.
+    fn more(&mut self, from: PeerIndex, payload: Payload<'_>) {
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        match peer.stream {
+            Stream::Request {
+                receive,
+                offset,
+                total,
+            } if payload.len() <= total - offset => {
+                let end = offset + payload.len();
+                peer.stream = if end < total {
+                    Stream::Request {
+                        receive,
+                        offset: end,
+                        total,
+                    }
+                } else {
+                    Stream::None
+                };
+                if let Some(request) = self.requests.get_mut(receive) {
+                    if let Buffer::Recv(data) = &mut request.buffer {
+                        data.write(offset, payload);
+                    }
+                    if end == total {
+                        self.finish(receive, None);
+                    }
+                }
+            }
+            Stream::Unexpected {
+                message,
+                offset,
+                total,
+            } if payload.len() <= total - offset => {
+                let end = offset + payload.len();
+                peer.stream = if end < total {
+                    Stream::Unexpected {
+                        message,
+                        offset: end,
+                        total,
+                    }
+                } else {
+                    Stream::None
+                };
+                if let Some(Unexpected {
+                    content: Content::Heap { bytes, arrived },
+                    ..
+                }) = self.unexpected.get_mut(message)
+                {
+                    payload.copy_to_slice(&mut bytes[offset..end]);
+                    *arrived = end;
+                }
+            }
+            _ => self.broken(from, "bytes that belong to no message"),
+        }
+    }
+
+    /// The envelope of a message that stays with its sender until matched.
+    fn rendezvous(&mut self, from: PeerIndex, header: EnvelopeHeader, payload: Payload<'_>) {
+        let mut body = RendezvousBody::new_zeroed();
+        if !payload.read_into(body.as_mut_bytes()) || usize::try_from(body.length).is_err() {
+            return self.broken(from, "an envelope that is cut short");
+        }
+        if header.kind == Kind::Pulled {
+            return self.pulled(from, header, &body);
+        }
+        let low = self.charge(from, 0);
+        if low && self.overran(from) {
+            return self.broken(from, "more envelopes than it was granted");
+        }
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        peer.received += 1;
+        let source = peer.rank;
+        let length = body.length as usize;
+        let envelope = Envelope {
+            source,
+            tag: header.tag,
+            context: header.context,
+        };
+        match self
+            .engine
+            .arrive(envelope, Cookie(self.unexpected.next_slot()))
+        {
+            ArriveOutcome::Matched(Cookie(slot)) => {
+                self.refund(0);
+                if let Some((receive, request)) = self.requests.at_mut(slot) {
+                    request.matched(from, source, header.tag, length);
+                    self.fetch(receive, Handle::from_wire(body.sender), body.ticket());
+                }
+            }
+            ArriveOutcome::Queued(queued) => {
+                self.unexpected.insert(Unexpected {
+                    peer: from,
+                    tag: header.tag,
+                    context: header.context,
+                    length,
+                    charged: 0,
+                    queued: Some(queued),
+                    synchronous: None,
+                    content: Content::Rendezvous {
+                        sender: Handle::from_wire(body.sender),
+                        ticket: body.ticket(),
+                    },
+                });
+            }
+            ArriveOutcome::Full => self.broken(from, "more envelopes than it was granted"),
+        }
+        if low {
+            self.refill(from);
+        }
+    }
+
+    /// An envelope that a receive of ours pulled out of its sender's queue.
+    fn pulled(&mut self, from: PeerIndex, header: EnvelopeHeader, body: &RendezvousBody) {
+        let sender = Handle::from_wire(body.sender);
+        let receive = Handle::from_wire(body.receiver);
+        let source = self.peers.get(from).map(|peer| peer.rank);
+        let wanted = self
+            .requests
+            .get(receive)
+            .and_then(|request| match request.phase {
+                Phase::Posted(queued)
+                    if request.context == header.context
+                        && request.tag.accepts(header.tag)
+                        && source.is_some_and(|source| request.from.accepts(source)) =>
+                {
+                    Some(queued)
+                }
+                _ => None,
+            });
+        let (Some(queued), Some(source)) = (wanted, source) else {
+            // Another message was faster: this one goes back to its place in the order.
+            return self.say(from, Kind::PullReturned, sender);
+        };
+        let _ = self.engine.cancel(queued);
+        self.say(from, Kind::PullTaken, sender);
+        if let Some(request) = self.requests.get_mut(receive) {
+            request.matched(from, source, header.tag, body.length as usize);
+        }
+        self.fetch(receive, sender, body.ticket());
+    }
+
+    /// Begins to move the bytes of a matched rendezvous.
+    pub(super) fn fetch(
+        &mut self,
+        receive: Handle,
+        sender: Handle,
+        ticket: Option<tagwire_transport::Ticket>,
+    ) {
+        let Some(request) = self.requests.get_mut(receive) else {
+            return;
+        };
+        request.remote = sender;
+        match ticket {
+            Some(ticket) => {
+                request.phase = Phase::ClaimPending(ticket);
+                self.chores.push_back(Chore::Claim(receive));
+            }
+            None => self.ask_for_fragments(receive),
+        }
+    }
+
+    /// Tells the sender of a matched rendezvous to send the bytes in fragments.
+    pub(super) fn ask_for_fragments(&mut self, receive: Handle) {
+        let Some(request) = self.requests.get_mut(receive) else {
+            return;
+        };
+        request.phase = Phase::Fragments;
+        request.moved = 0;
+        let (peer, wanted) = (request.peer, request.wanted as u64);
+        let header = ControlHeader {
+            kind: Kind::Fragments,
+            handle: request.remote,
+            argument: receive.to_wire(),
+        };
+        self.chores
+            .push_back(Chore::control(peer, header, wanted.as_bytes()));
+        if wanted == 0 {
+            self.finish(receive, None);
+        }
+    }
+
+    /// Sends `kind` about the peer's operation `handle`.
+    pub(super) fn say(&mut self, peer: PeerIndex, kind: Kind, handle: Handle) {
+        let header = ControlHeader {
+            kind,
+            handle,
+            argument: 0,
+        };
+        self.chores.push_back(Chore::control(peer, header, &[]));
+    }
+
+    #[cold]
+    fn control(&mut self, from: PeerIndex, header: ControlHeader, payload: Payload<'_>) {
+        match header.kind {
+            Kind::Data => self.data(from, header, payload),
+            Kind::Credit => {
+                if let Some(peer) = self.peers.get_mut(from) {
+                    let grant = super::flow::unpack(header.argument);
+                    peer.credit.envelopes += grant.envelopes;
+                    peer.credit.bytes += grant.bytes;
+                    if !peer.queue.is_empty() {
+                        self.chores.push_back(Chore::Flush(from));
+                    }
+                }
+            }
+            Kind::Pull => self.wish(from, header, payload),
+            Kind::PullTaken | Kind::PullReturned => self.pull_answered(from, header),
+            _ => self.answer_to_send(from, header, payload),
+        }
+    }
+
+    /// Bytes of a rendezvous.
+    fn data(&mut self, from: PeerIndex, header: ControlHeader, payload: Payload<'_>) {
+        let Some(request) = self.requests.get_mut(header.handle) else {
+            return self.broken(from, "bytes for a receive that is not there");
+        };
+        let fits = usize::try_from(header.argument)
+            .ok()
+            .and_then(|offset| offset.checked_add(payload.len()))
+            .is_some_and(|end| end <= request.wanted);
+        if request.phase != Phase::Fragments || request.peer != from || !fits {
+            return self.broken(from, "bytes that no receive asked for");
+        }
+        if let Buffer::Recv(data) = &mut request.buffer {
+            data.write(header.argument as usize, payload);
+        }
+        request.moved += payload.len();
+        if request.moved >= request.wanted {
+            self.finish(header.handle, None);
+        }
+    }
+
+    /// The receiver of one of our sends has matched it.
+    fn answer_to_send(&mut self, from: PeerIndex, header: ControlHeader, payload: Payload<'_>) {
+        let Some(request) = self.requests.get_mut(header.handle) else {
+            return self.broken(from, "an answer to a send that is not there");
+        };
+        if !request.is_send() || request.peer != from {
+            return self.broken(from, "an answer to a send that went elsewhere");
+        }
+        match (header.kind, request.phase) {
+            (Kind::Matched, Phase::AwaitMatch) => self.finish(header.handle, None),
+            (Kind::Fragments, Phase::AwaitMatch | Phase::Offered(_)) => {
+                let mut wanted = 0;
+                if !payload.read_into(u64::as_mut_bytes(&mut wanted)) {
+                    return self.broken(from, "a request for fragments that is cut short");
+                }
+                request.wanted = request
+                    .wanted
+                    .min(usize::try_from(wanted).unwrap_or(usize::MAX));
+                request.moved = 0;
+                request.remote = Handle::from_wire(header.argument);
+                if request.lent {
+                    self.chores.push_back(Chore::Withdraw(header.handle));
+                } else {
+                    request.phase = Phase::Pushing;
+                    self.chores.push_back(Chore::Push(header.handle));
+                }
+            }
+            _ => self.broken(from, "an answer out of turn"),
+        }
+    }
+
+    /// A receive of the peer waits for something that this rank may hold back.
+    fn wish(&mut self, from: PeerIndex, header: ControlHeader, payload: Payload<'_>) {
+        let mut body = PullBody::new_zeroed();
+        if !payload.read_into(body.as_mut_bytes()) {
+            return self.broken(from, "a pull that is cut short");
+        }
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        if peer.queue.is_empty() || peer.wishes.iter().any(|wish| wish.receive == header.handle) {
+            return;
+        }
+        peer.wishes.push_back(PullWish {
+            receive: header.handle,
+            tag: tagwire_base::TagSelector::from_i32(body.tag),
+            context: tagwire_base::ContextId::new(body.context),
+            tried: false,
+        });
+        self.chores.push_back(Chore::Flush(from));
+    }
+
+    /// What became of the envelope that was sent in answer to a pull.
+    fn pull_answered(&mut self, from: PeerIndex, header: ControlHeader) {
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        let Some((send, place)) = peer
+            .pulled
+            .take()
+            .filter(|(send, _)| *send == header.handle)
+        else {
+            return self.broken(from, "an answer to a pull that is not there");
+        };
+        if header.kind == Kind::PullReturned
+            && let Some(request) = self.requests.get_mut(send)
+        {
+            request.phase = Phase::Queued;
+            peer.queue.insert(place.min(peer.queue.len()), send);
+        }
+        peer.refresh_clear();
+        self.chores.push_back(Chore::Flush(from));
+    }
+
+    /// A packet before its turn is kept; one that came twice, or from far ahead, is an error.
+    #[cold]
+    fn out_of_turn(&mut self, from: PeerIndex, header: AmHeader, payload: Payload<'_>) {
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        let sequence = Sequence::new((header.0[1] >> 32) as u32);
+        let ahead = sequence.distance_from(peer.next_in);
+        if !(1..EARLY_WINDOW).contains(&ahead) || peer.early.contains_key(&sequence.as_u32()) {
+            return self.broken(from, "a packet out of sequence");
+        }
+        let payload = payload.to_vec().into_boxed_slice();
+        peer.early
+            .insert(sequence.as_u32(), Early { header, payload });
+    }
+
+    /// Processes the early packets whose turn has come.
+    #[cold]
+    fn catch_up(&mut self, from: PeerIndex) {
+        while let Some(peer) = self.peers.get_mut(from)
+            && let Some(early) = peer.early.remove(&peer.next_in.as_u32())
+        {
+            peer.next_in = peer.next_in.next();
+            if let Some(kind) = kind_of(early.header) {
+                self.sequenced(
+                    kind,
+                    from,
+                    early.header,
+                    Payload::from_slice(&early.payload),
+                );
+            }
+        }
+    }
+
+    /// `from` has sent what no correct peer sends: it is not listened to any more.
+    #[cold]
+    pub(super) fn broken(&mut self, from: PeerIndex, what: &str) {
+        if let Some(peer) = self.peers.get(from)
+            && peer.health == Health::Alive
+        {
+            tracing::error!(rank = peer.rank.as_u32(), "protocol error: {what}");
+            self.lose(from, Health::Broken);
+        }
+    }
+}
+
+impl Upcalls for Core {
+    #[inline]
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+        let Arrival {
+            from,
+            header,
+            payload,
+            ..
+        } = arrival;
+        let Some(index) = self.peers.of_endpoint(from) else {
+            return Disposition::Released;
+        };
+        let Some(peer) = self.peers.get_mut(index) else {
+            return Disposition::Released;
+        };
+        if peer.health == Health::Broken {
+            return Disposition::Released;
+        }
+        match kind_of(header) {
+            Some(kind) if kind.is_sequenced() => {
+                if (header.0[1] >> 32) as u32 != peer.next_in.as_u32() {
+                    self.out_of_turn(index, header, payload);
+                    return Disposition::Released;
+                }
+                peer.next_in = peer.next_in.next();
+                let behind = !peer.early.is_empty();
+                self.sequenced(kind, index, header, payload);
+                if behind {
+                    self.catch_up(index);
+                }
+            }
+            Some(kind) => self.control(index, ControlHeader::decode(kind, header), payload),
+            None => self.broken(index, "a packet of no known kind"),
+        }
+        Disposition::Released
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        let handle = Handle::from_wire(token.0);
+        let Some(request) = self.requests.get_mut(handle) else {
+            return;
+        };
+        request.lent = false;
+        let peer = request.peer;
+        match (outcome, request.phase) {
+            (Outcome::Done(bytes), Phase::Claimed) if bytes < request.wanted as u64 => {
+                let source = request.status.source;
+                self.finish(handle, Some(Failure::Protocol(source)));
+            }
+            (Outcome::Done(_), _) => self.finish(handle, None),
+            (Outcome::Impossible, Phase::Claimed) => self.ask_for_fragments(handle),
+            (Outcome::Impossible | Outcome::Withdrawn, Phase::Offered(_)) => {
+                if request.remote == Handle::NONE {
+                    request.phase = Phase::AwaitMatch;
+                } else {
+                    request.phase = Phase::Pushing;
+                    self.chores.push_back(Chore::Push(handle));
+                }
+            }
+            _ => {
+                let rank = request.status.source;
+                let failure = self.peers.get(peer).and_then(super::peer::Peer::failure);
+                self.finish(handle, Some(failure.unwrap_or(Failure::PeerFailed(rank))));
+            }
+        }
+    }
+
+    fn peer(&mut self, event: PeerEvent) {
+        match event {
+            PeerEvent::Up { endpoint, rank } => {
+                self.peers.enter(rank, endpoint);
+                self.budget.envelopes -= Window::INITIAL.envelopes;
+                self.budget.bytes -= Window::INITIAL.bytes;
+            }
+            PeerEvent::Left(endpoint) => {
+                if let Some(peer) = self.peers.of_endpoint(endpoint) {
+                    self.lose(peer, Health::Left);
+                }
+            }
+            PeerEvent::Failed(endpoint) => {
+                if let Some(peer) = self.peers.of_endpoint(endpoint) {
+                    self.lose(peer, Health::Failed);
+                }
+            }
+            PeerEvent::Protocol(endpoint, error) => {
+                tracing::error!("{error}");
+                if let Some(peer) = endpoint.and_then(|endpoint| self.peers.of_endpoint(endpoint)) {
+                    self.lose(peer, Health::Broken);
+                }
+            }
+            _ => {}
+        }
+    }
+}

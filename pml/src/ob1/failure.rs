@@ -1,0 +1,139 @@
+//! Peers that are gone: what involves them ends, everyone else goes on.
+
+use tagwire_base::Rank;
+use tagwire_matching::Engine;
+
+use super::core::Core;
+use super::peer::{Health, PeerIndex, Stream};
+use super::request::Phase;
+use super::unexpected::Content;
+use crate::slab::Handle;
+use crate::types::Failure;
+
+impl Core {
+    /// Peer `index` is not there any more, for the reason that `health` says.
+    #[cold]
+    pub(super) fn lose(&mut self, index: PeerIndex, health: Health) {
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        // A failure may follow a goodbye (its end was seen late); the first word stands.
+        if peer.health != Health::Alive {
+            return;
+        }
+        peer.health = health;
+        peer.queue.clear();
+        peer.wishes.clear();
+        peer.pulled = None;
+        peer.early.clear();
+        peer.stream = Stream::None;
+        peer.starved = false;
+        peer.refresh_clear();
+        let rank = peer.rank;
+        let Some(failure) = peer.failure() else {
+            return;
+        };
+        self.starving.retain(|other| *other != index);
+        self.forget_messages_of(index);
+        self.fail_operations(index, rank, failure);
+        self.note_gone(rank, failure);
+    }
+
+    /// A member of the job is gone that may never have been in contact.
+    pub(super) fn member_gone(&mut self, rank: Rank, failure: Failure) {
+        let health = if matches!(failure, Failure::PeerLeft(_)) {
+            Health::Left
+        } else {
+            Health::Failed
+        };
+        match self.peers.find(rank) {
+            // What it sent before it left may still lie in the transport, which will report its
+            // end once that is drained.
+            Some(_) if health == Health::Left => {}
+            Some(peer) => self.lose(peer, health),
+            None => {
+                self.fail_operations(PeerIndex::NONE, rank, failure);
+                self.note_gone(rank, failure);
+            }
+        }
+    }
+
+    fn note_gone(&mut self, rank: Rank, failure: Failure) {
+        if self.gone.insert(rank, failure).is_none() && !matches!(failure, Failure::PeerLeft(_)) {
+            self.failed.push(rank);
+        }
+    }
+
+    /// Drops the messages of a lost peer whose bytes can no longer come.
+    fn forget_messages_of(&mut self, index: PeerIndex) {
+        let lost: Vec<Handle> = self
+            .unexpected
+            .iter()
+            .filter(|(_, message)| {
+                message.peer == index
+                    && match &message.content {
+                        Content::Inline { .. } => false,
+                        Content::Heap { bytes, arrived } => *arrived < bytes.len(),
+                        Content::Rendezvous { .. } => true,
+                    }
+            })
+            .map(|(handle, _)| handle)
+            .collect();
+        for handle in lost {
+            // A claimed message stays: its receive will report the failure.
+            let Some(queued) = self
+                .unexpected
+                .get(handle)
+                .and_then(|message| message.queued)
+            else {
+                continue;
+            };
+            let _ = self.engine.discard(queued);
+            if let Some(message) = self.unexpected.remove(handle) {
+                self.refund(message.charged);
+            }
+        }
+    }
+
+    /// Ends the operations that involve `rank`.
+    fn fail_operations(&mut self, index: PeerIndex, rank: Rank, failure: Failure) {
+        let died = !matches!(failure, Failure::PeerLeft(_));
+        let concerned: Vec<(Handle, Phase)> = self
+            .requests
+            .iter()
+            .filter(|(_, request)| match request.phase {
+                Phase::Inactive | Phase::Complete => false,
+                // An open transfer ends by the transport's word, once nobody touches the buffer.
+                _ if request.lent => false,
+                Phase::Posted(_) if request.from.is_any() => died,
+                Phase::Posted(_) => request.from.accepts(rank),
+                _ => index != PeerIndex::NONE && request.peer == index,
+            })
+            .map(|(handle, request)| (handle, request.phase))
+            .collect();
+        for (handle, phase) in concerned {
+            if let Phase::Posted(queued) = phase {
+                let _ = self.engine.cancel(queued);
+            }
+            if let Some(request) = self.requests.get_mut(handle)
+                && matches!(phase, Phase::Posted(_))
+            {
+                request.status.source = rank;
+            }
+            self.finish(handle, Some(failure));
+        }
+    }
+
+    /// What a receive from `from` fails with before it is posted: the rank is gone, or a failure
+    /// is not acknowledged and any source was asked for.
+    #[cold]
+    pub(super) fn receive_failure(&self, from: tagwire_base::SourceSelector) -> Option<Failure> {
+        match from.rank() {
+            Some(rank) => self.gone.get(&rank).copied(),
+            None => self
+                .failed
+                .get(self.acknowledged)
+                .map(|rank| Failure::PeerFailed(*rank)),
+        }
+    }
+}

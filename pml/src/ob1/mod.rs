@@ -1,0 +1,488 @@
+//! ob1: matching in software, over any [`ByteTransport`].
+//!
+//! ```text
+//!    isend ---> fast path: one packet, one cache line, no request
+//!       \-----> queue per peer --> eager packets | envelope (rendezvous) | held, no credit
+//!
+//!    progress -> transport -> Core (upcalls) -> engine: post / arrive
+//!                                 \-> chores: control packets, claims, pushes
+//! ```
+//!
+//! Protocols, by length and credit:
+//!
+//! - **eager**: the bytes follow the envelope at once, in packets; kept by the receiver when no
+//!   receive is posted.
+//! - **rendezvous**: the envelope alone; after the match a cooperative transfer where the
+//!   transport has one (either side copies), else fragments pushed by the sender.
+//!
+//! The wire format is in `docs/wire.md`, flow control in `flow.rs`.
+
+mod chores;
+mod config;
+mod core;
+mod dump;
+mod failure;
+mod flow;
+mod header;
+mod memory;
+mod peer;
+mod recv;
+mod request;
+mod send;
+#[cfg(test)]
+mod tests;
+mod unexpected;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use config::Ob1Options;
+use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
+use tagwire_transport::{ByteTransport, EndpointId, Lane, RecvBuffer, SendBuffer, Waiter};
+
+use self::core::Core;
+use self::flow::Budget;
+use self::request::{Buffer, Phase, Request};
+use crate::error::{Error, Result};
+use crate::pml::Pml;
+use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status};
+
+const LANE: Lane = Lane(0);
+
+/// How long a rank's address is waited for. Every rank publishes before any opens fully, so that
+/// only a broken launcher makes this pass.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The ob1 layer of one rank.
+pub struct Ob1 {
+    rail: Box<dyn ByteTransport>,
+    bootstrap: Box<dyn Bootstrap>,
+    core: Core,
+    rank: Rank,
+    size: u32,
+    /// Most payload bytes in one packet.
+    packet: usize,
+    eager_limit: usize,
+    buffer_limit: usize,
+    /// The contexts in use, by id.
+    contexts: Vec<bool>,
+    closing: bool,
+}
+
+impl fmt::Debug for Ob1 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ob1")
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .field("rail", &self.rail.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ob1 {
+    /// Opens the layer over `rail`: publishes the rail's address and waits until every rank of
+    /// the job has done so.
+    ///
+    /// # Errors
+    /// When the engine's name is unknown or the bootstrap breaks.
+    pub fn open(
+        options: &Ob1Options,
+        rail: Box<dyn ByteTransport>,
+        mut bootstrap: Box<dyn Bootstrap>,
+    ) -> Result<Self> {
+        let engine = AnyEngine::by_name(
+            &options.engine,
+            Capacity::new(options.match_capacity, options.match_capacity),
+        )?;
+        bootstrap.put(&address_key(rail.name()), &rail.address())?;
+        bootstrap.fence(ADDRESS_TIMEOUT)?;
+        let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
+        Ok(Self {
+            core: Core::new(engine, budget),
+            rank: bootstrap.rank(),
+            size: bootstrap.size(),
+            packet: rail.limits().max_send.min(options.packet),
+            eager_limit: options.eager_limit,
+            buffer_limit: options.buffer_limit,
+            contexts: vec![true],
+            closing: false,
+            rail,
+            bootstrap,
+        })
+    }
+
+    fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
+        let key = address_key(self.rail.name());
+        let address = self.bootstrap.get(rank, &key, ADDRESS_TIMEOUT)?;
+        Ok(self.rail.connect(rank, &address)?)
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closing {
+            Err(Error::Closed)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn check_context(&self, context: ContextId) -> Result<()> {
+        match self.contexts.get(usize::from(context.as_u16())) {
+            Some(true) if !self.closing => Ok(()),
+            Some(true) => Err(Error::Closed),
+            _ => Err(Error::NoSuchContext(context.as_u16())),
+        }
+    }
+
+    fn insert_inactive(&mut self, mut request: Request) -> RequestId {
+        request.phase = Phase::Inactive;
+        request.persistent = true;
+        RequestId(self.core.requests.insert(request))
+    }
+
+    /// Starts a persistent buffered send: an ordinary one, with a copy, in its place.
+    fn start_buffered(&mut self, request: RequestId) -> Result<()> {
+        let Some(template) = self.core.requests.get(request.0) else {
+            return Err(Error::StaleRequest);
+        };
+        let mut copy = vec![0; template.send_buffer().len()];
+        template.send_buffer().copy_out(0, &mut copy);
+        let Status {
+            source: to, tag, ..
+        } = template.status;
+        self.start_send(
+            memory::lend(&copy),
+            to,
+            tag,
+            template.context,
+            SendMode::Buffered,
+        )?;
+        self.core.finish(request.0, None);
+        Ok(())
+    }
+}
+
+/// Under which key a transport's address is published.
+fn address_key(transport: &str) -> String {
+    format!("transport/{transport}")
+}
+
+impl Pml for Ob1 {
+    fn name(&self) -> &'static str {
+        "ob1"
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    #[inline]
+    fn isend(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.start_send(data, to, tag, context, mode)
+    }
+
+    #[inline]
+    fn irecv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.start_recv(data, from, tag, context)
+    }
+
+    fn probe(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<Status>> {
+        self.check_context(context)?;
+        self.check_source(from)?;
+        Ok(self.core.probe(Pattern {
+            source: from,
+            tag,
+            context,
+        }))
+    }
+
+    fn claim(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>> {
+        self.check_context(context)?;
+        self.check_source(from)?;
+        Ok(self.core.claim(Pattern {
+            source: from,
+            tag,
+            context,
+        }))
+    }
+
+    fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
+        if self.core.gone.is_empty() {
+            return Ok(());
+        }
+        self.core
+            .receive_failure(from)
+            .map_or(Ok(()), |failure| Err(Error::Failed(failure)))
+    }
+
+    fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
+        self.check_open()?;
+        let (from, tag, context) = match self.core.unexpected.get(message.0) {
+            Some(message) if message.queued.is_none() => (
+                SourceSelector::ANY,
+                TagSelector::exact(message.tag),
+                message.context,
+            ),
+            _ => return Err(Error::StaleRequest),
+        };
+        let handle = self
+            .core
+            .requests
+            .insert(Request::recv(data, from, tag, context));
+        self.core.receive_unexpected(handle, message.0);
+        self.run_chores();
+        Ok(RequestId(handle))
+    }
+
+    fn cancel(&mut self, request: RequestId) -> Result<CancelOutcome> {
+        if request == RequestId::COMPLETE {
+            return Err(Error::WrongRequest("cancelled: it is a send"));
+        }
+        self.core.cancel(request.0)
+    }
+
+    fn send_init(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        let peer = self.contact(to)?;
+        Ok(self.insert_inactive(Request::send(data, peer, to, tag, context, mode)))
+    }
+
+    fn recv_init(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.check_source(from)?;
+        Ok(self.insert_inactive(Request::recv(data, from, tag, context)))
+    }
+
+    fn start(&mut self, request: RequestId) -> Result<()> {
+        self.check_open()?;
+        let entry = self
+            .core
+            .requests
+            .get_mut(request.0)
+            .ok_or(Error::StaleRequest)?;
+        if !entry.persistent || entry.phase != Phase::Inactive {
+            return Err(Error::WrongRequest(
+                "started: it is not persistent and inactive",
+            ));
+        }
+        entry.status.failure = None;
+        match &entry.buffer {
+            Buffer::Send(_) if entry.mode == SendMode::Buffered => {
+                return self.start_buffered(request);
+            }
+            Buffer::Send(_) => self.enqueue(request.0),
+            Buffer::Recv(_) => {
+                entry.status = Status::EMPTY;
+                let pattern = Pattern {
+                    source: entry.from,
+                    tag: entry.tag,
+                    context: entry.context,
+                };
+                self.core.post(request.0, pattern)?;
+            }
+        }
+        self.run_chores();
+        Ok(())
+    }
+
+    fn free(&mut self, request: RequestId) -> Result<()> {
+        let entry = self
+            .core
+            .requests
+            .get(request.0)
+            .ok_or(Error::StaleRequest)?;
+        if !entry.persistent || entry.phase != Phase::Inactive {
+            return Err(Error::WrongRequest(
+                "freed: it is not persistent and inactive",
+            ));
+        }
+        self.core.requests.remove(request.0);
+        Ok(())
+    }
+
+    #[inline]
+    fn is_complete(&self, request: RequestId) -> bool {
+        request == RequestId::COMPLETE
+            || self
+                .core
+                .requests
+                .get(request.0)
+                .is_none_or(|request| !request.is_active())
+    }
+
+    #[inline]
+    fn take(&mut self, request: RequestId) -> Result<Option<Status>> {
+        if request == RequestId::COMPLETE {
+            return Ok(Some(Status::EMPTY));
+        }
+        let Some(entry) = self.core.requests.get_mut(request.0) else {
+            return Err(Error::StaleRequest);
+        };
+        match entry.phase {
+            Phase::Complete if entry.persistent => {
+                entry.phase = Phase::Inactive;
+                Ok(Some(entry.status))
+            }
+            Phase::Complete => {
+                let status = entry.status;
+                self.core.requests.remove(request.0);
+                Ok(Some(status))
+            }
+            Phase::Inactive => Ok(Some(Status::EMPTY)),
+            _ => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn progress(&mut self) -> usize {
+        let events = self.rail.progress(LANE, &mut self.core);
+        if self.core.chores.is_empty() {
+            events
+        } else {
+            events + self.run_chores()
+        }
+    }
+
+    fn look_after_peers(&mut self) {
+        self.rail.look_after_peers(&mut self.core);
+        for event in self.bootstrap.poll_events() {
+            match event {
+                MemberEvent::Left(rank) => {
+                    self.core.member_gone(rank, Failure::PeerLeft(rank));
+                }
+                MemberEvent::Failed(rank) => {
+                    self.rail.peer_failed(rank, &mut self.core);
+                    self.core.member_gone(rank, Failure::PeerFailed(rank));
+                }
+                _ => {}
+            }
+        }
+        self.run_chores();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        self.rail.waiter()
+    }
+
+    fn failed(&self) -> Vec<Rank> {
+        self.core.failed.clone()
+    }
+
+    fn acknowledge_failures(&mut self) -> Vec<Rank> {
+        self.core.acknowledged = self.core.failed.len();
+        self.core.failed.clone()
+    }
+
+    fn create_context(&mut self) -> Result<ContextId> {
+        self.check_open()?;
+        let free = self
+            .contexts
+            .iter()
+            .position(|used| !used)
+            .unwrap_or(self.contexts.len());
+        let id = u16::try_from(free).map_err(|_| Error::NoContext)?;
+        if free == self.contexts.len() {
+            self.contexts.push(true);
+        } else {
+            self.contexts[free] = true;
+        }
+        Ok(ContextId::new(id))
+    }
+
+    fn free_context(&mut self, context: ContextId) -> Result<()> {
+        self.check_context(context)?;
+        if context == ContextId::WORLD {
+            return Err(Error::NoSuchContext(context.as_u16()));
+        }
+        self.contexts[usize::from(context.as_u16())] = false;
+        Ok(())
+    }
+
+    fn begin_close(&mut self) {
+        self.closing = true;
+        let posted: Vec<_> = self
+            .core
+            .requests
+            .iter()
+            .filter_map(|(handle, request)| match request.phase {
+                Phase::Posted(queued) => Some((handle, queued)),
+                _ => None,
+            })
+            .collect();
+        for (handle, queued) in posted {
+            let _ = self.core.engine.cancel(queued);
+            self.core.finish(handle, Some(Failure::Closed));
+        }
+    }
+
+    fn open_work(&self) -> Option<String> {
+        let requests = || self.core.requests.iter().map(|(_, request)| request);
+        let sends = requests().filter(|r| r.is_active() && r.is_send()).count();
+        let receives = requests().filter(|r| r.is_active() && !r.is_send()).count();
+        let chores = self.core.chores.len();
+        if sends + receives + chores == 0 {
+            return None;
+        }
+        let mut peers: Vec<u32> = requests()
+            .filter(|r| r.is_active())
+            .map(|r| r.status.source.as_u32())
+            .collect();
+        peers.sort_unstable();
+        peers.dedup();
+        Some(format!(
+            "{sends} sends, {receives} matched receives, {chores} control packets; with ranks {peers:?}"
+        ))
+    }
+
+    fn leave(&mut self) {
+        self.bootstrap.leave();
+    }
+
+    fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.write_dump(out)
+    }
+}

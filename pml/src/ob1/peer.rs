@@ -1,0 +1,239 @@
+//! What ob1 knows of a peer, and how it finds a peer by rank.
+
+use std::collections::{HashMap, VecDeque};
+
+use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
+use tagwire_transport::{AmHeader, EndpointId};
+
+use crate::slab::Handle;
+use crate::types::Failure;
+
+/// A peer's place in the table of peers, in the order of first contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct PeerIndex(pub u32);
+
+impl PeerIndex {
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    #[inline]
+    pub(super) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How a peer is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    Alive,
+    /// Left in good order.
+    Left,
+    Failed,
+    /// Broke the protocol; treated as failed.
+    Broken,
+}
+
+/// What one side of a pair may still send unasked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub envelopes: i64,
+    pub bytes: i64,
+}
+
+impl Window {
+    /// What every sender has before it hears from its receiver. Part of the wire protocol.
+    pub(super) const INITIAL: Self = Self {
+        envelopes: 64,
+        bytes: 64 << 10,
+    };
+}
+
+/// Where the packets of an eager message that is arriving go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    None,
+    /// To a receive.
+    Request {
+        receive: Handle,
+        offset: usize,
+        total: usize,
+    },
+    /// To the store of unexpected messages.
+    Unexpected {
+        message: Handle,
+        offset: usize,
+        total: usize,
+    },
+}
+
+/// A receive elsewhere that waits for an envelope which this rank holds back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PullWish {
+    pub receive: Handle,
+    pub tag: TagSelector,
+    pub context: ContextId,
+    /// The whole queue was looked through in vain.
+    pub tried: bool,
+}
+
+/// A packet that came before its turn, on a transport that does not keep order.
+#[derive(Debug)]
+pub(super) struct Early {
+    pub header: AmHeader,
+    pub payload: Box<[u8]>,
+}
+
+/// A peer in contact.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub rank: Rank,
+    pub endpoint: EndpointId,
+    /// The endpoint can be sent to: it was connected, not only heard from.
+    pub connected: bool,
+    pub health: Health,
+    /// Fast path: connected, alive, and nothing waits in front.
+    pub clear: bool,
+    /// The sequence number of the next packet to it.
+    pub next_out: Sequence,
+    /// The sequence number of the next packet from it.
+    pub next_in: Sequence,
+    /// What this rank may still send.
+    pub credit: Window,
+    /// What the peer may still send, as far as this rank has granted it.
+    pub granted: Window,
+    /// The window could not be refilled: the budget is spent, and the peer may hold envelopes.
+    pub starved: bool,
+    pub stream: Stream,
+    /// Sends that wait for their turn, in order.
+    pub queue: VecDeque<Handle>,
+    /// Receives of the peer that wait for something in `queue`.
+    pub wishes: VecDeque<PullWish>,
+    /// The envelope that is out in answer to a wish, and its place in the queue, until the peer
+    /// says what became of it. Nothing else leaves the queue meanwhile.
+    pub pulled: Option<(Handle, usize)>,
+    /// Packets that came before their turn, by sequence number.
+    pub early: HashMap<u32, Early>,
+    /// Envelopes received.
+    pub received: u64,
+}
+
+impl Peer {
+    pub(super) fn new(rank: Rank, endpoint: EndpointId) -> Self {
+        Self {
+            rank,
+            endpoint,
+            connected: false,
+            health: Health::Alive,
+            clear: false,
+            next_out: Sequence::default(),
+            next_in: Sequence::default(),
+            credit: Window::INITIAL,
+            granted: Window::INITIAL,
+            starved: false,
+            stream: Stream::None,
+            queue: VecDeque::new(),
+            wishes: VecDeque::new(),
+            pulled: None,
+            early: HashMap::new(),
+            received: 0,
+        }
+    }
+
+    /// Sets the fast path's flag from what it stands for.
+    pub(super) fn refresh_clear(&mut self) {
+        self.clear = self.connected
+            && self.health == Health::Alive
+            && self.queue.is_empty()
+            && self.pulled.is_none();
+    }
+
+    /// What an operation with this peer fails with, if it cannot happen any more.
+    pub(super) const fn failure(&self) -> Option<Failure> {
+        match self.health {
+            Health::Alive => None,
+            Health::Left => Some(Failure::PeerLeft(self.rank)),
+            Health::Failed => Some(Failure::PeerFailed(self.rank)),
+            Health::Broken => Some(Failure::Protocol(self.rank)),
+        }
+    }
+}
+
+/// The peers in contact. Costs nothing for ranks that nobody talked to.
+#[derive(Debug)]
+pub(super) struct Peers {
+    list: Vec<Peer>,
+    by_rank: HashMap<Rank, PeerIndex>,
+    by_endpoint: Vec<PeerIndex>,
+    /// The last answers for some ranks, so that the map is out of the hot path.
+    recent: [(u32, PeerIndex); Self::RECENT],
+}
+
+impl Peers {
+    const RECENT: usize = 16;
+
+    pub(super) fn new() -> Self {
+        Self {
+            list: Vec::new(),
+            by_rank: HashMap::new(),
+            by_endpoint: Vec::new(),
+            recent: [(u32::MAX, PeerIndex::NONE); Self::RECENT],
+        }
+    }
+
+    /// The peer that `rank` is, if in contact.
+    #[inline]
+    pub(super) fn find(&mut self, rank: Rank) -> Option<PeerIndex> {
+        let place = rank.index() % Self::RECENT;
+        let (known, peer) = self.recent[place];
+        if known == rank.as_u32() {
+            return Some(peer);
+        }
+        let peer = *self.by_rank.get(&rank)?;
+        self.recent[place] = (rank.as_u32(), peer);
+        Some(peer)
+    }
+
+    /// The peer that `rank` is, entered if new.
+    pub(super) fn enter(&mut self, rank: Rank, endpoint: EndpointId) -> PeerIndex {
+        let peer = self.find(rank).unwrap_or_else(|| {
+            let peer = PeerIndex(self.list.len() as u32);
+            self.list.push(Peer::new(rank, endpoint));
+            self.by_rank.insert(rank, peer);
+            peer
+        });
+        if self.by_endpoint.len() <= endpoint.index() {
+            self.by_endpoint
+                .resize(endpoint.index() + 1, PeerIndex::NONE);
+        }
+        self.by_endpoint[endpoint.index()] = peer;
+        peer
+    }
+
+    #[inline]
+    pub(super) fn of_endpoint(&self, endpoint: EndpointId) -> Option<PeerIndex> {
+        self.by_endpoint
+            .get(endpoint.index())
+            .copied()
+            .filter(|peer| *peer != PeerIndex::NONE)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, peer: PeerIndex) -> Option<&Peer> {
+        self.list.get(peer.index())
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, peer: PeerIndex) -> Option<&mut Peer> {
+        self.list.get_mut(peer.index())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (PeerIndex, &Peer)> {
+        self.list
+            .iter()
+            .enumerate()
+            .map(|(i, peer)| (PeerIndex(i as u32), peer))
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.list.len()
+    }
+}

@@ -1,0 +1,208 @@
+//! The receiving half: posting, probing, claiming, cancelling.
+
+use tagwire_base::{ContextId, SourceSelector, TagSelector};
+use tagwire_matching::{CancelOutcome as Cancelled, Cookie, Engine, Pattern, PostOutcome};
+use tagwire_transport::RecvBuffer;
+
+use super::Ob1;
+use super::core::Core;
+use super::header::Kind;
+use super::peer::Stream;
+use super::request::{Buffer, Phase, Request};
+use super::unexpected::{Content, Unexpected};
+use crate::error::{Error, Result};
+use crate::slab::Handle;
+use crate::types::{CancelOutcome, MessageId, RequestId, Status};
+
+impl Ob1 {
+    /// Posts a receive, or takes a message that is here already.
+    #[inline]
+    pub(super) fn start_recv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.check_source(from)?;
+        let handle = self
+            .core
+            .requests
+            .insert(Request::recv(data, from, tag, context));
+        match self.core.post(
+            handle,
+            Pattern {
+                source: from,
+                tag,
+                context,
+            },
+        ) {
+            Ok(()) => {
+                if !self.core.chores.is_empty() {
+                    self.run_chores();
+                }
+                Ok(RequestId(handle))
+            }
+            Err(error) => {
+                self.core.requests.remove(handle);
+                Err(error)
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn check_source(&self, from: SourceSelector) -> Result<()> {
+        match from.rank() {
+            Some(rank) if rank.as_u32() >= self.size => Err(Error::NoSuchRank {
+                rank,
+                size: self.size,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Core {
+    /// Gives the receive `handle` to the engine.
+    #[inline]
+    pub(super) fn post(&mut self, handle: Handle, pattern: Pattern) -> Result<()> {
+        match self.engine.post(pattern, Cookie(handle.slot())) {
+            PostOutcome::Queued(queued) => {
+                if let Some(request) = self.requests.get_mut(handle) {
+                    request.phase = Phase::Posted(queued);
+                    request.order = self.posted;
+                }
+                self.posted += 1;
+                if !(self.gone.is_empty() && self.starving.is_empty()) {
+                    self.posted_in_trouble(handle, pattern.source);
+                }
+                Ok(())
+            }
+            PostOutcome::Matched(Cookie(slot)) => {
+                if let Some((message, _)) = self.unexpected.at_mut(slot) {
+                    self.receive_unexpected(handle, message);
+                }
+                Ok(())
+            }
+            PostOutcome::Full => Err(Error::TooManyReceives),
+        }
+    }
+
+    /// A receive was posted while ranks are gone or budgets are spent.
+    #[cold]
+    fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
+        if let Some(failure) = self.receive_failure(from) {
+            if let Some(Phase::Posted(queued)) = self.requests.get(handle).map(|r| r.phase) {
+                let _ = self.engine.cancel(queued);
+            }
+            if let Some(rank) = from.rank()
+                && let Some(request) = self.requests.get_mut(handle)
+            {
+                request.status.source = rank;
+            }
+            return self.finish(handle, Some(failure));
+        }
+        self.pull_from_starved(handle);
+    }
+
+    /// The receive `handle` takes a message that came before it.
+    pub(super) fn receive_unexpected(&mut self, handle: Handle, message: Handle) {
+        let Some(Unexpected {
+            peer: from,
+            tag,
+            length,
+            charged,
+            synchronous,
+            content,
+            ..
+        }) = self.unexpected.remove(message)
+        else {
+            return;
+        };
+        self.refund(charged);
+        let Some(peer) = self.peers.get_mut(from) else {
+            return;
+        };
+        let source = peer.rank;
+        let failure = peer.failure();
+        let Some(request) = self.requests.get_mut(handle) else {
+            return;
+        };
+        request.matched(from, source, tag, length);
+        match content {
+            Content::Rendezvous { sender, ticket } => match failure {
+                Some(failure) => self.finish(handle, Some(failure)),
+                None => self.fetch(handle, sender, ticket),
+            },
+            content => {
+                let here = content.arrived();
+                if let Buffer::Recv(data) = &mut request.buffer {
+                    data.write(0, here);
+                }
+                if here.len() == length {
+                    self.finish(handle, None);
+                } else if let Some(failure) = failure {
+                    self.finish(handle, Some(failure));
+                } else {
+                    request.phase = Phase::Streaming;
+                    peer.stream = Stream::Request {
+                        receive: handle,
+                        offset: here.len(),
+                        total: length,
+                    };
+                }
+            }
+        }
+        if let Some(sender) = synchronous {
+            self.say(from, Kind::Matched, sender);
+        }
+        if !self.starving.is_empty() {
+            self.feed_the_starved();
+        }
+    }
+
+    /// What a probe tells of a message.
+    fn describe_message(&self, slot: u32) -> Option<Status> {
+        let (_, message) = self.unexpected.at(slot)?;
+        let source = self.peers.get(message.peer)?.rank;
+        let Unexpected { tag, length, .. } = *message;
+        Some(Status {
+            source,
+            tag,
+            length,
+            cancelled: false,
+            failure: None,
+        })
+    }
+
+    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Status> {
+        let (_, Cookie(slot)) = self.engine.probe(pattern)?;
+        self.describe_message(slot)
+    }
+
+    pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(MessageId, Status)> {
+        let (_, Cookie(slot)) = self.engine.claim(pattern)?;
+        let status = self.describe_message(slot)?;
+        let (handle, message) = self.unexpected.at_mut(slot)?;
+        message.queued = None;
+        Some((MessageId(handle), status))
+    }
+
+    pub(super) fn cancel(&mut self, handle: Handle) -> Result<CancelOutcome> {
+        let request = self.requests.get_mut(handle).ok_or(Error::StaleRequest)?;
+        if request.is_send() {
+            return Err(Error::WrongRequest("cancelled: it is a send"));
+        }
+        let Phase::Posted(queued) = request.phase else {
+            return Ok(CancelOutcome::AlreadyMatched);
+        };
+        match self.engine.cancel(queued) {
+            Cancelled::Cancelled(_) => {
+                request.status.cancelled = true;
+                self.finish(handle, None);
+                Ok(CancelOutcome::Cancelled)
+            }
+            Cancelled::AlreadyMatched => Ok(CancelOutcome::AlreadyMatched),
+        }
+    }
+}

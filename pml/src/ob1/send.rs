@@ -1,0 +1,513 @@
+//! The sending half: which protocol a message takes, and its way out.
+
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_transport::{Class, Offer, Post, SendBuffer, Token};
+use zerocopy::IntoBytes;
+
+use super::core::{Chore, Core};
+use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
+use super::peer::{Health, PeerIndex};
+use super::request::{Phase, Request};
+use super::{LANE, Ob1};
+use crate::error::{Error, Result};
+use crate::slab::Handle;
+use crate::types::{Failure, RequestId, SendMode};
+
+/// How far a queued send came.
+enum Launch {
+    /// Its turn is over.
+    Gone,
+    /// The transport has no room just now.
+    Busy,
+    /// It may not go: no credit.
+    Held,
+}
+
+impl Ob1 {
+    /// Sends at once where nothing stands in the way; else queues.
+    #[inline]
+    pub(super) fn start_send(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        let index = match self.core.peers.find(to) {
+            Some(index) => index,
+            None => self.contact(to)?,
+        };
+        if matches!(
+            mode,
+            SendMode::Standard | SendMode::Ready | SendMode::Buffered
+        ) && let Some(bytes) = data.bytes(0..data.len())
+            && bytes.len() <= self.packet
+            && let Some(peer) = self.core.peers.get_mut(index)
+            && peer.clear
+            && peer.credit.envelopes > 0
+            && peer.credit.bytes >= bytes.len() as i64
+        {
+            let header = EnvelopeHeader {
+                kind: Kind::Match,
+                context,
+                tag,
+                sequence: peer.next_out,
+                length: bytes.len() as u32,
+            };
+            let endpoint = peer.endpoint;
+            if self
+                .rail
+                .send(LANE, endpoint, Class::Data, header.encode(), bytes)
+                == Post::Posted
+            {
+                peer.next_out = peer.next_out.next();
+                peer.credit.envelopes -= 1;
+                peer.credit.bytes -= bytes.len() as i64;
+                return Ok(RequestId::COMPLETE);
+            }
+        }
+        self.queue_send(data, index, to, tag, context, mode)
+    }
+
+    #[cold]
+    fn queue_send(
+        &mut self,
+        data: SendBuffer,
+        index: PeerIndex,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        let mut request = Request::send(data, index, to, tag, context, mode);
+        if mode == SendMode::Buffered {
+            self.keep_copy(&mut request)?;
+        }
+        let handle = self.core.requests.insert(request);
+        self.enqueue(handle);
+        if mode == SendMode::Buffered {
+            // Complete for its caller; if it is not already out, nobody waits for it.
+            match self.core.requests.get_mut(handle) {
+                Some(request) if request.phase == Phase::Complete => {
+                    self.core.requests.remove(handle);
+                }
+                Some(request) => request.detached = true,
+                None => {}
+            }
+            return Ok(RequestId::COMPLETE);
+        }
+        Ok(RequestId(handle))
+    }
+
+    /// Gives a buffered send its own copy of the bytes.
+    fn keep_copy(&mut self, request: &mut Request) -> Result<()> {
+        let wanted = request.send_buffer().len();
+        if self.core.buffered + wanted > self.buffer_limit {
+            return Err(Error::BufferFull {
+                wanted,
+                used: self.core.buffered,
+                limit: self.buffer_limit,
+            });
+        }
+        let mut copy = vec![0; wanted].into_boxed_slice();
+        request.send_buffer().copy_out(0, &mut copy);
+        request.buffer = super::request::Buffer::Send(super::memory::lend(&copy));
+        request.owned = Some(copy);
+        self.core.buffered += wanted;
+        Ok(())
+    }
+
+    /// Puts an active send into its peer's queue and sends what can go.
+    pub(super) fn enqueue(&mut self, handle: Handle) {
+        let Some(request) = self.core.requests.get_mut(handle) else {
+            return;
+        };
+        request.phase = Phase::Queued;
+        request.announced = false;
+        request.moved = 0;
+        request.remote = Handle::NONE;
+        request.wanted = request.send_buffer().len();
+        let (index, tag, context) = (request.peer, request.status.tag, request.context);
+        let Some(peer) = self.core.peers.get_mut(index) else {
+            return;
+        };
+        if let Some(failure) = peer.failure() {
+            return self.core.finish(handle, Some(failure));
+        }
+        peer.queue.push_back(handle);
+        peer.clear = false;
+        for wish in &mut peer.wishes {
+            wish.tried &= !(wish.tag.accepts(tag) && wish.context == context);
+        }
+        self.flush(index);
+    }
+
+    /// Sends what waits for `index`, as far as credits and the transport allow.
+    pub(super) fn flush(&mut self, index: PeerIndex) -> usize {
+        if self.ensure_connected(index).is_err() {
+            return 0;
+        }
+        let mut sent = 0;
+        loop {
+            let Some(peer) = self.core.peers.get_mut(index) else {
+                return sent;
+            };
+            let Some(&front) = peer.queue.front() else {
+                peer.wishes.clear();
+                break;
+            };
+            if peer.pulled.is_some() {
+                break;
+            }
+            match self.launch(index, front) {
+                Launch::Gone => {
+                    sent += 1;
+                    if let Some(peer) = self.core.peers.get_mut(index)
+                        && peer.queue.front() == Some(&front)
+                    {
+                        peer.queue.pop_front();
+                    }
+                }
+                Launch::Busy => {
+                    self.core.chores.push_back(Chore::Flush(index));
+                    break;
+                }
+                Launch::Held => {
+                    self.answer_wishes(index);
+                    break;
+                }
+            }
+        }
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            peer.refresh_clear();
+        }
+        sent
+    }
+
+    /// Sends the send at the front of its peer's queue.
+    fn launch(&mut self, index: PeerIndex, handle: Handle) -> Launch {
+        let (Some(peer), Some(request)) =
+            (self.core.peers.get(index), self.core.requests.get(handle))
+        else {
+            return Launch::Gone;
+        };
+        let length = request.wanted;
+        if request.moved == 0 && !request.announced && peer.credit.envelopes <= 0 {
+            return Launch::Held;
+        }
+        let affordable = peer.credit.bytes >= length as i64 || request.moved > 0;
+        let offered = matches!(request.phase, Phase::Offered(_));
+        if request.mode == SendMode::Synchronous {
+            if affordable && !offered && length + 8 <= self.packet && length <= self.eager_limit {
+                return self.launch_synchronous(index, handle);
+            }
+        } else if affordable && !offered && length <= self.eager_limit {
+            return self.launch_eager(index, handle);
+        }
+        self.launch_rendezvous(index, handle)
+    }
+
+    /// Sends packets of an eager message until it is out.
+    fn launch_eager(&mut self, index: PeerIndex, handle: Handle) -> Launch {
+        loop {
+            let (Some(peer), Some(request)) = (
+                self.core.peers.get_mut(index),
+                self.core.requests.get_mut(handle),
+            ) else {
+                return Launch::Gone;
+            };
+            let length = request.wanted;
+            let end = length.min(request.moved + self.packet);
+            let first = request.moved == 0;
+            let kind = match (first, end == length) {
+                (true, true) => Kind::Match,
+                (true, false) => Kind::Head,
+                (false, _) => Kind::Body,
+            };
+            let header = EnvelopeHeader {
+                kind,
+                context: request.context,
+                tag: request.status.tag,
+                sequence: peer.next_out,
+                length: length as u32,
+            };
+            let range = request.moved..end;
+            let endpoint = peer.endpoint;
+            let data = request.send_buffer();
+            match self
+                .rail
+                .send_from(LANE, endpoint, header.encode(), data, range)
+            {
+                Post::Posted => {}
+                Post::Gone | Post::Unsupported => return self.peer_gone(index),
+                Post::Busy => return Launch::Busy,
+            }
+            peer.next_out = peer.next_out.next();
+            if first {
+                peer.credit.envelopes -= 1;
+                peer.credit.bytes -= length as i64;
+            }
+            request.moved = end;
+            if end == length {
+                self.core.finish(handle, None);
+                return Launch::Gone;
+            }
+        }
+    }
+
+    /// Sends a short message whose sender waits for the match: its handle goes along.
+    fn launch_synchronous(&mut self, index: PeerIndex, handle: Handle) -> Launch {
+        let (Some(peer), Some(request)) = (
+            self.core.peers.get_mut(index),
+            self.core.requests.get_mut(handle),
+        ) else {
+            return Launch::Gone;
+        };
+        let length = request.wanted;
+        let mut body = vec![0; 8 + length];
+        body[..8].copy_from_slice(&handle.to_wire().to_le_bytes());
+        request.send_buffer().copy_out(0, &mut body[8..]);
+        let header = EnvelopeHeader {
+            kind: Kind::Sync,
+            context: request.context,
+            tag: request.status.tag,
+            sequence: peer.next_out,
+            length: length as u32,
+        };
+        match self
+            .rail
+            .send(LANE, peer.endpoint, Class::Data, header.encode(), &body)
+        {
+            Post::Posted => {}
+            Post::Gone | Post::Unsupported => return self.peer_gone(index),
+            Post::Busy => return Launch::Busy,
+        }
+        peer.next_out = peer.next_out.next();
+        peer.credit.envelopes -= 1;
+        peer.credit.bytes -= length as i64;
+        request.phase = Phase::AwaitMatch;
+        Launch::Gone
+    }
+
+    /// Sends the envelope alone; the bytes follow once a receive has matched.
+    fn launch_rendezvous(&mut self, index: PeerIndex, handle: Handle) -> Launch {
+        let (Some(peer), Some(request)) = (
+            self.core.peers.get_mut(index),
+            self.core.requests.get_mut(handle),
+        ) else {
+            return Launch::Gone;
+        };
+        if request.phase == Phase::Queued {
+            let token = Token(handle.to_wire());
+            match self
+                .rail
+                .offer(LANE, peer.endpoint, request.send_buffer(), token)
+            {
+                Offer::Open(ticket) => {
+                    request.phase = Phase::Offered(ticket);
+                    request.lent = true;
+                }
+                Offer::Busy => return Launch::Busy,
+                Offer::Unsupported => {}
+            }
+        }
+        let ticket = match request.phase {
+            Phase::Offered(ticket) => Some(ticket),
+            _ => None,
+        };
+        let header = EnvelopeHeader {
+            kind: Kind::Rendezvous,
+            context: request.context,
+            tag: request.status.tag,
+            sequence: peer.next_out,
+            length: request.wanted as u32,
+        };
+        let body = RendezvousBody::new(request.wanted as u64, handle, ticket);
+        let packet = header.encode();
+        match self
+            .rail
+            .send(LANE, peer.endpoint, Class::Data, packet, body.as_bytes())
+        {
+            Post::Posted => {}
+            Post::Gone | Post::Unsupported => return self.peer_gone(index),
+            Post::Busy => return Launch::Busy,
+        }
+        peer.next_out = peer.next_out.next();
+        peer.credit.envelopes -= 1;
+        request.announced = true;
+        if ticket.is_none() {
+            request.phase = Phase::AwaitMatch;
+        }
+        Launch::Gone
+    }
+
+    /// While envelopes are held back: sends the first that a receive of the peer waits for.
+    fn answer_wishes(&mut self, index: PeerIndex) {
+        let Self {
+            rail,
+            core:
+                Core {
+                    peers,
+                    requests,
+                    chores,
+                    ..
+                },
+            ..
+        } = self;
+        let Some(peer) = peers.get_mut(index) else {
+            return;
+        };
+        let mut found = None;
+        for (number, wish) in peer.wishes.iter_mut().enumerate() {
+            if wish.tried {
+                continue;
+            }
+            wish.tried = true;
+            let place = peer.queue.iter().position(|handle| {
+                requests.get(*handle).is_some_and(|request| {
+                    request.phase == Phase::Queued
+                        && request.moved == 0
+                        && request.context == wish.context
+                        && wish.tag.accepts(request.status.tag)
+                })
+            });
+            if let Some(place) = place {
+                found = Some((number, place, wish.receive));
+                break;
+            }
+        }
+        let Some((number, place, receive)) = found else {
+            return;
+        };
+        let Some(&handle) = peer.queue.get(place) else {
+            return;
+        };
+        let Some(request) = requests.get_mut(handle) else {
+            return;
+        };
+        let header = EnvelopeHeader {
+            kind: Kind::Pulled,
+            context: request.context,
+            tag: request.status.tag,
+            sequence: peer.next_out,
+            length: request.wanted as u32,
+        };
+        let mut body = RendezvousBody::new(request.wanted as u64, handle, None);
+        body.receiver = receive.to_wire();
+        let packet = header.encode();
+        if rail.send(LANE, peer.endpoint, Class::Control, packet, body.as_bytes()) == Post::Posted {
+            peer.next_out = peer.next_out.next();
+            peer.wishes.remove(number);
+            peer.queue.remove(place);
+            peer.pulled = Some((handle, place));
+            request.phase = Phase::AwaitMatch;
+        } else {
+            if let Some(wish) = peer.wishes.get_mut(number) {
+                wish.tried = false;
+            }
+            chores.push_back(Chore::Flush(index));
+        }
+    }
+
+    /// Sends fragments of a rendezvous until all are out or the transport is busy.
+    pub(super) fn push(&mut self, handle: Handle) -> usize {
+        let mut sent = 0;
+        loop {
+            let Some(request) = self.core.requests.get_mut(handle) else {
+                return sent;
+            };
+            if request.phase != Phase::Pushing {
+                return sent;
+            }
+            let index = request.peer;
+            if request.moved >= request.wanted {
+                self.core.finish(handle, None);
+                return sent + 1;
+            }
+            let Some(peer) = self.core.peers.get(index) else {
+                return sent;
+            };
+            let end = request.wanted.min(request.moved + self.packet);
+            let header = ControlHeader {
+                kind: Kind::Data,
+                handle: request.remote,
+                argument: request.moved as u64,
+            };
+            let (endpoint, data) = (peer.endpoint, request.send_buffer());
+            let range = request.moved..end;
+            match self
+                .rail
+                .send_from(LANE, endpoint, header.encode(), data, range)
+            {
+                Post::Posted => {
+                    request.moved = end;
+                    sent += 1;
+                }
+                Post::Busy => {
+                    self.core.chores.push_back(Chore::Push(handle));
+                    return sent;
+                }
+                Post::Gone | Post::Unsupported => {
+                    self.peer_gone(index);
+                    return sent;
+                }
+            }
+        }
+    }
+
+    /// The transport says that a peer is gone before it has told how: as good as failed.
+    fn peer_gone(&mut self, index: PeerIndex) -> Launch {
+        self.core.lose(index, Health::Failed);
+        Launch::Gone
+    }
+
+    /// The peer that `rank` is, connected.
+    #[cold]
+    pub(super) fn contact(&mut self, rank: Rank) -> Result<PeerIndex> {
+        if let Some(index) = self.core.peers.find(rank) {
+            self.ensure_connected(index)?;
+            return Ok(index);
+        }
+        if rank.as_u32() >= self.size {
+            return Err(Error::NoSuchRank {
+                rank,
+                size: self.size,
+            });
+        }
+        let endpoint = self.connect(rank)?;
+        let index = self.core.peers.enter(rank, endpoint);
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            peer.connected = true;
+            peer.refresh_clear();
+        }
+        if let Some(failure) = self.core.gone.get(&rank).copied() {
+            let left = matches!(failure, Failure::PeerLeft(_));
+            self.core
+                .lose(index, if left { Health::Left } else { Health::Failed });
+        }
+        Ok(index)
+    }
+
+    /// Connects to a peer that so far has only been heard.
+    pub(super) fn ensure_connected(&mut self, index: PeerIndex) -> Result<()> {
+        let Some(peer) = self.core.peers.get(index) else {
+            return Ok(());
+        };
+        if peer.connected || peer.health != Health::Alive {
+            return Ok(());
+        }
+        let rank = peer.rank;
+        let connected = self.connect(rank);
+        if let Err(error) = &connected {
+            tracing::warn!(rank = rank.as_u32(), "cannot answer: {error}");
+            self.core.lose(index, Health::Failed);
+        }
+        connected?;
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            peer.connected = true;
+            peer.refresh_clear();
+        }
+        Ok(())
+    }
+}

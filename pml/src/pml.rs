@@ -1,0 +1,200 @@
+//! The contract of point-to-point layers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
+
+use crate::error::Result;
+use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status};
+
+/// One rank's point-to-point layer: a state machine that never blocks.
+///
+/// **Who calls.** One caller at a time ([`Messenger`](crate::Messenger) sees to that). Nothing
+/// happens but inside a call: posting calls move small messages, [`progress`](Pml::progress) does
+/// everything else, bulk copies above all.
+///
+/// **Order.** Messages between two ranks in one context match in the order in which they were
+/// sent; among the receives that accept a message the earliest posted wins; wildcards obey the
+/// same order; an any-tag receive never takes an internal tag (MPI-5.0, section 3.5).
+///
+/// **Buffers** stay lent until the request is complete, as the buffer's own contract says.
+///
+/// **What may fail.** A call is refused with an [`Error`](crate::Error); then nothing was started. How an accepted
+/// operation ends is in its [`Status`]: a failed peer fails what involves that peer, a truncated
+/// receive fails itself, and everything else goes on.
+pub trait Pml: Send {
+    /// The name in settings and reports.
+    fn name(&self) -> &'static str;
+
+    /// This rank.
+    fn rank(&self) -> Rank;
+
+    /// How many ranks the job has.
+    fn size(&self) -> u32;
+
+    /// Starts to send `data`.
+    ///
+    /// # Errors
+    /// When the rank does not exist, cannot be reached, or a buffered send has no room.
+    fn isend(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId>;
+
+    /// Starts to receive into `data`.
+    ///
+    /// # Errors
+    /// When the rank does not exist or the engine is full.
+    fn irecv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId>;
+
+    /// The first message that such a receive would take now; it stays where it is.
+    ///
+    /// # Errors
+    /// When the rank does not exist.
+    fn probe(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<Status>>;
+
+    /// As [`probe`](Pml::probe), and takes the message out of matching.
+    ///
+    /// # Errors
+    /// When the rank does not exist.
+    fn claim(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>>;
+
+    /// Whether a receive from `from` could still be matched, now that none of the messages here
+    /// matches.
+    ///
+    /// # Errors
+    /// [`Error::Failed`](crate::Error::Failed) when the rank is gone, or a failure is not
+    /// acknowledged and any source was asked for.
+    fn receive_can_happen(&self, from: SourceSelector) -> Result<()>;
+
+    /// Starts to receive a claimed message into `data`.
+    ///
+    /// # Errors
+    /// When the message has been received already.
+    fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId>;
+
+    /// Takes back a posted receive, unless it has matched. Its request completes either way.
+    ///
+    /// # Errors
+    /// When the request is stale or a send.
+    fn cancel(&mut self, request: RequestId) -> Result<CancelOutcome>;
+
+    /// An inactive persistent send; [`start`](Pml::start) sends. The buffer stays lent until
+    /// [`free`](Pml::free).
+    ///
+    /// # Errors
+    /// As [`isend`](Pml::isend).
+    fn send_init(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId>;
+
+    /// An inactive persistent receive; [`start`](Pml::start) posts it. The buffer stays lent until
+    /// [`free`](Pml::free).
+    ///
+    /// # Errors
+    /// As [`irecv`](Pml::irecv).
+    fn recv_init(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId>;
+
+    /// Activates a persistent request.
+    ///
+    /// # Errors
+    /// When the request is not persistent, is active, or cannot be started.
+    fn start(&mut self, request: RequestId) -> Result<()>;
+
+    /// Frees an inactive persistent request.
+    ///
+    /// # Errors
+    /// When the request is not persistent, or active.
+    fn free(&mut self, request: RequestId) -> Result<()>;
+
+    /// Whether the request is complete (or inactive). A look, without progress.
+    fn is_complete(&self, request: RequestId) -> bool;
+
+    /// Takes the end of a complete request: its id is stale afterwards, or, when persistent,
+    /// inactive. `None` while it goes on. Without progress.
+    ///
+    /// # Errors
+    /// When the request is stale.
+    fn take(&mut self, request: RequestId) -> Result<Option<Status>>;
+
+    /// Moves things on. Answers how many things happened.
+    fn progress(&mut self) -> usize;
+
+    /// Looks after peers and members: deaths, sleepers. May take system calls; about ten times
+    /// a second while anything waits.
+    fn look_after_peers(&mut self);
+
+    /// What threads sleep on while nothing arrives.
+    fn waiter(&self) -> Arc<dyn Waiter>;
+
+    /// The ranks that have failed, in the order of discovery.
+    fn failed(&self) -> Vec<Rank>;
+
+    /// Takes note of all failures so far: any-source receives work again among the living.
+    /// Answers the ranks.
+    fn acknowledge_failures(&mut self) -> Vec<Rank>;
+
+    /// A new context. Collective in the order of calls: every rank that makes contexts in the
+    /// same order gets the same ids.
+    ///
+    /// # Errors
+    /// When all 65,535 are in use.
+    fn create_context(&mut self) -> Result<ContextId>;
+
+    /// Frees a context; its id is given out again.
+    ///
+    /// # Errors
+    /// When the context does not exist or is the world's.
+    fn free_context(&mut self, context: ContextId) -> Result<()>;
+
+    /// From now on only what is under way is done: posted receives complete as
+    /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
+    fn begin_close(&mut self);
+
+    /// What is still open after [`begin_close`](Pml::begin_close), by name; `None` when all is
+    /// done and the object may be dropped.
+    fn open_work(&self) -> Option<String>;
+
+    /// Says goodbye to the job's bootstrap. After everything else.
+    fn leave(&mut self);
+
+    /// Writes what this rank waits for: posted receives, unexpected messages, unfinished sends,
+    /// credits, peers.
+    ///
+    /// # Errors
+    /// When `out` refuses.
+    fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+}

@@ -1,0 +1,114 @@
+//! Requests, statuses and modes: the vocabulary of point-to-point calls.
+
+use tagwire_base::{Rank, Tag};
+
+use crate::slab::Handle;
+
+/// How a send relates to its receive (MPI-5.0, section 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SendMode {
+    /// Completes when the buffer is the caller's again; whether it was received is not said.
+    Standard,
+    /// Completes once a receive has matched.
+    Synchronous,
+    /// Copied at once into the layer's own memory, within the budget `buffer-limit`.
+    Buffered,
+    /// The caller knows that the receive is posted.
+    Ready,
+}
+
+/// Names an operation under way. Goes stale when the operation's end has been taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId(pub(crate) Handle);
+
+impl RequestId {
+    /// A send that was complete when its call returned. Needs no memory, and can be waited for.
+    pub const COMPLETE: Self = Self(Handle::NONE);
+}
+
+/// Names a message that a matched probe has taken out of matching.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MessageId(pub(crate) Handle);
+
+/// Why an operation did not end well. It concerns that operation alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The message was longer than the receive had room for; what fitted was received, and the
+    /// status carries the true length.
+    #[error("the message was longer than the receive buffer")]
+    Truncated,
+    /// The peer failed.
+    #[error("rank {0} failed")]
+    PeerFailed(Rank),
+    /// The peer has left the job in good order, so that the operation cannot happen any more.
+    #[error("rank {0} has left the job")]
+    PeerLeft(Rank),
+    /// The peer sent what no correct peer sends.
+    #[error("protocol error by rank {0}")]
+    Protocol(Rank),
+    /// This rank closed before the operation was done.
+    #[error("closed before the operation was done")]
+    Closed,
+}
+
+impl Failure {
+    /// A stable number for this kind of failure, for C callers.
+    #[must_use]
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::Truncated => 300,
+            Self::PeerFailed(_) => 301,
+            Self::PeerLeft(_) => 302,
+            Self::Protocol(_) => 303,
+            Self::Closed => 304,
+        }
+    }
+}
+
+/// How an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// Where the message came from; for a send, where it went.
+    pub source: Rank,
+    /// The message's tag.
+    pub tag: Tag,
+    /// The message's true length in bytes, also when it was truncated.
+    pub length: usize,
+    /// The receive was taken back before a message matched.
+    pub cancelled: bool,
+    /// What went wrong, if anything.
+    pub failure: Option<Failure>,
+}
+
+impl Status {
+    /// The status of a send that was complete when its call returned, and of an inactive
+    /// persistent request (MPI-5.0, section 3.7.3: the empty status).
+    pub const EMPTY: Self = Self {
+        source: Rank::new(0),
+        tag: Tag::internal(0),
+        length: 0,
+        cancelled: false,
+        failure: None,
+    };
+
+    /// The status itself when all went well, else what went wrong.
+    ///
+    /// # Errors
+    /// The [`Failure`] that the status carries.
+    pub const fn ok(self) -> Result<Self, Failure> {
+        match self.failure {
+            None => Ok(self),
+            Some(failure) => Err(failure),
+        }
+    }
+}
+
+/// What came of a wish to cancel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CancelOutcome {
+    /// The receive will not take a message; its request completes as cancelled.
+    Cancelled,
+    /// A message had matched already; the request completes as if never cancelled.
+    AlreadyMatched,
+}

@@ -1,0 +1,137 @@
+//! How a rank waits: spin, then yield, then sleep.
+
+use std::time::Duration;
+
+/// How far waiting goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitMode {
+    /// Spin, then yield the core, then sleep in the kernel.
+    Adaptive,
+    /// Spin for ever: lowest latency, a whole core.
+    Spin,
+    /// Spin, then yield for ever.
+    Yield,
+    /// Sleep at once: least work for the processor.
+    Sleep,
+}
+
+/// The settings of waiting.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitPolicy {
+    /// How far it goes.
+    pub mode: WaitMode,
+    /// Empty polls before yielding.
+    pub spins: u32,
+    /// Yields before sleeping.
+    pub yields: u32,
+    /// Longest sleep in one piece: peers are looked after in between.
+    pub sleep: Duration,
+}
+
+impl WaitPolicy {
+    /// The policy for a machine on which each rank has a core to itself, or not.
+    #[must_use]
+    pub const fn adaptive(oversubscribed: bool) -> Self {
+        Self {
+            mode: WaitMode::Adaptive,
+            // Alone on its core a rank loses nothing by spinning for some 100 us, longer than a
+            // wake-up takes. On a shared core every spin is taken from the rank it waits for.
+            spins: if oversubscribed { 40 } else { 10_000 },
+            yields: if oversubscribed { 200 } else { 100 },
+            sleep: Duration::from_millis(50),
+        }
+    }
+}
+
+/// What to do next while nothing happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Spin,
+    Yield,
+    Sleep,
+}
+
+/// Counts how long nothing has happened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backoff {
+    policy: WaitPolicy,
+    idle: u32,
+}
+
+impl Backoff {
+    pub(crate) const fn new(policy: WaitPolicy) -> Self {
+        Self { policy, idle: 0 }
+    }
+
+    /// Something happened.
+    #[inline]
+    pub(crate) const fn reset(&mut self) {
+        self.idle = 0;
+    }
+
+    /// Nothing happened: what now?
+    #[inline]
+    pub(crate) const fn step(&mut self) -> Step {
+        self.idle = self.idle.saturating_add(1);
+        match self.policy.mode {
+            WaitMode::Spin => Step::Spin,
+            WaitMode::Sleep => Step::Sleep,
+            _ if self.idle <= self.policy.spins => Step::Spin,
+            WaitMode::Yield => Step::Yield,
+            WaitMode::Adaptive if self.idle - self.policy.spins <= self.policy.yields => {
+                Step::Yield
+            }
+            WaitMode::Adaptive => Step::Sleep,
+        }
+    }
+
+    /// Whether it is time to look at the clock: every so many idle steps.
+    #[inline]
+    pub(crate) const fn is_checkpoint(&self) -> bool {
+        self.idle.is_multiple_of(1024)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_goes_from_spin_to_sleep() {
+        let policy = WaitPolicy {
+            spins: 2,
+            yields: 1,
+            ..WaitPolicy::adaptive(false)
+        };
+        let mut backoff = Backoff::new(policy);
+        let steps: Vec<_> = (0..5).map(|_| backoff.step()).collect();
+        assert_eq!(
+            steps,
+            [
+                Step::Spin,
+                Step::Spin,
+                Step::Yield,
+                Step::Sleep,
+                Step::Sleep
+            ]
+        );
+        backoff.reset();
+        assert_eq!(backoff.step(), Step::Spin);
+    }
+
+    #[test]
+    fn modes_end_where_they_say() {
+        for (mode, last) in [
+            (WaitMode::Spin, Step::Spin),
+            (WaitMode::Yield, Step::Yield),
+            (WaitMode::Sleep, Step::Sleep),
+        ] {
+            let mut backoff = Backoff::new(WaitPolicy {
+                mode,
+                ..WaitPolicy::adaptive(true)
+            });
+            let steps = (0..1000).map(|_| backoff.step());
+            assert_eq!(steps.last(), Some(last));
+        }
+    }
+}
