@@ -1,13 +1,18 @@
 //! Tagwire's local launcher: starts the ranks of a job on this machine, watches over them, and
 //! hosts the store through which they find each other.
 //!
+//! - [`job`]: starts ranks, watches over them and ends them.
 //! - [`store`]: the bootstrap store and a rank's connection to it.
 //! - [`detect`]: how a rank finds out which launcher started it.
 
+mod binding;
 pub mod detect;
 mod error;
+pub mod job;
 pub mod store;
 
+pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
+pub use job::{Job, JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, run};
 pub use store::{Membership, Store, StoreBootstrap};

@@ -1,0 +1,276 @@
+//! A job on this machine: its ranks, from their start to the end of the last one.
+//!
+//! - The first rank that fails ends the job, and its exit status is the job's (128 + n after
+//!   signal n). With [`OnFailure::Continue`] the others go on; the job's status is still that of
+//!   the first failure.
+//! - Whatever ends the job early sends every rank SIGTERM and, after [`JobSpec::grace`], SIGKILL.
+//!   SIGINT, SIGTERM and SIGHUP to the launcher do; a second one kills at once. The status is
+//!   then 128 + n.
+//! - SIGUSR1 to the launcher goes on to every process of the ranks that handles it, which makes
+//!   them print what they wait for; nothing is stopped. [`JobSpec::timeout`] does the same and
+//!   ends the job about a second later, with status 2.
+//! - Each rank leads a process group of its own, so that a wrapper's children end with it. The
+//!   groups die with the launcher, even with one that is killed; see `child.rs` for how.
+//! - No process id is reused before the job ends: a dead rank stays a zombie until then, because
+//!   peers may still name it in a system call.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tagwire_base::Rank;
+
+use crate::binding::Binding;
+use crate::error::{Error, Result};
+
+mod child;
+mod input;
+mod output;
+mod processes;
+mod signals;
+mod supervisor;
+
+use supervisor::{Notice, Supervisor};
+
+/// What a rank's failure means to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// It ends them.
+    #[default]
+    Abort,
+    /// They go on, and hear of it through the store.
+    Continue,
+}
+
+/// Who reads the launcher's standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StdinPolicy {
+    /// Nobody.
+    #[default]
+    Null,
+    /// Rank 0. A terminal's input is forwarded to it.
+    Rank0,
+}
+
+/// What to run, and how.
+///
+/// ```no_run
+/// use tagwire_launch::{JobSpec, run};
+/// let mut spec = JobSpec::new(4, "./ring");
+/// spec.args = vec!["--hops".into(), "1000".into()];
+/// spec.binding = "core".parse()?;
+/// std::process::exit(run(spec)?.exit_status);
+/// # #[allow(unreachable_code)]
+/// # Ok::<(), tagwire_launch::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct JobSpec {
+    /// How many ranks to start.
+    pub ranks: u32,
+    /// The program, looked up in `PATH` unless it has a slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Environment variables to set beside the inherited ones.
+    pub env: Vec<(OsString, OsString)>,
+    /// Which CPUs the ranks run on.
+    pub binding: Binding,
+    /// What a rank's failure means to the others.
+    pub on_failure: OnFailure,
+    /// Whether each line of output is preceded by its rank, as `[3] `. Lines of different ranks
+    /// then never mix. Lines over 1 MiB are cut.
+    pub tag_output: bool,
+    /// After what time the job is made to tell what it waits for, and ended.
+    pub timeout: Option<Duration>,
+    /// How long ranks have between SIGTERM and SIGKILL.
+    pub grace: Duration,
+    /// Who reads the launcher's standard input.
+    pub stdin: StdinPolicy,
+}
+
+impl JobSpec {
+    /// `ranks` ranks of `program`, the rest as by default: not bound, a failure ends the job, 5 s
+    /// of grace, no timeout, output and error output inherited, no input.
+    #[must_use]
+    pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
+        Self {
+            ranks,
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            binding: Binding::default(),
+            on_failure: OnFailure::default(),
+            tag_output: false,
+            timeout: None,
+            grace: Duration::from_secs(5),
+            stdin: StdinPolicy::default(),
+        }
+    }
+
+    fn program_name(&self) -> String {
+        Path::new(&self.program).display().to_string()
+    }
+}
+
+/// How a rank's process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// With this exit status.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+}
+
+impl Outcome {
+    /// As one number: the exit status, or 128 + the signal.
+    #[must_use]
+    pub const fn status(self) -> i32 {
+        match self {
+            Self::Exited(status) => status,
+            Self::Signaled(signal) => 128 + signal,
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobReport {
+    /// The job's exit status, as [`crate::job`] says.
+    pub exit_status: i32,
+    /// How each rank ended, those that the launcher ended included.
+    pub outcomes: Vec<Outcome>,
+    /// The first rank that failed, unless something else had ended the job before.
+    pub first_failure: Option<Rank>,
+    /// Whether the timeout ended the job.
+    pub timed_out: bool,
+    /// The signal to the launcher that ended the job.
+    pub interrupted: Option<i32>,
+}
+
+/// A running job. Dropping it ends it as SIGTERM would.
+#[derive(Debug)]
+pub struct Job {
+    pids: Vec<u32>,
+    notice: Notice,
+    supervisor: Option<JoinHandle<Result<JobReport>>>,
+}
+
+impl Job {
+    /// Starts the store and every rank.
+    ///
+    /// While the job runs, SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGTSTP of this process are the
+    /// job's, unless they were ignored.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for what cannot be run, [`Error::NotFound`] and
+    /// [`Error::NotExecutable`] for the program, [`Error::System`] when the system refuses. No
+    /// rank is left then.
+    pub fn start(spec: JobSpec) -> Result<Self> {
+        if spec.ranks == 0 {
+            return Err(Error::Usage("a job needs at least 1 rank".to_owned()));
+        }
+        if spec.ranks > MAX_RANKS {
+            return Err(Error::Usage(format!(
+                "{} ranks on one machine: at most {MAX_RANKS} can be started",
+                spec.ranks
+            )));
+        }
+        let placement = spec.binding.place(spec.ranks)?;
+        if spec.ranks as usize > placement.distinct {
+            note(format_args!(
+                "note: {} ranks on {} core{}: they take turns",
+                spec.ranks,
+                placement.distinct,
+                if placement.distinct == 1 { "" } else { "s" }
+            ));
+        }
+        let notice = Notice::new()?;
+        let (started, outcome) = mpsc::sync_channel(1);
+        let supervisor_notice = notice.clone();
+        // One thread starts the ranks and outlives them: the kernel ends a child with the
+        // thread that forked it.
+        let supervisor = std::thread::Builder::new()
+            .name("tagwire-launch".to_owned())
+            .spawn(
+                move || match Supervisor::start(spec, &placement, supervisor_notice) {
+                    Ok(supervisor) => {
+                        // The other side waits for exactly this.
+                        let _ = started.send(Ok(supervisor.pids()));
+                        supervisor.run()
+                    }
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        Err(lost())
+                    }
+                },
+            )
+            .map_err(|error| Error::system("start the launcher's thread", error))?;
+        let pids = outcome.recv().unwrap_or_else(|_| Err(lost()))?;
+        Ok(Self {
+            pids,
+            notice,
+            supervisor: Some(supervisor),
+        })
+    }
+
+    /// Waits until every rank has ended.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the launcher could not watch its ranks any more; they are dead
+    /// then.
+    pub fn wait(mut self) -> Result<JobReport> {
+        match self.supervisor.take().map(JoinHandle::join) {
+            Some(Ok(report)) => report,
+            _ => Err(lost()),
+        }
+    }
+
+    /// The process ids of the ranks, which stay theirs until the job ends.
+    #[must_use]
+    pub fn pids(&self) -> &[u32] {
+        &self.pids
+    }
+
+    /// Ends the job, as SIGTERM to the launcher would. Does not wait.
+    pub fn end(&self) {
+        self.notice.give();
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if let Some(supervisor) = self.supervisor.take() {
+            self.notice.give();
+            let _ = supervisor.join();
+        }
+    }
+}
+
+/// Runs a job to its end.
+///
+/// # Errors
+/// As [`Job::start`] and [`Job::wait`].
+pub fn run(spec: JobSpec) -> Result<JobReport> {
+    Job::start(spec)?.wait()
+}
+
+/// More ranks than this machine could hold processes.
+const MAX_RANKS: u32 = 32_768;
+
+fn lost() -> Error {
+    Error::system(
+        "watch the ranks",
+        std::io::Error::other("the launcher's thread ended"),
+    )
+}
+
+/// One line on standard error. Whether anybody reads it is not the job's concern.
+fn note(message: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let line = format!("tagwire: {message}\n");
+    let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}

@@ -1,0 +1,496 @@
+//! The thread that starts the ranks, sees them end, and ends them.
+//!
+//! ```text
+//!             failure, signal, end of patience
+//!   Running ---------------------------------> Ending --grace--> Killing
+//!      |                                          ^
+//!      +--timeout--> Reporting --about 1 s--------+
+//! ```
+//!
+//! Every state ends early when the last rank has ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use tagwire_base::Rank;
+
+use super::child::{self, RankProcess, Setup};
+use super::input::{self, Forwarder};
+use super::output::{Pump, Sinks, Source, Stream};
+use super::signals::Signals;
+use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, note, processes};
+use crate::binding::{Placement, ranges};
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// How long ranks have to tell what they wait for.
+const REPORT_TIME: Duration = Duration::from_secs(1);
+/// Descriptors that each rank costs the launcher: process, leash, connection, memory that it
+/// leaves with the store, two pipes of output, and the other ends while it is started.
+const FILES_PER_RANK: u64 = 8;
+/// Descriptors for everything else.
+const SPARE_FILES: u64 = 128;
+/// The job's status when its timeout or a broken output ended it.
+const STATUS_RUN_FAILED: i32 = 2;
+
+/// Lets another thread ask for the end of the job.
+#[derive(Debug, Clone)]
+pub(super) struct Notice(Arc<OwnedFd>);
+
+impl Notice {
+    pub fn new() -> Result<Self> {
+        rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map(|fd| Self(Arc::new(fd)))
+            .map_err(|error| Error::system("make a wake-up", error))
+    }
+
+    pub fn give(&self) {
+        // Fails only when it has been given more often than can be counted.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> bool {
+        rustix::io::read(&*self.0, &mut [0; 8]).is_ok()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// The timeout has passed; the ranks say what they wait for.
+    Reporting(Instant),
+    /// The ranks have been asked to end, and have until then.
+    Ending(Instant),
+    Killing,
+}
+
+#[derive(Debug)]
+struct Member {
+    process: RankProcess,
+    outcome: Option<Outcome>,
+}
+
+/// Why a job ended before its ranks did.
+#[derive(Debug, Default)]
+struct Causes {
+    first_failure: Option<(Rank, Outcome)>,
+    timed_out: bool,
+    output_broken: bool,
+    interrupted: Option<Signal>,
+}
+
+impl Causes {
+    fn exit_status(&self) -> i32 {
+        if self.timed_out || self.output_broken {
+            STATUS_RUN_FAILED
+        } else if let Some(signal) = self.interrupted {
+            128 + signal.as_raw()
+        } else {
+            self.first_failure
+                .map_or(0, |(_, outcome)| outcome.status())
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    spec: JobSpec,
+    members: Vec<Member>,
+    store: Store,
+    signals: Signals,
+    notice: Notice,
+    pump: Option<Pump>,
+    forwarder: Option<Forwarder>,
+    phase: Phase,
+    deadline: Option<Instant>,
+    causes: Causes,
+    /// The limit of open files to go back to at the end.
+    files: Option<Rlimit>,
+}
+
+impl Supervisor {
+    /// Starts the store and every rank; on an error none is left.
+    pub fn start(spec: JobSpec, placement: &Placement, notice: Notice) -> Result<Self> {
+        let signals = Signals::watch()?;
+        let files = raise_file_limit(spec.ranks);
+        let store = Store::start(spec.ranks)?;
+        let deadline = spec
+            .timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut this = Self {
+            spec,
+            members: Vec::new(),
+            store,
+            signals,
+            notice,
+            pump: None,
+            forwarder: None,
+            phase: Phase::Running,
+            deadline,
+            causes: Causes::default(),
+            files,
+        };
+        // From here on dropping `this` kills whoever was started.
+        let mut sources = Vec::new();
+        for (rank, &cpu) in (0..).zip(&placement.cpus) {
+            this.start_rank(rank, cpu, &mut sources)?;
+        }
+        if this.spec.tag_output {
+            let pump = Pump::start(sources, Sinks::standard())
+                .map_err(|error| Error::system("start the output's thread", error))?;
+            this.pump = Some(pump);
+        }
+        Ok(this)
+    }
+
+    fn start_rank(
+        &mut self,
+        rank: u32,
+        cpu: Option<usize>,
+        sources: &mut Vec<Source>,
+    ) -> Result<()> {
+        let spec = &self.spec;
+        let mut command = Command::new(&spec.program);
+        command
+            .args(&spec.args)
+            .envs(spec.env.iter().map(|(name, value)| (name, value)))
+            .envs(self.store.membership(Rank::new(rank)).to_variables())
+            .stdin(input::of_rank(spec.stdin, rank));
+        if spec.tag_output {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let setup = Setup {
+            cpu,
+            files: self.files,
+        };
+        let mut process =
+            child::spawn(command, setup).map_err(|error| spawn_error(spec, rank, error))?;
+        if let Some(pipe) = process.child.stdout.take() {
+            sources.push(Source::new(rank, Stream::Out, pipe.into()));
+        }
+        if let Some(pipe) = process.child.stderr.take() {
+            sources.push(Source::new(rank, Stream::Err, pipe.into()));
+        }
+        let stdin = process.child.stdin.take();
+        self.members.push(Member {
+            process,
+            outcome: None,
+        });
+        if let Some(target) = stdin
+            && self.spec.stdin == StdinPolicy::Rank0
+        {
+            let forwarder = Forwarder::start(target)
+                .map_err(|error| Error::system("forward the standard input", error))?;
+            self.forwarder = Some(forwarder);
+        }
+        Ok(())
+    }
+
+    /// The ranks' process ids.
+    pub fn pids(&self) -> Vec<u32> {
+        self.members
+            .iter()
+            .map(|member| member.process.child.id())
+            .collect()
+    }
+
+    /// Watches the ranks until all have ended.
+    pub fn run(mut self) -> Result<JobReport> {
+        while self.members.iter().any(|member| member.outcome.is_none()) {
+            self.wait_for_events()?;
+            self.notice_ends()?;
+            self.obey_signals();
+            self.notice_broken_output();
+            self.keep_time();
+        }
+        Ok(self.conclude())
+    }
+
+    /// Blocks until something happens or is due. What it was, the callers find out.
+    fn wait_for_events(&self) -> Result<()> {
+        let due = match self.phase {
+            Phase::Running => self.deadline,
+            Phase::Reporting(until) | Phase::Ending(until) => Some(until),
+            Phase::Killing => None,
+        };
+        let timeout = due
+            .map(|due| due.saturating_duration_since(Instant::now()))
+            .and_then(|left| Timespec::try_from(left).ok());
+        let living = self
+            .members
+            .iter()
+            .filter(|member| member.outcome.is_none());
+        let broken = self.pump.as_ref().filter(|_| !self.causes.output_broken);
+        let mut polled: Vec<PollFd<'_>> = living
+            .map(|member| member.process.pidfd.as_fd())
+            .chain(self.signals.sources().map(AsFd::as_fd))
+            .chain([self.notice.0.as_fd()])
+            .chain(broken.map(|pump| pump.broken().as_fd()))
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::system("wait for the ranks", error)),
+        }
+    }
+
+    fn notice_ends(&mut self) -> Result<()> {
+        // Not reaped, so that the process id stays taken while peers may still name it.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        for index in 0..self.members.len() {
+            let member = &mut self.members[index];
+            if member.outcome.is_some() {
+                continue;
+            }
+            let waited = rustix::io::retry_on_intr(|| {
+                rustix::process::waitid(WaitId::PidFd(member.process.pidfd.as_fd()), options)
+            });
+            let status = match waited {
+                Ok(None) => continue,
+                Ok(Some(status)) => status,
+                Err(error) => return Err(Error::system("wait for a rank", error)),
+            };
+            let outcome = match status.terminating_signal() {
+                Some(signal) => Outcome::Signaled(signal),
+                None => Outcome::Exited(status.exit_status().unwrap_or(STATUS_RUN_FAILED)),
+            };
+            member.outcome = Some(outcome);
+            let rank = Rank::new(index as u32);
+            self.store.rank_ended(rank);
+            self.judge(rank, outcome);
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, rank: Rank, outcome: Outcome) {
+        // Later ends are our own doing.
+        if outcome.status() == 0 || self.phase != Phase::Running {
+            return;
+        }
+        self.causes.first_failure.get_or_insert((rank, outcome));
+        let pid = self.members[rank.index()].process.pid;
+        let how = match outcome {
+            Outcome::Exited(status) => format!("ended with status {status}"),
+            Outcome::Signaled(signal) => {
+                let name = signal_hook::low_level::signal_name(signal).unwrap_or("no known name");
+                format!("was killed by signal {signal} ({name})")
+            }
+        };
+        match self.spec.on_failure {
+            OnFailure::Continue => note(format_args!("rank {rank} (process {pid}) {how}")),
+            OnFailure::Abort => {
+                note(format_args!(
+                    "rank {rank} (process {pid}) {how}: ending the job"
+                ));
+                self.end_ranks();
+            }
+        }
+    }
+
+    fn obey_signals(&mut self) {
+        for signal in self.signals.take() {
+            match signal {
+                Signal::USR1 => self.ask_for_reports(),
+                Signal::TSTP => self.stop_and_go_on(),
+                ending => self.interrupt(ending),
+            }
+        }
+        if self.notice.take() {
+            self.interrupt(Signal::TERM);
+        }
+    }
+
+    fn interrupt(&mut self, signal: Signal) {
+        match self.phase {
+            Phase::Running | Phase::Reporting(_) => {
+                self.causes.interrupted = Some(signal);
+                self.end_ranks();
+            }
+            Phase::Ending(_) => self.kill_ranks(),
+            Phase::Killing => {}
+        }
+    }
+
+    /// Stops with the job, as a shell's user expects of ^Z, until somebody continues us.
+    fn stop_and_go_on(&self) {
+        self.signal_groups(Signal::STOP);
+        // To this very thread, so that it does not run on while another one takes the signal.
+        let _ = signal_hook::low_level::raise(Signal::STOP.as_raw());
+        self.signal_groups(Signal::CONT);
+    }
+
+    fn notice_broken_output(&mut self) {
+        let failure = match &self.pump {
+            Some(pump) if !self.causes.output_broken => pump.failure(),
+            _ => None,
+        };
+        let Some(why) = failure else { return };
+        self.causes.output_broken = true;
+        if matches!(self.phase, Phase::Running | Phase::Reporting(_)) {
+            note(format_args!(
+                "cannot write the ranks' output: {why}: ending the job"
+            ));
+            self.end_ranks();
+        }
+    }
+
+    fn keep_time(&mut self) {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Running if self.deadline.is_some_and(|deadline| deadline <= now) => {
+                self.time_out(now);
+            }
+            Phase::Reporting(until) if until <= now => {
+                note(format_args!("timeout: ending the job"));
+                self.end_ranks();
+            }
+            Phase::Ending(until) if until <= now => self.kill_ranks(),
+            _ => {}
+        }
+    }
+
+    fn time_out(&mut self, now: Instant) {
+        let running = (0..)
+            .zip(&self.members)
+            .filter(|(_, member)| member.outcome.is_none());
+        let running = ranges(running.map(|(rank, _)| rank));
+        note(format_args!(
+            "timeout: the job has not ended within {:?}; still running: rank {running}",
+            self.spec.timeout.unwrap_or_default()
+        ));
+        self.causes.timed_out = true;
+        self.phase = Phase::Reporting(now + REPORT_TIME);
+        self.ask_for_reports();
+    }
+
+    /// Has every process of the ranks that can say what it waits for do so.
+    fn ask_for_reports(&self) {
+        let groups = self
+            .members
+            .iter()
+            .map(|member| member.process.pid)
+            .collect();
+        for pid in processes::handlers(&groups, Signal::USR1) {
+            // Gone meanwhile, if it fails.
+            let _ = rustix::process::kill_process(pid, Signal::USR1);
+        }
+    }
+
+    fn end_ranks(&mut self) {
+        self.phase = match Instant::now().checked_add(self.spec.grace) {
+            Some(until) => Phase::Ending(until),
+            None => Phase::Killing,
+        };
+        self.signal_groups(Signal::TERM);
+        // A stopped process would not hear it.
+        self.signal_groups(Signal::CONT);
+    }
+
+    fn kill_ranks(&mut self) {
+        self.phase = Phase::Killing;
+        self.signal_groups(Signal::KILL);
+    }
+
+    /// Signals every rank's group. None of the numbers can have been reused: their leaders are
+    /// not reaped.
+    fn signal_groups(&self, signal: Signal) {
+        for Member { process, .. } in &self.members {
+            // Fails when nobody is left in the group.
+            let _ = rustix::process::kill_process_group(process.pid, signal);
+        }
+    }
+
+    fn conclude(mut self) -> JobReport {
+        // Whoever a rank left behind.
+        self.signal_groups(Signal::KILL);
+        self.forwarder = None;
+        let report = JobReport {
+            exit_status: self.causes.exit_status(),
+            outcomes: self
+                .members
+                .iter()
+                .filter_map(|member| member.outcome)
+                .collect(),
+            first_failure: self.causes.first_failure.map(|(rank, _)| rank),
+            timed_out: self.causes.timed_out,
+            interrupted: self.causes.interrupted.map(Signal::as_raw),
+        };
+        let pump = self.pump.take();
+        // Gives the signals back first: output that nobody takes can be interrupted.
+        drop(self);
+        finish_output(pump, report)
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.signal_groups(Signal::KILL);
+        for Member { process, .. } in self.members.drain(..) {
+            child::kill_and_reap(process.child, process.pid);
+        }
+        if let Some(limit) = self.files.take() {
+            // It was the limit before, and lowering is always allowed.
+            let _ = rustix::process::setrlimit(Resource::Nofile, limit);
+        }
+    }
+}
+
+/// Moves the last output. A job whose output is lost has not gone well.
+fn finish_output(pump: Option<Pump>, mut report: JobReport) -> JobReport {
+    let Some(mut pump) = pump else { return report };
+    pump.finish();
+    if let Some(why) = pump.failure()
+        && report.exit_status == 0
+    {
+        note(format_args!("cannot write the ranks' output: {why}"));
+        report.exit_status = STATUS_RUN_FAILED;
+    }
+    report
+}
+
+/// Makes room for the descriptors of `ranks` ranks; returns the limit to go back to.
+fn raise_file_limit(ranks: u32) -> Option<Rlimit> {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let wanted = u64::from(ranks) * FILES_PER_RANK + SPARE_FILES;
+    let current = before.current?;
+    let possible = before.maximum.map_or(wanted, |maximum| wanted.min(maximum));
+    if current >= possible {
+        return None;
+    }
+    let raised = Rlimit {
+        current: Some(possible),
+        maximum: before.maximum,
+    };
+    // When it cannot be raised, starting the ranks says what lacks.
+    rustix::process::setrlimit(Resource::Nofile, raised)
+        .is_ok()
+        .then_some(before)
+}
+
+fn spawn_error(spec: &JobSpec, rank: u32, source: io::Error) -> Error {
+    let program = spec.program_name();
+    let has_slash = |program: &OsString| program.as_encoded_bytes().contains(&b'/');
+    match source.kind() {
+        // There, and yet not found: the interpreter that its first line names is missing.
+        io::ErrorKind::NotFound
+            if has_slash(&spec.program) && Path::new(&spec.program).exists() =>
+        {
+            Error::NotExecutable { program, source }
+        }
+        io::ErrorKind::NotFound => Error::NotFound { program },
+        _ => match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::ACCESS | Errno::NOEXEC | Errno::ISDIR | Errno::NOTDIR) => {
+                Error::NotExecutable { program, source }
+            }
+            _ => Error::system(format!("start rank {rank} of '{program}'"), source),
+        },
+    }
+}
