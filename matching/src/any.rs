@@ -11,7 +11,11 @@ use crate::sources::PerSource;
 use crate::storage::Capacity;
 
 /// Any of the engines, in private memory.
+///
+/// The tag is a word of its own: one that the compiler hides in a field's unused values costs
+/// seven instructions more in every call.
 #[derive(Debug)]
+#[repr(u32)]
 #[non_exhaustive]
 pub enum AnyEngine {
     /// One list for each queue.
@@ -68,17 +72,17 @@ macro_rules! each {
 }
 
 impl Engine for AnyEngine {
-    #[inline]
+    #[inline(always)]
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
         each!(self, engine => engine.post(pattern, cookie))
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
         each!(self, engine => engine.arrive(envelope, cookie))
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie> {
         each!(self, engine => engine.arrive_expected(envelope))
     }

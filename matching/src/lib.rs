@@ -46,6 +46,8 @@ pub mod bins;
 mod engine;
 mod envelope;
 mod error;
+#[cfg(test)]
+mod hostile_tests;
 pub mod list;
 pub mod oracle;
 mod queue;

@@ -47,13 +47,55 @@ impl<S: Storage<LINKS>> PlainList<S> {
     #[inline]
     fn take_posted(&self, message: Selector) -> Option<Cookie> {
         let view = self.posted();
+        let head = &view.queue.head;
+        if let Some((slot, node)) = view.first_equal(head, message) {
+            view.unlink_first(ORDER, head, node);
+            return Some(view.release(slot, node));
+        }
         if view.is_empty() {
             return None;
         }
+        self.search_posted(message)
+    }
+
+    #[inline(never)]
+    fn search_posted(&self, message: Selector) -> Option<Cookie> {
+        let view = self.posted();
         let head = view.queue.head.load();
         let (found, looked) = view.find(ORDER, head, |entry, _| entry.accepts(message));
         view.count_search(found.is_some(), looked);
         found.map(|(slot, node)| remove(view, slot, node))
+    }
+
+    #[inline]
+    fn queue_posted(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+        let view = self.posted();
+        let Some((handle, node)) = view.insert(receive, cookie) else {
+            return self.place_posted(receive, cookie);
+        };
+        view.push(ORDER, &view.queue.head, handle.slot, node);
+        PostOutcome::Queued(handle)
+    }
+
+    /// The same with no used slot free.
+    #[inline(never)]
+    fn place_posted(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+        let Some(handle) = queue::insert_posted(&mut self.storage, receive, cookie) else {
+            return PostOutcome::Full;
+        };
+        let view = self.posted();
+        view.append(ORDER, &view.queue.head, handle.slot);
+        PostOutcome::Queued(handle)
+    }
+
+    #[inline(never)]
+    fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
+        let Some(handle) = queue::insert_unexpected(&mut self.storage, message, cookie) else {
+            return ArriveOutcome::Full;
+        };
+        let view = self.unexpected();
+        view.append(ORDER, &view.queue.head, handle.slot);
+        ArriveOutcome::Queued(handle)
     }
 
     #[inline]
@@ -66,10 +108,15 @@ impl<S: Storage<LINKS>> PlainList<S> {
 
     #[inline]
     fn take_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
-        let view = self.unexpected();
-        if view.is_empty() {
+        if self.unexpected().is_empty() {
             return None;
         }
+        self.search_unexpected(receive)
+    }
+
+    #[inline(never)]
+    fn search_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
+        let view = self.unexpected();
         let (found, looked) = self.find_unexpected(receive);
         view.count_search(found.is_some(), looked);
         found.map(|(slot, node)| (node.selector(), remove(view, slot, node)))
@@ -80,29 +127,19 @@ impl<S: Storage<LINKS>> Engine for PlainList<S> {
     #[inline]
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome {
         let receive = Selector::of_receive(pattern);
-        if let Some((_, taken)) = self.take_unexpected(receive) {
-            return PostOutcome::Matched(taken);
+        match self.take_unexpected(receive) {
+            Some((_, taken)) => PostOutcome::Matched(taken),
+            None => self.queue_posted(receive, cookie),
         }
-        let Some(handle) = queue::insert_posted(&mut self.storage, receive, cookie) else {
-            return PostOutcome::Full;
-        };
-        let view = self.posted();
-        view.append(ORDER, &view.queue.head, handle.slot);
-        PostOutcome::Queued(handle)
     }
 
     #[inline]
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome {
         let message = Selector::of_message(envelope);
-        if let Some(taken) = self.take_posted(message) {
-            return ArriveOutcome::Matched(taken);
+        match self.take_posted(message) {
+            Some(taken) => ArriveOutcome::Matched(taken),
+            None => self.queue_unexpected(message, cookie),
         }
-        let Some(handle) = queue::insert_unexpected(&mut self.storage, message, cookie) else {
-            return ArriveOutcome::Full;
-        };
-        let view = self.unexpected();
-        view.append(ORDER, &view.queue.head, handle.slot);
-        ArriveOutcome::Queued(handle)
     }
 
     #[inline]
@@ -131,13 +168,13 @@ impl<S: Storage<LINKS>> Engine for PlainList<S> {
     fn cancel(&mut self, handle: Handle) -> CancelOutcome {
         let view = self.posted();
         let node = view.named(handle);
-        queue::cancelled(node.map(|node| remove(view, handle.slot, node)))
+        view.withdrawn(node.map(|node| remove(view, handle.slot, node)))
     }
 
     fn discard(&mut self, handle: Handle) -> CancelOutcome {
         let view = self.unexpected();
         let node = view.named(handle);
-        queue::cancelled(node.map(|node| remove(view, handle.slot, node)))
+        view.withdrawn(node.map(|node| remove(view, handle.slot, node)))
     }
 
     fn posted_len(&self) -> usize {

@@ -41,36 +41,28 @@ pub(crate) fn unexpected<const LINKS: usize, S: Storage<LINKS>>(
     }
 }
 
-/// Puts a receive into a slot, growing the storage when its slots are spent.
-#[inline]
+/// Puts a receive into a slot of whatever kind, growing the storage when its slots are spent.
 pub(crate) fn insert_posted<const LINKS: usize, S: Storage<LINKS>>(
     storage: &mut S,
     selector: Selector,
     cookie: Cookie,
 ) -> Option<Handle> {
-    if let Some(handle) = posted(storage).insert(selector, cookie) {
-        return Some(handle);
-    }
-    if !storage.grow_posted() {
+    if !posted(storage).has_slot() && !storage.grow_posted() {
         return None;
     }
-    posted(storage).insert(selector, cookie)
+    posted(storage).insert_anywhere(selector, cookie)
 }
 
-/// Puts a message into a slot, growing the storage when its slots are spent.
-#[inline]
+/// Puts a message into a slot of whatever kind, growing the storage when its slots are spent.
 pub(crate) fn insert_unexpected<const LINKS: usize, S: Storage<LINKS>>(
     storage: &mut S,
     selector: Selector,
     cookie: Cookie,
 ) -> Option<Handle> {
-    if let Some(handle) = unexpected(storage).insert(selector, cookie) {
-        return Some(handle);
-    }
-    if !storage.grow_unexpected() {
+    if !unexpected(storage).has_slot() && !storage.grow_unexpected() {
         return None;
     }
-    unexpected(storage).insert(selector, cookie)
+    unexpected(storage).insert_anywhere(selector, cookie)
 }
 
 impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
@@ -89,41 +81,48 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         self.nodes.get(slot as usize)
     }
 
-    /// Takes a free slot and fills it; the caller links it. `None` when the slots are spent.
+    /// Fills a slot that was used before; the caller links it. `None` when there is none.
     #[inline]
-    pub(crate) fn insert(self, selector: Selector, cookie: Cookie) -> Option<Handle> {
+    pub(crate) fn insert(
+        self,
+        selector: Selector,
+        cookie: Cookie,
+    ) -> Option<(Handle, &'a Node<C, LINKS>)> {
+        let slot = self.queue.free.load();
+        let node = self.node(slot)?;
+        self.queue.free.store(node.links[0].next.load());
+        Some((self.fill(slot, node, selector, cookie), node))
+    }
+
+    /// Fills a slot, also one that was never used; the caller links it.
+    fn insert_anywhere(self, selector: Selector, cookie: Cookie) -> Option<Handle> {
+        if let Some((handle, _)) = self.insert(selector, cookie) {
+            return Some(handle);
+        }
+        let slot = self.queue.fresh.load();
+        let node = self.node(slot)?;
+        self.queue.fresh.store(slot.wrapping_add(1));
+        Some(self.fill(slot, node, selector, cookie))
+    }
+
+    fn has_slot(self) -> bool {
         let queue = self.queue;
-        let free = queue.free.load();
-        let (slot, node) = match self.node(free) {
-            Some(node) => {
-                queue.free.store(node.links[0].next.load());
-                (free, node)
-            }
-            None => self.fresh_slot()?,
-        };
-        let sequence = queue.sequence.load();
-        queue.sequence.store(sequence.wrapping_add(1));
+        self.node(queue.free.load()).is_some() || self.node(queue.fresh.load()).is_some()
+    }
+
+    #[inline]
+    fn fill(self, slot: u32, node: &Node<C, LINKS>, selector: Selector, cookie: Cookie) -> Handle {
+        let sequence = self.queue.sequence.load();
+        self.queue.sequence.store(sequence.wrapping_add(1));
         node.key.store(selector.key);
         node.sequence.store(sequence);
         node.kind.store(selector.kind);
         node.cookie.store(cookie.0);
-        let len = queue.len.load().wrapping_add(1);
-        queue.len.store(len);
-        if len > queue.high_water.load() {
-            queue.high_water.store(len);
-        }
-        Some(Handle {
+        self.queue.len.store(self.queue.len.load().wrapping_add(1));
+        Handle {
             slot,
             generation: sequence as u32,
-        })
-    }
-
-    #[cold]
-    fn fresh_slot(self) -> Option<(u32, &'a Node<C, LINKS>)> {
-        let fresh = self.queue.fresh.load();
-        let node = self.node(fresh)?;
-        self.queue.fresh.store(fresh.wrapping_add(1));
-        Some((fresh, node))
+        }
     }
 
     /// Gives an unlinked node's slot back.
@@ -147,37 +146,71 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
     /// Puts a node at the end of a list.
     #[inline]
     pub(crate) fn append(self, link: usize, head: &C::Word, slot: u32) {
-        let Some(node) = self.node(slot) else { return };
+        if let Some(node) = self.node(slot) {
+            self.push(link, head, slot, node);
+        }
+    }
+
+    /// Puts a node at the end of a list and tells whether others are before it.
+    #[inline]
+    pub(crate) fn push(
+        self,
+        link: usize,
+        head: &C::Word,
+        slot: u32,
+        node: &Node<C, LINKS>,
+    ) -> bool {
         let own = &node.links[link];
         own.next.store(NIL);
-        match self.node(head.load()) {
-            None => {
-                own.prev.store(slot);
-                head.store(slot);
-            }
-            Some(first) => {
-                let last = first.links[link].prev.load();
-                own.prev.store(last);
-                first.links[link].prev.store(slot);
-                if let Some(last) = self.node(last) {
-                    last.links[link].next.store(slot);
-                }
-            }
+        let Some(first) = self.node(head.load()) else {
+            own.prev.store(slot);
+            head.store(slot);
+            return false;
+        };
+        let last = first.links[link].prev.load();
+        own.prev.store(last);
+        first.links[link].prev.store(slot);
+        if let Some(last) = self.node(last) {
+            last.links[link].next.store(slot);
+        }
+        true
+    }
+
+    /// The first node of a list, if its selector is this one: what most searches find.
+    #[inline]
+    pub(crate) fn first_equal(
+        self,
+        head: &C::Word,
+        selector: Selector,
+    ) -> Option<(u32, &'a Node<C, LINKS>)> {
+        let slot = head.load();
+        let node = self.node(slot)?;
+        (node.selector() == selector).then_some((slot, node))
+    }
+
+    /// Takes the first node out of a list.
+    #[inline]
+    pub(crate) fn unlink_first(self, link: usize, head: &C::Word, node: &Node<C, LINKS>) {
+        let next = node.links[link].next.load();
+        head.store(next);
+        if let Some(after) = self.node(next) {
+            after.links[link].prev.store(node.links[link].prev.load());
         }
     }
 
     /// Takes a node out of the list that begins at `head`.
     #[inline]
     pub(crate) fn unlink(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
-        let next = node.links[link].next.load();
-        let prev = node.links[link].prev.load();
         let first = head.load();
         if first == slot {
-            head.store(next);
-        } else if let Some(before) = self.node(prev) {
+            return self.unlink_first(link, head, node);
+        }
+        let next = node.links[link].next.load();
+        let prev = node.links[link].prev.load();
+        if let Some(before) = self.node(prev) {
             before.links[link].next.store(next);
         }
-        // The last node's successor is, for `prev`, the first node.
+        // The last node is the `prev` of the first.
         let after = if next == NIL { first } else { next };
         if let Some(after) = self.node(after) {
             after.links[link].prev.store(prev);
@@ -224,25 +257,30 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         }
     }
 
-    /// Counts a search that may take an entry out.
+    /// Counts a search that takes the entry it finds.
     #[inline]
-    pub(crate) fn count_search(self, hit: bool, attempts: u64) {
-        count(&self.queue.attempts, attempts);
-        count(
-            if hit {
-                &self.queue.hits
-            } else {
-                &self.queue.misses
-            },
-            1,
-        );
+    pub(crate) fn count_search(self, hit: bool, looked: u64) {
+        count(&self.queue.passed, looked - u64::from(hit));
+        if !hit {
+            count(&self.queue.misses, 1);
+        }
     }
 
     /// Counts a search that leaves the entry in place.
     #[inline]
-    pub(crate) fn count_probe(self, attempts: u64) {
-        count(&self.queue.attempts, attempts);
+    pub(crate) fn count_probe(self, looked: u64) {
+        count(&self.queue.passed, looked);
         count(&self.queue.probes, 1);
+    }
+
+    /// The outcome of a cancel or discard that found this entry, or none; counted.
+    #[inline]
+    pub(crate) fn withdrawn(self, entry: Option<Cookie>) -> CancelOutcome {
+        let Some(cookie) = entry else {
+            return CancelOutcome::AlreadyMatched;
+        };
+        count(&self.queue.withdrawn, 1);
+        CancelOutcome::Cancelled(cookie)
     }
 }
 
@@ -274,10 +312,4 @@ impl<C: Cells> View<'_, C, 1> {
             }
         }
     }
-}
-
-/// The outcome of a cancel that took this entry out, or found none.
-#[inline]
-pub(crate) fn cancelled(cookie: Option<Cookie>) -> CancelOutcome {
-    cookie.map_or(CancelOutcome::AlreadyMatched, CancelOutcome::Cancelled)
 }

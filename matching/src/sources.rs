@@ -201,12 +201,13 @@ impl<S: Storage<LINKS>> Engine for PerSource<S> {
             view.unlink(CHAIN, head, handle.slot, node);
             Some(view.release(handle.slot, node))
         });
-        queue::cancelled(withdrawn)
+        view.withdrawn(withdrawn)
     }
 
     fn discard(&mut self, handle: Handle) -> CancelOutcome {
-        let node = self.unexpected().named(handle);
-        queue::cancelled(node.map(|node| self.remove_unexpected(handle.slot, node)))
+        let view = self.unexpected();
+        let node = view.named(handle);
+        view.withdrawn(node.map(|node| self.remove_unexpected(handle.slot, node)))
     }
 
     fn posted_len(&self) -> usize {

@@ -271,6 +271,9 @@ impl<C: Cells> Control<C> {
 }
 
 /// The state of one queue: its list, its slots and its statistics.
+///
+/// What matters on the hot path is not counted there but derived: an entry that left without being
+/// withdrawn was matched, and the slots that were ever used are the most that were in use at once.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Queue<C: Cells> {
@@ -278,19 +281,22 @@ pub struct Queue<C: Cells> {
     pub(crate) head: C::Word,
     /// First free slot.
     pub(crate) free: C::Word,
-    /// Slots from here on were never used.
-    pub(crate) fresh: C::Word,
     /// Entries in the queue.
     pub(crate) len: C::Word,
-    pub(crate) high_water: C::Word,
-    /// Which indexes over the queue are kept up, one bit each.
-    pub(crate) indexed: C::Word,
+    /// What the engine keeps up beyond the list; 0 for nothing.
+    pub(crate) mode: C::Word,
+    /// Slots from here on were never used.
+    pub(crate) fresh: C::Word,
+    pub(crate) reserved: C::Word,
     /// The sequence number of the next entry.
     pub(crate) sequence: C::Wide,
-    pub(crate) hits: C::Wide,
+    /// Entries that were cancelled or discarded.
+    pub(crate) withdrawn: C::Wide,
+    /// Entries that searches looked at and did not take.
+    pub(crate) passed: C::Wide,
+    /// Searches that took none.
     pub(crate) misses: C::Wide,
     pub(crate) probes: C::Wide,
-    pub(crate) attempts: C::Wide,
 }
 
 impl<C: Cells> Default for Queue<C> {
@@ -298,15 +304,15 @@ impl<C: Cells> Default for Queue<C> {
         Self {
             head: C::Word::with(NIL),
             free: C::Word::with(NIL),
-            fresh: C::Word::with(0),
             len: C::Word::with(0),
-            high_water: C::Word::with(0),
-            indexed: C::Word::with(0),
+            mode: C::Word::with(0),
+            fresh: C::Word::with(0),
+            reserved: C::Word::with(0),
             sequence: C::Wide::with(0),
-            hits: C::Wide::with(0),
+            withdrawn: C::Wide::with(0),
+            passed: C::Wide::with(0),
             misses: C::Wide::with(0),
             probes: C::Wide::with(0),
-            attempts: C::Wide::with(0),
         }
     }
 }
@@ -315,23 +321,31 @@ impl<C: Cells> Queue<C> {
     fn reset(&self) {
         self.head.store(NIL);
         self.free.store(NIL);
-        for word in [&self.fresh, &self.len, &self.high_water, &self.indexed] {
+        for word in [&self.len, &self.mode, &self.fresh, &self.reserved] {
             word.store(0);
         }
-        self.sequence.store(0);
-        for wide in [&self.hits, &self.misses, &self.probes, &self.attempts] {
+        for wide in [
+            &self.sequence,
+            &self.withdrawn,
+            &self.passed,
+            &self.misses,
+            &self.probes,
+        ] {
             wide.store(0);
         }
     }
 
     pub(crate) fn stats(&self) -> QueueStats {
+        let queued = self.sequence.load();
+        let left = queued.wrapping_sub(u64::from(self.len.load()));
+        let hits = left.wrapping_sub(self.withdrawn.load());
         QueueStats {
-            queued: self.sequence.load(),
-            high_water: self.high_water.load(),
-            hits: self.hits.load(),
+            queued,
+            high_water: self.fresh.load(),
+            hits,
             misses: self.misses.load(),
             probes: self.probes.load(),
-            attempts: self.attempts.load(),
+            attempts: hits.wrapping_add(self.passed.load()),
         }
     }
 }

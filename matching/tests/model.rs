@@ -316,21 +316,21 @@ mod arena {
     proptest! {
         #[test]
         fn list(operations in programs()) {
-            let engine = PlainList::new(arena::<{ list::LINKS }>([0, 0]));
-            check(engine, CAPACITY, &operations);
+            let arena = arena::<{ list::LINKS }>([0, 0]);
+            check(PlainList::new(&arena), CAPACITY, &operations);
         }
 
         #[test]
         fn source(operations in programs()) {
-            let engine = PerSource::new(arena::<{ sources::LINKS }>([16, 40 * 4]));
-            check(engine, CAPACITY, &operations);
+            let arena = arena::<{ sources::LINKS }>([16, 40 * 4]);
+            check(PerSource::new(&arena), CAPACITY, &operations);
         }
 
         /// Bins too few, also a number that is no power of two, and none at all.
         #[test]
         fn bins(operations in programs(), bins in 0..70_usize) {
-            let engine = HashBins::new(arena::<{ bins::LINKS }>([bins, 4 * bins]));
-            check(engine, CAPACITY, &operations);
+            let arena = arena::<{ bins::LINKS }>([bins, 4 * bins]);
+            check(HashBins::new(&arena), CAPACITY, &operations);
         }
     }
 }

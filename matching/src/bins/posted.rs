@@ -3,7 +3,7 @@
 use tagwire_base::ContextId;
 
 use super::{FEW, FIRST_BINS, HashBins, LINKS, hash};
-use crate::engine::ContextAssertions;
+use crate::engine::{ContextAssertions, PostOutcome};
 use crate::envelope::{Cookie, Handle};
 use crate::queue::{self, View};
 use crate::storage::{ANY_SOURCE, ANY_TAG, Cells, NIL, Node, Selector, Storage, Table, WILD, Word};
@@ -21,14 +21,24 @@ impl<S: Storage<LINKS>> HashBins<S> {
         queue::posted(&self.storage)
     }
 
+    /// Takes the first receive of the list if it is for exactly this message: the usual case.
+    #[inline(always)]
+    pub(super) fn take_first_posted(&self, message: Selector) -> Option<Cookie> {
+        let view = self.posted();
+        let head = &view.queue.head;
+        // With bins the list is empty.
+        let (slot, node) = view.first_equal(head, message)?;
+        view.unlink_first(CHAIN, head, node);
+        Some(view.release(slot, node))
+    }
+
     /// Takes the earliest receive that accepts the message.
-    #[inline]
-    pub(super) fn take_posted(&self, message: Selector) -> Option<Cookie> {
+    pub(super) fn search_posted(&self, message: Selector) -> Option<Cookie> {
         let view = self.posted();
         if view.is_empty() {
             return None;
         }
-        if view.queue.indexed.load() != 0 {
+        if view.queue.mode.load() & BINNED != 0 {
             return self.take_binned(message);
         }
         let head = &view.queue.head;
@@ -39,15 +49,54 @@ impl<S: Storage<LINKS>> HashBins<S> {
         Some(view.release(slot, node))
     }
 
-    /// Queues a receive that found no message; `None` at the capacity.
-    #[inline]
-    pub(super) fn queue_posted(&mut self, receive: Selector, cookie: Cookie) -> Option<Handle> {
-        let handle = queue::insert_posted(&mut self.storage, receive, cookie)?;
-        if receive.kind & WILD != 0 {
-            self.break_promise(receive);
+    /// Takes the earliest message for the receive, or queues it.
+    #[inline(always)]
+    pub(super) fn post_receive(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+        let view = self.posted();
+        if self.unexpected().is_empty()
+            && view.queue.mode.load() == 0
+            && let Some((handle, node)) = view.insert(receive, cookie)
+        {
+            let behind = view.push(CHAIN, &view.queue.head, handle.slot, node);
+            if behind && view.len() > FEW {
+                return self.index_posted(handle);
+            }
+            return PostOutcome::Queued(handle);
+        }
+        self.post_at_length(receive, cookie)
+    }
+
+    /// The same with messages queued, with bins, with promises, or with no used slot free.
+    #[inline(never)]
+    fn post_at_length(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+        if let Some((_, taken)) = self.take_unexpected(receive) {
+            return PostOutcome::Matched(taken);
         }
         let view = self.posted();
-        if view.queue.indexed.load() != 0 {
+        if view.queue.mode.load() == BINNED
+            && receive.kind & WILD == 0
+            && (view.len() as usize) <= self.posted_mask
+            && let Some(bin) = self.posted_bin(receive)
+            && let Some((handle, node)) = view.insert(receive, cookie)
+        {
+            view.push(CHAIN, bin, handle.slot, node);
+            return PostOutcome::Queued(handle);
+        }
+        self.place_posted(receive, cookie)
+    }
+
+    /// Queues a receive, whatever that takes.
+    #[inline(never)]
+    fn place_posted(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
+        let Some(handle) = queue::insert_posted(&mut self.storage, receive, cookie) else {
+            return PostOutcome::Full;
+        };
+        let view = self.posted();
+        let mode = view.queue.mode.load();
+        if mode & PROMISED != 0 && receive.kind & WILD != 0 {
+            self.break_promise(receive);
+        }
+        if mode & BINNED != 0 {
             if view.len() as usize > self.posted_mask + 1 {
                 self.spread_posted();
             }
@@ -55,17 +104,17 @@ impl<S: Storage<LINKS>> HashBins<S> {
         } else {
             view.append(CHAIN, &view.queue.head, handle.slot);
             if view.len() > FEW {
-                self.index_posted();
+                return self.index_posted(handle);
             }
         }
-        Some(handle)
+        PostOutcome::Queued(handle)
     }
 
     /// Takes back the receive that the handle names.
     pub(super) fn withdraw_posted(&self, handle: Handle) -> Option<Cookie> {
         let view = self.posted();
         let node = view.named(handle)?;
-        let head = if view.queue.indexed.load() == 0 {
+        let head = if view.queue.mode.load() & BINNED == 0 {
             &view.queue.head
         } else {
             self.posted_bin(node.selector())?
@@ -95,6 +144,8 @@ impl<S: Storage<LINKS>> HashBins<S> {
             let others = word.load() & !bit;
             word.store(if kept { others | bit } else { others });
         }
+        let mode = &self.posted().queue.mode;
+        mode.store(mode.load() | PROMISED);
     }
 
     /// A wildcard against the promise: from now on the context is treated like any other.
@@ -110,6 +161,15 @@ impl<S: Storage<LINKS>> HashBins<S> {
 
     /// Looks into the bins of the patterns that accept the message; the earliest receive wins.
     fn take_binned(&self, message: Selector) -> Option<Cookie> {
+        let view = self.posted();
+        if self.storage.control().wildcards.load() == 0
+            && view.len() > 1
+            && let Some(head) = self.posted_bin(message)
+            && let Some((slot, node)) = view.first_equal(head, message)
+        {
+            view.unlink_first(CHAIN, head, node);
+            return Some(view.release(slot, node));
+        }
         let mut looked = 0;
         let mut best = self.first_binned(message, &mut looked);
         if self.storage.control().wildcards.load() != 0 {
@@ -156,10 +216,11 @@ impl<S: Storage<LINKS>> HashBins<S> {
         let kind = entry.node.kind.load();
         view.unlink(CHAIN, entry.head, entry.slot, entry.node);
         let cookie = view.release(entry.slot, entry.node);
-        if view.queue.indexed.load() != 0 {
+        let mode = view.queue.mode.load();
+        if mode & BINNED != 0 {
             self.count_wildcard(kind, 1_u32.wrapping_neg());
             if view.is_empty() {
-                view.queue.indexed.store(0);
+                view.queue.mode.store(mode & !BINNED);
             }
         }
         cookie
@@ -194,26 +255,28 @@ impl<S: Storage<LINKS>> HashBins<S> {
             .get(hash(selector) & self.posted_mask)
     }
 
-    /// The list has become long: moves its entries to bins.
+    /// The list has become long: moves its entries to bins, the one just queued among them.
     #[cold]
-    fn index_posted(&mut self) {
+    #[inline(never)]
+    fn index_posted(&mut self, queued: Handle) -> PostOutcome {
         if self.storage.table(Table::First).is_empty() {
             self.storage.grow_table(Table::First, FIRST_BINS);
             self.measure();
         }
         let control = self.storage.control();
         if self.storage.table(Table::First).is_empty() {
-            return;
+            return PostOutcome::Queued(queued);
         }
         control.wildcards.store(0);
         control.by_kind.iter().for_each(|word| word.store(0));
         let view = self.posted();
-        view.queue.indexed.store(1);
+        view.queue.mode.store(view.queue.mode.load() | BINNED);
         let head = view.queue.head.load();
         view.queue.head.store(NIL);
         view.visit(CHAIN, head, |slot, node| {
             self.bin_posted(slot, node.selector())
         });
+        PostOutcome::Queued(queued)
     }
 
     /// The bins have become crowded: doubles them. Entries keep their order within a bin.
@@ -257,5 +320,8 @@ const fn promise_bit(context: u32) -> u64 {
 
 /// The kinds of wildcards, in the order of `Control::by_kind`.
 const KINDS: [u32; 3] = [ANY_SOURCE, ANY_TAG, WILD];
+/// Bits of the queue's mode: entries are in bins; promises may have been given.
+const BINNED: u32 = 1;
+const PROMISED: u32 = 2;
 /// A posted receive is on one list: the queue's, or its bin's.
 const CHAIN: usize = 0;

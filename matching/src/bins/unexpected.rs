@@ -1,6 +1,7 @@
 //! The unexpected messages of [`HashBins`]: a list in order of arrival, and indexes over it.
 
 use super::{FEW, FIRST_BINS, HashBins, INDEXES, LINKS, clear, hash};
+use crate::engine::ArriveOutcome;
 use crate::envelope::{Cookie, Envelope, Handle};
 use crate::queue::{self, View};
 use crate::storage::{ANY_TAG, Cells, Node, Selector, Storage, Table, WILD, Word};
@@ -16,10 +17,15 @@ impl<S: Storage<LINKS>> HashBins<S> {
     /// Takes the earliest message that the receive accepts.
     #[inline]
     pub(super) fn take_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
-        let view = self.unexpected();
-        if view.is_empty() {
+        if self.unexpected().is_empty() {
             return None;
         }
+        self.search_unexpected(receive)
+    }
+
+    #[inline(never)]
+    fn search_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
+        let view = self.unexpected();
         let (found, looked) = self.find_unexpected(receive);
         view.count_search(found.is_some(), looked);
         let (slot, node) = found?;
@@ -38,13 +44,15 @@ impl<S: Storage<LINKS>> HashBins<S> {
         found.map(|(_, node)| (node.selector(), node.cookie()))
     }
 
-    /// Queues a message that found no receive; `None` at the capacity.
-    #[inline]
-    pub(super) fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> Option<Handle> {
-        let handle = queue::insert_unexpected(&mut self.storage, message, cookie)?;
+    /// Queues a message that found no receive.
+    #[inline(never)]
+    pub(super) fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
+        let Some(handle) = queue::insert_unexpected(&mut self.storage, message, cookie) else {
+            return ArriveOutcome::Full;
+        };
         let view = self.unexpected();
         view.append(ORDER, &view.queue.head, handle.slot);
-        let indexed = view.queue.indexed.load();
+        let indexed = view.queue.mode.load();
         if indexed != 0 {
             self.add_to_indexes(indexed, handle.slot, message);
             if view.len() as usize > self.unexpected_mask + 1 {
@@ -53,7 +61,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
         } else if view.len() > FEW {
             self.index_unexpected();
         }
-        Some(handle)
+        ArriveOutcome::Queued(handle)
     }
 
     /// Throws away the message that the handle names.
@@ -71,7 +79,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     #[inline]
     fn find_unexpected(&self, receive: Selector) -> (Found<'_, S::Cells>, u64) {
         let view = self.unexpected();
-        if view.queue.indexed.load() != 0 {
+        if view.queue.mode.load() != 0 {
             return self.find_indexed(receive);
         }
         let head = view.queue.head.load();
@@ -82,7 +90,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     fn find_indexed(&self, receive: Selector) -> (Found<'_, S::Cells>, u64) {
         let index = Index::of(receive.kind);
         let view = self.unexpected();
-        let indexed = view.queue.indexed.load();
+        let indexed = view.queue.mode.load();
         if indexed & index.bit() == 0 {
             self.build(index);
         }
@@ -98,13 +106,13 @@ impl<S: Storage<LINKS>> HashBins<S> {
     fn remove_unexpected(&self, slot: u32, node: &Node<S::Cells, LINKS>) -> Cookie {
         let view = self.unexpected();
         view.unlink(ORDER, &view.queue.head, slot, node);
-        let indexed = view.queue.indexed.load();
+        let indexed = view.queue.mode.load();
         if indexed != 0 {
             self.drop_from_indexes(indexed, slot, node);
         }
         let cookie = view.release(slot, node);
         if view.is_empty() {
-            view.queue.indexed.store(0);
+            view.queue.mode.store(0);
         }
         cookie
     }
@@ -146,9 +154,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     #[cold]
     fn build(&self, index: Index) {
         let view = self.unexpected();
-        view.queue
-            .indexed
-            .store(view.queue.indexed.load() | index.bit());
+        view.queue.mode.store(view.queue.mode.load() | index.bit());
         view.visit(ORDER, view.queue.head.load(), |slot, node| {
             self.add_to(index, slot, node.selector());
         });
@@ -175,7 +181,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
         }
         self.measure();
         clear(self.storage.table(Table::Second));
-        for index in Index::in_use(self.unexpected().queue.indexed.load()) {
+        for index in Index::in_use(self.unexpected().queue.mode.load()) {
             self.build(index);
         }
     }

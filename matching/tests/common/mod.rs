@@ -68,7 +68,8 @@ impl<const LINKS: usize> Arena<LINKS> {
     }
 }
 
-impl<const LINKS: usize> Storage<LINKS> for Arena<LINKS> {
+/// By reference, as each process has its own engine over the one arena.
+impl<const LINKS: usize> Storage<LINKS> for &Arena<LINKS> {
     type Cells = Shared;
 
     fn control(&self) -> &Control<Shared> {
