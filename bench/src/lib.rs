@@ -1,1 +1,37 @@
-//! placeholder
+//! Tagwire's benchmark suite: what `tagwire bench` and `tagwire compare` do.
+
+use tagwire_base::Config;
+
+mod args;
+mod body;
+mod buffer;
+mod compare;
+mod environment;
+mod error;
+mod measure;
+mod plan;
+mod port;
+mod record;
+mod report;
+mod sizes;
+mod stats;
+
+pub use args::{BenchArgs, Format, Percentiles, PmlChoice, TestName, TransportChoice};
+pub use compare::{CompareArgs, Threshold, run_compare};
+pub use environment::{Environment, Used};
+pub use error::{Error, ExitStatus, Mismatch, Result};
+pub use record::{Figures, Quantity, Row, SCHEMA};
+pub use report::Report;
+pub use sizes::{Sizes, SizesError};
+pub use stats::Summary;
+
+/// The program that runs the benchmarks, as far as they need to know it.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from.
+    pub commit: String,
+    /// The configuration: flags over environment over defaults.
+    pub config: Config,
+}

@@ -1,0 +1,403 @@
+//! The options of `tagwire bench`. The same option means the same in every test.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+use tagwire_base::nearest::nearest;
+
+use crate::error::{Error, Result};
+use crate::sizes::Sizes;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TestName {
+    /// Half the round trip of a message that goes back and forth between two ranks
+    Latency,
+    /// One rank sends windows of messages, the other acknowledges each window
+    Bandwidth,
+    /// Both ranks send windows of messages at once
+    Bibandwidth,
+    /// Messages per second between pairs of ranks (i and i + n/2)
+    MessageRate,
+    /// One message travels round all ranks: time per hop
+    Ring,
+    /// Rank 0 waits in a receive for --seconds: the part of a core that it uses
+    Idle,
+}
+
+impl TestName {
+    /// The name in commands and reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::Bibandwidth => "bibandwidth",
+            Self::MessageRate => "message-rate",
+            Self::Ring => "ring",
+            Self::Idle => "idle",
+        }
+    }
+
+    const fn has_window(self) -> bool {
+        matches!(
+            self,
+            Self::Bandwidth | Self::Bibandwidth | Self::MessageRate
+        )
+    }
+}
+
+impl fmt::Display for TestName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What carries the messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum TransportChoice {
+    /// Shared memory on one machine.
+    Shm,
+    /// Another library, by the MPI standard ABI; at this path, or searched for.
+    Mpi(Option<PathBuf>),
+}
+
+impl TransportChoice {
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Shm => "shm",
+            Self::Mpi(_) => "mpi",
+        }
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "shm" => Ok(Self::Shm),
+            None if text == "mpi" => Ok(Self::Mpi(None)),
+            Some(("mpi", path)) if !path.is_empty() => Ok(Self::Mpi(Some(path.into()))),
+            Some(("mpi", _)) => Err("'mpi:' lacks the path of a library".to_owned()),
+            Some(("shm", _)) => Err("'shm' takes nothing after it".to_owned()),
+            _ => {
+                let name = text.split(':').next().unwrap_or(text);
+                let hint = nearest(name, ["shm", "mpi"])
+                    .map_or_else(String::new, |name| format!("; did you mean '{name}'?"));
+                Err(format!(
+                    "unknown transport; there are 'shm', 'mpi' and 'mpi:PATH'{hint}"
+                ))
+            }
+        }
+    }
+}
+
+/// What matches the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PmlChoice {
+    /// Matching in software, over any transport that moves bytes
+    Ob1,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
+#[non_exhaustive]
+pub enum Format {
+    /// Lines of "size value ..." after header lines that begin with '#'
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One line per row, with the JSON's keys as header
+    Csv,
+}
+
+/// The options of `tagwire bench`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct BenchArgs {
+    /// What to measure
+    #[arg(value_enum)]
+    pub test: TestName,
+
+    /// How many ranks
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub ranks: Option<u32>,
+
+    /// What carries the messages: shm, mpi, mpi:PATH; several, by commas or by repeating the
+    /// option, are compared in one run
+    #[arg(
+        short = 't',
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "shm"
+    )]
+    pub transport: Vec<TransportChoice>,
+
+    /// What matches the messages
+    #[arg(short = 'p', long, value_enum, default_value = "ob1")]
+    pub pml: PmlChoice,
+
+    /// Matching engine of ob1
+    #[arg(long, value_name = "NAME")]
+    pub engine: Option<String>,
+
+    /// Message sizes: 8, 4K, 8:1M, 8:1M:x2, 8:64:+8, or a list 1,3,17 (K is 1024)
+    #[arg(short = 'm', long, value_name = "SIZES")]
+    pub sizes: Option<Sizes>,
+
+    /// Iterations of each size [default: by size and time]
+    #[arg(short = 'i', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub iterations: Option<u64>,
+
+    /// Iterations before anything is measured [default: by size and time]
+    #[arg(short = 'x', long, value_name = "COUNT")]
+    pub warmup: Option<u64>,
+
+    /// Messages under way at once in a bandwidth or rate test [default: 64]
+    #[arg(short = 'W', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub window: Option<u32>,
+
+    /// Check every byte of every message
+    #[arg(short = 'c', long)]
+    pub validate: bool,
+
+    /// Measure the bare transport, without matching
+    #[arg(long, conflicts_with = "layers")]
+    pub raw: bool,
+
+    /// Measure the bare transport and the pml in alternating blocks of one job
+    #[arg(long)]
+    pub layers: bool,
+
+    /// Percentiles of the single iterations [default list: 50,90,99,99.9]
+    #[arg(
+        short = 'z', long, value_name = "LIST", num_args = 0..=1,
+        default_missing_value = "50,90,99,99.9"
+    )]
+    pub percentiles: Option<Percentiles>,
+
+    /// Threads per rank that send and receive at once (message-rate)
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+
+    /// Receives that never match, posted ahead of the one that does (latency)
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    pub posted: Option<u32>,
+
+    /// Unexpected messages that wait ahead of the one that is received (latency)
+    #[arg(
+        long, value_name = "COUNT", conflicts_with = "posted",
+        value_parser = clap::value_parser!(u32).range(1..=16_777_216)
+    )]
+    pub unexpected: Option<u32>,
+
+    /// How long to wait (idle) [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub seconds: Option<Duration>,
+
+    /// Start the job so many times; several jobs are interleaved in random order
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub launches: u32,
+
+    /// Seed of the patterns and of the order of launches [default: from the clock]
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+
+    /// How results are printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+
+    /// Also keep the results in this file, as JSON, or as CSV when its name ends in .csv; it is
+    /// complete after every row
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Where ranks run: none, core, or a list of CPUs [default: core, or none when there are
+    /// more ranks than cores]
+    #[arg(long, value_name = "WHERE")]
+    pub bind: Option<String>,
+
+    /// End a job that takes longer than this; its ranks tell what they wait for
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub timeout: Option<Duration>,
+
+    /// The launcher of the MPI library [default: the mpiexec beside it]
+    #[arg(long, value_name = "PATH")]
+    pub mpiexec: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+Figures: us, MB/s (MB is 10^6 bytes), messages/s. Sizes: K is 1024.
+Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or baseline violated.";
+
+impl BenchArgs {
+    /// How many ranks the jobs have.
+    #[must_use]
+    pub fn rank_count(&self) -> u32 {
+        self.ranks.unwrap_or(2)
+    }
+
+    /// The message sizes of this run.
+    #[must_use]
+    pub fn size_list(&self) -> Sizes {
+        self.sizes.clone().unwrap_or_else(|| match self.test {
+            TestName::Ring | TestName::Idle => Sizes::one(8),
+            _ if self.posted.or(self.unexpected).is_some() => Sizes::one(8),
+            _ => Sizes::powers(1, 4 << 20),
+        })
+    }
+
+    /// Refuses what makes no sense together.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], with the reason.
+    pub fn check(&self) -> Result<()> {
+        self.check_ranks(self.rank_count())?;
+        self.check_meaning()?;
+        let has_mpi = self
+            .transport
+            .iter()
+            .any(|choice| matches!(choice, TransportChoice::Mpi(_)));
+        if (self.raw || self.layers) && has_mpi {
+            return usage("--raw and --layers look below a pml of ours; transport 'mpi' has none");
+        }
+        if self.mpiexec.is_some() && !has_mpi {
+            return usage("--mpiexec is for transport 'mpi'");
+        }
+        if self.raw || self.layers {
+            let matched = [
+                ("--threads", self.threads.is_some_and(|threads| threads > 1)),
+                ("--posted", self.posted.is_some()),
+                ("--unexpected", self.unexpected.is_some()),
+            ];
+            if let Some((name, _)) = matched.iter().find(|(_, given)| *given) {
+                return usage(format!(
+                    "{name} needs a pml: the bare transport neither matches nor takes threads"
+                ));
+            }
+        }
+        for (i, choice) in self.transport.iter().enumerate() {
+            if self.transport[..i].contains(choice) {
+                return usage(format!("transport '{}' is given twice", choice.name()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a number of ranks that the test cannot use.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], with the numbers that it can.
+    pub fn check_ranks(&self, ranks: u32) -> Result<()> {
+        let (fits, wanted) = match self.test {
+            TestName::MessageRate => (ranks >= 2 && ranks.is_multiple_of(2), "an even number of"),
+            TestName::Ring => (ranks >= 2, "at least 2"),
+            _ => (ranks == 2, "exactly 2"),
+        };
+        if fits {
+            return Ok(());
+        }
+        usage(format!(
+            "{} runs on {wanted} ranks, not on {ranks} (option -n)",
+            self.test
+        ))
+    }
+
+    fn check_meaning(&self) -> Result<()> {
+        let test = self.test;
+        let meant = [
+            ("--window", self.window.is_some(), test.has_window()),
+            (
+                "--threads",
+                self.threads.is_some(),
+                test == TestName::MessageRate,
+            ),
+            ("--posted", self.posted.is_some(), test == TestName::Latency),
+            (
+                "--unexpected",
+                self.unexpected.is_some(),
+                test == TestName::Latency,
+            ),
+            ("--seconds", self.seconds.is_some(), test == TestName::Idle),
+            (
+                "--percentiles",
+                self.percentiles.is_some(),
+                !matches!(test, TestName::Idle),
+            ),
+            (
+                "--validate",
+                self.validate && self.unexpected.is_some(),
+                false,
+            ),
+        ];
+        match meant.iter().find(|(_, given, means)| *given && !means) {
+            Some(("--validate", ..)) => usage("--validate cannot go with --unexpected"),
+            Some((name, ..)) => usage(format!("{name} has no meaning for {test}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn usage<T>(reason: impl Into<String>) -> Result<T> {
+    Err(Error::Usage(reason.into()))
+}
+
+/// A list of percentiles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Percentiles(Vec<f64>);
+
+impl Percentiles {
+    /// The percentiles, each from 0 to 100.
+    #[must_use]
+    pub fn as_slice(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// The key of `percentile` in a row: `p99_us`, `p99_9_us`.
+    #[must_use]
+    pub fn key(percentile: f64) -> String {
+        format!("p{}_us", percentile.to_string().replace('.', "_"))
+    }
+}
+
+impl FromStr for Percentiles {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.split(',')
+            .map(|piece| match piece.trim().parse::<f64>() {
+                Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+                _ => Err(format!("'{piece}' is no percentile from 0 to 100")),
+            })
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.001..=1e6).contains(&seconds) {
+        return Err("not between 0.001 and 1000000 seconds".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests;

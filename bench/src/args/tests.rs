@@ -1,0 +1,98 @@
+use clap::Parser;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
+fn parse(line: &str) -> Result<BenchArgs, String> {
+    let words = std::iter::once("bench").chain(line.split_whitespace());
+    let args = Command::try_parse_from(words)
+        .map_err(|error| error.to_string())?
+        .bench;
+    args.check().map_err(|error| error.to_string())?;
+    Ok(args)
+}
+
+#[test]
+fn the_short_names_are_those_of_cluster_scripts() {
+    let args =
+        parse("bandwidth -n 2 -t shm -p ob1 -m 8:64 -i 10 -x 2 -W 16 -c -o out.json").unwrap();
+    assert_eq!(args.size_list().as_slice(), [8, 16, 32, 64]);
+    assert_eq!(
+        (args.iterations, args.warmup, args.window),
+        (Some(10), Some(2), Some(16))
+    );
+    assert!(args.validate);
+}
+
+#[test]
+fn several_transports_by_comma_or_repeated() {
+    let paths = |line: &str| parse(line).unwrap().transport;
+    let both = [
+        TransportChoice::Shm,
+        TransportChoice::Mpi(Some("/opt/mpi".into())),
+    ];
+    assert_eq!(paths("latency -t shm,mpi:/opt/mpi"), both);
+    assert_eq!(paths("latency -t shm -t mpi:/opt/mpi"), both);
+}
+
+#[test]
+fn percentiles_have_a_default_list() {
+    let list = |line: &str| parse(line).unwrap().percentiles.unwrap();
+    assert_eq!(list("latency -z").as_slice(), [50.0, 90.0, 99.0, 99.9]);
+    assert_eq!(list("latency -z 50,99.99").as_slice(), [50.0, 99.99]);
+    assert_eq!(Percentiles::key(99.9), "p99_9_us");
+    assert_eq!(Percentiles::key(50.0), "p50_us");
+    assert!(
+        parse("latency -z 101")
+            .unwrap_err()
+            .contains("no percentile")
+    );
+}
+
+#[test]
+fn sizes_default_to_powers_of_two() {
+    let sizes = parse("latency").unwrap().size_list();
+    assert_eq!(
+        (sizes.as_slice()[0], sizes.largest(), sizes.as_slice().len()),
+        (1, 4 << 20, 23)
+    );
+    assert_eq!(
+        parse("latency --posted 9").unwrap().size_list().as_slice(),
+        [8]
+    );
+}
+
+#[test]
+fn nonsense_is_refused_with_its_reason() {
+    for (line, reason) in [
+        ("latency -n 0", "0 is not in 1..=65536"),
+        ("latency -n 3", "latency runs on exactly 2 ranks, not on 3"),
+        ("message-rate -n 3", "an even number of ranks"),
+        ("ring -n 1", "at least 2 ranks"),
+        ("latency -m 2T", "over 2^40"),
+        ("latency -m 64:8", "goes backwards"),
+        ("latency -t shn", "did you mean 'shm'?"),
+        ("latency -t mpi:", "lacks the path"),
+        ("latency -t shm,shm", "given twice"),
+        ("latencyy", "'latency'"),
+        ("latency --iteration 5", "'--iterations'"),
+        ("latency -i 0", "0 is not in 1.."),
+        ("latency -W 3", "--window has no meaning for latency"),
+        ("ring --seconds 3", "--seconds has no meaning for ring"),
+        ("latency --raw -t mpi", "transport 'mpi' has none"),
+        ("latency --raw --layers", "cannot be used with"),
+        ("latency --raw --posted 5", "--posted needs a pml"),
+        ("latency --posted 5 --unexpected 5", "cannot be used with"),
+        ("latency --mpiexec /bin/true", "for transport 'mpi'"),
+        ("latency -c --unexpected 5", "cannot go with"),
+        ("idle --seconds 0", "not between"),
+    ] {
+        let error = parse(line).unwrap_err();
+        assert!(error.contains(reason), "{line}: {error}");
+    }
+}

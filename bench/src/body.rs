@@ -1,0 +1,233 @@
+//! The benchmark bodies: what is measured, written once for every port.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use tagwire_base::{Rank, Tag};
+
+use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
+use crate::error::{Error, Mismatch, Result};
+use crate::port::Port;
+
+mod bandwidth;
+mod idle;
+mod latency;
+mod rate;
+mod ring;
+mod unexpected;
+
+pub(crate) use bandwidth::{Bandwidth, Direction};
+pub(crate) use idle::measure as measure_idle;
+pub(crate) use latency::Latency;
+pub(crate) use rate::Rate;
+pub(crate) use ring::Ring;
+pub(crate) use unexpected::Unexpected;
+
+/// One test. All ranks call the same methods in the same order.
+pub(crate) trait Body<P: Port> {
+    /// Sets up for messages of `size` bytes.
+    fn begin(&mut self, port: &P, size: usize) -> Result<()> {
+        let _ = (port, size);
+        Ok(())
+    }
+
+    /// Runs `count` iterations with messages of `size` bytes. With `times`, each is timed.
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        times: Option<&mut Times>,
+    ) -> Result<Measured>;
+
+    /// Takes back what `begin` set up.
+    fn end(&mut self, port: &P, size: usize) -> Result<()> {
+        let _ = (port, size);
+        Ok(())
+    }
+}
+
+/// What a block of iterations took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measured {
+    /// On this rank's clock.
+    pub elapsed: Duration,
+    /// How many units of the test (one-way trips, messages, hops) all ranks did in it together.
+    pub units: u64,
+}
+
+/// The times of single iterations.
+#[derive(Debug)]
+pub(crate) struct Times {
+    histogram: Histogram<u64>,
+    /// How many units one iteration has: its time is divided by them.
+    units: u64,
+}
+
+impl Times {
+    pub(crate) fn new() -> Self {
+        // From 1 ns to 1,000 s with three digits: the bounds and the digits are valid.
+        let histogram =
+            Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("bounds in order");
+        Self {
+            histogram,
+            units: 1,
+        }
+    }
+
+    /// An iteration of `units` units is over.
+    #[inline]
+    pub(crate) fn record(&mut self, began: Instant, units: u64) {
+        self.record_elapsed(began.elapsed(), units);
+    }
+
+    /// An iteration of `units` units took `elapsed`.
+    #[inline]
+    pub(crate) fn record_elapsed(&mut self, elapsed: Duration, units: u64) {
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        self.units = units;
+        self.histogram.saturating_record(elapsed.max(1));
+    }
+
+    /// The time of one unit, in nanoseconds, below which `percentile` percent of all lie.
+    pub(crate) fn percentile_ns(&self, percentile: f64) -> f64 {
+        self.histogram.value_at_percentile(percentile) as f64 / self.units as f64
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.histogram.reset();
+    }
+}
+
+/// What one thread of a rank sends and receives: its memory, and its part in the validation.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    out: Memory,
+    into: Memory,
+    /// Filled and checked when there is one.
+    seed: Option<u64>,
+    rank: u32,
+    thread: u32,
+    largest: usize,
+    sent: u64,
+    received: u64,
+}
+
+impl Traffic {
+    /// For messages of at most `largest` bytes, `window` of them under way at once. With a `seed`
+    /// for validation each has memory of its own; without, all share one piece, as OSU has it.
+    pub(crate) fn new(
+        rank: Rank,
+        thread: u32,
+        largest: usize,
+        window: usize,
+        seed: Option<u64>,
+    ) -> Result<Self> {
+        let slots = if seed.is_some() { window } else { 1 };
+        let len = largest.saturating_mul(slots);
+        Ok(Self {
+            out: Memory::new(len)?,
+            into: Memory::new(len)?,
+            seed,
+            rank: rank.as_u32(),
+            thread,
+            largest,
+            sent: 0,
+            received: 0,
+        })
+    }
+
+    const fn place(&self, slot: usize, size: usize) -> std::ops::Range<usize> {
+        let start = if self.seed.is_some() {
+            slot * self.largest
+        } else {
+            0
+        };
+        start..start + size
+    }
+
+    /// The next message, as number `slot` of those under way.
+    #[inline]
+    pub(crate) fn outgoing(&mut self, slot: usize, size: usize) -> Outgoing {
+        let place = self.place(slot, size);
+        if let Some(seed) = self.seed {
+            let pattern = Pattern::of(seed, self.rank, self.thread, self.sent);
+            self.out.fill(place.clone(), pattern);
+            self.sent += 1;
+        }
+        self.out.outgoing(place)
+    }
+
+    /// A message of no bytes, outside the validation's count.
+    pub(crate) fn empty(&self) -> Outgoing {
+        self.out.outgoing(0..0)
+    }
+
+    /// Room for the message number `slot` of those under way.
+    #[inline]
+    pub(crate) fn incoming(&self, slot: usize, size: usize) -> Incoming {
+        self.into.incoming(self.place(slot, size))
+    }
+
+    /// Looks at the next `count` messages that have come from `from`, in slots 0 and up.
+    #[inline]
+    pub(crate) fn check(&mut self, count: usize, size: usize, from: Rank) -> Result<()> {
+        match self.seed {
+            None => Ok(()),
+            Some(seed) => (0..count).try_for_each(|slot| self.check_one(seed, slot, size, from)),
+        }
+    }
+
+    fn check_one(&mut self, seed: u64, slot: usize, size: usize, from: Rank) -> Result<()> {
+        let iteration = self.received;
+        self.received += 1;
+        let from = from.as_u32();
+        let pattern = Pattern::of(seed, from, self.thread, iteration);
+        self.into
+            .check(self.place(slot, size), pattern)
+            .map_err(|found| {
+                Error::Validation(Mismatch {
+                    rank: self.rank,
+                    from,
+                    iteration,
+                    size,
+                    offset: found.offset,
+                    expected: found.expected,
+                    found: found.found,
+                })
+            })
+    }
+
+    /// Sends one message.
+    #[inline]
+    pub(crate) fn send<P: Port>(
+        &mut self,
+        port: &P,
+        size: usize,
+        to: Rank,
+        tag: Tag,
+    ) -> Result<()> {
+        port.send(self.outgoing(0, size), to, tag)
+    }
+
+    /// Receives one message.
+    #[inline]
+    pub(crate) fn recv<P: Port>(
+        &mut self,
+        port: &P,
+        size: usize,
+        from: Rank,
+        tag: Tag,
+    ) -> Result<()> {
+        port.recv(self.incoming(0, size), from, tag)?;
+        self.check(1, size, from)
+    }
+}
+
+/// The other rank of a pair.
+pub(crate) const fn other(rank: Rank) -> Rank {
+    Rank::new(1 - rank.as_u32())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,82 @@
+//! A message goes back and forth, as in OSU's `osu_latency`.
+
+use std::time::Instant;
+
+use super::{Body, Measured, Times, Traffic, other};
+use crate::error::Result;
+use crate::port::{Port, barrier, tags};
+
+/// One unit is half a round trip.
+pub(crate) struct Latency<P: Port> {
+    traffic: Traffic,
+    /// How many receives that nothing matches lie ahead of the others, on both ranks.
+    posted: u32,
+    ahead: Vec<P::Request>,
+}
+
+impl<P: Port> Latency<P> {
+    pub(crate) const fn new(traffic: Traffic, posted: u32) -> Self {
+        Self {
+            traffic,
+            posted,
+            ahead: Vec::new(),
+        }
+    }
+}
+
+impl<P: Port> Body<P> for Latency<P> {
+    fn begin(&mut self, port: &P, _size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        for number in 0..self.posted {
+            let empty = self.traffic.incoming(0, 0);
+            self.ahead
+                .push(port.irecv(empty, peer, tags::never(number))?);
+        }
+        barrier(port)
+    }
+
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        mut times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        let peer = other(port.rank());
+        let leads = port.rank().as_u32() == 0;
+        let start = Instant::now();
+        for _ in 0..count {
+            if !leads {
+                self.traffic.recv(port, size, peer, tags::DATA)?;
+                self.traffic.send(port, size, peer, tags::DATA)?;
+                continue;
+            }
+            let began = times.as_ref().map(|_| Instant::now());
+            self.traffic.send(port, size, peer, tags::DATA)?;
+            self.traffic.recv(port, size, peer, tags::DATA)?;
+            if let (Some(times), Some(began)) = (&mut times, began) {
+                times.record(began, 2);
+            }
+        }
+        Ok(Measured {
+            elapsed: start.elapsed(),
+            units: 2 * count,
+        })
+    }
+
+    /// The receives end the way every port can end them: each gets its message after all. One
+    /// rank after the other, so that each sends to a rank that waits.
+    fn end(&mut self, port: &P, _size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        for sender in 0..2 {
+            if port.rank().as_u32() != sender {
+                port.wait_all(&mut self.ahead)?;
+                continue;
+            }
+            for number in 0..self.posted {
+                port.send(self.traffic.empty(), peer, tags::never(number))?;
+            }
+        }
+        Ok(())
+    }
+}

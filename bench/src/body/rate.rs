@@ -1,0 +1,136 @@
+//! Messages per second between pairs of ranks, each with one thread or several, as in OSU's
+//! `osu_mbw_mr`.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use tagwire_base::Rank;
+
+use super::{Body, Measured, Times, Traffic};
+use crate::error::{Error, Result};
+use crate::port::{Port, barrier, tags};
+
+/// One unit is one message. Rank i of the lower half sends windows to rank i + n/2; each thread
+/// to the one with its number, under its own tag.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    threads: Vec<Traffic>,
+    window: usize,
+}
+
+impl Rate {
+    pub(crate) const fn new(threads: Vec<Traffic>, window: usize) -> Self {
+        Self { threads, window }
+    }
+}
+
+/// A thread's part of a block.
+struct Share<'a, P> {
+    port: &'a P,
+    peer: Rank,
+    sends: bool,
+    thread: u32,
+    window: usize,
+    size: usize,
+    count: u64,
+}
+
+impl<P: Port> Share<'_, P> {
+    fn run(&self, traffic: &mut Traffic, mut times: Option<&mut Times>) -> Result<Duration> {
+        let mut requests = Vec::with_capacity(self.window);
+        let start = Instant::now();
+        for _ in 0..self.count {
+            let began = times.as_ref().map(|_| Instant::now());
+            self.iteration(traffic, &mut requests)?;
+            if let (Some(times), Some(began)) = (&mut times, began) {
+                times.record(began, 1);
+            }
+        }
+        Ok(start.elapsed())
+    }
+
+    fn iteration(&self, traffic: &mut Traffic, requests: &mut Vec<P::Request>) -> Result<()> {
+        let (data, ack) = tags::thread(self.thread);
+        let (port, peer, size) = (self.port, self.peer, self.size);
+        if self.sends {
+            for slot in 0..self.window {
+                requests.push(port.isend(traffic.outgoing(slot, size), peer, data)?);
+            }
+            port.wait_all(requests)?;
+            return port.recv(traffic.incoming(0, 0), peer, ack);
+        }
+        for slot in 0..self.window {
+            requests.push(port.irecv(traffic.incoming(slot, size), peer, data)?);
+        }
+        port.wait_all(requests)?;
+        traffic.check(self.window, size, peer)?;
+        port.send(traffic.empty(), peer, ack)
+    }
+}
+
+impl<P: Port + Sync> Body<P> for Rate {
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        let half = port.size() / 2;
+        let rank = port.rank().as_u32();
+        let sends = rank < half;
+        let peer = Rank::new(if sends { rank + half } else { rank - half });
+        let share = |thread| Share {
+            port,
+            peer,
+            sends,
+            thread,
+            window: self.window,
+            size,
+            count,
+        };
+        let threads = self.threads.len() as u64;
+        barrier(port)?;
+        let elapsed = match &mut self.threads[..] {
+            [one] => share(0).run(one, times)?,
+            many => run_threads(many, share, times)?,
+        };
+        let messages = count * self.window as u64 * threads * u64::from(half);
+        // A receiver's clock runs on until its last acknowledgement is on its way: only the
+        // senders' counts.
+        let elapsed = if sends { elapsed } else { Duration::ZERO };
+        Ok(Measured {
+            elapsed,
+            units: messages,
+        })
+    }
+}
+
+/// All threads start together; the longest time is the block's. The first one's iterations are
+/// timed singly.
+fn run_threads<'a, P: Port + Sync + 'a>(
+    traffic: &mut [Traffic],
+    share: impl Fn(u32) -> Share<'a, P>,
+    times: Option<&mut Times>,
+) -> Result<Duration> {
+    let start = Barrier::new(traffic.len());
+    std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        let mut times = times;
+        for (number, traffic) in (0..).zip(traffic.iter_mut()) {
+            let (share, start, times) = (share(number), &start, times.take());
+            handles.push(scope.spawn(move || {
+                start.wait();
+                share.run(traffic, times)
+            }));
+        }
+        let mut longest = Duration::ZERO;
+        for handle in handles {
+            let joined = handle
+                .join()
+                .map_err(|_| Error::Peer("a thread panicked".to_owned()))?;
+            longest = longest.max(joined?);
+        }
+        Ok(longest)
+    })
+}

@@ -1,0 +1,203 @@
+use super::*;
+use crate::args::Percentiles;
+use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
+use crate::port::channel::{ChannelPort, Spoil, job};
+
+const SEED: u64 = 42;
+
+fn effort() -> Effort {
+    Effort {
+        iterations: Some(7),
+        warmup: Some(2),
+        small: (10, 1),
+        large: (10, 1),
+        percentiles: None,
+    }
+}
+
+fn traffic(port: &ChannelPort, thread: u32) -> Traffic {
+    Traffic::new(port.rank(), thread, 100, 4, Some(SEED)).unwrap()
+}
+
+/// Runs a body on all ranks, on a few sizes, and answers rank 0's samples.
+fn run<B: Body<ChannelPort>>(
+    ranks: u32,
+    spoil: Option<Spoil>,
+    effort: &Effort,
+    body: impl Fn(&ChannelPort) -> B + Sync,
+) -> Result<Vec<Sample>> {
+    let results = job(ranks, spoil, |port| {
+        let runner = Runner::new(port, body(port)).unwrap();
+        let mut stages: Vec<Box<dyn Stage + '_>> = vec![Box::new(runner)];
+        let mut samples = Vec::new();
+        if port.rank().as_u32() == 0 {
+            let mut emit = |sample| {
+                samples.push(sample);
+                Ok(())
+            };
+            lead(&mut stages, &[0, 1, 9, 100], effort, &mut emit)?;
+        } else {
+            follow(&mut stages)?;
+        }
+        Ok(samples)
+    });
+    let mut failures: Vec<Error> = Vec::new();
+    let mut samples = Vec::new();
+    for result in results {
+        match result {
+            Ok(some) => samples.extend(some),
+            Err(error) => failures.push(error),
+        }
+    }
+    // The rank that saw wrong bytes knows more than the one whose peer ended.
+    failures.sort_by_key(|error| !matches!(error, Error::Validation(_)));
+    failures.into_iter().next().map_or(Ok(samples), Err)
+}
+
+fn assert_complete(samples: &[Sample]) {
+    assert_eq!(
+        samples.iter().map(|s| s.size).collect::<Vec<_>>(),
+        [0, 1, 9, 100]
+    );
+    for sample in samples {
+        assert!(sample.unit_ns.min > 0.0 && sample.unit_ns.median <= sample.unit_ns.max);
+        assert_eq!((sample.iterations, sample.repetitions), (7, 5));
+    }
+}
+
+#[test]
+fn latency_with_receives_ahead() {
+    for posted in [0, 5] {
+        let samples = run(2, None, &effort(), |port| {
+            Latency::new(traffic(port, 0), posted)
+        })
+        .unwrap();
+        assert_complete(&samples);
+    }
+}
+
+#[test]
+fn latency_behind_unexpected_messages() {
+    for ahead in [0, 5] {
+        let samples = run(2, None, &effort(), |port| {
+            let traffic = Traffic::new(port.rank(), 0, 100, 1, None).unwrap();
+            Unexpected::new(traffic, ahead)
+        });
+        assert_complete(&samples.unwrap());
+    }
+}
+
+#[test]
+fn bandwidth_in_one_direction_and_in_both() {
+    for direction in [Direction::One, Direction::Both] {
+        let samples = run(2, None, &effort(), |port| {
+            Bandwidth::new(traffic(port, 0), direction, 4)
+        })
+        .unwrap();
+        assert_complete(&samples);
+    }
+}
+
+#[test]
+fn rate_of_many_pairs() {
+    let samples = run(4, None, &effort(), |port| {
+        Rate::new(vec![traffic(port, 0)], 4)
+    })
+    .unwrap();
+    assert_complete(&samples);
+}
+
+#[test]
+fn rate_of_many_threads() {
+    let samples = run(2, None, &effort(), |port| {
+        Rate::new((0..3).map(|thread| traffic(port, thread)).collect(), 4)
+    });
+    assert_complete(&samples.unwrap());
+}
+
+#[test]
+fn ring_goes_round_whole() {
+    let samples = run(3, None, &effort(), |port| Ring::new(traffic(port, 0))).unwrap();
+    assert_complete(&samples);
+}
+
+#[test]
+fn idle_looks_at_processor_time() {
+    let pause = Duration::from_millis(50);
+    let results = job(2, None, |port| {
+        measure_idle(port, &mut traffic(port, 0), 8, pause).unwrap()
+    });
+    let idle = results[0].unwrap();
+    assert!(idle.elapsed >= Duration::from_millis(40));
+    assert_eq!(results[1], None);
+}
+
+#[test]
+fn percentiles_are_of_single_iterations() {
+    let percentiles: Percentiles = "0,50,100".parse().unwrap();
+    let effort = Effort {
+        percentiles: Some(percentiles),
+        ..effort()
+    };
+    let samples = run(2, None, &effort, |port| Latency::new(traffic(port, 0), 0)).unwrap();
+    for sample in samples {
+        let [(_, least), (_, middle), (_, most)] = sample.percentiles[..] else {
+            panic!()
+        };
+        assert!(0.0 < least && least <= middle && middle <= most);
+    }
+}
+
+#[test]
+fn iterations_adapt_when_none_are_asked_for() {
+    let effort = Effort {
+        iterations: None,
+        warmup: None,
+        ..effort()
+    };
+    let samples = run(2, None, &effort, |port| Latency::new(traffic(port, 0), 0)).unwrap();
+    assert!(
+        samples
+            .iter()
+            .all(|sample| sample.iterations >= 10 && sample.repetitions == 5)
+    );
+}
+
+#[test]
+fn a_spoilt_byte_is_found_and_named() {
+    // Sizes 0 and 1 take 9 messages each; number 18 + 3 is the fourth of 9 bytes.
+    let spoil = Spoil {
+        message: 18 + 3,
+        offset: 8,
+    };
+    let error = run(2, Some(spoil), &effort(), |port| {
+        Latency::new(traffic(port, 0), 0)
+    })
+    .unwrap_err();
+    let Error::Validation(mismatch) = &error else {
+        panic!("{error}")
+    };
+    assert_eq!((mismatch.rank, mismatch.from, mismatch.size), (1, 0, 9));
+    assert_eq!((mismatch.iteration, mismatch.offset), (21, 8));
+    assert_eq!(mismatch.expected ^ mismatch.found, 0xff);
+    assert_eq!(error.exit_status().code(), 3);
+}
+
+#[test]
+fn a_spoilt_byte_in_a_window_is_found() {
+    let spoil = Spoil {
+        message: 2 * 4 * 9 + 2,
+        offset: 0,
+    };
+    let error = run(2, Some(spoil), &effort(), |port| {
+        Bandwidth::new(traffic(port, 0), Direction::One, 4)
+    })
+    .unwrap_err();
+    let Error::Validation(mismatch) = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (mismatch.rank, mismatch.iteration, mismatch.size),
+        (1, 74, 9)
+    );
+}

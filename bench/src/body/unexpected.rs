@@ -1,0 +1,105 @@
+//! The time of a receive whose message has arrived already, behind others that nobody has
+//! received.
+
+use std::time::{Duration, Instant};
+
+use super::{Body, Measured, Times, Traffic, other};
+use crate::error::Result;
+use crate::port::{Port, tags};
+
+/// How many messages of one iteration are received in one go: the clock is read once for all.
+const BATCH: usize = 16;
+
+/// One unit is one receive. Rank 1 sends, rank 0 receives.
+pub(crate) struct Unexpected<P: Port> {
+    traffic: Traffic,
+    /// How many messages lie ahead.
+    ahead: u32,
+    requests: Vec<P::Request>,
+}
+
+impl<P: Port> Unexpected<P> {
+    pub(crate) const fn new(traffic: Traffic, ahead: u32) -> Self {
+        Self {
+            traffic,
+            ahead,
+            requests: Vec::new(),
+        }
+    }
+
+    fn receive_batch(&mut self, port: &P, size: usize) -> Result<Duration> {
+        let peer = other(port.rank());
+        // Whatever was sent before this one has arrived when it has.
+        port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
+        let start = Instant::now();
+        for _ in 0..BATCH {
+            self.traffic.recv(port, size, peer, tags::DATA)?;
+        }
+        let elapsed = start.elapsed();
+        port.send(self.traffic.empty(), peer, tags::ACK)?;
+        Ok(elapsed)
+    }
+
+    fn send_batch(&mut self, port: &P, size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        let mut batch = Vec::with_capacity(BATCH);
+        for _ in 0..BATCH {
+            batch.push(port.isend(self.traffic.outgoing(0, size), peer, tags::DATA)?);
+        }
+        port.send(self.traffic.empty(), peer, tags::SENT)?;
+        port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)?;
+        port.wait_all(&mut batch)
+    }
+}
+
+impl<P: Port> Body<P> for Unexpected<P> {
+    fn begin(&mut self, port: &P, size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        if port.rank().as_u32() == 0 {
+            port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
+            return port.send(self.traffic.empty(), peer, tags::ACK);
+        }
+        for _ in 0..self.ahead {
+            self.requests
+                .push(port.isend(self.traffic.outgoing(0, size), peer, tags::AHEAD)?);
+        }
+        port.send(self.traffic.empty(), peer, tags::SENT)?;
+        port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)
+    }
+
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        mut times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        let mut elapsed = Duration::ZERO;
+        for _ in 0..count {
+            if port.rank().as_u32() != 0 {
+                self.send_batch(port, size)?;
+                continue;
+            }
+            let took = self.receive_batch(port, size)?;
+            elapsed += took;
+            if let Some(times) = &mut times {
+                times.record_elapsed(took, BATCH as u64);
+            }
+        }
+        Ok(Measured {
+            elapsed,
+            units: count * BATCH as u64,
+        })
+    }
+
+    fn end(&mut self, port: &P, size: usize) -> Result<()> {
+        let peer = other(port.rank());
+        if port.rank().as_u32() != 0 {
+            return port.wait_all(&mut self.requests);
+        }
+        for _ in 0..self.ahead {
+            self.traffic.recv(port, size, peer, tags::AHEAD)?;
+        }
+        Ok(())
+    }
+}

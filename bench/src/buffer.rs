@@ -1,0 +1,282 @@
+//! The memory that messages come from and go to.
+//!
+//! Benchmark bodies own a [`Memory`] and lend pieces of it to a port. Nothing ties a piece to the
+//! operation that uses it, so three rules hold in this crate, and `Memory` is private to it:
+//!
+//! - a [`Memory`] is never freed: a rank allocates a few for its whole life and then ends, so that
+//!   no transfer can ever touch memory that belongs to somebody else;
+//! - a body looks at or fills a piece only while no operation on it is under way;
+//! - receives that are under way at once into the same piece, as OSU's bandwidth test has them,
+//!   are made only where nobody looks at the bytes.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc};
+use std::fs;
+use std::ops::Range;
+use std::ptr::NonNull;
+
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+use crate::error::{Error, Result};
+use crate::stats::mix;
+
+/// What a message is filled with: a stream of words that its seed determines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pattern(u64);
+
+impl Pattern {
+    /// The pattern of message number `message` that `rank`'s thread `thread` sends.
+    pub(crate) const fn of(seed: u64, rank: u32, thread: u32, message: u64) -> Self {
+        let sender = (rank as u64) << 32 | thread as u64;
+        Self(mix(mix(seed ^ mix(sender)).wrapping_add(message)))
+    }
+
+    #[inline]
+    const fn word(self, index: usize) -> [u8; 8] {
+        mix(self.0.wrapping_add(index as u64)).to_le_bytes()
+    }
+}
+
+/// The first byte that is not as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub offset: usize,
+    pub expected: u8,
+    pub found: u8,
+}
+
+/// A piece of page-aligned memory that lives as long as the process.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to this object alone; the pointer is not shared with others of its
+// kind.
+unsafe impl Send for Memory {}
+
+/// Bytes lent to a send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outgoing {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+/// Room lent to a receive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Incoming {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+const PAGE: usize = 4096;
+
+impl Memory {
+    /// `len` bytes, every page of which is there already.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] when the machine has not that much left.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        let available = available_memory();
+        let too_much = || Error::Memory {
+            needed: len as u64,
+            available,
+        };
+        if len as u64 > available {
+            return Err(too_much());
+        }
+        let layout = Layout::from_size_align(len.max(1), PAGE).map_err(|_| too_much())?;
+        // SAFETY: the layout has a length of at least 1.
+        let start = NonNull::new(unsafe { alloc(layout) }).ok_or_else(too_much)?;
+        // SAFETY: `start` is a fresh allocation of at least `len` bytes.
+        unsafe { start.write_bytes(0x5a, len.max(1)) };
+        Ok(Self { start, len })
+    }
+
+    fn piece(&self, range: Range<usize>) -> (NonNull<u8>, usize) {
+        assert!(
+            range.start <= range.end && range.end <= self.len,
+            "a piece outside the memory"
+        );
+        // SAFETY: the range lies inside the allocation, as was just looked at.
+        (unsafe { self.start.add(range.start) }, range.len())
+    }
+
+    /// Lends `range` to a send.
+    #[inline]
+    pub(crate) fn outgoing(&self, range: Range<usize>) -> Outgoing {
+        let (start, len) = self.piece(range);
+        Outgoing { start, len }
+    }
+
+    /// Lends `range` to a receive.
+    #[inline]
+    pub(crate) fn incoming(&self, range: Range<usize>) -> Incoming {
+        let (start, len) = self.piece(range);
+        Incoming { start, len }
+    }
+
+    /// Writes `bytes` at the start.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        let (start, len) = self.piece(0..bytes.len());
+        // SAFETY: `start` has `len` bytes of our own; `bytes` is borrowed from elsewhere.
+        unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), len) };
+    }
+
+    /// Reads bytes from the start.
+    pub(crate) fn read<const N: usize>(&self) -> [u8; N] {
+        let (start, _) = self.piece(0..N);
+        // SAFETY: `start` has `N` readable, initialised bytes; an array of bytes needs no alignment.
+        unsafe { start.cast::<[u8; N]>().read() }
+    }
+
+    /// Fills `range` with `pattern`.
+    pub(crate) fn fill(&mut self, range: Range<usize>, pattern: Pattern) {
+        let (start, len) = self.piece(range);
+        // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them
+        // is under way, and `self` is borrowed for the only reference.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) };
+        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+            chunk.copy_from_slice(&pattern.word(index)[..chunk.len()]);
+        }
+    }
+
+    /// Compares `range` with `pattern`.
+    pub(crate) fn check(&self, range: Range<usize>, pattern: Pattern) -> Result<(), Difference> {
+        let (start, len) = self.piece(range);
+        // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them
+        // is under way.
+        let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr(), len) };
+        for (index, chunk) in bytes.chunks(8).enumerate() {
+            let expected = pattern.word(index);
+            if *chunk == expected[..chunk.len()] {
+                continue;
+            }
+            let at = chunk
+                .iter()
+                .zip(&expected)
+                .take_while(|(a, b)| a == b)
+                .count();
+            let (expected, found) = (expected[at], chunk[at]);
+            return Err(Difference {
+                offset: index * 8 + at,
+                expected,
+                found,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Outgoing {
+    /// The bytes, for a pml or a transport.
+    #[inline]
+    pub(crate) fn buffer(self) -> SendBuffer {
+        // SAFETY: the memory is never freed, and by this module's rules nobody writes to the piece
+        // while an operation on it is under way.
+        unsafe { SendBuffer::contiguous(self.start.as_ptr(), self.len) }
+    }
+
+    /// The bytes as a slice, for a copy that ends before the next call of the port.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: as for `buffer`; the memory is initialised.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    /// The first byte, for a foreign library.
+    pub(crate) const fn as_ptr(self) -> *const u8 {
+        self.start.as_ptr()
+    }
+
+    /// Length in bytes.
+    pub(crate) const fn len(self) -> usize {
+        self.len
+    }
+}
+
+impl Incoming {
+    /// The room, for a pml or a transport.
+    #[inline]
+    pub(crate) fn buffer(self) -> RecvBuffer {
+        // SAFETY: the memory is never freed, and by this module's rules nobody touches the piece
+        // while an operation on it is under way, or nobody looks at what comes of it.
+        unsafe { RecvBuffer::contiguous(self.start.as_ptr(), self.len) }
+    }
+
+    /// The first byte, for a foreign library.
+    pub(crate) const fn as_ptr(self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Length in bytes.
+    pub(crate) const fn len(self) -> usize {
+        self.len
+    }
+}
+
+// SAFETY: a lent piece is a range of memory that is never freed; who lends it keeps off it.
+unsafe impl Send for Outgoing {}
+// SAFETY: as above.
+unsafe impl Send for Incoming {}
+
+/// How much memory a process can still take without harm, in bytes.
+fn available_memory() -> u64 {
+    let parse = |text: String| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let kilobytes = fs::read_to_string("/proc/meminfo").ok().and_then(parse);
+    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flipped_byte_is_found_where_it_is() {
+        let pattern = Pattern::of(1, 2, 3, 4);
+        let mut memory = Memory::new(64).unwrap();
+        for len in 0..40 {
+            memory.fill(3..3 + len, pattern);
+            assert_eq!(memory.check(3..3 + len, pattern), Ok(()));
+            for offset in 0..len {
+                let mut bytes: [u8; 64] = memory.read();
+                bytes[3 + offset] ^= 0x10;
+                memory.write(&bytes);
+                let difference = memory.check(3..3 + len, pattern).unwrap_err();
+                assert_eq!(difference.offset, offset);
+                assert_eq!(difference.found ^ difference.expected, 0x10);
+                bytes[3 + offset] ^= 0x10;
+                memory.write(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_differ_by_rank_thread_number_and_seed() {
+        let patterns = [
+            Pattern::of(1, 0, 0, 0),
+            Pattern::of(2, 0, 0, 0),
+            Pattern::of(1, 1, 0, 0),
+            Pattern::of(1, 0, 1, 0),
+            Pattern::of(1, 0, 0, 1),
+        ];
+        for (i, a) in patterns.iter().enumerate() {
+            assert!(patterns[..i].iter().all(|b| a.word(0) != b.word(0)));
+        }
+    }
+
+    #[test]
+    fn more_than_the_machine_has_is_refused() {
+        let error = Memory::new(1 << 46).unwrap_err();
+        assert!(
+            matches!(error, Error::Memory { needed, .. } if needed == 1 << 46),
+            "{error}"
+        );
+    }
+}

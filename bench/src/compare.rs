@@ -1,0 +1,392 @@
+//! `tagwire compare`: did it get worse?
+//!
+//! Rows of two reports are joined by their independent variables: every key that is neither a
+//! figure (its name ends in a unit) nor says how often was measured. So reports of later versions
+//! with more variables compare as well.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::Format;
+use crate::error::{Error, ExitStatus, Result};
+use crate::record::{Quantity, SCHEMA};
+use crate::report::main_quantity;
+use crate::stats::Summary;
+
+/// The options of `tagwire compare`.
+#[derive(Debug, Clone, Args)]
+pub struct CompareArgs {
+    /// The earlier results
+    #[arg(value_name = "BASE.json")]
+    pub base: PathBuf,
+
+    /// The later results
+    #[arg(value_name = "NEW.json")]
+    pub new: PathBuf,
+
+    /// Exit with status 4 when a row got worse by more than this and by more than the noise, or
+    /// is missing from NEW
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_above: Option<Threshold>,
+
+    /// How the comparison is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+/// A part of a figure, in percent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Threshold(f64);
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_suffix('%').unwrap_or(text);
+        match number.trim().parse::<f64>() {
+            Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(Self(percent)),
+            _ => Err("not a percentage; write 5% or 2.5%".to_owned()),
+        }
+    }
+}
+
+/// From which change on a row counts as changed when no threshold is given.
+const NOTABLE: f64 = 5.0;
+
+/// Compares two reports and prints what came of it. Errors go to standard error.
+#[must_use]
+pub fn run_compare(args: &CompareArgs) -> ExitStatus {
+    match compare_files(args) {
+        Ok(status) => status,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            error.exit_status()
+        }
+    }
+}
+
+fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
+    let (base, new) = (Results::read(&args.base)?, Results::read(&args.new)?);
+    let threshold = args.fail_above.map_or(NOTABLE, |threshold| threshold.0);
+    let comparison = Comparison::of(&base, &new, threshold);
+    if comparison.rows.is_empty() {
+        let reason = format!("no row has its counterpart in {}", args.base.display());
+        return Err(Error::Input {
+            file: args.new.clone(),
+            reason,
+        });
+    }
+    let text = match args.format {
+        Format::Text => comparison.to_text(),
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&comparison);
+            text.map_err(|error| Error::Job(error.to_string()))? + "\n"
+        }
+        Format::Csv => {
+            return Err(Error::Usage(
+                "a comparison is printed as text or json".to_owned(),
+            ));
+        }
+    };
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|source| Error::Output {
+            what: "to the standard output".to_owned(),
+            source,
+        })?;
+    let violated = args.fail_above.is_some() && comparison.is_violated();
+    Ok(if violated {
+        ExitStatus::Violated
+    } else {
+        ExitStatus::Good
+    })
+}
+
+/// The measured rows of a file, gathered by their variables.
+#[derive(Debug)]
+struct Results {
+    groups: BTreeMap<String, Group>,
+}
+
+/// All launches of the same thing.
+#[derive(Debug)]
+struct Group {
+    /// Where it comes in the file.
+    order: usize,
+    quantity: Quantity,
+    medians: Vec<f64>,
+    bounds: Vec<(f64, f64)>,
+}
+
+impl Results {
+    fn read(file: &Path) -> Result<Self> {
+        let bad = |reason: String| Error::Input {
+            file: file.to_path_buf(),
+            reason,
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
+        Self::parse(&text).map_err(bad)
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let document: Value =
+            serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        match document.get("schema").and_then(Value::as_str) {
+            Some(SCHEMA) => {}
+            Some(other) => return Err(format!("schema '{other}', expected '{SCHEMA}'")),
+            None => return Err(format!("no key 'schema', expected '{SCHEMA}'")),
+        }
+        let test = document
+            .get("test")
+            .and_then(Value::as_str)
+            .ok_or("no key 'test'")?;
+        let rows = document
+            .get("rows")
+            .and_then(Value::as_array)
+            .ok_or("no list 'rows'")?;
+        if rows.is_empty() {
+            return Err("has no rows".to_owned());
+        }
+        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+        for (number, row) in rows.iter().enumerate() {
+            let order = groups.len();
+            let (name, measured) =
+                read_row(test, row).map_err(|reason| format!("row {number}: {reason}"))?;
+            let group = groups.entry(name).or_insert(Group {
+                order,
+                quantity: main_quantity(test),
+                medians: Vec::new(),
+                bounds: Vec::new(),
+            });
+            group.medians.push(measured.median);
+            group.bounds.push((measured.min, measured.max));
+        }
+        Ok(Self { groups })
+    }
+}
+
+/// A row's variables as text, and its main figure.
+fn read_row(test: &str, row: &Value) -> Result<(String, Summary), String> {
+    let fields = row.as_object().ok_or("not an object")?;
+    let mut name = test.to_owned();
+    let size = fields.iter().filter(|(key, _)| *key == "size");
+    let others = fields
+        .iter()
+        .filter(|(key, _)| *key != "size" && is_variable(key));
+    for (key, value) in size.chain(others) {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let _ = write!(name, " {key}={value}");
+    }
+    let quantity = main_quantity(test);
+    let figure = |key: &str| {
+        let value = fields.get(key).and_then(Value::as_f64);
+        value.filter(|value| value.is_finite() && *value >= 0.0)
+    };
+    let median = figure(&quantity.key())
+        .ok_or_else(|| format!("'{}' is no number of at least 0", quantity.key()))?;
+    let (min, max) = quantity.bounds();
+    let (min, max) = (
+        figure(&min).unwrap_or(median),
+        figure(&max).unwrap_or(median),
+    );
+    Ok((name, Summary { median, min, max }))
+}
+
+/// Whether a key is an independent variable.
+fn is_variable(key: &str) -> bool {
+    const UNITS: [&str; 7] = ["_us", "_ns", "_ms", "_mb_s", "_msg_s", "_pct", "_ratio"];
+    const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
+    !COUNTS.contains(&key)
+        && !key.starts_with("ratio_")
+        && !UNITS.iter().any(|unit| key.ends_with(unit))
+}
+
+impl Group {
+    fn summary(&self) -> Summary {
+        Summary::of(&self.medians).expect("a group has a row, and rows have finite figures")
+    }
+
+    /// Where the figure lies if it is measured again: between the extremes of the launches, or,
+    /// when there are too few of them, of the repetitions inside the launches.
+    fn interval(&self) -> (f64, f64) {
+        let launches = self.summary();
+        if self.medians.len() >= ENOUGH_LAUNCHES {
+            return (launches.min, launches.max);
+        }
+        self.bounds
+            .iter()
+            .fold((launches.min, launches.max), |(min, max), bounds| {
+                (min.min(bounds.0), max.max(bounds.1))
+            })
+    }
+}
+
+/// How many launches tell their own noise.
+const ENOUGH_LAUNCHES: usize = 3;
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    /// Worse than the threshold, and outside the noise.
+    Worse,
+    /// Better than the threshold, and outside the noise.
+    Better,
+    /// Beyond the threshold, but the measured intervals overlap.
+    Noise,
+    /// Within the threshold.
+    Same,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Compared {
+    row: String,
+    unit: &'static str,
+    base: f64,
+    new: f64,
+    /// New over base.
+    ratio: f64,
+    /// How much worse it is, in percent of base; negative when it is better.
+    worse_pct: f64,
+    base_spread_pct: f64,
+    new_spread_pct: f64,
+    base_launches: usize,
+    new_launches: usize,
+    verdict: Verdict,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Comparison {
+    schema: &'static str,
+    threshold_pct: f64,
+    rows: Vec<Compared>,
+    /// Rows that only the base has.
+    missing: Vec<String>,
+    /// Rows that only the new results have.
+    added: Vec<String>,
+}
+
+impl Comparison {
+    fn of(base: &Results, new: &Results, threshold: f64) -> Self {
+        let mut order: Vec<(&String, &Group)> = base.groups.iter().collect();
+        order.sort_by_key(|(_, group)| group.order);
+        let (mut rows, mut missing) = (Vec::new(), Vec::new());
+        for (name, before) in order {
+            match new.groups.get(name) {
+                Some(after) => rows.push(compare(name, before, after, threshold)),
+                None => missing.push(name.clone()),
+            }
+        }
+        let added = new
+            .groups
+            .keys()
+            .filter(|name| !base.groups.contains_key(*name));
+        Self {
+            schema: "tagwire.compare/1",
+            threshold_pct: threshold,
+            rows,
+            missing,
+            added: added.cloned().collect(),
+        }
+    }
+
+    fn is_violated(&self) -> bool {
+        !self.missing.is_empty() || self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        let width = self
+            .rows
+            .iter()
+            .map(|row| row.row.len())
+            .max()
+            .unwrap_or(0)
+            .max(6);
+        let _ = writeln!(
+            text,
+            "# {:<width$} {:>12} {:>12} {:>8} {:>8} {:>8}  verdict (threshold {} %)",
+            "row", "base", "new", "ratio", "base +-%", "new +-%", self.threshold_pct
+        );
+        for row in &self.rows {
+            let verdict = match row.verdict {
+                Verdict::Worse => format!("WORSE by {:.1} %", row.worse_pct),
+                Verdict::Better => format!("better by {:.1} %", -row.worse_pct),
+                Verdict::Noise => "changed within the noise".to_owned(),
+                Verdict::Same => "same".to_owned(),
+            };
+            let _ = writeln!(
+                text,
+                "  {:<width$} {:>12.3} {:>12.3} {:>8.3} {:>8.1} {:>8.1}  {verdict}",
+                row.row, row.base, row.new, row.ratio, row.base_spread_pct, row.new_spread_pct
+            );
+        }
+        for name in &self.missing {
+            let _ = writeln!(text, "# MISSING from the new results: {name}");
+        }
+        for name in &self.added {
+            let _ = writeln!(text, "# only in the new results: {name}");
+        }
+        text
+    }
+}
+
+fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compared {
+    let (base, new) = (before.summary(), after.summary());
+    let relative = |part: f64, whole: f64| match (part, whole) {
+        (0.0, 0.0) => 1.0,
+        _ => part / whole,
+    };
+    let ratio = relative(new.median, base.median);
+    let less_is_better = before.quantity.less_is_better;
+    let worse_pct = 100.0
+        * if less_is_better {
+            ratio - 1.0
+        } else {
+            1.0 - ratio
+        };
+    let (low, high) = before.interval();
+    let (new_low, new_high) = after.interval();
+    let overlap = low <= new_high && new_low <= high;
+    let verdict = match worse_pct {
+        change if change.abs() <= threshold => Verdict::Same,
+        _ if overlap => Verdict::Noise,
+        change if change > 0.0 => Verdict::Worse,
+        _ => Verdict::Better,
+    };
+    Compared {
+        row: name.to_owned(),
+        unit: before.quantity.unit,
+        base: base.median,
+        new: new.median,
+        ratio,
+        worse_pct,
+        base_spread_pct: interval_pct(before),
+        new_spread_pct: interval_pct(after),
+        base_launches: before.medians.len(),
+        new_launches: after.medians.len(),
+        verdict,
+    }
+}
+
+fn interval_pct(group: &Group) -> f64 {
+    let (min, max) = group.interval();
+    Summary {
+        median: group.summary().median,
+        min,
+        max,
+    }
+    .spread_pct()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+use super::*;
+
+/// A report of one test, with rows of (size, latency of each launch), each with repetitions that
+/// differ by 2 % in both directions.
+fn report(test: &str, key: &str, rows: &[(u64, &[f64])]) -> String {
+    let mut text = Vec::new();
+    let (stem, unit) = key.split_once('_').unwrap();
+    for (size, launches) in rows {
+        for (launch, value) in launches.iter().enumerate() {
+            text.push(format!(
+                "{{\"size\":{size},\"transport\":\"shm\",\"launch\":{launch},\"iterations\":5,\
+                 \"{key}\":{value},\"{stem}_min_{unit}\":{},\"{stem}_max_{unit}\":{}}}",
+                value * 0.98,
+                value * 1.02
+            ));
+        }
+    }
+    format!(
+        "{{\"schema\":\"{SCHEMA}\",\"test\":\"{test}\",\"rows\":[{}]}}",
+        text.join(",")
+    )
+}
+
+fn verdict(test: &str, key: &str, base: &[f64], new: &[f64], threshold: f64) -> Verdict {
+    let parse = |values| Results::parse(&report(test, key, &[(8, values)])).unwrap();
+    Comparison::of(&parse(base), &parse(new), threshold).rows[0].verdict
+}
+
+#[test]
+fn worse_depends_on_the_quantity() {
+    let change = |test, key| verdict(test, key, &[1.0], &[2.0], 5.0);
+    assert_eq!(change("latency", "latency_us"), Verdict::Worse);
+    assert_eq!(change("idle", "cpu_pct"), Verdict::Worse);
+    assert_eq!(change("bandwidth", "bandwidth_mb_s"), Verdict::Better);
+    assert_eq!(change("message-rate", "rate_msg_s"), Verdict::Better);
+}
+
+#[test]
+fn small_changes_are_none() {
+    assert_eq!(
+        verdict("latency", "latency_us", &[1.0], &[1.04], 5.0),
+        Verdict::Same
+    );
+    assert_eq!(
+        verdict("latency", "latency_us", &[1.0], &[1.2], 25.0),
+        Verdict::Same
+    );
+    assert_eq!(
+        verdict("latency", "latency_us", &[0.0], &[0.0], 0.0),
+        Verdict::Same
+    );
+}
+
+#[test]
+fn one_launch_is_judged_by_its_repetitions() {
+    // 0.98..1.02 and 1.009..1.050 overlap; 1.0584 and more do not.
+    assert_eq!(
+        verdict("latency", "latency_us", &[1.0], &[1.03], 1.0),
+        Verdict::Noise
+    );
+    assert_eq!(
+        verdict("latency", "latency_us", &[1.0], &[1.08], 1.0),
+        Verdict::Worse
+    );
+}
+
+#[test]
+fn several_launches_are_judged_by_themselves() {
+    let wide = [0.8, 1.0, 1.3];
+    assert_eq!(
+        verdict("latency", "latency_us", &wide, &[1.2, 1.25, 1.28], 5.0),
+        Verdict::Noise
+    );
+    assert_eq!(
+        verdict("latency", "latency_us", &wide, &[1.4, 1.4, 1.5], 5.0),
+        Verdict::Worse
+    );
+    assert_eq!(
+        verdict("latency", "latency_us", &wide, &[0.5, 0.6, 0.7], 5.0),
+        Verdict::Better
+    );
+}
+
+#[test]
+fn rows_are_joined_by_their_variables_and_missing_ones_named() {
+    let parse = |rows: &[(u64, &[f64])]| Results::parse(&report("latency", "latency_us", rows));
+    let base = parse(&[(8, &[1.0]), (16, &[2.0]), (9, &[3.0])]).unwrap();
+    let new = parse(&[(32, &[1.0]), (16, &[2.0]), (8, &[1.0])]).unwrap();
+    let comparison = Comparison::of(&base, &new, 5.0);
+    let names: Vec<&str> = comparison.rows.iter().map(|row| row.row.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "latency size=8 transport=shm",
+            "latency size=16 transport=shm"
+        ]
+    );
+    assert_eq!(comparison.missing, ["latency size=9 transport=shm"]);
+    assert_eq!(comparison.added, ["latency size=32 transport=shm"]);
+    assert!(comparison.is_violated());
+    let text = comparison.to_text();
+    assert!(
+        text.contains("# MISSING from the new results: latency size=9 transport=shm"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_text_says_it_all() {
+    let parse = |values| Results::parse(&report("latency", "latency_us", &[(8, values)])).unwrap();
+    let text = Comparison::of(&parse(&[1.0]), &parse(&[1.5]), 5.0).to_text();
+    let expected = "\
+# row                                  base          new    ratio base +-%  new +-%  verdict (threshold 5 %)
+  latency size=8 transport=shm        1.000        1.500    1.500      4.0      4.0  WORSE by 50.0 %
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    for (text, reason) in [
+        ("", "not JSON"),
+        ("[1", "not JSON"),
+        ("{}", "no key 'schema'"),
+        (
+            "{\"schema\":\"tagwire.bench/2\"}",
+            "schema 'tagwire.bench/2', expected",
+        ),
+        ("{\"schema\":\"tagwire.bench/1\"}", "no key 'test'"),
+        (
+            "{\"schema\":\"tagwire.bench/1\",\"test\":\"latency\"}",
+            "no list 'rows'",
+        ),
+        (
+            "{\"schema\":\"tagwire.bench/1\",\"test\":\"latency\",\"rows\":[]}",
+            "has no rows",
+        ),
+        (
+            "{\"schema\":\"tagwire.bench/1\",\"test\":\"latency\",\"rows\":[1]}",
+            "row 0: not an object",
+        ),
+        (
+            "{\"schema\":\"tagwire.bench/1\",\"test\":\"latency\",\"rows\":[{\"latency_us\":null}]}",
+            "row 0: 'latency_us' is no number",
+        ),
+    ] {
+        let error = Results::parse(text).unwrap_err();
+        assert!(error.contains(reason), "{text}: {error}");
+    }
+}
+
+fn run(base: &str, new: &str, fail_above: Option<&str>) -> ExitStatus {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    run_compare(&CompareArgs {
+        base: file("base.json", base),
+        new: file("new.json", new),
+        fail_above: fail_above.map(|text| text.parse().unwrap()),
+        format: Format::Json,
+    })
+}
+
+#[test]
+fn the_exit_status_is_the_verdict() {
+    let of = |rows: &[(u64, &[f64])]| report("latency", "latency_us", rows);
+    let (good, bad) = (of(&[(8, &[1.0])]), of(&[(8, &[2.0])]));
+    assert_eq!(run(&good, &bad, Some("5%")), ExitStatus::Violated);
+    assert_eq!(run(&good, &bad, None), ExitStatus::Good);
+    assert_eq!(run(&bad, &good, Some("5%")), ExitStatus::Good);
+    assert_eq!(run(&good, &bad, Some("150")), ExitStatus::Good);
+    let more = of(&[(8, &[1.0]), (16, &[1.0])]);
+    assert_eq!(run(&more, &good, Some("5%")), ExitStatus::Violated);
+    assert_eq!(run(&good, &more, Some("5%")), ExitStatus::Good);
+    assert_eq!(
+        run(&good, &of(&[(16, &[1.0])]), Some("5%")),
+        ExitStatus::Usage
+    );
+    assert_eq!(run(&good, "{", Some("5%")), ExitStatus::Usage);
+}
+
+#[test]
+fn thresholds_are_percentages() {
+    assert_eq!("5%".parse(), Ok(Threshold(5.0)));
+    assert_eq!("2.5".parse(), Ok(Threshold(2.5)));
+    for text in ["", "-1%", "five", "NaN", "inf%"] {
+        assert!(text.parse::<Threshold>().is_err());
+    }
+}

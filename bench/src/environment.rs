@@ -1,0 +1,146 @@
+//! Under which circumstances was measured.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tagwire_base::clock::MonotonicClock;
+use tagwire_base::config::{Config, Origin};
+use tagwire_base::topology::{Topology, clock_cost_ns};
+
+use crate::Host;
+
+/// What a reader of figures must know of where they come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Environment {
+    /// Tagwire's version.
+    pub version: String,
+    /// The commit that it was built from.
+    pub commit: String,
+    /// When the run began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// The machine's name.
+    pub host: Option<String>,
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The processor.
+    pub cpu_model: Option<String>,
+    /// Whether the machine is a guest.
+    pub virtual_machine: Option<bool>,
+    /// CPUs that are switched on, as a list such as `0-3,7`.
+    pub cpus_online: Option<String>,
+    /// CPUs that this run may use.
+    pub cpus_allowed: Option<String>,
+    /// Physical cores.
+    pub cores: Option<usize>,
+    /// Whether cores run several hardware threads.
+    pub smt: Option<bool>,
+    /// NUMA nodes.
+    pub numa_nodes: usize,
+    /// Frequency governors.
+    pub governors: Vec<String>,
+    /// Whether the processor may exceed its nominal frequency.
+    pub boost: Option<bool>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// What the kernel reads the time from.
+    pub clock_source: Option<String>,
+    /// What one look at the clock costs; iterations are timed singly only for percentiles.
+    pub clock_cost_ns: f64,
+    /// How many ranks each job has.
+    pub ranks: u32,
+    /// How many times each job is started.
+    pub launches: u32,
+    /// How ranks are bound, as asked for: `none`, `core`, a list of CPUs.
+    pub binding: String,
+    /// Whether there are more ranks than cores that they may use.
+    pub oversubscribed: bool,
+    /// The seed of patterns and of the order of launches.
+    pub seed: u64,
+    /// What carried the messages, in the order of the command.
+    pub transports: Vec<Used>,
+    /// Settings that are not at their default.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What a job used.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Used {
+    /// The transport.
+    pub transport: String,
+    /// Why this one.
+    pub why: String,
+    /// The pml.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pml: Option<String>,
+    /// The matching engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// The foreign library's own description, its first line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
+    /// Where the library lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The launcher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<String>,
+}
+
+/// How the jobs of a run are started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Jobs {
+    pub ranks: u32,
+    pub launches: u32,
+    pub binding: String,
+    /// CPUs that differ among those the ranks run on, and physical cores.
+    pub cores: usize,
+    pub threads: u32,
+    pub seed: u64,
+}
+
+impl Environment {
+    /// This machine, now.
+    pub(crate) fn capture(host: &Host, jobs: &Jobs) -> Self {
+        let machine = Topology::of_machine();
+        let list = |cpus: &Option<_>| cpus.as_ref().map(ToString::to_string);
+        Self {
+            version: host.version.clone(),
+            commit: host.commit.clone(),
+            started_unix_s: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |time| time.as_secs()),
+            cpus_online: list(&machine.online),
+            cpus_allowed: list(&machine.allowed),
+            host: machine.host,
+            kernel: machine.kernel,
+            cpu_model: machine.cpu_model,
+            virtual_machine: machine.virtual_machine,
+            cores: machine.cores,
+            smt: machine.smt,
+            numa_nodes: machine.numa.len(),
+            governors: machine.governors,
+            boost: machine.boost,
+            memory_bytes: machine.memory,
+            clock_source: machine.clock_source,
+            clock_cost_ns: (clock_cost_ns(&MonotonicClock::new()) * 10.0).round() / 10.0,
+            ranks: jobs.ranks,
+            launches: jobs.launches,
+            binding: jobs.binding.clone(),
+            oversubscribed: jobs.ranks as usize * jobs.threads as usize > jobs.cores,
+            seed: jobs.seed,
+            transports: Vec::new(),
+            settings: settings(&host.config),
+        }
+    }
+}
+
+fn settings(config: &Config) -> BTreeMap<String, String> {
+    config
+        .entries()
+        .filter(|entry| entry.origin() != Origin::Default)
+        .map(|entry| (entry.setting().name().to_owned(), entry.value().to_string()))
+        .collect()
+}

@@ -1,0 +1,216 @@
+//! What ends a benchmark early, and the exit statuses of the commands.
+
+use std::io;
+use std::path::PathBuf;
+
+/// How a command ended, as its exit status says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ExitStatus {
+    /// All went well.
+    Good,
+    /// The command was asked for something that makes no sense.
+    Usage,
+    /// The run failed.
+    Failed,
+    /// A message arrived with other bytes than were sent.
+    Invalid,
+    /// A threshold or a baseline was violated.
+    Violated,
+}
+
+impl ExitStatus {
+    /// The number for the shell.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Usage => 1,
+            Self::Failed => 2,
+            Self::Invalid => 3,
+            Self::Violated => 4,
+        }
+    }
+
+    /// The status with this number; any number that is not one of ours is a failed run.
+    #[must_use]
+    pub const fn from_code(code: i32) -> Self {
+        match code {
+            0 => Self::Good,
+            1 => Self::Usage,
+            3 => Self::Invalid,
+            4 => Self::Violated,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<ExitStatus> for std::process::ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(status.code())
+    }
+}
+
+/// Where the bytes of a message differ from what was sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "rank {rank} received wrong bytes from rank {from}: message {iteration} of {size} bytes \
+     differs at byte {offset}, expected {expected:#04x}, found {found:#04x}"
+)]
+pub struct Mismatch {
+    /// The rank that looked.
+    pub rank: u32,
+    /// The rank that sent.
+    pub from: u32,
+    /// Which message of the pair, counted from 0.
+    pub iteration: u64,
+    /// The message's length in bytes.
+    pub size: usize,
+    /// The first byte that differs.
+    pub offset: usize,
+    /// What was sent.
+    pub expected: u8,
+    /// What was there.
+    pub found: u8,
+}
+
+/// Why a benchmark or a comparison ended without a result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that was given is not what it should be.
+    #[error("{file}: {reason}", file = file.display())]
+    Input {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The results could not be written.
+    #[error("cannot write {what}: {source}")]
+    Output {
+        /// Where to.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A library could not be loaded.
+    #[error("cannot load {file}: {reason}", file = file.display())]
+    Library {
+        /// The library.
+        file: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
+    /// A library lacks a symbol.
+    #[error("{file} lacks the symbol {symbol}", file = file.display())]
+    Symbol {
+        /// The library.
+        file: PathBuf,
+        /// The symbol.
+        symbol: String,
+    },
+    /// No library or launcher was found.
+    #[error("{0}")]
+    NotFound(String),
+    /// A call into an MPI library failed.
+    #[error("{call} failed: {message}")]
+    Mpi {
+        /// The function.
+        call: &'static str,
+        /// The library's own words.
+        message: String,
+    },
+    /// There is not enough memory for the message buffers.
+    #[error("the message buffers need {needed} bytes and {available} bytes of memory are free")]
+    Memory {
+        /// What the run needs, in bytes.
+        needed: u64,
+        /// What the machine has left, in bytes.
+        available: u64,
+    },
+    /// A message arrived with other bytes than were sent.
+    #[error("validation: {0}")]
+    Validation(#[from] Mismatch),
+    /// A peer ended, or sent what no correct peer sends.
+    #[error("{0}")]
+    Peer(String),
+    /// A rank of the job failed.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// Which rank.
+        rank: u32,
+        /// What it said.
+        message: String,
+        /// The exit status that it asks for.
+        status: i32,
+    },
+    /// A job ended without its results.
+    #[error("{0}")]
+    Job(String),
+    /// A system call failed.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The ground below failed.
+    #[error(transparent)]
+    Base(#[from] tagwire_base::Error),
+    /// The transport could not be set up.
+    #[error(transparent)]
+    Transport(#[from] tagwire_transport::Error),
+}
+
+impl Error {
+    /// A failed system call, with what was tried.
+    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System {
+            what: what.into(),
+            source: source.into(),
+        }
+    }
+
+    /// The exit status that tells of this error.
+    #[must_use]
+    pub const fn exit_status(&self) -> ExitStatus {
+        match self {
+            Self::Usage(_) | Self::Input { .. } => ExitStatus::Usage,
+            Self::Validation(_) => ExitStatus::Invalid,
+            Self::Rank { status, .. } => match ExitStatus::from_code(*status) {
+                ExitStatus::Good => ExitStatus::Failed,
+                status => status,
+            },
+            _ => ExitStatus::Failed,
+        }
+    }
+
+    /// A stable number for this kind of error, for exit reports.
+    #[must_use]
+    pub const fn code(&self) -> u32 {
+        match self {
+            Self::Usage(_) => 600,
+            Self::Input { .. } => 601,
+            Self::Output { .. } => 602,
+            Self::Library { .. } => 603,
+            Self::Symbol { .. } => 604,
+            Self::NotFound(_) => 605,
+            Self::Mpi { .. } => 606,
+            Self::Memory { .. } => 607,
+            Self::Validation(_) => 608,
+            Self::Peer(_) => 609,
+            Self::Rank { .. } => 610,
+            Self::Job(_) => 611,
+            Self::System { .. } => 612,
+            Self::Base(error) => error.code(),
+            Self::Transport(error) => error.code(),
+        }
+    }
+}
+
+/// This crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,132 @@
+//! What a job is to do: handed to its ranks in an environment variable.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::{BenchArgs, Percentiles, TestName};
+use crate::error::{Error, Result};
+
+/// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
+/// `TAGWIRE_` variables lets it pass.
+pub(crate) const VARIABLE: &str = "TAGWIRE_BENCH_PLAN";
+
+/// What carries a job's messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Carrier {
+    /// Our own transports.
+    Shm,
+    /// This library of the MPI standard ABI.
+    Mpi(PathBuf),
+}
+
+/// At which height messages are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Layer {
+    /// Matched by ob1.
+    Ob1,
+    /// By the bare transport.
+    Raw,
+    /// By a foreign library.
+    Mpi,
+}
+
+impl Layer {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ob1 => "ob1",
+            Self::Raw => "raw",
+            Self::Mpi => "mpi",
+        }
+    }
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub test: TestName,
+    pub carrier: Carrier,
+    /// Measured in alternating blocks.
+    pub layers: Vec<Layer>,
+    pub sizes: Vec<u64>,
+    pub iterations: Option<u64>,
+    pub warmup: Option<u64>,
+    pub window: u32,
+    pub threads: u32,
+    pub posted: u32,
+    pub unexpected: u32,
+    pub idle: Duration,
+    pub validate: bool,
+    pub percentiles: Option<Percentiles>,
+    pub seed: u64,
+    pub launch: u32,
+    /// Where the results go: the name of an abstract socket, and what proves that a rank belongs
+    /// to this run. `None` when the rank prints them itself.
+    pub results: Option<Address>,
+}
+
+/// Where a rank reports to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Address {
+    pub socket: String,
+    pub secret: String,
+}
+
+/// The window when nothing else is asked for.
+const WINDOW: u32 = 64;
+
+impl Plan {
+    /// What `args` ask for, over `carrier`.
+    pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
+        let layers = match carrier {
+            Carrier::Mpi(_) => vec![Layer::Mpi],
+            Carrier::Shm if args.layers => vec![Layer::Ob1, Layer::Raw],
+            Carrier::Shm if args.raw => vec![Layer::Raw],
+            Carrier::Shm => vec![Layer::Ob1],
+        };
+        Self {
+            test: args.test,
+            carrier,
+            layers,
+            sizes: args.size_list().as_slice().to_vec(),
+            iterations: args.iterations,
+            warmup: args.warmup,
+            window: args.window.unwrap_or(WINDOW),
+            threads: args.threads.unwrap_or(1),
+            posted: args.posted.unwrap_or(0),
+            unexpected: args.unexpected.unwrap_or(0),
+            idle: args.seconds.unwrap_or(Duration::from_secs(1)),
+            validate: args.validate,
+            percentiles: args.percentiles.clone(),
+            seed,
+            launch,
+            results: None,
+        }
+    }
+
+    /// As text for [`VARIABLE`].
+    pub(crate) fn to_text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| Error::Job(format!("plan: {error}")))
+    }
+
+    /// The plan that this process was given, if it was given one.
+    pub(crate) fn of_environment() -> Result<Option<Self>> {
+        let Some(text) = std::env::var_os(VARIABLE) else {
+            return Ok(None);
+        };
+        let text = text.to_string_lossy();
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| Error::Usage(format!("{VARIABLE} holds no plan: {error}")))
+    }
+
+    /// The longest message, in bytes of this machine's address space.
+    pub(crate) fn largest(&self) -> Result<usize> {
+        let largest = self.sizes.iter().copied().max().unwrap_or(0);
+        usize::try_from(largest)
+            .map_err(|_| Error::Usage(format!("size {largest} is too large for this machine")))
+    }
+}

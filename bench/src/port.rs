@@ -1,0 +1,175 @@
+//! What a benchmark body needs of whatever carries its messages.
+//!
+//! Bodies are written once, over [`Port`], and compiled for each of its implementations: ours over
+//! a pml, the bare transport, and any library of the MPI standard ABI.
+
+use tagwire_base::{Rank, Tag};
+
+use crate::buffer::{Incoming, Memory, Outgoing};
+use crate::error::{Error, Result};
+
+#[cfg(test)]
+pub(crate) mod channel;
+
+/// The tags that bodies use. All are below 32,768, which every MPI library allows, but for those
+/// of receives that never match.
+pub(crate) mod tags {
+    use tagwire_base::Tag;
+
+    pub(crate) const DATA: Tag = tag(1);
+    pub(crate) const ACK: Tag = tag(2);
+    pub(crate) const SENT: Tag = tag(3);
+    pub(crate) const CONTROL: Tag = tag(4);
+    pub(crate) const BARRIER: Tag = tag(5);
+    pub(crate) const AHEAD: Tag = tag(6);
+
+    /// The tag of a thread's messages, and of their acknowledgements.
+    pub(crate) const fn thread(number: u32) -> (Tag, Tag) {
+        (tag(16 + 2 * number as i32), tag(17 + 2 * number as i32))
+    }
+
+    /// The tag of the receive number `number` that nothing matches.
+    pub(crate) const fn never(number: u32) -> Tag {
+        tag(32_768 + number as i32)
+    }
+
+    const fn tag(value: i32) -> Tag {
+        match Tag::user(value) {
+            Some(tag) => tag,
+            None => panic!("a negative tag"),
+        }
+    }
+}
+
+/// One rank's way to the others.
+///
+/// Messages between two ranks arrive in order. The memory of an operation is the port's until the
+/// operation is complete.
+pub(crate) trait Port {
+    /// An operation under way.
+    type Request;
+
+    /// This rank.
+    fn rank(&self) -> Rank;
+
+    /// How many ranks there are.
+    fn size(&self) -> u32;
+
+    /// Starts to send.
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Self::Request>;
+
+    /// Starts to receive.
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Self::Request>;
+
+    /// Returns once all of `requests` are complete, and leaves the list empty.
+    fn wait_all(&self, requests: &mut Vec<Self::Request>) -> Result<()>;
+
+    /// Sends.
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()>;
+
+    /// Receives.
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()>;
+}
+
+/// The few bytes with which ranks agree on what to do, next to the measured messages.
+#[derive(Debug)]
+pub(crate) struct Control {
+    out: Memory,
+    into: Memory,
+}
+
+/// How many words a control message has.
+const WORDS: usize = 5;
+
+impl Control {
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            out: Memory::new(8 * WORDS)?,
+            into: Memory::new(8 * WORDS)?,
+        })
+    }
+
+    /// Rank 0's words, on all ranks.
+    pub(crate) fn broadcast<P: Port>(
+        &mut self,
+        port: &P,
+        words: [u64; WORDS],
+    ) -> Result<[u64; WORDS]> {
+        if port.rank().as_u32() == 0 {
+            self.write(words);
+            for rank in 1..port.size() {
+                port.send(
+                    self.out.outgoing(0..8 * WORDS),
+                    Rank::new(rank),
+                    tags::CONTROL,
+                )?;
+            }
+            return Ok(words);
+        }
+        port.recv(
+            self.into.incoming(0..8 * WORDS),
+            Rank::new(0),
+            tags::CONTROL,
+        )?;
+        Ok(self.words())
+    }
+
+    /// The greatest of all ranks' values, on rank 0; on the others their own.
+    pub(crate) fn greatest<P: Port>(&mut self, port: &P, value: u64) -> Result<u64> {
+        if port.rank().as_u32() != 0 {
+            self.write([value, 0, 0, 0, 0]);
+            port.send(self.out.outgoing(0..8 * WORDS), Rank::new(0), tags::CONTROL)?;
+            return Ok(value);
+        }
+        let mut greatest = value;
+        for rank in 1..port.size() {
+            port.recv(
+                self.into.incoming(0..8 * WORDS),
+                Rank::new(rank),
+                tags::CONTROL,
+            )?;
+            greatest = greatest.max(self.words()[0]);
+        }
+        Ok(greatest)
+    }
+
+    fn write(&mut self, words: [u64; WORDS]) {
+        let mut bytes = [0; 8 * WORDS];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(words) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        self.out.write(&bytes);
+    }
+
+    fn words(&self) -> [u64; WORDS] {
+        let bytes: [u8; 8 * WORDS] = self.into.read();
+        let mut words = [0; WORDS];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_le_bytes(chunk.try_into().expect("chunks of 8 bytes"));
+        }
+        words
+    }
+}
+
+/// Returns once every rank has called it.
+pub(crate) fn barrier<P: Port>(port: &P) -> Result<()> {
+    let empty = Memory::new(0)?;
+    let others = || (1..port.size()).map(Rank::new);
+    let zero = Rank::new(0);
+    if port.rank() == zero {
+        for rank in others() {
+            port.recv(empty.incoming(0..0), rank, tags::BARRIER)?;
+        }
+        for rank in others() {
+            port.send(empty.outgoing(0..0), rank, tags::BARRIER)?;
+        }
+        return Ok(());
+    }
+    port.send(empty.outgoing(0..0), zero, tags::BARRIER)?;
+    port.recv(empty.incoming(0..0), zero, tags::BARRIER)
+}
+
+/// The error of a port whose peer is gone.
+pub(crate) fn peer_gone(rank: Rank) -> Error {
+    Error::Peer(format!("rank {rank} ended before the benchmark did"))
+}

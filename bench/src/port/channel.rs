@@ -1,0 +1,186 @@
+//! A port for tests: ranks are threads, messages go over channels and are matched by a plain
+//! list. It can be told to spoil a byte of some message.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use tagwire_base::{Rank, Tag};
+
+use super::{Port, peer_gone};
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::Result;
+
+struct Message {
+    from: Rank,
+    tag: Tag,
+    bytes: Vec<u8>,
+}
+
+struct Posted {
+    data: Incoming,
+    from: Rank,
+    tag: Tag,
+    done: Arc<AtomicU64>,
+}
+
+/// Which message, counted over all that this rank sends with at least one byte and a data tag,
+/// and which byte.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spoil {
+    pub message: u64,
+    pub offset: usize,
+}
+
+pub(crate) struct ChannelPort {
+    rank: Rank,
+    peers: Vec<Option<Sender<Message>>>,
+    state: Mutex<State>,
+    spoil: Option<Spoil>,
+    sent: AtomicU64,
+}
+
+struct State {
+    inbox: Receiver<Message>,
+    posted: VecDeque<Posted>,
+    unexpected: VecDeque<Message>,
+}
+
+pub(crate) struct Request(Option<Arc<AtomicU64>>);
+
+/// Runs `body` on `size` ranks and answers their results in order.
+pub(crate) fn job<T: Send>(
+    size: u32,
+    spoil: Option<Spoil>,
+    body: impl Fn(&ChannelPort) -> T + Sync,
+) -> Vec<T> {
+    let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
+    let ports: Vec<_> = (0_u32..)
+        .zip(inboxes)
+        .map(|(rank, inbox)| ChannelPort {
+            rank: Rank::new(rank),
+            // Nobody sends to itself; keeping no sender of one's own lets an inbox end.
+            peers: (0_u32..)
+                .zip(&senders)
+                .map(|(to, s)| (to != rank).then(|| s.clone()))
+                .collect(),
+            state: Mutex::new(State {
+                inbox,
+                posted: VecDeque::new(),
+                unexpected: VecDeque::new(),
+            }),
+            spoil: spoil.filter(|_| rank == 0),
+            sent: AtomicU64::new(0),
+        })
+        .collect();
+    drop(senders);
+    std::thread::scope(|scope| {
+        let body = &body;
+        let threads: Vec<_> = ports
+            .into_iter()
+            .map(|port| scope.spawn(move || body(&port)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    })
+}
+
+impl State {
+    fn arrive(&mut self, message: Message) {
+        let fits = |posted: &Posted| posted.from == message.from && posted.tag == message.tag;
+        match self.posted.iter().position(fits) {
+            Some(at) => deliver(&self.posted.remove(at).unwrap(), &message),
+            None => self.unexpected.push_back(message),
+        }
+    }
+}
+
+fn deliver(posted: &Posted, message: &Message) {
+    assert!(message.bytes.len() <= posted.data.len(), "truncated");
+    posted
+        .data
+        .buffer()
+        .write(0, tagwire_transport::Payload::from_slice(&message.bytes));
+    posted.done.store(1, Ordering::Release);
+}
+
+impl Port for ChannelPort {
+    type Request = Request;
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        u32::try_from(self.peers.len()).unwrap()
+    }
+
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
+        let mut bytes = data.bytes().to_vec();
+        if tag == super::tags::DATA {
+            let number = self.sent.fetch_add(1, Ordering::Relaxed);
+            if let Some(spoil) = self.spoil.filter(|spoil| spoil.message == number) {
+                bytes[spoil.offset] ^= 0xff;
+            }
+        }
+        let message = Message {
+            from: self.rank,
+            tag,
+            bytes,
+        };
+        let peer = self.peers[to.index()]
+            .as_ref()
+            .expect("nobody sends to itself");
+        peer.send(message).map_err(|_| peer_gone(to))?;
+        Ok(Request(None))
+    }
+
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<Request> {
+        let done = Arc::new(AtomicU64::new(0));
+        let posted = Posted {
+            data,
+            from,
+            tag,
+            done: Arc::clone(&done),
+        };
+        let mut state = self.state.lock().unwrap();
+        let fits = |message: &Message| message.from == from && message.tag == tag;
+        match state.unexpected.iter().position(fits) {
+            Some(at) => deliver(&posted, &state.unexpected.remove(at).unwrap()),
+            None => state.posted.push_back(posted),
+        }
+        Ok(Request(Some(done)))
+    }
+
+    fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
+        let is_done = |request: &Request| {
+            request
+                .0
+                .as_ref()
+                .is_none_or(|done| done.load(Ordering::Acquire) == 1)
+        };
+        while !requests.iter().all(is_done) {
+            let mut state = self.state.lock().unwrap();
+            let wait = std::time::Duration::from_millis(1);
+            match state.inbox.recv_timeout(wait) {
+                Ok(message) => state.arrive(message),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                Err(_) => return Err(peer_gone(Rank::new(1 - self.rank.as_u32().min(1)))),
+            }
+        }
+        requests.clear();
+        Ok(())
+    }
+
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        self.isend(data, to, tag).map(drop)
+    }
+
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        let mut one = vec![self.irecv(data, from, tag)?];
+        self.wait_all(&mut one)
+    }
+}

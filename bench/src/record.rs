@@ -1,0 +1,263 @@
+//! The rows of a report. Documented for readers of the JSON in `docs/benchmarking.md`.
+
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::stats::Summary;
+
+/// The schema's name and version. Keys may be added within a version, never changed or removed.
+pub const SCHEMA: &str = "tagwire.bench/1";
+
+/// One row: a key for each independent variable, then how it was measured, then the figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// Message size in bytes.
+    pub size: u64,
+    /// What carried the messages: `shm`, `mpi`.
+    pub transport: String,
+    /// The foreign library and its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
+    /// What matched them; none for the bare transport and for foreign libraries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pml: Option<String>,
+    /// The matching engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// With `--layers` and `--raw`: at which height it was measured, `raw` or the pml's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Messages under way at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// Threads per rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Never-matching receives ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posted: Option<u32>,
+    /// Unexpected messages ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unexpected: Option<u32>,
+    /// Whether every byte was checked, which the times include.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub validated: bool,
+    /// Which start of the job, counted from 0. None in a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<u32>,
+    /// How many launches a summary is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launches: Option<u32>,
+    /// Iterations of all repetitions together.
+    pub iterations: u64,
+    /// How many times the block of iterations was repeated.
+    pub repetitions: u32,
+    /// What was measured.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// Named figures, in the order in which they were added. A name ends in its unit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Figures(Vec<(String, f64)>);
+
+impl Figures {
+    /// The figure called `name`.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<f64> {
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| *value)
+    }
+
+    /// All figures, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), *value))
+    }
+
+    /// Adds a figure, or replaces the one of that name.
+    pub(crate) fn set(&mut self, name: impl Into<String>, value: f64) {
+        let (name, value) = (name.into(), rounded(value));
+        match self.0.iter_mut().find(|(key, _)| *key == name) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// Adds the median of `values` as `STEM_UNIT`, and how they scatter.
+    pub(crate) fn set_summary(&mut self, quantity: Quantity, summary: Summary) {
+        let (stem, unit) = (quantity.stem, quantity.unit);
+        self.set(format!("{stem}_{unit}"), summary.median);
+        self.set(format!("{stem}_min_{unit}"), summary.min);
+        self.set(format!("{stem}_max_{unit}"), summary.max);
+        self.set(format!("{stem}_spread_pct"), summary.spread_pct());
+    }
+}
+
+/// `value` to seven significant digits: more than any clock here tells, and short in a file.
+fn rounded(value: f64) -> f64 {
+    // Printing and reading is the exact way to the nearest such number.
+    format!("{value:.6e}").parse().unwrap_or(value)
+}
+
+/// A measured quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name.
+    pub stem: &'static str,
+    /// Its unit, as the end of a key.
+    pub unit: &'static str,
+    /// Its name and unit in a header.
+    pub title: &'static str,
+    /// Whether less is better.
+    pub less_is_better: bool,
+}
+
+impl Quantity {
+    /// Half a round trip, a hop, a receive.
+    pub const LATENCY: Self = Self {
+        stem: "latency",
+        unit: "us",
+        title: "Latency (us)",
+        less_is_better: true,
+    };
+    /// Bytes of payload, in units of 10^6 per second.
+    pub const BANDWIDTH: Self = Self {
+        stem: "bandwidth",
+        unit: "mb_s",
+        title: "Bandwidth (MB/s)",
+        less_is_better: false,
+    };
+    /// Messages.
+    pub const RATE: Self = Self {
+        stem: "rate",
+        unit: "msg_s",
+        title: "Messages/s",
+        less_is_better: false,
+    };
+    /// Use of one core.
+    pub const CPU: Self = Self {
+        stem: "cpu",
+        unit: "pct",
+        title: "CPU (% of a core)",
+        less_is_better: true,
+    };
+
+    /// All that there are.
+    pub const ALL: [Self; 4] = [Self::LATENCY, Self::BANDWIDTH, Self::RATE, Self::CPU];
+
+    /// The key of the median.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}_{}", self.stem, self.unit)
+    }
+
+    /// The key of the least and the greatest value of the repetitions.
+    #[must_use]
+    pub fn bounds(&self) -> (String, String) {
+        let (stem, unit) = (self.stem, self.unit);
+        (format!("{stem}_min_{unit}"), format!("{stem}_max_{unit}"))
+    }
+}
+
+impl Serialize for Figures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Figures {
+    /// Takes every number that no other field has taken; what later versions add beside numbers
+    /// is passed over.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Numbers;
+        impl<'de> Visitor<'de> for Numbers {
+            type Value = Figures;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object of figures")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Figures, A::Error> {
+                let mut figures = Figures::default();
+                while let Some((name, value)) = map.next_entry::<String, serde_json::Value>()? {
+                    if let Some(value) = value.as_f64() {
+                        figures.0.push((name, value));
+                    }
+                }
+                Ok(figures)
+            }
+        }
+        deserializer.deserialize_map(Numbers)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A row as the latency test makes it.
+    pub(crate) fn sample(size: u64, transport: &str, launch: u32, latency: f64) -> Row {
+        let mut figures = Figures::default();
+        let summary = Summary {
+            median: latency,
+            min: latency * 0.9,
+            max: latency * 1.1,
+        };
+        figures.set_summary(Quantity::LATENCY, summary);
+        let ours = transport == "shm";
+        Row {
+            size,
+            transport: transport.to_owned(),
+            library: (!ours).then(|| "Some MPI 1.0".to_owned()),
+            pml: ours.then(|| "ob1".to_owned()),
+            engine: ours.then(|| "hash-bins".to_owned()),
+            layer: None,
+            ranks: 2,
+            window: None,
+            threads: None,
+            posted: None,
+            unexpected: None,
+            validated: false,
+            launch: Some(launch),
+            launches: None,
+            iterations: 10_000,
+            repetitions: 5,
+            figures,
+        }
+    }
+
+    #[test]
+    fn rows_read_back_and_keep_their_order() {
+        let row = sample(8, "shm", 0, 0.125);
+        let text = serde_json::to_string(&row).unwrap();
+        assert_eq!(
+            text,
+            "{\"size\":8,\"transport\":\"shm\",\"pml\":\"ob1\",\"engine\":\"hash-bins\",\
+             \"ranks\":2,\"launch\":0,\"iterations\":10000,\"repetitions\":5,\
+             \"latency_us\":0.125,\"latency_min_us\":0.1125,\"latency_max_us\":0.1375,\
+             \"latency_spread_pct\":20.0}"
+        );
+        assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+    }
+
+    #[test]
+    fn keys_of_later_versions_are_passed_over() {
+        let text = "{\"size\":8,\"transport\":\"shm\",\"ranks\":2,\"iterations\":1,\
+                    \"repetitions\":1,\"colour\":\"red\",\"latency_us\":2.5}";
+        let row: Row = serde_json::from_str(text).unwrap();
+        assert_eq!(
+            row.figures.iter().collect::<Vec<_>>(),
+            [("latency_us", 2.5)]
+        );
+    }
+}

@@ -1,0 +1,169 @@
+//! What comes of a run: rows as they arrive, and their summary.
+
+use serde::{Deserialize, Serialize};
+
+use crate::args::TestName;
+use crate::environment::Environment;
+use crate::record::{Figures, Quantity, Row, SCHEMA};
+use crate::stats::Summary;
+
+pub(crate) mod csv;
+pub(crate) mod file;
+pub(crate) mod output;
+#[cfg(test)]
+mod tests;
+pub(crate) mod text;
+
+/// A run, as it is written to JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The test's name.
+    pub test: String,
+    /// The command, as it was typed.
+    pub command: String,
+    /// The circumstances.
+    pub environment: Environment,
+    /// One for each size, series and launch, in the order in which they came.
+    pub rows: Vec<Row>,
+    /// One for each size and series: medians over launches.
+    pub summary: Vec<Row>,
+}
+
+impl Report {
+    /// A report without rows.
+    pub(crate) fn new(test: TestName, command: String, environment: Environment) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            test: test.as_str().to_owned(),
+            command,
+            environment,
+            rows: Vec::new(),
+            summary: Vec::new(),
+        }
+    }
+
+    /// Adds a row and brings the summary up to date.
+    pub(crate) fn add(&mut self, row: Row) {
+        self.rows.push(row);
+        self.summary = summarize(&self.rows);
+    }
+
+    /// As text, with a line for each row.
+    pub(crate) fn to_json(&self) -> serde_json::Result<String> {
+        let lines = |rows: &[Row]| -> serde_json::Result<String> {
+            let lines: Vec<_> = rows
+                .iter()
+                .map(serde_json::to_string)
+                .collect::<serde_json::Result<_>>()?;
+            Ok(lines
+                .iter()
+                .map(|line| format!("\n    {line}"))
+                .collect::<Vec<_>>()
+                .join(","))
+        };
+        let environment = serde_json::to_string_pretty(&self.environment)?.replace('\n', "\n  ");
+        Ok(format!(
+            "{{\n  \"schema\": {},\n  \"test\": {},\n  \"command\": {},\n  \
+             \"environment\": {environment},\n  \"rows\": [{}\n  ],\n  \"summary\": [{}\n  ]\n}}\n",
+            serde_json::to_string(&self.schema)?,
+            serde_json::to_string(&self.test)?,
+            serde_json::to_string(&self.command)?,
+            lines(&self.rows)?,
+            lines(&self.summary)?,
+        ))
+    }
+}
+
+/// The quantity that a test is about.
+pub(crate) fn main_quantity(test: &str) -> Quantity {
+    match test {
+        "bandwidth" | "bibandwidth" => Quantity::BANDWIDTH,
+        "message-rate" => Quantity::RATE,
+        "idle" => Quantity::CPU,
+        _ => Quantity::LATENCY,
+    }
+}
+
+/// What tells the rows of one series from those of another, beside the size: everything but the
+/// launch and what was measured.
+fn same_series(a: &Row, b: &Row) -> bool {
+    let variables = |row: &Row| {
+        let mut row = row.clone();
+        (row.size, row.iterations, row.repetitions) = (0, 0, 0);
+        (row.launch, row.launches, row.figures) = (None, None, Figures::default());
+        row
+    };
+    variables(a) == variables(b)
+}
+
+/// The series of a report, each by its first row, in the order of their first appearance.
+pub(crate) fn series(rows: &[Row]) -> Vec<&Row> {
+    let mut series: Vec<&Row> = Vec::new();
+    for row in rows {
+        if !series.iter().any(|known| same_series(known, row)) {
+            series.push(row);
+        }
+    }
+    series
+}
+
+/// One row for each size and series: the median over launches of each quantity, how launches
+/// scatter, and how the repetitions inside a launch do.
+fn summarize(rows: &[Row]) -> Vec<Row> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        let fits = |group: &&mut Vec<&Row>| group[0].size == row.size && same_series(group[0], row);
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups.iter().map(|group| summary_of(group)).collect()
+}
+
+fn summary_of(group: &[&Row]) -> Row {
+    let mut summary = group[0].clone();
+    summary.launch = None;
+    summary.launches = Some(u32::try_from(group.len()).unwrap_or(u32::MAX));
+    summary.iterations = group.iter().map(|row| row.iterations).sum();
+    if group.len() == 1 {
+        return summary;
+    }
+    let over_launches = |name: &str| {
+        let values: Vec<f64> = group
+            .iter()
+            .filter_map(|row| row.figures.named(name))
+            .collect();
+        Summary::of(&values)
+    };
+    let names: Vec<String> = summary
+        .figures
+        .iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    let mut figures = Figures::default();
+    for quantity in Quantity::ALL {
+        if let Some(values) = over_launches(&quantity.key()) {
+            figures.set_summary(quantity, values);
+            let spread = format!("{}_spread_pct", quantity.stem);
+            if let Some(inside) = over_launches(&spread) {
+                figures.set(
+                    format!("{}_in_run_spread_pct", quantity.stem),
+                    inside.median,
+                );
+            }
+        }
+    }
+    for name in names {
+        if figures.named(&name).is_none()
+            && let Some(values) = over_launches(&name)
+        {
+            figures.set(name, values.median);
+        }
+    }
+    summary.figures = figures;
+    summary
+}

@@ -1,0 +1,135 @@
+//! Where results go while they come.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::file::ResultsFile;
+use super::text::{Table, preamble};
+use super::{Report, csv};
+use crate::args::{Format, Percentiles};
+use crate::error::{Error, Result};
+use crate::record::Row;
+
+/// A report, its file, and the standard output.
+pub(crate) struct Output<W: Write> {
+    report: Report,
+    format: Format,
+    percentiles: Option<Percentiles>,
+    file: Option<(ResultsFile, Format)>,
+    stdout: W,
+    /// Rows are printed as they come; else a table at the end.
+    streams: bool,
+    table: Option<Table>,
+}
+
+impl<W: Write> Output<W> {
+    /// `streams` when there is one series and one launch.
+    pub(crate) fn new(
+        report: Report,
+        format: Format,
+        percentiles: Option<Percentiles>,
+        path: Option<&Path>,
+        streams: bool,
+        stdout: W,
+    ) -> Result<Self> {
+        let open = |path| ResultsFile::open(path).map(|file| (file, format_of(path)));
+        let file = path.map(open).transpose()?;
+        Ok(Self {
+            report,
+            format,
+            percentiles,
+            file,
+            stdout,
+            streams,
+            table: None,
+        })
+    }
+
+    pub(crate) const fn report_mut(&mut self) -> &mut Report {
+        &mut self.report
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, row: Row) -> Result<()> {
+        self.report.add(row.clone());
+        if let Some((file, format)) = &mut self.file {
+            file.update(&render(&self.report, *format)?)?;
+        }
+        if self.format != Format::Text || !self.streams {
+            return Ok(());
+        }
+        let mut text = String::new();
+        if self.table.is_none() {
+            text += &preamble(&self.report);
+        }
+        let percentiles = self.percentiles.as_ref();
+        let is_first = self.table.is_none();
+        let table = self
+            .table
+            .get_or_insert_with(|| Table::of(&self.report, percentiles));
+        if is_first {
+            text += &table.header();
+        }
+        text += &table.line(row.size, &[Some(&row)]);
+        self.print(&text)
+    }
+
+    /// Prints what has not been printed yet.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if let Some((file, format)) = &mut self.file
+            && !self.report.rows.is_empty()
+        {
+            file.finish(&render(&self.report, *format)?)?;
+        }
+        if self.report.rows.is_empty() {
+            return Ok(());
+        }
+        match self.format {
+            Format::Text if self.streams => Ok(()),
+            Format::Text => {
+                let table = Table::of(&self.report, self.percentiles.as_ref());
+                let text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
+                self.print(&text)
+            }
+            format => {
+                let text = render(&self.report, format)?;
+                self.print(&text)
+            }
+        }
+    }
+
+    fn print(&mut self, text: &str) -> Result<()> {
+        let written = self
+            .stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| self.stdout.flush());
+        written.map_err(|source| {
+            let closed = source.kind() == io::ErrorKind::BrokenPipe;
+            let what = if closed {
+                "to the standard output, which was closed"
+            } else {
+                "to the standard output"
+            };
+            Error::Output {
+                what: what.to_owned(),
+                source,
+            }
+        })
+    }
+}
+
+fn format_of(path: &Path) -> Format {
+    match path.extension() {
+        Some(extension) if extension.eq_ignore_ascii_case("csv") => Format::Csv,
+        _ => Format::Json,
+    }
+}
+
+fn render(report: &Report, format: Format) -> Result<String> {
+    match format {
+        Format::Csv => csv::to_text(report),
+        _ => report
+            .to_json()
+            .map_err(|error| Error::Job(error.to_string())),
+    }
+}

@@ -1,0 +1,226 @@
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::output::Output;
+use super::text::{Table, preamble};
+use super::*;
+use crate::args::{Format, Percentiles};
+use crate::environment::Used;
+use crate::error::ExitStatus;
+use crate::record::tests::sample;
+
+/// The circumstances of a machine that does not exist.
+fn environment(launches: u32) -> Environment {
+    let shm = Used {
+        transport: "shm".to_owned(),
+        why: "asked for".to_owned(),
+        pml: Some("ob1".to_owned()),
+        engine: Some("bins".to_owned()),
+        ..Used::default()
+    };
+    let text = |text: &str| Some(text.to_owned());
+    Environment {
+        version: "0.1.0".to_owned(),
+        commit: "0123abc".to_owned(),
+        started_unix_s: 1_700_000_000,
+        host: text("somewhere"),
+        kernel: text("6.18.0"),
+        cpu_model: text("Some CPU"),
+        virtual_machine: Some(true),
+        cpus_online: text("0-1"),
+        cpus_allowed: text("0-1"),
+        cores: Some(2),
+        smt: Some(false),
+        numa_nodes: 1,
+        governors: Vec::new(),
+        boost: None,
+        memory_bytes: Some(1 << 30),
+        clock_source: text("tsc"),
+        clock_cost_ns: 21.5,
+        ranks: 2,
+        launches,
+        binding: "core".to_owned(),
+        oversubscribed: false,
+        seed: 7,
+        transports: vec![shm],
+        settings: BTreeMap::from([("engine".to_owned(), "list".to_owned())]),
+    }
+}
+
+fn report(launches: u32) -> Report {
+    Report::new(
+        TestName::Latency,
+        "tagwire bench latency -m 8,64".to_owned(),
+        environment(launches),
+    )
+}
+
+/// Two series, two launches.
+fn compared() -> Report {
+    let mut report = report(2);
+    for (launch, factor) in [(0, 1.0), (1, 1.5)] {
+        for (size, time) in [(8, 0.2), (64, 0.4)] {
+            report.add(sample(size, "shm", launch, time * factor));
+            report.add(sample(size, "mpi", launch, time * 4.0));
+        }
+    }
+    report
+}
+
+#[test]
+fn the_preamble_names_what_matters() {
+    let expected = "\
+# Tagwire bench latency
+# Command: tagwire bench latency -m 8,64
+# Version: 0.1.0 (commit 0123abc)
+# Transport: shm (asked for)
+# Pml: ob1, engine bins
+# Machine: Some CPU (virtual), CPUs 0-1 (allowed 0-1), 1 NUMA nodes, SMT off, governor unknown, kernel 6.18.0
+# Ranks: 2, bound: core
+# Clock: tsc, 21.5 ns a look
+# Seed: 7
+# Setting: engine = list
+";
+    assert_eq!(preamble(&report(1)), expected);
+}
+
+#[test]
+fn one_series_has_the_value_first() {
+    let mut report = report(1);
+    let mut row = sample(8, "shm", 0, 0.1664);
+    row.figures.set("p50_us", 0.16);
+    row.figures.set("p99_9_us", 1.25);
+    report.add(row.clone());
+    let percentiles: Percentiles = "50,99.9".parse().unwrap();
+    let table = Table::of(&report, Some(&percentiles));
+    let expected = "\
+# Size       Latency (us)     Spread (%)       p50 (us)     p99.9 (us)
+8                   0.166           20.0          0.160          1.250
+";
+    assert_eq!(table.header() + &table.line(8, &[Some(&row)]), expected);
+}
+
+#[test]
+fn several_series_are_compared_in_one_table() {
+    let report = compared();
+    let table = Table::of(&report, None);
+    let expected = "\
+# Size       Latency (us)     Spread (%)     In run (%) mpi:Some-MPI Latency (us)     Spread (%)     In run (%)          Ratio
+8                   0.250           40.0           20.0          0.800            0.0           20.0          0.312
+64                  0.500           40.0           20.0          1.600            0.0           20.0          0.312
+";
+    assert_eq!(table.header() + &table.lines(&report), expected);
+}
+
+#[test]
+fn the_summary_holds_medians_over_launches() {
+    let report = compared();
+    assert_eq!((report.rows.len(), report.summary.len()), (8, 4));
+    let first = &report.summary[0];
+    assert_eq!(
+        (first.size, first.launch, first.launches),
+        (8, None, Some(2))
+    );
+    assert_eq!(first.iterations, 20_000);
+    let expected = [
+        ("latency_us", 0.25),
+        ("latency_min_us", 0.2),
+        ("latency_max_us", 0.3),
+        ("latency_spread_pct", 40.0),
+        ("latency_in_run_spread_pct", 20.0),
+    ];
+    assert_eq!(first.figures.iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn json_reads_back() {
+    let report = compared();
+    let text = report.to_json().unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    assert!(text.starts_with("{\n  \"schema\": \"tagwire.bench/1\",\n  \"test\": \"latency\",\n"));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["environment"]["transports"][0]["engine"], "bins");
+    assert_eq!(value["rows"][1]["library"], "Some MPI 1.0");
+}
+
+#[test]
+fn csv_has_the_keys_of_all_rows() {
+    let mut report = report(1);
+    report.add(sample(8, "shm", 0, 0.25));
+    let mut row = sample(8, "mpi", 0, 1.0);
+    row.library = Some("A, \"quoted\" MPI".to_owned());
+    report.add(row);
+    let expected = "\
+test,size,transport,pml,engine,ranks,launch,iterations,repetitions,latency_us,latency_min_us,latency_max_us,latency_spread_pct,library
+latency,8,shm,ob1,hash-bins,2,0,10000,5,0.25,0.225,0.275,20.0,
+latency,8,mpi,,,2,0,10000,5,1.0,0.9,1.1,20.0,\"A, \"\"quoted\"\" MPI\"
+";
+    assert_eq!(csv::to_text(&report).unwrap(), expected);
+}
+
+#[test]
+fn the_file_is_complete_after_every_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.json");
+    let mut output =
+        Output::new(report(1), Format::Text, None, Some(&path), true, Vec::new()).unwrap();
+    assert!(!path.exists());
+    for count in 1..=3 {
+        output.row(sample(count, "shm", 0, 0.5)).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let read: Report = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.rows.len() as u64, count);
+    }
+    output.finish().unwrap();
+}
+
+/// A reader that has gone away.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_closed_output_is_an_error() {
+    let mut output = Output::new(report(1), Format::Text, None, None, true, Closed).unwrap();
+    let error = output.row(sample(8, "shm", 0, 0.5)).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("standard output, which was closed"),
+        "{error}"
+    );
+    assert_eq!(error.exit_status(), ExitStatus::Failed);
+}
+
+#[test]
+fn every_format_goes_to_the_output() {
+    for (format, beginning) in [
+        (Format::Text, "# Tagwire"),
+        (Format::Json, "{\n"),
+        (Format::Csv, "test,size"),
+    ] {
+        for streams in [true, false] {
+            let mut text = Vec::new();
+            let mut output =
+                Output::new(report(1), format, None, None, streams, &mut text).unwrap();
+            output.row(sample(8, "shm", 0, 0.5)).unwrap();
+            output.row(sample(9, "shm", 0, 0.5)).unwrap();
+            output.finish().unwrap();
+            drop(output);
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.starts_with(beginning), "{text}");
+            assert_eq!(
+                text.matches("Size").count(),
+                usize::from(format == Format::Text)
+            );
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The text that people and cluster scripts read: header lines that begin with `#`, then
+//! `size value ...` with the main value first, as OSU's benchmarks print it.
+
+use std::fmt::Write;
+
+use super::{Report, main_quantity, same_series, series};
+use crate::args::Percentiles;
+use crate::record::{Quantity, Row};
+
+/// What a table's columns show.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    quantity: Quantity,
+    /// One row of each series.
+    series: Vec<Row>,
+    launches: u32,
+    percentiles: Vec<f64>,
+    /// Secondary quantities of the first series.
+    others: Vec<Quantity>,
+}
+
+impl Table {
+    /// The columns for these rows.
+    pub(crate) fn of(report: &Report, percentiles: Option<&Percentiles>) -> Self {
+        let quantity = main_quantity(&report.test);
+        let series: Vec<Row> = series(&report.rows).into_iter().cloned().collect();
+        let others = Quantity::ALL
+            .into_iter()
+            .filter(|other| *other != quantity)
+            .filter(|other| {
+                series
+                    .first()
+                    .is_some_and(|row| row.figures.named(&other.key()).is_some())
+            })
+            .collect();
+        Self {
+            quantity,
+            series,
+            launches: report.environment.launches,
+            percentiles: percentiles.map_or_else(Vec::new, |list| list.as_slice().to_vec()),
+            others,
+        }
+    }
+
+    /// The line that names the columns.
+    pub(crate) fn header(&self) -> String {
+        let mut titles = Vec::new();
+        for (i, row) in self.series.iter().enumerate() {
+            let name = if i == 0 {
+                String::new()
+            } else {
+                format!("{} ", label(row))
+            };
+            titles.push(format!("{name}{}", self.quantity.title));
+            titles.push("Spread (%)".to_owned());
+            if self.launches > 1 {
+                titles.push("In run (%)".to_owned());
+            }
+            if i > 0 {
+                titles.push("Ratio".to_owned());
+            }
+        }
+        titles.extend(self.others.iter().map(|other| other.title.to_owned()));
+        titles.extend(self.percentiles.iter().map(|p| format!("p{p} (us)")));
+        columns("# Size", &titles)
+    }
+
+    /// The line of one size. `rows` holds each series' row for it, as far as there is one.
+    pub(crate) fn line(&self, size: u64, rows: &[Option<&Row>]) -> String {
+        let mut cells = Vec::new();
+        let value = |row: &Row, key: &str, digits: usize| {
+            row.figures
+                .named(key)
+                .map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        let stem = self.quantity.stem;
+        let first = rows[0].and_then(|row| row.figures.named(&self.quantity.key()));
+        for (i, row) in rows.iter().enumerate() {
+            let show = |key: &str, digits| {
+                row.map_or_else(|| "-".to_owned(), |row| value(row, key, digits))
+            };
+            cells.push(show(&self.quantity.key(), digits(self.quantity)));
+            cells.push(show(&format!("{stem}_spread_pct"), 1));
+            if self.launches > 1 {
+                cells.push(show(&format!("{stem}_in_run_spread_pct"), 1));
+            }
+            if i > 0 {
+                let own = row.and_then(|row| row.figures.named(&self.quantity.key()));
+                let ratio = first
+                    .zip(own)
+                    .map(|(first, own)| format!("{:.3}", first / own));
+                cells.push(ratio.unwrap_or_else(|| "-".to_owned()));
+            }
+        }
+        let first = rows[0];
+        let show =
+            |key: &str, digits| first.map_or_else(|| "-".to_owned(), |row| value(row, key, digits));
+        cells.extend(
+            self.others
+                .iter()
+                .map(|other| show(&other.key(), digits(*other))),
+        );
+        cells.extend(
+            self.percentiles
+                .iter()
+                .map(|&p| show(&Percentiles::key(p), 3)),
+        );
+        columns(&size.to_string(), &cells)
+    }
+
+    /// All lines of a report, from its summary.
+    pub(crate) fn lines(&self, report: &Report) -> String {
+        let mut sizes: Vec<u64> = Vec::new();
+        for row in &report.summary {
+            if !sizes.contains(&row.size) {
+                sizes.push(row.size);
+            }
+        }
+        let mut text = String::new();
+        for size in sizes {
+            let find = |series: &Row| {
+                report
+                    .summary
+                    .iter()
+                    .find(|row| row.size == size && same_series(row, series))
+            };
+            let rows: Vec<Option<&Row>> = self.series.iter().map(find).collect();
+            text.push_str(&self.line(size, &rows));
+        }
+        text
+    }
+}
+
+const fn digits(quantity: Quantity) -> usize {
+    if quantity.less_is_better { 3 } else { 2 }
+}
+
+/// A series' short name.
+fn label(row: &Row) -> String {
+    match (&row.layer, &row.library) {
+        (Some(layer), _) => layer.clone(),
+        (None, Some(library)) => {
+            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2": one word, for scripts that split.
+            let words = library
+                .split_whitespace()
+                .filter(|word| !word.contains("ersion"));
+            let short: Vec<&str> = words.take(2).collect();
+            format!("mpi:{}", short.join("-").trim_end_matches(','))
+        }
+        (None, None) => row.transport.clone(),
+    }
+}
+
+fn columns(first: &str, cells: &[String]) -> String {
+    let mut line = format!("{first:<10}");
+    for cell in cells {
+        let _ = write!(line, " {cell:>14}");
+    }
+    line.push('\n');
+    line
+}
+
+/// The header lines: everything that a reader must know before the figures.
+pub(crate) fn preamble(report: &Report) -> String {
+    let environment = &report.environment;
+    let mut text = format!("# Tagwire bench {}\n", report.test);
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "# {name}: {value}");
+    };
+    line("Command", &report.command);
+    line(
+        "Version",
+        &format!("{} (commit {})", environment.version, environment.commit),
+    );
+    for used in &environment.transports {
+        line("Transport", &format!("{} ({})", used.transport, used.why));
+        if let Some(pml) = &used.pml {
+            let engine = used
+                .engine
+                .as_deref()
+                .map_or_else(String::new, |e| format!(", engine {e}"));
+            line("Pml", &format!("{pml}{engine}"));
+        }
+        if let Some(library) = &used.library {
+            let file = used.file.as_deref().unwrap_or("?");
+            line("Library", &format!("{library} ({file})"));
+        }
+    }
+    line("Machine", &machine(report));
+    line("Ranks", &ranks(report));
+    if environment.oversubscribed {
+        line(
+            "Warning",
+            "more ranks or threads than cores: they take turns, times are long",
+        );
+    }
+    let source = environment.clock_source.as_deref().unwrap_or("unknown");
+    line(
+        "Clock",
+        &format!("{source}, {} ns a look", environment.clock_cost_ns),
+    );
+    line("Seed", &environment.seed.to_string());
+    for (name, value) in &environment.settings {
+        line("Setting", &format!("{name} = {value}"));
+    }
+    if report.rows.iter().any(|row| row.validated) {
+        line("Validation", "on; times include filling and checking");
+    }
+    text
+}
+
+fn machine(report: &Report) -> String {
+    let environment = &report.environment;
+    let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let flag = |is: Option<bool>| is.map_or("unknown", |is| if is { "on" } else { "off" });
+    let guest = if environment.virtual_machine == Some(true) {
+        " (virtual)"
+    } else {
+        ""
+    };
+    let governors = match environment.governors.join(",") {
+        none if none.is_empty() => "unknown".to_owned(),
+        some => some,
+    };
+    format!(
+        "{}{guest}, CPUs {} (allowed {}), {} NUMA nodes, SMT {}, governor {governors}, kernel {}",
+        or(&environment.cpu_model),
+        or(&environment.cpus_online),
+        or(&environment.cpus_allowed),
+        environment.numa_nodes,
+        flag(environment.smt),
+        or(&environment.kernel),
+    )
+}
+
+fn ranks(report: &Report) -> String {
+    let environment = &report.environment;
+    let launches = match environment.launches {
+        1 => String::new(),
+        launches => format!(", {launches} launches of each job in random order, medians"),
+    };
+    format!(
+        "{}, bound: {}{launches}",
+        environment.ranks, environment.binding
+    )
+}
