@@ -61,6 +61,12 @@ pub struct Topology {
     pub clock_source: Option<String>,
     /// Memory of the machine in bytes.
     pub memory: Option<u64>,
+    /// Which processes may attach to each other's memory (`kernel.yama.ptrace_scope`): 0 those
+    /// of one user, 1 a parent to its children, 2 the administrator's, 3 none. `None` where the
+    /// kernel has no such switch.
+    pub ptrace_scope: Option<u32>,
+    /// The seccomp mode of the calling thread: 0 none, 1 strict, 2 a filter.
+    pub seccomp: Option<u32>,
 }
 
 impl Topology {
@@ -81,15 +87,16 @@ impl Topology {
         let files = Files { root };
         let online: Option<CpuList> = files.parsed("sys/devices/system/cpu/online");
         let information = files.text("proc/cpuinfo").unwrap_or_default();
+        let status = files.text("proc/thread-self/status").unwrap_or_default();
         Self {
             host: files.text("proc/sys/kernel/hostname"),
             kernel: files.text("proc/sys/kernel/osrelease"),
             cpu_model: cpu_model(&information),
             virtual_machine: value(&information, "flags")
                 .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
-            allowed: files
-                .text("proc/thread-self/status")
-                .and_then(|status| value(&status, "Cpus_allowed_list")?.parse().ok()),
+            allowed: value(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok()),
+            ptrace_scope: files.parsed("proc/sys/kernel/yama/ptrace_scope"),
+            seccomp: value(&status, "Seccomp").and_then(|mode| mode.parse().ok()),
             isolated: files.parsed("sys/devices/system/cpu/isolated"),
             cores: online.as_ref().and_then(|online| cores(&files, online)),
             smt: smt(&files, online.as_ref()),

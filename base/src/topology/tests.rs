@@ -45,10 +45,11 @@ fn a_machine_of_two_packages_with_two_threads_per_core() {
         ),
         (
             "proc/thread-self/status",
-            "Name:\tx\nCpus_allowed_list:\t1-2\n",
+            "Name:\tx\nSeccomp:\t2\nCpus_allowed_list:\t1-2\n",
         ),
         ("proc/meminfo", "MemTotal:       1024 kB\nMemFree: 7 kB\n"),
         ("sys/devices/system/cpu/online", "0-3\n"),
+        ("proc/sys/kernel/yama/ptrace_scope", "1\n"),
         ("sys/devices/system/cpu/isolated", "\n"),
         ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
         ("sys/devices/system/node/node1/cpulist", "1,3\n"),
@@ -95,6 +96,8 @@ fn a_machine_of_two_packages_with_two_threads_per_core() {
         boost: Some(false),
         clock_source: Some("tsc".to_owned()),
         memory: Some(1 << 20),
+        ptrace_scope: Some(1),
+        seccomp: Some(2),
     };
     assert_eq!(topology, expected);
 }
