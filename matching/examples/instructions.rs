@@ -10,6 +10,7 @@
 //!
 //! - `expected`: post then arrive, behind `DEPTH` posted receives that do not match;
 //! - `unexpected`: arrive then post, behind `DEPTH` unexpected messages that do not match;
+//! - `window`: `DEPTH` equal receives are posted, then as many messages arrive, and so on;
 //! - `nothing`: neither, which is what the loop itself costs;
 //! - `any-source`: as `expected`, with a receive from any source.
 //!
@@ -29,7 +30,9 @@ use tagwire_matching::{
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [engine, case, depth, pairs] = arguments.as_slice() else {
-        eprintln!("usage: instructions ENGINE expected|unexpected|any-source|nothing DEPTH PAIRS");
+        eprintln!(
+            "usage: instructions ENGINE expected|unexpected|any-source|window|nothing DEPTH PAIRS"
+        );
         std::process::exit(1);
     };
     let (Ok(depth), Ok(pairs)) = (depth.parse(), pairs.parse()) else {
@@ -55,6 +58,7 @@ fn run(mut engine: impl Engine, case: &str, depth: i32, pairs: u32) {
     for other in 1..=depth {
         let envelope = message(other);
         match case {
+            "window" => {}
             "unexpected" => drop(black_box(engine.arrive(envelope, Cookie(0)))),
             _ => drop(black_box(engine.post(Pattern::exact(envelope), Cookie(0)))),
         }
@@ -63,6 +67,9 @@ fn run(mut engine: impl Engine, case: &str, depth: i32, pairs: u32) {
     let mut pattern = Pattern::exact(envelope);
     if case == "any-source" {
         pattern.source = SourceSelector::ANY;
+    }
+    if case == "window" {
+        return windows(&mut engine, depth.unsigned_abs().max(1), pairs);
     }
     for pair in 0..pairs {
         let (pattern, envelope) = (black_box(pattern), black_box(envelope));
@@ -75,6 +82,19 @@ fn run(mut engine: impl Engine, case: &str, depth: i32, pairs: u32) {
         } else {
             let _ = black_box(engine.post(pattern, Cookie(pair)));
             let _ = black_box(engine.arrive(envelope, Cookie(pair)));
+        }
+    }
+}
+
+fn windows(engine: &mut impl Engine, window: u32, pairs: u32) {
+    let envelope = message(0);
+    for _ in 0..pairs / window {
+        for cookie in 0..window {
+            let pattern = black_box(Pattern::exact(envelope));
+            let _ = black_box(engine.post(pattern, Cookie(cookie)));
+        }
+        for cookie in 0..window {
+            let _ = black_box(engine.arrive(black_box(envelope), Cookie(cookie)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The default engine: a list while a queue is short, hash bins when it is long.
+//! The default engine: a list while matches are in front, hash bins once a search looks far.
 
 mod hash;
 mod posted;
@@ -14,11 +14,14 @@ use crate::storage::{Capacity, Private, Selector, Storage, Table};
 
 pub(crate) use hash::hash;
 
-/// Keeps short queues as lists, and long ones in bins keyed by context, source and tag.
+/// Keeps a queue as a list while searches find what they want in front, else in bins keyed by
+/// context, source and tag.
 ///
-/// Up to [`FEW`] entries a queue is one list in order: nothing beats looking at the few entries.
-/// When a queue grows past that, its entries move to bins, and it becomes a list again when it has
-/// drained.
+/// A queue begins as one list in order. Nothing beats that as long as the match is among the first
+/// few ([`FEW`], [`FEW_UNEXPECTED`]), which it is, at any depth, when messages come in the order of
+/// their receives. The first search that has to look further moves the entries to bins; the queue
+/// is a list again when it has drained. So an entry is moved once at most, and the cost of a search
+/// is bounded.
 ///
 /// A posted receive lies in the bin of its own *pattern*, wildcards being values like any other. A
 /// message with source `s` and tag `t` can be taken by four patterns only: `(s,t)`, `(any,t)`,
@@ -26,10 +29,10 @@ pub(crate) use hash::hash;
 /// kinds of wildcard that nobody has posted, and the earliest of what it finds wins. The number of
 /// wildcards, and where they stand, costs nothing.
 ///
-/// Unexpected messages are in a list in order of arrival and in the bin of their envelope. The
-/// three indexes that serve wildcard receives (by tag, by source, by context) are made when the
-/// first such receive meets a long queue, and kept up from then until the queue drains. The ones
-/// that serve any-tag leave internal messages out.
+/// Unexpected messages are in a list in order of arrival. Beside it there are up to four indexes,
+/// one for each kind of receive: exact, any-source (by tag), any-tag (by source), and both (by
+/// context). Each is made by the first receive of its kind that would have to look far, and kept up
+/// from then until the queue drains. The two that serve any-tag leave internal messages out.
 #[derive(Debug)]
 pub struct HashBins<S = Private<LINKS>> {
     storage: S,
@@ -74,10 +77,12 @@ impl<S: Storage<LINKS>> HashBins<S> {
     /// A message that is not for the first receive of a list.
     #[inline(never)]
     fn arrive_at_length(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
-        match self.search_posted(message) {
-            Some(taken) => ArriveOutcome::Matched(taken),
-            None => self.queue_unexpected(message, cookie),
+        if self.posted_len() != 0
+            && let Some(taken) = self.search_posted(message)
+        {
+            return ArriveOutcome::Matched(taken);
         }
+        self.queue_unexpected(message, cookie)
     }
 
     /// Derives the masks from the tables.
@@ -178,8 +183,13 @@ fn clear<W: crate::storage::Word<u32>>(heads: &[W]) {
 /// How many lists an unexpected message may be on: arrival order, and one for each index.
 pub const LINKS: usize = 1 + INDEXES;
 
-/// Up to this many entries a queue is a list, above it has bins. Measured: `docs/matching.md`.
-pub const FEW: u32 = 8;
+/// An arrival looks at this many receives of a list before the list gets bins. Measured:
+/// `docs/matching.md`.
+pub const FEW: usize = 4;
+
+/// A receive looks at this many messages of the list before there is an index: more, since a
+/// message is then on two lists.
+pub const FEW_UNEXPECTED: usize = 16;
 
 /// Indexes over the unexpected messages: one for each kind of receive.
 const INDEXES: usize = 4;

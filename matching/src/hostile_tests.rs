@@ -61,7 +61,7 @@ impl<const LINKS: usize> Arena<LINKS> {
         }
         Word::store(words[which % words.len()], value);
         let node = &self.posted[which % SLOTS];
-        if value % 3 == 0 {
+        if value.is_multiple_of(3) {
             Word::store(&node.key, u64::from(value) << 32 | u64::from(value));
             Word::store(&node.sequence, u64::from(value));
         }

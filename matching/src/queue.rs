@@ -151,21 +151,15 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         }
     }
 
-    /// Puts a node at the end of a list and tells whether others are before it.
+    /// The same, with the node at hand.
     #[inline]
-    pub(crate) fn push(
-        self,
-        link: usize,
-        head: &C::Word,
-        slot: u32,
-        node: &Node<C, LINKS>,
-    ) -> bool {
+    pub(crate) fn push(self, link: usize, head: &C::Word, slot: u32, node: &Node<C, LINKS>) {
         let own = &node.links[link];
         own.next.store(NIL);
         let Some(first) = self.node(head.load()) else {
             own.prev.store(slot);
             head.store(slot);
-            return false;
+            return;
         };
         let last = first.links[link].prev.load();
         own.prev.store(last);
@@ -173,7 +167,6 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
         if let Some(last) = self.node(last) {
             last.links[link].next.store(slot);
         }
-        true
     }
 
     /// The first node of a list, if its selector is this one: what most searches find.
@@ -222,22 +215,32 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
     pub(crate) fn find(
         self,
         link: usize,
+        slot: u32,
+        fits: impl Fn(Selector, &Node<C, LINKS>) -> bool,
+    ) -> (Option<(u32, &'a Node<C, LINKS>)>, u64) {
+        // More steps than there are nodes take only the circles of a corrupted arena.
+        self.find_within(self.nodes.len(), link, slot, fits)
+    }
+
+    /// The same, giving up after `limit` nodes.
+    #[inline]
+    pub(crate) fn find_within(
+        self,
+        limit: usize,
+        link: usize,
         mut slot: u32,
         fits: impl Fn(Selector, &Node<C, LINKS>) -> bool,
     ) -> (Option<(u32, &'a Node<C, LINKS>)>, u64) {
-        let mut looked = 0;
-        while let Some(node) = self.node(slot) {
-            if looked == self.nodes.len() {
-                // A cycle, which only a corrupted arena has.
-                break;
-            }
-            looked += 1;
+        for looked in 0..limit {
+            let Some(node) = self.node(slot) else {
+                return (None, looked as u64);
+            };
             if fits(node.selector(), node) {
-                return (Some((slot, node)), looked as u64);
+                return (Some((slot, node)), looked as u64 + 1);
             }
             slot = node.links[link].next.load();
         }
-        (None, looked as u64)
+        (None, limit as u64)
     }
 
     /// Visits a list from its head.
@@ -254,6 +257,14 @@ impl<'a, C: Cells, const LINKS: usize> View<'a, C, LINKS> {
             let next = node.links[link].next.load();
             visit(slot, node);
             slot = next;
+        }
+    }
+
+    /// Counts entries that were looked at and left.
+    #[inline]
+    pub(crate) fn pass(self, looked: u64) {
+        if looked != 0 {
+            count(&self.queue.passed, looked);
         }
     }
 

@@ -13,7 +13,8 @@ use tagwire_matching::{
 fn on_every_engine(body: impl Fn(&mut dyn Engine)) {
     body(&mut Oracle::default());
     for name in AnyEngine::NAMES {
-        body(&mut AnyEngine::by_name(name, Capacity::default()).unwrap());
+        let engine = AnyEngine::by_name(name, Capacity::default());
+        body(&mut engine.expect("the name is one of NAMES"));
     }
 }
 

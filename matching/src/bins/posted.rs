@@ -32,20 +32,28 @@ impl<S: Storage<LINKS>> HashBins<S> {
         Some(view.release(slot, node))
     }
 
-    /// Takes the earliest receive that accepts the message.
-    pub(super) fn search_posted(&self, message: Selector) -> Option<Cookie> {
+    /// Takes the earliest receive that accepts the message. A list that proves long gets bins.
+    pub(super) fn search_posted(&mut self, message: Selector) -> Option<Cookie> {
         let view = self.posted();
         if view.is_empty() {
             return None;
         }
         if view.queue.mode.load() & BINNED != 0 {
-            return self.take_binned(message);
+            return self.take_binned(message, 0);
         }
-        let head = &view.queue.head;
-        let (found, looked) = view.find(CHAIN, head.load(), |entry, _| entry.accepts(message));
+        let accepts = |entry: Selector, _: &Node<S::Cells, 1>| entry.accepts(message);
+        let first = view.queue.head.load();
+        let (mut found, mut looked) = view.find_within(FEW, CHAIN, first, accepts);
+        if found.is_none() && view.len() as usize > FEW {
+            if self.index_posted() {
+                return self.take_binned(message, looked);
+            }
+            (found, looked) = self.posted().find(CHAIN, first, accepts);
+        }
+        let view = self.posted();
         view.count_search(found.is_some(), looked);
         let (slot, node) = found?;
-        view.unlink(CHAIN, head, slot, node);
+        view.unlink(CHAIN, &view.queue.head, slot, node);
         Some(view.release(slot, node))
     }
 
@@ -57,10 +65,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
             && view.queue.mode.load() == 0
             && let Some((handle, node)) = view.insert(receive, cookie)
         {
-            let behind = view.push(CHAIN, &view.queue.head, handle.slot, node);
-            if behind && view.len() > FEW {
-                return self.index_posted(handle);
-            }
+            view.push(CHAIN, &view.queue.head, handle.slot, node);
             return PostOutcome::Queued(handle);
         }
         self.post_at_length(receive, cookie)
@@ -103,9 +108,6 @@ impl<S: Storage<LINKS>> HashBins<S> {
             self.bin_posted(handle.slot, receive);
         } else {
             view.append(CHAIN, &view.queue.head, handle.slot);
-            if view.len() > FEW {
-                return self.index_posted(handle);
-            }
         }
         PostOutcome::Queued(handle)
     }
@@ -160,7 +162,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
     }
 
     /// Looks into the bins of the patterns that accept the message; the earliest receive wins.
-    fn take_binned(&self, message: Selector) -> Option<Cookie> {
+    fn take_binned(&self, message: Selector, mut looked: u64) -> Option<Cookie> {
         let view = self.posted();
         if self.storage.control().wildcards.load() == 0
             && view.len() > 1
@@ -168,9 +170,9 @@ impl<S: Storage<LINKS>> HashBins<S> {
             && let Some((slot, node)) = view.first_equal(head, message)
         {
             view.unlink_first(CHAIN, head, node);
+            view.pass(looked);
             return Some(view.release(slot, node));
         }
-        let mut looked = 0;
         let mut best = self.first_binned(message, &mut looked);
         if self.storage.control().wildcards.load() != 0 {
             for wild in self.wildcards_for(message) {
@@ -255,18 +257,20 @@ impl<S: Storage<LINKS>> HashBins<S> {
             .get(hash(selector) & self.posted_mask)
     }
 
-    /// The list has become long: moves its entries to bins, the one just queued among them.
+    /// A search went past the first entries: moves them all to bins. `false` where there are none.
     #[cold]
     #[inline(never)]
-    fn index_posted(&mut self, queued: Handle) -> PostOutcome {
-        if self.storage.table(Table::First).is_empty() {
-            self.storage.grow_table(Table::First, FIRST_BINS);
+    fn index_posted(&mut self) -> bool {
+        let wanted = (self.posted().len() as usize).max(FIRST_BINS);
+        if self.storage.table(Table::First).len() < wanted {
+            self.storage
+                .grow_table(Table::First, wanted.next_power_of_two());
             self.measure();
         }
-        let control = self.storage.control();
         if self.storage.table(Table::First).is_empty() {
-            return PostOutcome::Queued(queued);
+            return false;
         }
+        let control = self.storage.control();
         control.wildcards.store(0);
         control.by_kind.iter().for_each(|word| word.store(0));
         let view = self.posted();
@@ -276,7 +280,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
         view.visit(CHAIN, head, |slot, node| {
             self.bin_posted(slot, node.selector())
         });
-        PostOutcome::Queued(queued)
+        true
     }
 
     /// The bins have become crowded: doubles them. Entries keep their order within a bin.

@@ -1,12 +1,10 @@
 //! The unexpected messages of [`HashBins`]: a list in order of arrival, and indexes over it.
 
-use super::{FEW, FIRST_BINS, HashBins, INDEXES, LINKS, clear, hash};
+use super::{FEW_UNEXPECTED, FIRST_BINS, HashBins, INDEXES, LINKS, clear, hash};
 use crate::engine::ArriveOutcome;
 use crate::envelope::{Cookie, Envelope, Handle};
 use crate::queue::{self, View};
 use crate::storage::{ANY_TAG, Cells, Node, Selector, Storage, Table, WILD, Word};
-
-type Found<'a, C> = Option<(u32, &'a Node<C, LINKS>)>;
 
 impl<S: Storage<LINKS>> HashBins<S> {
     #[inline]
@@ -16,7 +14,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
 
     /// Takes the earliest message that the receive accepts.
     #[inline]
-    pub(super) fn take_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
+    pub(super) fn take_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
         if self.unexpected().is_empty() {
             return None;
         }
@@ -24,29 +22,52 @@ impl<S: Storage<LINKS>> HashBins<S> {
     }
 
     #[inline(never)]
-    fn search_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
+    fn search_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
         let view = self.unexpected();
+        let head = &view.queue.head;
+        if view.queue.mode.load() == 0
+            && let Some((slot, node)) = view.first_equal(head, receive)
+        {
+            view.unlink_first(ORDER, head, node);
+            return Some((receive, view.release(slot, node)));
+        }
         let (found, looked) = self.find_unexpected(receive);
+        let view = self.unexpected();
         view.count_search(found.is_some(), looked);
-        let (slot, node) = found?;
+        let slot = found?;
+        let node = view.node(slot)?;
         Some((node.selector(), self.remove_unexpected(slot, node)))
     }
 
     /// The same, leaving the message in place.
     #[inline]
-    pub(super) fn probe_unexpected(&self, receive: Selector) -> Option<(Selector, Cookie)> {
-        let view = self.unexpected();
-        if view.is_empty() {
+    pub(super) fn probe_unexpected(&mut self, receive: Selector) -> Option<(Selector, Cookie)> {
+        if self.unexpected().is_empty() {
             return None;
         }
         let (found, looked) = self.find_unexpected(receive);
+        let view = self.unexpected();
         view.count_probe(looked);
-        found.map(|(_, node)| (node.selector(), node.cookie()))
+        let node = view.node(found?)?;
+        Some((node.selector(), node.cookie()))
     }
 
     /// Queues a message that found no receive.
-    #[inline(never)]
+    #[inline]
     pub(super) fn queue_unexpected(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
+        let view = self.unexpected();
+        if view.queue.mode.load() == 0
+            && let Some((handle, node)) = view.insert(message, cookie)
+        {
+            view.push(ORDER, &view.queue.head, handle.slot, node);
+            return ArriveOutcome::Queued(handle);
+        }
+        self.place_unexpected(message, cookie)
+    }
+
+    /// The same with indexes, or with no used slot free.
+    #[inline(never)]
+    fn place_unexpected(&mut self, message: Selector, cookie: Cookie) -> ArriveOutcome {
         let Some(handle) = queue::insert_unexpected(&mut self.storage, message, cookie) else {
             return ArriveOutcome::Full;
         };
@@ -58,8 +79,6 @@ impl<S: Storage<LINKS>> HashBins<S> {
             if view.len() as usize > self.unexpected_mask + 1 {
                 self.spread_unexpected();
             }
-        } else if view.len() > FEW {
-            self.index_unexpected();
         }
         ArriveOutcome::Queued(handle)
     }
@@ -76,30 +95,39 @@ impl<S: Storage<LINKS>> HashBins<S> {
         view.visit_envelopes(ORDER, view.queue.head.load(), visit);
     }
 
-    #[inline]
-    fn find_unexpected(&self, receive: Selector) -> (Found<'_, S::Cells>, u64) {
+    /// The slot of the earliest message that the receive accepts, and how many entries were looked
+    /// at. A list that proves long gets the index that this kind of receive needs.
+    fn find_unexpected(&mut self, receive: Selector) -> (Option<u32>, u64) {
         let view = self.unexpected();
-        if view.queue.mode.load() != 0 {
-            return self.find_indexed(receive);
+        let accepts = |entry: Selector, _: &Node<S::Cells, LINKS>| receive.accepts(entry);
+        let first = view.queue.head.load();
+        let mut looked = 0;
+        if view.queue.mode.load() & Index::of(receive.kind).bit() == 0 {
+            let (found, steps) = view.find_within(FEW_UNEXPECTED, ORDER, first, accepts);
+            if found.is_some() || view.len() as usize <= FEW_UNEXPECTED {
+                return (found.map(|(slot, _)| slot), steps);
+            }
+            if !self.index_unexpected(Index::of(receive.kind)) {
+                let (found, steps) = self.unexpected().find(ORDER, first, accepts);
+                return (found.map(|(slot, _)| slot), steps);
+            }
+            looked = steps;
         }
-        let head = view.queue.head.load();
-        view.find(ORDER, head, |entry, _| receive.accepts(entry))
+        let (found, steps) = self.find_indexed(receive);
+        (found, looked + steps)
     }
 
     /// Looks into the index for this kind of receive, where equal selectors are in order.
-    fn find_indexed(&self, receive: Selector) -> (Found<'_, S::Cells>, u64) {
+    fn find_indexed(&self, receive: Selector) -> (Option<u32>, u64) {
         let index = Index::of(receive.kind);
-        let view = self.unexpected();
-        let indexed = view.queue.mode.load();
-        if indexed & index.bit() == 0 {
-            self.build(index);
-        }
         let Some(head) = self.unexpected_bin(index, receive) else {
             return (None, 0);
         };
-        view.find(index.link(), head.load(), |entry, _| {
+        let head = head.load();
+        let (found, looked) = self.unexpected().find(index.link(), head, |entry, _| {
             index.selector(entry) == Some(receive)
-        })
+        });
+        (found.map(|(slot, _)| slot), looked)
     }
 
     #[inline]
@@ -117,6 +145,7 @@ impl<S: Storage<LINKS>> HashBins<S> {
         cookie
     }
 
+    #[inline]
     fn add_to_indexes(&self, indexed: u32, slot: u32, message: Selector) {
         for index in Index::in_use(indexed) {
             self.add_to(index, slot, message);
@@ -160,16 +189,23 @@ impl<S: Storage<LINKS>> HashBins<S> {
         });
     }
 
-    /// The list has become long: makes the index for exact receives.
+    /// A search went past the first entries: makes the index that would have spared it. `false`
+    /// where there is no room for one.
     #[cold]
-    fn index_unexpected(&mut self) {
-        if self.storage.table(Table::Second).len() < INDEXES {
-            self.storage.grow_table(Table::Second, INDEXES * FIRST_BINS);
+    #[inline(never)]
+    fn index_unexpected(&mut self, index: Index) -> bool {
+        let view = self.unexpected();
+        let wanted = INDEXES * (view.len() as usize).max(FIRST_BINS).next_power_of_two();
+        let unused = view.queue.mode.load() == 0;
+        if unused && self.storage.table(Table::Second).len() < wanted {
+            self.storage.grow_table(Table::Second, wanted);
             self.measure();
         }
-        if self.storage.table(Table::Second).len() >= INDEXES {
-            self.build(Index::EXACT);
+        if self.storage.table(Table::Second).len() < INDEXES {
+            return false;
         }
+        self.build(index);
+        true
     }
 
     /// The bins have become crowded: doubles them and makes the indexes anew.
@@ -195,8 +231,6 @@ impl<S: Storage<LINKS>> HashBins<S> {
 struct Index(u32);
 
 impl Index {
-    const EXACT: Self = Self(0);
-
     #[inline]
     const fn of(kind: u32) -> Self {
         Self((kind & WILD) >> 16)
@@ -205,9 +239,13 @@ impl Index {
     /// The indexes whose bits are set.
     #[inline]
     fn in_use(indexed: u32) -> impl Iterator<Item = Self> {
-        (0..INDEXES as u32)
-            .map(Self)
-            .filter(move |index| indexed & index.bit() != 0)
+        // Bits that name no index can only come from a corrupted arena.
+        let mut left = indexed & ((1 << INDEXES) - 1);
+        std::iter::from_fn(move || {
+            let index = (left != 0).then(|| Self(left.trailing_zeros()))?;
+            left &= left - 1;
+            Some(index)
+        })
     }
 
     #[inline]
