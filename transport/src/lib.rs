@@ -12,6 +12,7 @@
 
 pub mod byte;
 pub mod capability;
+pub mod conformance;
 pub mod data;
 pub mod error;
 pub mod fault;
