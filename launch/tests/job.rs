@@ -199,7 +199,7 @@ fn a_signal_to_the_launcher_ends_all_ranks() {
         job.signal(signal);
         let (status, _, err) = job.end();
         assert_eq!(status.code(), Some(expected), "{err}");
-        assert!(!pids.iter().any(|&pid| runs(pid)));
+        wait_until_gone(&pids);
     }
 }
 
