@@ -20,6 +20,7 @@ pub mod memory;
 pub mod message;
 pub mod network;
 pub mod null;
+pub mod shm;
 pub mod wait;
 
 pub use byte::{ByteTransport, Class, Offer, Post, Ticket};

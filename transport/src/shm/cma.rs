@@ -1,0 +1,152 @@
+//! Cross-memory attach: copying between the memory of two processes by system call.
+//!
+//! An address of a peer is only ever an operand of these calls: the kernel checks it against the
+//! peer's mappings, and a wrong one is an error code.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+
+use crate::data::{ReadRegion, WriteRegion};
+
+/// Whether this process can attach to a peer's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Attach {
+    /// Nobody has tried.
+    Untested,
+    /// It can: by this process id.
+    Usable(u32),
+    /// It cannot, and why.
+    Forbidden(String),
+}
+
+impl Attach {
+    /// Tries to read the number `nonce` where process `pid` says that it lies. So it shows at
+    /// once that attaching is allowed and that `pid` is the process that was meant.
+    pub(super) fn test(pid: u32, nonce_address: u64, nonce: u64) -> Self {
+        let mut found = [0; 8];
+        let target = found.as_mut_ptr();
+        // SAFETY: `found` has 8 writable bytes.
+        match unsafe { read_once(pid, nonce_address, target, found.len()) } {
+            Ok(8) if u64::from_ne_bytes(found) == nonce => Self::Usable(pid),
+            Ok(_) => Self::Forbidden(format!("process {pid} is not the one that was meant")),
+            Err(error) => Self::Forbidden(format!("process_vm_readv: {error}")),
+        }
+    }
+}
+
+/// Copies from `address` of process `pid` into the part `range` of `to`, all of it.
+pub(super) fn read(pid: u32, address: u64, to: WriteRegion, range: Range<usize>) -> io::Result<()> {
+    let (start, len) = check(range, to.len())?;
+    let mut done = 0;
+    while done < len {
+        let from = address.wrapping_add(done as u64);
+        // SAFETY: `start + len` is within the region, which is lent for writing.
+        done +=
+            retry(|| unsafe { read_once(pid, from, to.as_ptr().add(start + done), len - done) })?;
+    }
+    Ok(())
+}
+
+/// Copies the part `range` of `from` to `address` of process `pid`, all of it.
+pub(super) fn write(
+    pid: u32,
+    address: u64,
+    from: ReadRegion,
+    range: Range<usize>,
+) -> io::Result<()> {
+    let (start, len) = check(range, from.len())?;
+    let mut done = 0;
+    while done < len {
+        let local = libc::iovec {
+            // SAFETY: `start + len` is within the region.
+            iov_base: unsafe { from.as_ptr().add(start + done) }.cast_mut().cast(),
+            iov_len: len - done,
+        };
+        let remote = remote(address.wrapping_add(done as u64), len - done);
+        // SAFETY: the local vector is lent readable memory, which the call only reads; what the
+        // remote one names is the kernel's to check.
+        let call = || unsafe { libc::process_vm_writev(id(pid), &local, 1, &remote, 1, 0) };
+        done += retry(|| answer(call()))?;
+    }
+    Ok(())
+}
+
+/// Start and length of `range`, if it lies within `len` bytes.
+fn check(range: Range<usize>, len: usize) -> io::Result<(usize, usize)> {
+    if range.start <= range.end && range.end <= len {
+        Ok((range.start, range.end - range.start))
+    } else {
+        Err(io::Error::from(io::ErrorKind::InvalidInput))
+    }
+}
+
+/// One call, which may move less than was asked for.
+///
+/// # Safety
+/// `to` is writable for `len` bytes.
+unsafe fn read_once(pid: u32, address: u64, to: *mut u8, len: usize) -> io::Result<usize> {
+    let local = libc::iovec {
+        iov_base: to.cast(),
+        iov_len: len,
+    };
+    let remote = remote(address, len);
+    // SAFETY: the caller vouches for the local vector; the remote one is the kernel's to check.
+    answer(unsafe { libc::process_vm_readv(id(pid), &local, 1, &remote, 1, 0) })
+}
+
+fn remote(address: u64, len: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: std::ptr::without_provenance_mut(address as usize),
+        iov_len: len,
+    }
+}
+
+fn id(pid: u32) -> libc::pid_t {
+    libc::pid_t::try_from(pid).unwrap_or(-1)
+}
+
+fn answer(moved: isize) -> io::Result<usize> {
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
+/// Repeats what a signal interrupted; moving nothing at all is an error.
+fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Lets the other ranks attach to this process where the Yama module asks for such a word
+/// (`ptrace_scope` 1). It holds for the whole process.
+pub(super) fn let_peers_attach() {
+    if yama_scope() == Some(1) {
+        let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
+    }
+}
+
+/// The Yama module's restriction, where there is one.
+pub(super) fn yama_scope() -> Option<u32> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    text.trim().parse().ok()
+}
+
+/// The number that shows a peer that it reads the right memory: private, at a fixed place.
+#[derive(Debug)]
+pub(super) struct Nonce(Box<AtomicU64>);
+
+impl Nonce {
+    pub(super) fn new(value: u64) -> Self {
+        Self(Box::new(AtomicU64::new(value)))
+    }
+
+    /// Where it lies.
+    pub(super) fn address(&self) -> u64 {
+        std::ptr::from_ref::<AtomicU64>(&self.0).addr() as u64
+    }
+}

@@ -1,0 +1,109 @@
+//! What the user may set.
+
+use tagwire_base::config::{Config, Setting};
+
+/// Whether ranks copy straight between each other's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CrossAttach {
+    /// Where the kernel lets them.
+    Auto,
+    /// The same, and opening fails where the kernel forbids it.
+    On,
+    /// Never: as if the kernel forbade it.
+    Off,
+}
+
+/// How a peer's segment is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DescriptorWay {
+    /// Through `/proc` where the peer's process is visible there, else passed.
+    Auto,
+    /// Through `/proc` only.
+    Proc,
+    /// Passed by the bootstrap only.
+    Passed,
+}
+
+/// The options of a [`Shm`](super::Shm).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShmOptions {
+    /// Cross-memory attach.
+    pub cross_attach: CrossAttach,
+    /// How a peer's segment is opened.
+    pub descriptor: DescriptorWay,
+    /// Smallest chunk of a cooperative transfer, in bytes.
+    pub chunk_min: usize,
+    /// Largest chunk of a cooperative transfer, in bytes.
+    pub chunk_max: usize,
+}
+
+impl Default for ShmOptions {
+    fn default() -> Self {
+        Self {
+            cross_attach: CrossAttach::Auto,
+            descriptor: DescriptorWay::Auto,
+            chunk_min: 32 * 1024,
+            chunk_max: 1024 * 1024,
+        }
+    }
+}
+
+impl ShmOptions {
+    /// The options that `config` holds under the names of [`SETTINGS`].
+    #[must_use]
+    pub fn from_config(config: &Config) -> Self {
+        let chunk_min = config.bytes("shm-chunk-min");
+        Self {
+            cross_attach: match config.choice("shm-cma") {
+                "on" => CrossAttach::On,
+                "off" => CrossAttach::Off,
+                _ => CrossAttach::Auto,
+            },
+            descriptor: match config.choice("shm-descriptor") {
+                "proc" => DescriptorWay::Proc,
+                "passed" => DescriptorWay::Passed,
+                _ => DescriptorWay::Auto,
+            },
+            chunk_min,
+            chunk_max: config.bytes("shm-chunk-max").max(chunk_min),
+        }
+    }
+}
+
+/// The settings of this transport.
+pub const SETTINGS: &[Setting] = &[
+    Setting::choice(
+        READER,
+        "shm-cma",
+        "auto",
+        &["auto", "on", "off"],
+        "Copy large messages straight between the memory of two ranks (cross-memory attach): \
+         where the kernel allows it, or else fail, or never",
+    ),
+    Setting::choice(
+        READER,
+        "shm-descriptor",
+        "auto",
+        &["auto", "proc", "passed"],
+        "How the shared memory of a peer is opened: through /proc where the peer is visible \
+         there and else passed by the launcher, through /proc only, or passed only",
+    ),
+    Setting::bytes(
+        READER,
+        "shm-chunk-min",
+        32 * 1024,
+        4096..=1 << 30,
+        "Smallest piece of a large message that one of both ranks takes to copy",
+    ),
+    Setting::bytes(
+        READER,
+        "shm-chunk-max",
+        1024 * 1024,
+        4096..=1 << 30,
+        "Largest piece of a large message that one of both ranks takes to copy",
+    ),
+];
+
+const READER: &str = "transport::shm";

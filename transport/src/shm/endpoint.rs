@@ -1,0 +1,327 @@
+//! The object that a rank owns, and the verbs towards its peers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
+
+use tagwire_base::{Bootstrap, JobSecret, Rank};
+
+use super::NAME;
+use super::cma::{self, Attach, Nonce};
+use super::config::{CrossAttach, ShmOptions};
+use super::identity::{Identity, own_namespace};
+use super::layout::{AREA, INLINE, MAX_SEND, OFFERS};
+use super::peer::{Inbound, Outbound, Peer, PeerState};
+use super::segment::{HeaderMap, Segment};
+use super::transfers::Transfers;
+use super::waiter::{self, ShmWaiter};
+use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
+use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::error::{Error, Result};
+use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Token, Upcalls};
+use crate::wait::Waiter;
+
+/// Hands over the descriptor of a rank's segment.
+type DescriptorSource = Box<dyn FnMut(Rank) -> tagwire_base::Result<OwnedFd> + Send>;
+
+/// The shared-memory transport of one rank.
+pub struct Shm {
+    /// The ways out, by endpoint.
+    pub(super) outbound: Vec<Option<Outbound>>,
+    /// The ways in, in no particular order.
+    pub(super) inbound: Vec<Inbound>,
+    /// The own header.
+    pub(super) header: HeaderMap,
+    /// How far the own counter of contacts has been looked at.
+    pub(super) seen_contacts: u64,
+    /// Something besides the rings is to be looked at.
+    pub(super) attention: bool,
+    pub(super) transfers: Transfers,
+    /// Everything known of peers, by endpoint.
+    pub(super) peers: Vec<Peer>,
+    pub(super) by_rank: HashMap<Rank, EndpointId>,
+    /// Whose contact has been looked at: a bit for each rank.
+    pub(super) contacted: Vec<u64>,
+    /// Peers that have not answered to our hello.
+    pub(super) awaiting: Vec<EndpointId>,
+    pub(super) next_answer: usize,
+    pub(super) descriptors: Option<DescriptorSource>,
+    pub(super) waiter: Arc<ShmWaiter>,
+    pub(super) segment: Segment,
+    pub(super) identity: Identity,
+    pub(super) secret: JobSecret,
+    pub(super) options: ShmOptions,
+    /// Kept where peers expect it.
+    _nonce: Nonce,
+}
+
+impl Shm {
+    /// Opens the transport of the rank that `bootstrap` is for, and leaves its descriptor there.
+    /// The address is not published: the owner does.
+    ///
+    /// # Errors
+    /// When the system gives no memory, the bootstrap is gone, or `shm-cma` is `on` where the
+    /// kernel forbids it.
+    pub fn open(options: ShmOptions, bootstrap: &mut dyn Bootstrap) -> Result<Self> {
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        let system =
+            |what: &str, error| tagwire_base::Error::system(format!("{NAME}: {what}"), error);
+        let segment = Segment::create(size).map_err(|error| system("make shared memory", error))?;
+        let header = segment
+            .map_header()
+            .map_err(|error| system("map shared memory", error))?;
+        bootstrap.put_descriptor(segment.descriptor())?;
+        let random = JobSecret::generate()?;
+        let mut value = [0; 8];
+        value.copy_from_slice(&random.as_bytes()[..8]);
+        let nonce = Nonce::new(u64::from_ne_bytes(value));
+        let barriers = waiter::register_for_barriers();
+        let identity = Identity {
+            rank: rank.as_u32(),
+            size,
+            pid: std::process::id(),
+            namespace: own_namespace(),
+            descriptor: segment.number().unsigned_abs(),
+            nonce: u64::from_ne_bytes(value),
+            nonce_address: nonce.address(),
+            barriers,
+        };
+        identity.write(&header.identity);
+        if options.cross_attach != CrossAttach::Off {
+            cma::let_peers_attach();
+        }
+        check_attach(&options, &identity)?;
+        Ok(Self {
+            outbound: Vec::new(),
+            inbound: Vec::new(),
+            seen_contacts: 0,
+            attention: false,
+            transfers: Transfers::new(&options),
+            peers: Vec::new(),
+            by_rank: HashMap::new(),
+            contacted: vec![0; header.bitmap().len()],
+            awaiting: Vec::new(),
+            next_answer: 0,
+            descriptors: None,
+            waiter: Arc::new(ShmWaiter::new(header.clone(), barriers)),
+            header,
+            segment,
+            identity,
+            secret: bootstrap.secret().clone(),
+            options,
+            _nonce: nonce,
+        })
+    }
+
+    /// Where descriptors of peers come from that cannot be opened through `/proc`. Needed only
+    /// to answer peers of another process namespace that made contact first: without it, sending
+    /// to such a peer is [`Post::Unsupported`] until [`connect_through`](Shm::connect_through).
+    pub fn set_descriptor_source(
+        &mut self,
+        source: impl FnMut(Rank) -> tagwire_base::Result<OwnedFd> + Send + 'static,
+    ) {
+        self.descriptors = Some(Box::new(source));
+    }
+
+    /// Bytes of memory that the own segment takes at the moment.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn memory_in_use(&self) -> Result<u64> {
+        self.segment.memory_in_use().map_err(|error| {
+            tagwire_base::Error::system(format!("{NAME}: look at shared memory"), error).into()
+        })
+    }
+
+    /// The slow way to send: no way out yet, or none any more.
+    #[cold]
+    fn send_first(&mut self, to: EndpointId, class: Class, header: AmHeader, data: &[u8]) -> Post {
+        let Some(peer) = self.peers.get(to.index()) else {
+            return Post::Gone;
+        };
+        if peer.state != PeerState::Alive {
+            return Post::Gone;
+        }
+        if data.len() > MAX_SEND || !self.answer_contact(to) {
+            return Post::Unsupported;
+        }
+        self.send(Lane(0), to, class, header, data)
+    }
+}
+
+impl ByteTransport for Shm {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let always = Capabilities::WAKE
+            | Capabilities::FAILURE_DETECTION
+            | Capabilities::ORDERED
+            | Capabilities::RELIABLE
+            | Capabilities::LOCAL
+            | Capabilities::LOOPBACK;
+        if self.options.cross_attach == CrossAttach::Off {
+            always
+        } else {
+            always | Capabilities::COOPERATIVE
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            max_offers: OFFERS,
+            memory_per_peer: AREA,
+            ordering: Ordering::None,
+            registration: Registration::None,
+            thread_mode: ThreadMode::Transport,
+            wait_object: WaitObject::Futex,
+            ..Limits::copying(INLINE, MAX_SEND)
+        }
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.identity.to_bytes()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        let mut hook = self.descriptors.take();
+        let endpoint = self.connect_by(peer, address, &mut |rank| {
+            hook.as_mut().map(|source| source(rank))
+        });
+        self.descriptors = hook;
+        endpoint
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        let Some(Some(out)) = self.outbound.get_mut(to.index()) else {
+            return self.send_first(to, class, header, data);
+        };
+        if data.len() > MAX_SEND {
+            return Post::Unsupported;
+        }
+        if !out.producer.push(class, header, data) {
+            return Post::Busy;
+        }
+        let sleeping = &out.header.sleeping.word;
+        if waiter::word::is_armed(sleeping) {
+            waiter::wake(sleeping);
+        }
+        Post::Posted
+    }
+
+    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        self.open_offer(to, data, token)
+    }
+
+    fn claim(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        self.take_offer(from, ticket, data, token)
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        self.withdraw_offer(to, ticket);
+    }
+
+    #[inline]
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        self.move_on(upcalls)
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        self.look_after(upcalls);
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        let Some(&endpoint) = self.by_rank.get(&rank) else {
+            return;
+        };
+        if self.peers[endpoint.index()].state == PeerState::Alive {
+            self.end_peer(endpoint, PeerEvent::Failed(endpoint), upcalls);
+        }
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        waiter::shared(&self.waiter)
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        for (index, peer) in self.peers.iter().enumerate() {
+            let sent = self.outbound[index]
+                .as_ref()
+                .map_or(0, |out| out.producer.uncredited());
+            let waiting = self
+                .inbound
+                .iter()
+                .any(|way| way.endpoint.index() == index && way.consumer.is_ready());
+            let _ = writeln!(
+                out,
+                "shm: rank {}: {:?}, {sent} sent and not credited, {} to be taken, {}, {}",
+                peer.rank,
+                peer.state,
+                if waiting { "messages" } else { "nothing" },
+                self.transfers.describe(EndpointId(index as u32)),
+                match &peer.attach {
+                    Attach::Untested => "attach untested".to_owned(),
+                    Attach::Usable(pid) => format!("attached to process {pid}"),
+                    Attach::Forbidden(reason) => format!("not attached ({reason})"),
+                },
+            );
+        }
+    }
+}
+
+impl fmt::Debug for Shm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shm")
+            .field("rank", &self.identity.rank)
+            .field("size", &self.identity.size)
+            .field("peers", &self.peers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        self.abandon_transfers();
+        self.header.closed.word.store(1, Release);
+        for peer in &self.peers {
+            if let Some(area) = &peer.outbound {
+                area.admission.closed.store(1, Release);
+            }
+            peer.attract();
+        }
+    }
+}
+
+/// Where cross-memory attach is asked for, it has to work at least towards oneself.
+fn check_attach(options: &ShmOptions, own: &Identity) -> Result<()> {
+    if options.cross_attach != CrossAttach::On {
+        return Ok(());
+    }
+    match Attach::test(own.pid, own.nonce_address, own.nonce) {
+        Attach::Forbidden(reason) => Err(Error::Base(tagwire_base::Error::BadSetting {
+            name: "shm-cma".to_owned(),
+            value: "on".to_owned(),
+            expected: format!("this system forbids it ({reason}); auto falls back"),
+        })),
+        _ => Ok(()),
+    }
+}

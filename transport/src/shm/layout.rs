@@ -1,0 +1,189 @@
+//! What lies where in shared memory.
+//!
+//! One memfd per rank. It is sparse: pages exist once they are touched.
+//!
+//! ```text
+//!   0          header   identity | sleeping | contacts | closed | bitmap of contacts ...
+//!   H          area 0   what rank 0 sends to the owner       (H: header, rounded up to pages)
+//!   H +  64 K  area 1   what rank 1 sends to the owner
+//!   ...
+//!
+//!   an area, 64 KiB:
+//!        0   hello      identity of the sender            written by the sender
+//!       64   admission  secret, state, closed             written by the sender
+//!      128   answer     accepted or refused               written by the owner
+//!      192   credit     slots | payload consumed          written by the owner
+//!     1024   offers     64 descriptors of one line        see `offers`
+//!     5120   slots      256 slots of one line             see `ring`
+//!    21504   payload    43 KiB of payload, in lines
+//! ```
+//!
+//! A line is 64 bytes: what one side writes shares no line with what the other writes, except in
+//! the offers, whose words both sides change while a transfer runs. Everything is an atomic or
+//! raw bytes: a peer may write anything at any time.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// First word of every identity: "tagwshm" and the version of the layout.
+pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
+/// Version of the layout; peers of another one are refused.
+pub(super) const VERSION: u64 = 1;
+
+/// Bytes of a pair area.
+pub(super) const AREA: usize = 64 * 1024;
+/// Slots of a ring.
+pub(super) const SLOTS: usize = 256;
+/// Slots that only control messages may use.
+pub(super) const CONTROL_SLOTS: usize = 16;
+/// Payload bytes that fit into a slot.
+pub(super) const INLINE: usize = 40;
+/// Bytes of the payload ring.
+pub(super) const PAYLOAD: usize = AREA - 1024 - OFFERS * 64 - SLOTS * 64;
+/// Largest payload of a message.
+pub(super) const MAX_SEND: usize = 8192;
+/// Offers that may be open in one direction between two ranks.
+pub(super) const OFFERS: usize = 64;
+
+/// Who somebody is.
+#[repr(C, align(64))]
+pub(super) struct IdentityLine {
+    /// [`MAGIC`] and [`VERSION`], the version in the top byte.
+    pub magic: AtomicU64,
+    /// Rank, and the size of the job in the upper half.
+    pub rank: AtomicU64,
+    /// Process id, in the namespace below.
+    pub pid: AtomicU64,
+    /// Inode of the namespace of process ids.
+    pub namespace: AtomicU64,
+    /// Number of the segment's descriptor in that process.
+    pub descriptor: AtomicU64,
+    /// A random number, which also lies in private memory of that process ...
+    pub nonce: AtomicU64,
+    /// ... at this address: who can read it there can attach.
+    pub nonce_address: AtomicU64,
+    /// See [`Flags`](super::identity).
+    pub flags: AtomicU64,
+}
+
+/// A word on its own line.
+#[repr(C, align(64))]
+pub(super) struct Line64 {
+    pub word: AtomicU64,
+}
+
+/// A futex word on its own line.
+#[repr(C, align(64))]
+pub(super) struct Line32 {
+    pub word: AtomicU32,
+}
+
+/// The start of a segment; the bitmap of contacts follows.
+#[repr(C, align(64))]
+pub(super) struct SegmentHeader {
+    /// The owner.
+    pub identity: IdentityLine,
+    /// What the owner's threads sleep on; see `waiter`.
+    pub sleeping: Line32,
+    /// Counts what a peer wants noticed: first contact, a peer that closes.
+    pub contacts: Line64,
+    /// Set once the owner has closed.
+    pub closed: Line64,
+}
+
+/// Proof of membership, and the state of the sender.
+#[repr(C, align(64))]
+pub(super) struct AdmissionLine {
+    /// The job's secret.
+    pub secret: [AtomicU64; 4],
+    /// [`AREA_FREE`], [`AREA_TAKEN`] or [`AREA_HELLO`].
+    pub state: AtomicU64,
+    /// Set once the sender has closed: nothing comes any more.
+    pub closed: AtomicU64,
+}
+
+/// Nobody has used the area.
+pub(super) const AREA_FREE: u64 = 0;
+/// The sender is writing its hello.
+pub(super) const AREA_TAKEN: u64 = 1;
+/// The hello is there.
+pub(super) const AREA_HELLO: u64 = 2;
+
+/// The owner has not looked yet.
+pub(super) const ANSWER_NONE: u64 = 0;
+/// The sender is accepted.
+pub(super) const ANSWER_ACCEPTED: u64 = 1;
+/// The sender is refused; what it sends is ignored.
+pub(super) const ANSWER_REFUSED: u64 = 2;
+
+/// A message: one line.
+#[repr(C, align(64))]
+pub(super) struct Slot {
+    /// Stamp, kind and length; then the two words of the header.
+    pub words: [AtomicU64; 3],
+    /// Short payload.
+    pub inline: UnsafeCell<[u8; INLINE]>,
+}
+
+/// One cooperative transfer: one line; see `offers`.
+#[repr(C, align(64))]
+pub(super) struct DescriptorLine {
+    /// Generation and state, written by the sender.
+    pub offered: AtomicU64,
+    /// The sender's buffer.
+    pub source: AtomicU64,
+    /// Its length in bytes.
+    pub source_len: AtomicU64,
+    /// The receiver's buffer.
+    pub target: AtomicU64,
+    /// Its length in bytes.
+    pub target_len: AtomicU64,
+    /// What is claimed: from the front by the receiver, from the back by the sender.
+    pub claims: AtomicU64,
+    /// What is finished, by either.
+    pub finished: AtomicU64,
+    /// Generation and state, written by the receiver.
+    pub claimed: AtomicU64,
+}
+
+/// What one rank sends to another.
+#[repr(C, align(64))]
+pub(super) struct PairArea {
+    pub hello: IdentityLine,
+    pub admission: AdmissionLine,
+    pub answer: Line64,
+    pub credit: Line64,
+    reserved: [Line64; 12],
+    pub offers: [DescriptorLine; OFFERS],
+    pub slots: [Slot; SLOTS],
+    pub payload: UnsafeCell<[u8; PAYLOAD]>,
+}
+
+// SAFETY: the cells hold bytes that are only copied from and to by raw pointers, under the ring's
+// protocol; no reference to them is ever made.
+#[allow(unsafe_code)]
+unsafe impl Sync for Slot {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for PairArea {}
+
+/// Bytes of a segment's header, with the bitmap, in a job of `size` ranks.
+pub(super) fn header_len(size: u32, page: usize) -> usize {
+    let bitmap = (size as usize).div_ceil(64) * 8;
+    (size_of::<SegmentHeader>() + bitmap).next_multiple_of(page)
+}
+
+const _: () = {
+    assert!(size_of::<IdentityLine>() == 64);
+    assert!(size_of::<SegmentHeader>() == 256);
+    assert!(size_of::<Slot>() == 64);
+    assert!(size_of::<DescriptorLine>() == 64);
+    assert!(size_of::<PairArea>() == AREA);
+    assert!(std::mem::offset_of!(PairArea, offers) == 1024);
+    assert!(std::mem::offset_of!(PairArea, slots) == 5120);
+    assert!(PAYLOAD == 43 * 1024);
+    // What is consumed and not yet credited is under a quarter of the payload ring; the rest
+    // must hold a largest message and the gap at the ring's end.
+    assert!(PAYLOAD - PAYLOAD / 4 >= 2 * MAX_SEND);
+    assert!(MAX_SEND <= u16::MAX as usize);
+};

@@ -1,0 +1,275 @@
+//! Cooperative transfers: who copies which chunk.
+//!
+//! The sender describes its buffer in a line of the pair area and tells the receiver, by a
+//! message of the layer above, which line. The receiver adds its own buffer. From then on
+//! whichever side has time claims a chunk and copies it: the receiver from the front, by reading
+//! the sender's memory, the sender from the back, by writing the receiver's. Both are done when
+//! everything is finished, without another message.
+//!
+//! ```text
+//!   descriptor, one line:          written by
+//!     offered     generation | OPEN or WITHDRAWN             sender
+//!     source, source_len                                     sender, before OPEN
+//!     target, target_len                                     receiver, before CLAIMED
+//!     claims      front u31 | stopped u1 | back u32          both, by compare and exchange
+//!     finished    by the receiver u32 | by the sender u32    both, by addition
+//!     claimed     generation | CLAIMED | RELEASED            receiver
+//!
+//!   in units of 4 KiB:
+//!     0 ......... front ............ back ......... units
+//!     the receiver's    still free        the sender's
+//! ```
+//!
+//! *Finished* means "no longer touched": a side whose copy fails first sets *stopped*, which
+//! freezes the claims, and then counts the chunk as finished. Whoever finds everything finished
+//! therefore also finds the mark, where there is one. A buffer is given back only when all that
+//! the other side claimed is finished, or the other side provably does nothing any more.
+//!
+//! The sender uses a line again once the receiver has marked it released.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use super::word::Word;
+
+/// Bytes of a unit.
+pub(super) const UNIT: u64 = 4096;
+/// Largest transfer, in units: the claims' bit 31 is the mark.
+pub(super) const MAX_UNITS: u64 = (1 << 31) - 1;
+
+/// State bits of `offered`.
+pub(super) const OPEN: u64 = 1;
+/// The sender has taken the offer back.
+pub(super) const WITHDRAWN: u64 = 2;
+/// State bits of `claimed`.
+pub(super) const CLAIMED: u64 = 1;
+/// The receiver will not touch the line any more.
+pub(super) const RELEASED: u64 = 2;
+
+const STOPPED: u64 = 1 << 31;
+
+/// Which side of a transfer somebody is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// Claims from the front.
+    Receiver,
+    /// Claims from the back.
+    Sender,
+}
+
+/// How many units there are in `bytes`; `None` when it is too much for one transfer.
+pub(super) fn units(bytes: u64) -> Option<u32> {
+    let units = bytes.div_ceil(UNIT);
+    (units <= MAX_UNITS).then_some(units as u32)
+}
+
+/// Marks `state` of generation `generation`.
+pub(super) const fn mark(generation: u32, state: u64) -> u64 {
+    (generation as u64) << 32 | state
+}
+
+/// The chunk to be claimed next, in units, of `free` ones: the place to tune.
+///
+/// Where this is the only transfer with something left, half of what is left: when both sides
+/// copy, each ends up with about half, in few calls, and the last chunks are small enough that
+/// neither waits long for the other. Chunks below `min` cost more in calls than they balance, so
+/// what would leave less than two of them is taken whole. With several transfers in hand the
+/// sides share by transfers instead, and a chunk is as large as allowed.
+pub(super) fn chunk(free: u32, in_hand: usize, min: u32, max: u32) -> u32 {
+    let wanted = if in_hand > 1 || free < min.saturating_mul(2) {
+        free
+    } else {
+        free / 2
+    };
+    wanted.clamp(min.min(free), max.max(1)).min(free)
+}
+
+/// Units that were claimed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub first: u32,
+    pub count: u32,
+}
+
+/// What an attempt to claim gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// These are the caller's to copy.
+    Chunk(Chunk),
+    /// All are claimed, or the transfer is stopped.
+    Nothing,
+    /// What no correct peer writes.
+    Insane,
+}
+
+/// Prepares the claims of a transfer: everything is free. By the receiver, before it marks the
+/// descriptor claimed.
+pub(super) fn prepare(claims: &impl Word<u64>, finished: &impl Word<u64>, units: u32) {
+    claims.store(u64::from(units) << 32, Relaxed);
+    finished.store(0, Relaxed);
+}
+
+/// Claims the next chunk of a transfer of `units`; `size` decides how much of what is free.
+pub(super) fn take(
+    claims: &impl Word<u64>,
+    side: Side,
+    units: u32,
+    size: impl Fn(u32) -> u32,
+) -> Taken {
+    let mut now = claims.load(Acquire);
+    loop {
+        let (front, back) = (now as u32, (now >> 32) as u32);
+        if now & STOPPED != 0 {
+            return Taken::Nothing;
+        }
+        if front > back || back > units {
+            return Taken::Insane;
+        }
+        let free = back - front;
+        if free == 0 {
+            return Taken::Nothing;
+        }
+        let count = size(free).clamp(1, free);
+        let (new, first) = match side {
+            Side::Receiver => (now + u64::from(count), front),
+            Side::Sender => (now - (u64::from(count) << 32), back - count),
+        };
+        match claims.compare_exchange(now, new, AcqRel, Acquire) {
+            Ok(_) => return Taken::Chunk(Chunk { first, count }),
+            Err(other) => now = other,
+        }
+    }
+}
+
+/// Counts units as no longer touched.
+pub(super) fn finish(finished: &impl Word<u64>, side: Side, count: u32) {
+    let count = match side {
+        Side::Receiver => u64::from(count),
+        Side::Sender => u64::from(count) << 32,
+    };
+    finished.fetch_add(count, AcqRel);
+}
+
+/// Freezes the claims.
+pub(super) fn stop(claims: &impl Word<u64>) {
+    claims.fetch_or(STOPPED, AcqRel);
+}
+
+/// How a transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Something is left to claim or to finish.
+    Running,
+    /// All bytes are there.
+    Complete,
+    /// Stopped; the other side may still be copying.
+    Stopping,
+    /// Stopped, and the other side touches nothing any more.
+    Stopped,
+}
+
+/// How a transfer of `units` stands, seen from `side`, which is not copying at the moment.
+pub(super) fn standing(
+    claims: &impl Word<u64>,
+    finished: &impl Word<u64>,
+    side: Side,
+    units: u32,
+) -> Standing {
+    // In this order: a mark that was set before something was finished is seen with it.
+    let done = finished.load(Acquire);
+    let now = claims.load(Acquire);
+    let (by_receiver, by_sender) = (done as u32, (done >> 32) as u32);
+    let (front, back) = ((now & !STOPPED) as u32, (now >> 32) as u32);
+    if now & STOPPED == 0 {
+        return if u64::from(by_receiver) + u64::from(by_sender) == u64::from(units) {
+            Standing::Complete
+        } else {
+            Standing::Running
+        };
+    }
+    let other_is_done = match side {
+        Side::Receiver => by_sender == units.wrapping_sub(back),
+        Side::Sender => by_receiver == front,
+    };
+    if other_is_done {
+        Standing::Stopped
+    } else {
+        Standing::Stopping
+    }
+}
+
+/// Publishes a state word.
+pub(super) fn publish(word: &impl Word<u64>, generation: u32, state: u64) {
+    word.store(mark(generation, state), Release);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn both_sides_share_a_lone_transfer() {
+        // 64 KiB: two chunks of 32.
+        assert_eq!(chunk(16, 1, 8, 256), 8);
+        assert_eq!(chunk(8, 1, 8, 256), 8);
+        // A tail that would leave less than a chunk behind is taken whole.
+        assert_eq!(chunk(15, 1, 8, 256), 15);
+        assert_eq!(chunk(3, 1, 8, 256), 3);
+        assert_eq!(chunk(4096, 1, 8, 256), 256);
+        // Several in hand: by transfers.
+        assert_eq!(chunk(16, 2, 8, 256), 16);
+        assert_eq!(chunk(1024, 9, 8, 256), 256);
+    }
+
+    #[test]
+    fn claims_meet_in_the_middle() {
+        let (claims, finished) = (AtomicU64::new(0), AtomicU64::new(0));
+        prepare(&claims, &finished, 10);
+        let four = |_| 4;
+        let take = |side| take(&claims, side, 10, four);
+        assert_eq!(
+            take(Side::Receiver),
+            Taken::Chunk(Chunk { first: 0, count: 4 })
+        );
+        assert_eq!(
+            take(Side::Sender),
+            Taken::Chunk(Chunk { first: 6, count: 4 })
+        );
+        assert_eq!(
+            take(Side::Sender),
+            Taken::Chunk(Chunk { first: 4, count: 2 })
+        );
+        assert_eq!(take(Side::Receiver), Taken::Nothing);
+        let stands = |side| standing(&claims, &finished, side, 10);
+        finish(&finished, Side::Sender, 6);
+        assert_eq!(stands(Side::Sender), Standing::Running);
+        finish(&finished, Side::Receiver, 4);
+        assert_eq!(stands(Side::Receiver), Standing::Complete);
+    }
+
+    #[test]
+    fn a_stopped_transfer_waits_for_the_other_side() {
+        let (claims, finished) = (AtomicU64::new(0), AtomicU64::new(0));
+        prepare(&claims, &finished, 8);
+        let all = |free| free / 2;
+        assert!(matches!(
+            take(&claims, Side::Receiver, 8, all),
+            Taken::Chunk(_)
+        ));
+        stop(&claims);
+        assert_eq!(take(&claims, Side::Sender, 8, all), Taken::Nothing);
+        let stands = |side| standing(&claims, &finished, side, 8);
+        assert_eq!(stands(Side::Sender), Standing::Stopping);
+        assert_eq!(stands(Side::Receiver), Standing::Stopped);
+        finish(&finished, Side::Receiver, 4);
+        assert_eq!(stands(Side::Sender), Standing::Stopped);
+    }
+
+    #[test]
+    fn impossible_claims_are_noticed() {
+        for word in [5 | 4 << 32, 9 << 32, 1 | u64::from(u32::MAX) << 32] {
+            let claims = AtomicU64::new(word);
+            assert_eq!(take(&claims, Side::Receiver, 8, |n| n), Taken::Insane);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What this machine lets the transport do, for `info`.
+
+use std::process;
+
+use super::cma::{self, Attach, Nonce};
+use super::liveness::Liveness;
+use super::segment::Segment;
+use super::waiter;
+
+/// What this machine lets the transport do. Where a field holds an error, it is the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Probe {
+    /// Shared memory that goes away with its processes. Nothing works without it.
+    pub shared_memory: Result<(), String>,
+    /// Peers can be opened through `/proc`; without it descriptors are passed.
+    pub proc_descriptors: Result<(), String>,
+    /// Large messages are copied once, by cross-memory attach; without it they are copied twice,
+    /// through the ring.
+    pub cross_attach: Result<(), String>,
+    /// Sleeping ranks are woken without delay; without it they look once in a millisecond.
+    pub barriers: Result<(), String>,
+    /// The end of a peer is seen by a descriptor of its process.
+    pub process_descriptors: Result<(), String>,
+}
+
+/// Looks what this machine lets the transport do, by trying.
+#[must_use]
+pub fn probe() -> Probe {
+    let segment = Segment::create(1).map_err(|error| format!("memfd: {error}"));
+    let proc_descriptors = match &segment {
+        Ok(segment) => {
+            Segment::open_in(process::id(), segment.number().unsigned_abs(), 1).map(|_| ())
+        }
+        Err(reason) => Err(reason.clone()),
+    };
+    Probe {
+        shared_memory: segment
+            .and_then(|segment| {
+                segment
+                    .map_header()
+                    .map_err(|error| format!("mmap: {error}"))
+            })
+            .map(|_| ()),
+        proc_descriptors,
+        cross_attach: probe_attach(),
+        barriers: waiter::register_for_barriers()
+            .then_some(())
+            .ok_or_else(|| "membarrier is not available (old kernel or seccomp)".to_owned()),
+        process_descriptors: match Liveness::watch(parent()) {
+            Liveness::Descriptor(_) => Ok(()),
+            _ => Err("pidfd_open is not available (old kernel or seccomp)".to_owned()),
+        },
+    }
+}
+
+/// Attaches to the own process. That other processes may still be out of reach is known from
+/// Yama, and shown by the first contact with each.
+fn probe_attach() -> Result<(), String> {
+    let value = 0x5bd1_e995_9e37_79b9;
+    let nonce = Nonce::new(value);
+    if let Attach::Forbidden(reason) = Attach::test(process::id(), nonce.address(), value) {
+        return Err(format!("{reason} (a seccomp filter, perhaps)"));
+    }
+    match cma::yama_scope() {
+        Some(scope @ 2..) => Err(format!(
+            "kernel.yama.ptrace_scope is {scope}: only administrators may attach"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn parent() -> u32 {
+    rustix::process::getppid().map_or(1, |pid| pid.as_raw_nonzero().get().unsigned_abs())
+}

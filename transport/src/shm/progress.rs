@@ -1,0 +1,169 @@
+//! What has arrived: deliveries, first contacts, peers that end.
+
+use super::NAME;
+use super::endpoint::Shm;
+use super::peer::{Inbound, PeerState};
+use super::ring::Pop;
+use super::waiter;
+use crate::error::Error;
+use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
+
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Messages of one peer that one call of progress delivers.
+const BURST: usize = 64;
+
+impl Shm {
+    #[inline]
+    pub(super) fn move_on(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = 0;
+        for way in &mut self.inbound {
+            let (taken, broken) = drain(way, BURST, upcalls);
+            events += taken;
+            self.attention |= broken;
+        }
+        let contacts = self.header.contacts.word.load(Relaxed);
+        if self.attention | (contacts != self.seen_contacts) {
+            events += self.attend(upcalls);
+        }
+        events
+    }
+
+    /// Everything but the rings.
+    #[cold]
+    fn attend(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = 0;
+        if self.header.contacts.word.load(Relaxed) != self.seen_contacts {
+            events += self.look_at_contacts(upcalls);
+        }
+        if !self.awaiting.is_empty() {
+            events += self.look_at_answers(upcalls);
+        }
+        events += self.bury_broken(upcalls);
+        events += self.move_transfers(upcalls);
+        self.attention = !self.awaiting.is_empty() || self.transfers.are_pending();
+        events
+    }
+
+    /// Ends the peers in whose rings something impossible was found.
+    fn bury_broken(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = 0;
+        while let Some(way) = self.inbound.iter_mut().find(|way| way.broken.is_some()) {
+            let endpoint = way.endpoint;
+            let reason = way.broken.take().unwrap_or_default();
+            events += self.break_off(endpoint, reason, upcalls);
+        }
+        events
+    }
+
+    /// Ends a peer that broke the protocol.
+    pub(super) fn break_off(
+        &mut self,
+        endpoint: EndpointId,
+        reason: String,
+        upcalls: &mut dyn Upcalls,
+    ) -> usize {
+        // Nothing more of it is looked at.
+        self.inbound.retain(|way| way.endpoint != endpoint);
+        let error = Error::Protocol {
+            transport: NAME,
+            peer: self.peers[endpoint.index()].rank,
+            reason,
+        };
+        self.end_peer(
+            endpoint,
+            PeerEvent::Protocol(Some(endpoint), error),
+            upcalls,
+        )
+    }
+
+    /// Ends everything with a peer: delivers what it left, reports `event`, and begins to end
+    /// the transfers with it.
+    pub(super) fn end_peer(
+        &mut self,
+        endpoint: EndpointId,
+        event: PeerEvent,
+        upcalls: &mut dyn Upcalls,
+    ) -> usize {
+        let mut events = 1;
+        if let Some(at) = self.inbound.iter().position(|way| way.endpoint == endpoint) {
+            // A ring holds no more than this, so a peer that still lives cannot keep us here.
+            events += drain(&mut self.inbound[at], super::layout::SLOTS, upcalls).0;
+            self.inbound.swap_remove(at);
+        }
+        self.outbound[endpoint.index()] = None;
+        self.awaiting.retain(|awaited| *awaited != endpoint);
+        let peer = &mut self.peers[endpoint.index()];
+        peer.state = match event {
+            PeerEvent::Left(_) => PeerState::Left,
+            _ => PeerState::Dead,
+        };
+        upcalls.peer(event);
+        self.stop_transfers(endpoint, Outcome::PeerFailed);
+        self.attention = true;
+        events + self.move_transfers(upcalls)
+    }
+
+    /// The slow checks: the dead, the sleeping, the insane.
+    pub(super) fn look_after(&mut self, upcalls: &mut dyn Upcalls) {
+        for way in &mut self.inbound {
+            way.consumer.settle();
+            if way.broken.is_none() && !way.consumer.stamp_is_sane() {
+                way.broken = Some("a slot with an impossible stamp".to_owned());
+            }
+        }
+        self.bury_broken(upcalls);
+        for index in 0..self.peers.len() {
+            let endpoint = EndpointId(index as u32);
+            if self.peers[index].state != PeerState::Alive {
+                continue;
+            }
+            if let Some(out) = &self.outbound[index] {
+                if !out.producer.credit_is_sane() {
+                    self.break_off(endpoint, "impossible credits".to_owned(), upcalls);
+                    continue;
+                }
+                if out.producer.uncredited() > 0 {
+                    waiter::wake_if_armed(&out.header);
+                }
+            }
+            let peer = &self.peers[index];
+            if peer.has_closed() {
+                self.end_peer(endpoint, PeerEvent::Left(endpoint), upcalls);
+            } else if peer.liveness.is_over() {
+                self.end_peer(endpoint, PeerEvent::Failed(endpoint), upcalls);
+            }
+        }
+        self.move_transfers(upcalls);
+    }
+}
+
+/// Delivers up to `most` messages of a peer; answers how many, and whether something impossible
+/// was found.
+#[inline]
+fn drain(way: &mut Inbound, most: usize, upcalls: &mut dyn Upcalls) -> (usize, bool) {
+    let from = way.endpoint;
+    let mut taken = 0;
+    while taken < most {
+        let popped = way.consumer.pop(|header, payload| {
+            // Nothing can be retained in a ring: the upcall knows, it is offered nothing to keep.
+            let _ = upcalls.deliver(Arrival {
+                from,
+                header,
+                payload,
+                retainable: None,
+            });
+        });
+        match popped {
+            Pop::Empty => break,
+            Pop::Message(()) => taken += 1,
+            Pop::Corrupt(shape) => {
+                if way.broken.is_none() {
+                    way.broken = Some(format!("a slot of kind and length {shape:#010x}"));
+                }
+                return (taken, true);
+            }
+        }
+    }
+    (taken, false)
+}

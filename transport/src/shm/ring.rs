@@ -1,0 +1,305 @@
+//! The ring of one direction between two ranks: one producer, one consumer, no fence.
+//!
+//! ```text
+//!   slot, one line of 64 bytes:
+//!     word 0   stamp u32 | kind u8 | 0 u8 | payload length u16      stored last, with Release
+//!     word 1-2 header of the message
+//!     3-7      payload of up to 40 bytes
+//!
+//!   slots      [ 257 | 258 | 259 |   4 |   5 | ... ]     the stamp of the message at position p
+//!                            tail^     ^head             is p + 1: a slot that still holds its
+//!                                                        stamp of the last lap is empty
+//! ```
+//!
+//! A message of up to 40 bytes moves exactly one line. A longer payload goes into whole lines of
+//! the payload ring, in one piece: where it does not fit before the ring's end, both sides skip to
+//! the start by the same rule, so that no offset travels and only the length needs a check.
+//!
+//! **Credits.** The consumer writes `slots consumed | payload position << 32` when a quarter of
+//! either ring has been consumed since the last time. The producer keeps a copy and reads the
+//! word again only when the rings seem full. This cannot get stuck: with everything consumed,
+//! less than a quarter is missing from the credit, so at least three quarters seem free, which is
+//! more than the control reserve leaves out, and more than the largest message together with the
+//! largest gap (checked where the sizes are defined).
+//!
+//! **Trust.** The consumer checks stamp, kind and length. The producer takes any credit that
+//! promises more than there is for "full", so that it never overwrites what it should not;
+//! neither side can be led out of bounds.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::word::Word;
+use crate::byte::Class;
+use crate::message::{AmHeader, Payload};
+
+/// Where the payload of a message lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    /// In the slot with this index.
+    Inline(usize),
+    /// At this offset of the payload ring.
+    Bulk(usize),
+}
+
+/// The memory of a ring: shared memory, or a model of it.
+pub(super) trait RingMemory {
+    /// Its atomic words.
+    type Word: Word<u64>;
+    /// Slots: a power of two.
+    const SLOTS: u32;
+    /// Slots that data leaves to control messages.
+    const CONTROL_SLOTS: u32;
+    /// Bytes of the payload ring, a multiple of 64.
+    const PAYLOAD: u32;
+    /// Largest payload.
+    const MAX_SEND: u32;
+
+    /// The words of slot `index`.
+    fn slot(&self, index: usize) -> &[Self::Word; 3];
+    /// The word of credits.
+    fn credit(&self) -> &Self::Word;
+    /// Stores a payload.
+    fn write(&self, place: Place, data: &[u8]);
+    /// Shows a payload of `len` bytes.
+    fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R;
+}
+
+/// A position in the payload ring.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cursor {
+    /// Bytes since the beginning, gaps included; wraps around.
+    position: u32,
+    /// Offset in the ring.
+    offset: u32,
+}
+
+impl Cursor {
+    /// Where a payload of `len` bytes goes, and the position behind it.
+    #[inline]
+    fn advance<M: RingMemory>(self, len: usize) -> (usize, Self) {
+        let bytes = (len as u32).next_multiple_of(64);
+        let (start, gap) = if self.offset + bytes > M::PAYLOAD {
+            (0, M::PAYLOAD - self.offset)
+        } else {
+            (self.offset, 0)
+        };
+        let next = Self {
+            position: self.position.wrapping_add(gap + bytes),
+            offset: start + bytes,
+        };
+        (start as usize, next)
+    }
+}
+
+/// The sending end.
+pub(super) struct Producer<M> {
+    memory: M,
+    /// Messages sent.
+    tail: u32,
+    /// Messages consumed, as far as known.
+    consumed: u32,
+    payload: Cursor,
+    /// Position up to which payload is consumed, as far as known.
+    payload_consumed: u32,
+}
+
+impl<M: RingMemory> Producer<M> {
+    pub(super) const fn new(memory: M) -> Self {
+        Self {
+            memory,
+            tail: 0,
+            consumed: 0,
+            payload: Cursor {
+                position: 0,
+                offset: 0,
+            },
+            payload_consumed: 0,
+        }
+    }
+
+    /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or answers that there is no room.
+    #[inline]
+    pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
+        let limit = match class {
+            Class::Data => M::SLOTS - M::CONTROL_SLOTS,
+            Class::Control => M::SLOTS,
+        };
+        if self.tail.wrapping_sub(self.consumed) >= limit && !self.has_slot(limit) {
+            return false;
+        }
+        let index = (self.tail & (M::SLOTS - 1)) as usize;
+        if data.len() <= super::layout::INLINE {
+            self.memory.write(Place::Inline(index), data);
+        } else if !self.push_bulk(data) {
+            return false;
+        }
+        let stamp = self.tail.wrapping_add(1);
+        let slot = self.memory.slot(index);
+        slot[1].store(header.0[0], Relaxed);
+        slot[2].store(header.0[1], Relaxed);
+        slot[0].store(
+            u64::from(stamp) | KIND_MESSAGE << 32 | (data.len() as u64) << 48,
+            Release,
+        );
+        self.tail = stamp;
+        true
+    }
+
+    fn push_bulk(&mut self, data: &[u8]) -> bool {
+        let (start, next) = self.payload.advance::<M>(data.len());
+        let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
+        if full(self) {
+            self.refresh();
+            if full(self) {
+                return false;
+            }
+        }
+        self.memory.write(Place::Bulk(start), data);
+        self.payload = next;
+        true
+    }
+
+    #[cold]
+    fn has_slot(&mut self, limit: u32) -> bool {
+        self.refresh();
+        self.tail.wrapping_sub(self.consumed) < limit
+    }
+
+    /// Reads the credits.
+    fn refresh(&mut self) {
+        let credit = self.memory.credit().load(Acquire);
+        self.consumed = credit as u32;
+        self.payload_consumed = (credit >> 32) as u32;
+    }
+
+    /// Messages sent that the consumer has not credited.
+    pub(super) fn uncredited(&self) -> u32 {
+        self.tail
+            .wrapping_sub(self.memory.credit().load(Relaxed) as u32)
+    }
+
+    /// Whether the credits are such that a correct consumer could have written them.
+    pub(super) fn credit_is_sane(&self) -> bool {
+        let credit = self.memory.credit().load(Relaxed);
+        self.tail.wrapping_sub(credit as u32) <= M::SLOTS
+            && self.payload.position.wrapping_sub((credit >> 32) as u32) <= M::PAYLOAD
+    }
+}
+
+/// What [`Consumer::pop`] found.
+#[derive(Debug)]
+pub(super) enum Pop<R> {
+    /// Nothing.
+    Empty,
+    /// A message, and what became of it.
+    Message(R),
+    /// What no correct producer writes: the upper half of the slot's first word.
+    Corrupt(u32),
+}
+
+/// The receiving end.
+pub(super) struct Consumer<M> {
+    memory: M,
+    /// Messages taken.
+    head: u32,
+    payload: Cursor,
+    /// Messages credited.
+    credited: u32,
+    /// Payload credited.
+    payload_credited: u32,
+}
+
+impl<M: RingMemory> Consumer<M> {
+    pub(super) const fn new(memory: M) -> Self {
+        Self {
+            memory,
+            head: 0,
+            payload: Cursor {
+                position: 0,
+                offset: 0,
+            },
+            credited: 0,
+            payload_credited: 0,
+        }
+    }
+
+    /// Whether a message is there.
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        self.first_word() as u32 == self.head.wrapping_add(1)
+    }
+
+    /// Takes the next message, which `look` sees.
+    #[inline]
+    pub(super) fn pop<R>(&mut self, look: impl FnOnce(AmHeader, Payload<'_>) -> R) -> Pop<R> {
+        let first = self.first_word();
+        let next = self.head.wrapping_add(1);
+        if first as u32 != next {
+            return Pop::Empty;
+        }
+        let shape = (first >> 32) as u32;
+        let len = shape >> 16;
+        if u64::from(shape & 0xffff) != KIND_MESSAGE || len > M::MAX_SEND {
+            return Pop::Corrupt(shape);
+        }
+        let (index, len) = (self.index(), len as usize);
+        let slot = self.memory.slot(index);
+        let header = AmHeader([slot[1].load(Relaxed), slot[2].load(Relaxed)]);
+        let place = if len <= super::layout::INLINE {
+            Place::Inline(index)
+        } else {
+            let (start, next) = self.payload.advance::<M>(len);
+            self.payload = next;
+            Place::Bulk(start)
+        };
+        let answer = self
+            .memory
+            .read(place, len, |payload| look(header, payload));
+        self.head = next;
+        if next.wrapping_sub(self.credited) >= M::SLOTS / 4
+            || self.payload.position.wrapping_sub(self.payload_credited) >= M::PAYLOAD / 4
+        {
+            self.publish();
+        }
+        Pop::Message(answer)
+    }
+
+    /// Gives the credits back that are still held, for a producer that looks whether everything
+    /// has been taken.
+    pub(super) fn settle(&mut self) {
+        if self.head != self.credited {
+            self.publish();
+        }
+    }
+
+    /// Whether the next slot holds what a correct producer leaves there: the next stamp, or that
+    /// of the lap before.
+    pub(super) fn stamp_is_sane(&self) -> bool {
+        let stamp = self.first_word() as u32;
+        let next = self.head.wrapping_add(1);
+        let before = next.wrapping_sub(M::SLOTS);
+        stamp == next || stamp == before || (stamp == 0 && self.head < M::SLOTS)
+    }
+
+    fn publish(&mut self) {
+        self.credited = self.head;
+        self.payload_credited = self.payload.position;
+        self.memory.credit().store(
+            u64::from(self.head) | u64::from(self.payload.position) << 32,
+            Release,
+        );
+    }
+
+    #[inline]
+    fn index(&self) -> usize {
+        (self.head & (M::SLOTS - 1)) as usize
+    }
+
+    #[inline]
+    fn first_word(&self) -> u64 {
+        self.memory.slot(self.index())[0].load(Acquire)
+    }
+}
+
+/// A message of the layer above; the only kind there is so far.
+const KIND_MESSAGE: u64 = 1;

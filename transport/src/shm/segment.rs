@@ -1,0 +1,249 @@
+//! Segments: making one's own, opening a peer's, and mapping what is needed of either.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::fs::{MemfdFlags, SealFlags};
+
+use super::layout::{
+    AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, SLOTS, SegmentHeader, header_len,
+};
+use super::ring::{Place, RingMemory};
+use crate::data::copy_bytes;
+use crate::message::Payload;
+
+/// The memfd of a rank, its own or a peer's.
+#[derive(Debug)]
+pub(super) struct Segment {
+    file: File,
+    size: u32,
+    page: usize,
+}
+
+impl Segment {
+    /// Makes the segment of a rank in a job of `size`. It cannot be resized any more, by nobody:
+    /// a peer cannot make accesses of others fault.
+    pub(super) fn create(size: u32) -> io::Result<Self> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(rustix::fs::memfd_create("tagwire-shm", flags)?);
+        let segment = Self::over(file, size);
+        segment.file.set_len(segment.len())?;
+        rustix::fs::fcntl_add_seals(&segment.file, SEALS)?;
+        Ok(segment)
+    }
+
+    /// Takes a descriptor for a peer's segment, if it is one for a job of `size`.
+    pub(super) fn adopt(file: File, size: u32) -> Result<Self, String> {
+        let segment = Self::over(file, size);
+        let seals = rustix::fs::fcntl_get_seals(&segment.file)
+            .map_err(|error| format!("its descriptor is no memfd: {error}"))?;
+        if !seals.contains(SEALS) {
+            return Err("its segment is not sealed against resizing".to_owned());
+        }
+        let len = segment
+            .file
+            .metadata()
+            .map_err(|error| format!("its segment cannot be looked at: {error}"))?
+            .len();
+        if len != segment.len() {
+            return Err(format!(
+                "its segment has {len} bytes instead of {}",
+                segment.len()
+            ));
+        }
+        Ok(segment)
+    }
+
+    /// Opens the segment that process `pid` has as descriptor `number`.
+    pub(super) fn open_in(pid: u32, number: u32, size: u32) -> Result<Self, String> {
+        let path = format!("/proc/{pid}/fd/{number}");
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .map_err(|error| format!("{path}: {error}"))?;
+        Self::adopt(file, size)
+    }
+
+    fn over(file: File, size: u32) -> Self {
+        let page = rustix::param::page_size();
+        Self { file, size, page }
+    }
+
+    /// The descriptor, to be passed on.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// The descriptor's number in this process.
+    pub(super) fn number(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    /// Bytes of memory that exist.
+    pub(super) fn memory_in_use(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.file)?.st_blocks.unsigned_abs() * 512)
+    }
+
+    /// Maps the header.
+    pub(super) fn map_header(&self) -> io::Result<HeaderMap> {
+        let len = header_len(self.size, self.page);
+        let map = MmapOptions::new().len(len).map_raw(&self.file)?;
+        Ok(HeaderMap {
+            header: non_null(map.as_mut_ptr())?.cast(),
+            size: self.size,
+            _map: Arc::new(map),
+        })
+    }
+
+    /// Maps what rank `sender` sends to the owner.
+    pub(super) fn map_area(&self, sender: u32) -> io::Result<AreaMap> {
+        if sender >= self.size {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        let offset = header_len(self.size, self.page) + sender as usize * AREA;
+        let map = MmapOptions::new()
+            .len(AREA)
+            .offset(offset as u64)
+            .map_raw(&self.file)?;
+        Ok(AreaMap {
+            area: non_null(map.as_mut_ptr())?.cast(),
+            _map: Arc::new(map),
+        })
+    }
+
+    /// Bytes of the whole, most of which never exist.
+    fn len(&self) -> u64 {
+        header_len(self.size, self.page) as u64 + u64::from(self.size) * AREA as u64
+    }
+}
+
+const SEALS: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
+
+fn non_null(start: *mut u8) -> io::Result<NonNull<u8>> {
+    NonNull::new(start).ok_or_else(|| io::Error::other("mapped at address 0"))
+}
+
+/// A mapped header of a segment.
+#[derive(Clone)]
+pub(super) struct HeaderMap {
+    header: NonNull<SegmentHeader>,
+    size: u32,
+    _map: Arc<MmapRaw>,
+}
+
+// SAFETY: the pointer is into the mapping that the value keeps alive, and what lies there is
+// made of atomics.
+unsafe impl Send for HeaderMap {}
+// SAFETY: as above.
+unsafe impl Sync for HeaderMap {}
+
+impl Deref for HeaderMap {
+    type Target = SegmentHeader;
+
+    #[inline]
+    fn deref(&self) -> &SegmentHeader {
+        // SAFETY: the mapping is page-aligned, at least as long as the header, lives as long as
+        // `self`, and cannot shrink (sealed). All fields are atomics, for which any bytes are
+        // valid and which other processes may change.
+        unsafe { self.header.as_ref() }
+    }
+}
+
+impl HeaderMap {
+    /// The words of the bitmap of contacts.
+    pub(super) fn bitmap(&self) -> &[AtomicU64] {
+        let words = (self.size as usize).div_ceil(64);
+        // SAFETY: `header_len` made room for so many words behind the header, whose size keeps
+        // them aligned; the rest is as for `deref`.
+        unsafe {
+            let first = self.header.as_ptr().add(1).cast::<AtomicU64>();
+            std::slice::from_raw_parts(first, words)
+        }
+    }
+}
+
+/// A mapped pair area.
+#[derive(Clone)]
+pub(super) struct AreaMap {
+    area: NonNull<PairArea>,
+    _map: Arc<MmapRaw>,
+}
+
+// SAFETY: as for the header; the byte cells are only used through the ring's two ends.
+unsafe impl Send for AreaMap {}
+// SAFETY: as above.
+unsafe impl Sync for AreaMap {}
+
+impl Deref for AreaMap {
+    type Target = PairArea;
+
+    #[inline]
+    fn deref(&self) -> &PairArea {
+        // SAFETY: the mapping is page-aligned, `AREA` bytes long, lives as long as `self`, and
+        // cannot shrink (sealed). The fields are atomics and cells of bytes.
+        unsafe { self.area.as_ref() }
+    }
+}
+
+impl AreaMap {
+    /// The first byte of a payload's place.
+    #[inline]
+    fn place(&self, place: Place) -> (*mut u8, usize) {
+        match place {
+            Place::Inline(index) => {
+                let cell = &self.slots[index & (SLOTS - 1)].inline;
+                (cell.get().cast(), super::layout::INLINE)
+            }
+            Place::Bulk(offset) => {
+                let offset = offset.min(PAYLOAD);
+                // SAFETY: at most one past the end of the payload ring.
+                let start = unsafe { self.payload.get().cast::<u8>().add(offset) };
+                (start, PAYLOAD - offset)
+            }
+        }
+    }
+}
+
+impl RingMemory for AreaMap {
+    type Word = AtomicU64;
+    const SLOTS: u32 = SLOTS as u32;
+    const CONTROL_SLOTS: u32 = CONTROL_SLOTS as u32;
+    const PAYLOAD: u32 = PAYLOAD as u32;
+    const MAX_SEND: u32 = MAX_SEND as u32;
+
+    #[inline]
+    fn slot(&self, index: usize) -> &[AtomicU64; 3] {
+        &self.slots[index & (SLOTS - 1)].words
+    }
+
+    #[inline]
+    fn credit(&self) -> &AtomicU64 {
+        &self.credit.word
+    }
+
+    #[inline]
+    fn write(&self, place: Place, data: &[u8]) {
+        let (start, room) = self.place(place);
+        let len = data.len().min(room);
+        // SAFETY: `start` is followed by `room` mapped bytes. `data` is private memory of this
+        // process: nobody makes references into segments. The peer reads only after the stamp.
+        unsafe { copy_bytes(data.as_ptr(), start, len) };
+    }
+
+    #[inline]
+    fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R {
+        let (start, room) = self.place(place);
+        // SAFETY: `start` is followed by `room` mapped bytes, for as long as `self` lives.
+        look(unsafe { Payload::from_raw(start.cast_const(), len.min(room)) })
+    }
+}

@@ -1,0 +1,521 @@
+//! The cooperative transfers that this rank takes part in.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::fence;
+use std::time::{Duration, Instant};
+
+use super::cma;
+use super::config::{CrossAttach, ShmOptions};
+use super::endpoint::Shm;
+use super::layout::{DescriptorLine, OFFERS};
+use super::offers::{self, CLAIMED, Chunk, OPEN, RELEASED, Side, Standing, Taken, WITHDRAWN};
+use super::peer::PeerState;
+use super::segment::AreaMap;
+use crate::byte::{Offer, Post, Ticket};
+use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
+use crate::message::{EndpointId, Outcome, Token, Upcalls};
+
+/// How long closing waits for peers that are just copying from or to this rank.
+const CLOSING: Duration = Duration::from_millis(200);
+
+/// A descriptor, by its area and number.
+#[derive(Clone)]
+struct Line {
+    area: AreaMap,
+    number: usize,
+    generation: u32,
+}
+
+impl Line {
+    fn get(&self) -> &DescriptorLine {
+        &self.area.offers[self.number % OFFERS]
+    }
+
+    fn standing(&self, side: Side, units: u32) -> Standing {
+        let line = self.get();
+        offers::standing(&line.claims, &line.finished, side, units)
+    }
+
+    /// The receiver's mark, if it is of this generation.
+    fn receiver_mark(&self) -> u64 {
+        let word = self.get().claimed.load(Acquire);
+        if word >> 32 == u64::from(self.generation) {
+            word & (CLAIMED | RELEASED)
+        } else {
+            0
+        }
+    }
+}
+
+/// The own buffer of a transfer.
+#[derive(Clone, Copy)]
+enum Buffer {
+    Source(ReadRegion),
+    Target(WriteRegion),
+}
+
+/// What is known once the receiver has claimed.
+#[derive(Clone, Copy)]
+struct Run {
+    /// Process to attach to, if this side can.
+    pid: Option<u32>,
+    /// The other side's buffer.
+    address: u64,
+    /// Bytes to be moved.
+    total: u64,
+    units: u32,
+    /// Something may be left to claim.
+    has_work: bool,
+}
+
+/// A transfer, seen from one of its sides.
+struct Transfer {
+    endpoint: EndpointId,
+    token: Token,
+    line: Line,
+    buffer: Buffer,
+    /// `None`: offered and not claimed.
+    run: Option<Run>,
+    /// It is being ended, with this outcome.
+    end: Option<Outcome>,
+}
+
+impl Transfer {
+    const fn side(&self) -> Side {
+        match self.buffer {
+            Buffer::Source(_) => Side::Sender,
+            Buffer::Target(_) => Side::Receiver,
+        }
+    }
+
+    /// Stops it; it is over once the other side copies no more.
+    fn stop(&mut self, outcome: Outcome) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = Some(outcome);
+        if self.side() == Side::Sender {
+            offers::publish(&self.line.get().offered, self.line.generation, WITHDRAWN);
+            // The receiver marks and then looks here; we mark and then look there: one of both
+            // sees the other.
+            fence(SeqCst);
+            if self.run.is_none() && self.line.receiver_mark() & CLAIMED == 0 {
+                return;
+            }
+        }
+        offers::stop(&self.line.get().claims);
+    }
+
+    /// Copies a chunk; answers whether it worked.
+    fn copy(&self, run: &Run, chunk: Chunk) -> bool {
+        let Some(pid) = run.pid else { return false };
+        let start = u64::from(chunk.first) * offers::UNIT;
+        let end = (start + u64::from(chunk.count) * offers::UNIT).min(run.total);
+        let address = run.address.wrapping_add(start);
+        let range = start as usize..end as usize;
+        let copied = match self.buffer {
+            Buffer::Source(region) => cma::write(pid, address, region, range),
+            Buffer::Target(region) => cma::read(pid, address, region, range),
+        };
+        copied.is_ok()
+    }
+
+    /// How it has ended, if it has.
+    fn outcome(&self) -> Option<Outcome> {
+        let Some(run) = &self.run else {
+            // Nobody claimed it, or somebody did while it was stopped.
+            return self.end.filter(|_| {
+                let mark = self.line.receiver_mark();
+                mark & CLAIMED == 0 || mark & RELEASED != 0
+            });
+        };
+        match (self.line.standing(self.side(), run.units), self.end) {
+            (Standing::Complete, None) => Some(Outcome::Done(run.total)),
+            (Standing::Stopped, None) => Some(Outcome::Impossible),
+            (Standing::Stopped | Standing::Complete, Some(end)) => Some(end),
+            (Standing::Running | Standing::Stopping, _) => None,
+        }
+    }
+}
+
+/// What the sender knows of its descriptors towards one peer.
+struct Book {
+    generations: [u32; OFFERS],
+    /// A bit for each descriptor that is in use, or was and is not released.
+    taken: u64,
+    next: usize,
+}
+
+/// All transfers of a rank.
+pub(super) struct Transfers {
+    /// Claimed by this rank, oldest first.
+    claims: Vec<Transfer>,
+    /// Offered by this rank, oldest first.
+    offers: Vec<Transfer>,
+    /// The descriptors, by endpoint.
+    books: Vec<Option<Box<Book>>>,
+    /// Ended outside of progress: to be told.
+    ended: Vec<(Token, Outcome)>,
+    chunk_min: u32,
+    chunk_max: u32,
+}
+
+impl Transfers {
+    pub(super) fn new(options: &ShmOptions) -> Self {
+        let units = |bytes: usize| (bytes as u64).div_ceil(offers::UNIT).clamp(1, 1 << 20) as u32;
+        Self {
+            claims: Vec::new(),
+            offers: Vec::new(),
+            books: Vec::new(),
+            ended: Vec::new(),
+            chunk_min: units(options.chunk_min),
+            chunk_max: units(options.chunk_max),
+        }
+    }
+
+    /// Whether progress has anything to do here.
+    pub(super) const fn are_pending(&self) -> bool {
+        !(self.claims.is_empty() && self.offers.is_empty() && self.ended.is_empty())
+    }
+
+    /// The open transfers with a peer, in words.
+    pub(super) fn describe(&self, endpoint: EndpointId) -> String {
+        let count = |list: &[Transfer]| list.iter().filter(|t| t.endpoint == endpoint).count();
+        format!(
+            "{} transfers offered, {} claimed",
+            count(&self.offers),
+            count(&self.claims)
+        )
+    }
+
+    /// A free descriptor of `area`, with its next generation.
+    fn reserve(&mut self, endpoint: EndpointId, area: &AreaMap) -> Option<Line> {
+        if self.books.len() <= endpoint.index() {
+            self.books.resize_with(endpoint.index() + 1, || None);
+        }
+        let book = self.books[endpoint.index()].get_or_insert_with(|| {
+            Box::new(Book {
+                generations: [0; OFFERS],
+                taken: 0,
+                next: 0,
+            })
+        });
+        for step in 0..OFFERS {
+            let number = (book.next + step) % OFFERS;
+            let generation = book.generations[number];
+            let line = Line {
+                area: area.clone(),
+                number,
+                generation,
+            };
+            let free = book.taken & 1 << number == 0;
+            if free || line.receiver_mark() & RELEASED != 0 {
+                book.taken |= 1 << number;
+                book.next = number + 1;
+                // Generation 0 is that of untouched memory.
+                book.generations[number] = generation.wrapping_add(1).max(1);
+                return Some(Line {
+                    generation: book.generations[number],
+                    ..line
+                });
+            }
+        }
+        None
+    }
+
+    /// A descriptor that the receiver never saw is free again.
+    fn give_back(&mut self, transfer: &Transfer) {
+        if let Some(Some(book)) = self.books.get_mut(transfer.endpoint.index())
+            && transfer.line.receiver_mark() & CLAIMED == 0
+        {
+            book.taken &= !(1 << transfer.line.number);
+        }
+    }
+}
+
+impl Shm {
+    pub(super) fn open_offer(&mut self, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        let Some(region) = data.region() else {
+            return Offer::Unsupported;
+        };
+        let len = region.len() as u64;
+        if self.options.cross_attach == CrossAttach::Off || offers::units(len).is_none() {
+            return Offer::Unsupported;
+        }
+        let alive = |peer: &super::peer::Peer| peer.state == PeerState::Alive;
+        if !self.peers.get(to.index()).is_some_and(alive)
+            || (self.outbound[to.index()].is_none() && !self.answer_contact(to))
+        {
+            return Offer::Unsupported;
+        }
+        let Some(area) = self.peers[to.index()].outbound.clone() else {
+            return Offer::Unsupported;
+        };
+        let Some(line) = self.transfers.reserve(to, &area) else {
+            return Offer::Busy;
+        };
+        let words = line.get();
+        words.source.store(region.address(), Relaxed);
+        words.source_len.store(len, Relaxed);
+        offers::publish(&words.offered, line.generation, OPEN);
+        let ticket = Ticket([line.number as u64 | u64::from(line.generation) << 32, len]);
+        self.transfers.offers.push(Transfer {
+            endpoint: to,
+            token,
+            line,
+            buffer: Buffer::Source(region),
+            run: None,
+            end: None,
+        });
+        self.attention = true;
+        Offer::Open(ticket)
+    }
+
+    pub(super) fn take_offer(
+        &mut self,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        let Some(peer) = self.peers.get(from.index()) else {
+            return Post::Gone;
+        };
+        if peer.state != PeerState::Alive {
+            return Post::Gone;
+        }
+        let (Some(region), Some(area)) = (data.region(), peer.inbound.clone()) else {
+            return Post::Unsupported;
+        };
+        let Some(pid) = self.attach(from) else {
+            return Post::Unsupported;
+        };
+        let line = Line {
+            area,
+            number: ticket.0[0] as u32 as usize,
+            generation: (ticket.0[0] >> 32) as u32,
+        };
+        let open = offers::mark(line.generation, OPEN);
+        let words = line.get();
+        if line.number >= OFFERS || words.offered.load(Acquire) != open {
+            return Post::Unsupported;
+        }
+        let source = words.source.load(Relaxed);
+        let total = words.source_len.load(Relaxed).min(region.len() as u64);
+        let Some(units) = offers::units(total) else {
+            return Post::Unsupported;
+        };
+        words.target.store(region.address(), Relaxed);
+        words.target_len.store(total, Relaxed);
+        offers::prepare(&words.claims, &words.finished, units);
+        offers::publish(&words.claimed, line.generation, CLAIMED);
+        fence(SeqCst);
+        if words.offered.load(Relaxed) != open {
+            // Withdrawn just now; nothing has been copied.
+            offers::stop(&words.claims);
+            offers::publish(&words.claimed, line.generation, CLAIMED | RELEASED);
+            return Post::Unsupported;
+        }
+        self.transfers.claims.push(Transfer {
+            endpoint: from,
+            token,
+            line,
+            buffer: Buffer::Target(region),
+            run: Some(Run {
+                pid: Some(pid),
+                address: source,
+                total,
+                units,
+                has_work: units > 0,
+            }),
+            end: None,
+        });
+        self.attention = true;
+        self.peers[from.index()].nudge();
+        Post::Posted
+    }
+
+    pub(super) fn withdraw_offer(&mut self, to: EndpointId, ticket: Ticket) {
+        let number = ticket.0[0] as u32 as usize;
+        let generation = (ticket.0[0] >> 32) as u32;
+        for transfer in &mut self.transfers.offers {
+            let line = &transfer.line;
+            if transfer.endpoint == to && line.number == number && line.generation == generation {
+                transfer.stop(Outcome::Withdrawn);
+                self.attention = true;
+            }
+        }
+    }
+
+    /// Begins to end all transfers with a peer.
+    pub(super) fn stop_transfers(&mut self, endpoint: EndpointId, outcome: Outcome) {
+        let transfers = &mut self.transfers;
+        for transfer in transfers.claims.iter_mut().chain(&mut transfers.offers) {
+            if transfer.endpoint == endpoint {
+                transfer.stop(outcome);
+            }
+        }
+    }
+
+    /// Copies a chunk on either side, and tells what has ended. Oldest transfers come first on
+    /// both sides, so that they complete in order; the place to change it is
+    /// [`work_on`](Self::work_on).
+    pub(super) fn move_transfers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        if !self.transfers.are_pending() {
+            return 0;
+        }
+        let mut events = 0;
+        for (token, outcome) in std::mem::take(&mut self.transfers.ended) {
+            upcalls.complete(token, outcome);
+            events += 1;
+        }
+        self.note_claims();
+        let mut claims = std::mem::take(&mut self.transfers.claims);
+        events += self.work_on(&mut claims, upcalls);
+        let mut offers = std::mem::take(&mut self.transfers.offers);
+        events += self.work_on(&mut offers, upcalls);
+        self.transfers.claims = claims;
+        self.transfers.offers = offers;
+        events
+    }
+
+    /// Looks which of our offers have been claimed.
+    fn note_claims(&mut self) {
+        for at in 0..self.transfers.offers.len() {
+            let transfer = &self.transfers.offers[at];
+            if transfer.run.is_some() || transfer.line.receiver_mark() & CLAIMED == 0 {
+                continue;
+            }
+            let endpoint = transfer.endpoint;
+            let pid = self.attach(endpoint);
+            let transfer = &mut self.transfers.offers[at];
+            let words = transfer.line.get();
+            let Buffer::Source(region) = transfer.buffer else {
+                continue;
+            };
+            let total = words.target_len.load(Relaxed).min(region.len() as u64);
+            let units = offers::units(total).unwrap_or(0);
+            transfer.run = Some(Run {
+                pid,
+                address: words.target.load(Relaxed),
+                total,
+                units,
+                has_work: pid.is_some() && units > 0,
+            });
+        }
+    }
+
+    /// Copies a chunk of the first transfer in the list that has one left, and takes those out
+    /// that have ended.
+    fn work_on(&mut self, list: &mut Vec<Transfer>, upcalls: &mut dyn Upcalls) -> usize {
+        let in_hand = list
+            .iter()
+            .filter(|transfer| transfer.run.is_some_and(|run| run.has_work))
+            .count();
+        let (min, max) = (self.transfers.chunk_min, self.transfers.chunk_max);
+        let size = |free| offers::chunk(free, in_hand, min, max);
+        let (mut events, mut copied) = (0, false);
+        list.retain_mut(|transfer| {
+            if transfer.end.is_none() {
+                match transfer.run {
+                    None => return true,
+                    // Not its turn; nobody has finished it, so there is nothing to see.
+                    Some(run) if run.has_work && copied => return true,
+                    Some(run) if run.has_work => {
+                        copied = step(transfer, run, size);
+                        events += usize::from(copied);
+                    }
+                    Some(_) => {}
+                }
+            }
+            let mut outcome = transfer.outcome();
+            if outcome.is_none() && transfer.end.is_some() && self.is_harmless(transfer.endpoint) {
+                outcome = transfer.end;
+            }
+            let Some(outcome) = outcome else { return true };
+            self.conclude(transfer, outcome, upcalls);
+            events += 1;
+            false
+        });
+        events
+    }
+
+    /// Gives the buffer of an ended transfer back.
+    fn conclude(&mut self, transfer: &Transfer, outcome: Outcome, upcalls: &mut dyn Upcalls) {
+        let line = &transfer.line;
+        match transfer.side() {
+            Side::Receiver => {
+                offers::publish(&line.get().claimed, line.generation, CLAIMED | RELEASED);
+            }
+            Side::Sender => self.transfers.give_back(transfer),
+        }
+        let peer = &self.peers[transfer.endpoint.index()];
+        peer.nudge();
+        let outcome = match outcome {
+            Outcome::Impossible if peer.state != PeerState::Alive || peer.liveness.is_over() => {
+                Outcome::PeerFailed
+            }
+            outcome => outcome,
+        };
+        upcalls.complete(transfer.token, outcome);
+    }
+
+    /// Whether a peer provably touches no memory of ours any more: its process has ended, or it
+    /// has closed, which it does only when it is not copying.
+    fn is_harmless(&self, endpoint: EndpointId) -> bool {
+        let peer = &self.peers[endpoint.index()];
+        peer.has_closed() || peer.liveness.is_over()
+    }
+
+    /// Stops everything before closing, and waits a moment for peers that are just copying.
+    pub(super) fn abandon_transfers(&mut self) {
+        let endpoints = (0..self.peers.len()).map(|index| EndpointId(index as u32));
+        for endpoint in endpoints {
+            self.stop_transfers(endpoint, Outcome::PeerFailed);
+        }
+        self.note_claims();
+        let deadline = Instant::now() + CLOSING;
+        let transfers = std::mem::take(&mut self.transfers.offers);
+        for transfer in transfers.iter().chain(&self.transfers.claims) {
+            while transfer.outcome().is_none()
+                && !self.is_harmless(transfer.endpoint)
+                && Instant::now() < deadline
+            {
+                std::thread::yield_now();
+            }
+            let line = &transfer.line;
+            if transfer.side() == Side::Receiver {
+                offers::publish(&line.get().claimed, line.generation, CLAIMED | RELEASED);
+            }
+        }
+    }
+}
+
+/// Claims and copies a chunk of a transfer; answers whether it copied.
+fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32) -> u32) -> bool {
+    let (side, line) = (transfer.side(), transfer.line.get());
+    match offers::take(&line.claims, side, run.units, size) {
+        Taken::Chunk(chunk) => {
+            let worked = transfer.copy(&run, chunk);
+            if !worked {
+                offers::stop(&line.claims);
+            }
+            offers::finish(&line.finished, side, chunk.count);
+            if !worked {
+                transfer.end = Some(Outcome::Impossible);
+            }
+            true
+        }
+        Taken::Nothing => {
+            transfer.run = Some(Run {
+                has_work: false,
+                ..run
+            });
+            false
+        }
+        Taken::Insane => {
+            transfer.stop(Outcome::Impossible);
+            false
+        }
+    }
+}

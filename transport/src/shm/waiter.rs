@@ -1,0 +1,160 @@
+//! Sleeping on a futex in the own segment.
+//!
+//! The word in the header is `epoch << 1 | armed`. Whoever has something for the rank looks at it
+//! with a plain load after publishing; where it is armed, it moves the word to the next epoch and
+//! wakes all sleepers.
+//!
+//! ```text
+//!     sender                            sleeper
+//!     publish the message               arm: set the bit
+//!                                       membarrier
+//!     load the word: armed?  wake       look once more for messages
+//!                                       futex wait, while the word is what arm left
+//! ```
+//!
+//! Between the sender's store and its load there is no fence, which it would pay for with every
+//! message. The sleeper's `membarrier` puts one into every process of the machine that registered
+//! for it, wherever it is in its program: either the sender's load comes after it and sees the
+//! bit, or its store came before and the sleeper's last look finds the message. Where `membarrier`
+//! is not to be had (a seccomp filter) sleeps are bounded instead.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, fence};
+use std::time::Duration;
+
+use rustix::thread::futex::{self, Flags, Timespec};
+use rustix::thread::{MembarrierCommand, membarrier};
+
+use super::segment::HeaderMap;
+use super::word::Word;
+use crate::wait::{WaitKey, Waiter};
+
+/// How long a sleep lasts at most where the race with senders cannot be closed.
+const BOUNDED: Duration = Duration::from_millis(1);
+
+/// The sleeping word, apart from the system calls.
+pub(super) mod word {
+    use super::*;
+
+    /// Says that the rank is about to sleep; answers what the word is now. The caller then has a
+    /// barrier done in all senders.
+    pub(in super::super) fn arm(word: &impl Word<u32>) -> u32 {
+        word.fetch_or(1, SeqCst) | 1
+    }
+
+    /// Whether somebody sleeps there, or is about to.
+    #[inline]
+    pub(in super::super) fn is_armed(word: &impl Word<u32>) -> bool {
+        word.load(Relaxed) & 1 != 0
+    }
+
+    /// Moves an armed word to the next epoch; answers whether the caller did it, and so has to
+    /// wake the sleepers.
+    pub(in super::super) fn advance(word: &impl Word<u32>) -> bool {
+        let mut now = word.load(Relaxed);
+        while now & 1 != 0 {
+            match word.compare_exchange(now, now.wrapping_add(1), Release, Relaxed) {
+                Ok(_) => return true,
+                Err(other) => now = other,
+            }
+        }
+        false
+    }
+}
+
+/// Wakes everybody who sleeps on a rank's word.
+#[cold]
+pub(super) fn wake(word: &AtomicU32) {
+    if word::advance(word) {
+        // It can fail only for addresses that are not mapped.
+        let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// Registers this process for the barriers of sleepers; answers whether it worked.
+pub(super) fn register_for_barriers() -> bool {
+    membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
+}
+
+/// What threads of a rank sleep on.
+pub(super) struct ShmWaiter {
+    header: HeaderMap,
+    /// Threads between `arm` and the end of their sleep.
+    armed: AtomicU32,
+    /// Some process does not take part in barriers.
+    bounded: AtomicBool,
+}
+
+impl ShmWaiter {
+    pub(super) fn new(header: HeaderMap, barriers: bool) -> Self {
+        Self {
+            header,
+            armed: AtomicU32::new(0),
+            bounded: AtomicBool::new(!barriers),
+        }
+    }
+
+    /// A process that does not take part in barriers is about to send to this rank.
+    pub(super) fn bound_sleeps(&self) {
+        self.bounded.store(true, Relaxed);
+    }
+
+    /// The last thread that leaves takes the bit along, so that senders need not wake nobody.
+    fn leave(&self) {
+        if self.armed.fetch_sub(1, SeqCst) == 1 {
+            word::advance(&self.header.sleeping.word);
+        }
+    }
+}
+
+impl Waiter for ShmWaiter {
+    fn arm(&self) -> WaitKey {
+        self.armed.fetch_add(1, SeqCst);
+        let key = word::arm(&self.header.sleeping.word);
+        if membarrier(MembarrierCommand::GlobalExpedited).is_err() {
+            self.bound_sleeps();
+        }
+        fence(SeqCst);
+        WaitKey(key)
+    }
+
+    fn sleep(&self, key: WaitKey, timeout: Duration) {
+        let timeout = if self.bounded.load(Relaxed) {
+            timeout.min(BOUNDED)
+        } else {
+            timeout
+        };
+        let word = &self.header.sleeping.word;
+        if word.load(Acquire) == key.0 {
+            let limit = Timespec::try_from(timeout).ok();
+            // A wake, a signal, the timeout, or a word that has moved on: all end the sleep.
+            let _ = futex::wait(word, Flags::empty(), key.0, limit.as_ref());
+        }
+        self.leave();
+    }
+
+    fn disarm(&self) {
+        self.leave();
+    }
+
+    fn wake(&self) {
+        if word::is_armed(&self.header.sleeping.word) {
+            wake(&self.header.sleeping.word);
+        }
+    }
+}
+
+/// The waiter as the trait wants it.
+pub(super) fn shared(waiter: &Arc<ShmWaiter>) -> Arc<dyn Waiter> {
+    Arc::clone(waiter) as Arc<dyn Waiter>
+}
+
+/// Wakes the owner of a header if it sleeps. For slow paths: fences first, so that what was
+/// written before is seen by an owner that is just falling asleep.
+pub(super) fn wake_if_armed(header: &HeaderMap) {
+    fence(SeqCst);
+    if word::is_armed(&header.sleeping.word) {
+        wake(&header.sleeping.word);
+    }
+}
