@@ -93,11 +93,6 @@ impl Messenger {
         self.size
     }
 
-    /// Makes the calling thread the one that may call, at the levels of one thread.
-    pub fn adopt(&mut self) {
-        self.pml.adopt();
-    }
-
     /// The flag that asks for the hang dump: set it (from a signal handler, say), and a thread
     /// that waits writes to standard error what it waits for.
     #[must_use]

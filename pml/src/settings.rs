@@ -1,0 +1,148 @@
+//! The settings of this crate, and the way from them to an open rank.
+
+use std::time::Duration;
+
+use tagwire_base::config::{Config, Setting};
+use tagwire_base::{Bootstrap, topology};
+use tagwire_matching::AnyEngine;
+
+use crate::error::Result;
+use crate::guard::ThreadLevel;
+use crate::messenger::Messenger;
+use crate::ob1::{Ob1, Ob1Options};
+use crate::wait::{WaitMode, WaitPolicy};
+
+const READER: &str = "pml";
+
+/// The names of the point-to-point layers.
+pub const LAYERS: &[&str] = &["ob1"];
+
+const WAITS: &[&str] = &["adaptive", "spin", "yield", "sleep"];
+
+/// The settings that this crate reads.
+pub const SETTINGS: &[Setting] = &[
+    Setting::choice(READER, "pml", "ob1", LAYERS, "The point-to-point layer"),
+    Setting::choice(
+        READER,
+        "engine",
+        AnyEngine::DEFAULT,
+        AnyEngine::NAMES,
+        "The engine that matches messages and receives",
+    ),
+    Setting::integer(
+        READER,
+        "match-capacity",
+        1 << 26,
+        1..=1 << 30,
+        "Most posted receives, and most unexpected messages, that a rank may have",
+    ),
+    Setting::bytes(
+        READER,
+        "eager-limit",
+        16 << 10,
+        0..=1 << 24,
+        "Longest message that is sent before it is matched",
+    ),
+    Setting::bytes(
+        READER,
+        "packet",
+        4 << 10,
+        64..=1 << 20,
+        "Most payload in one packet; longer eager messages take several, so that both sides copy at once",
+    ),
+    Setting::bytes(
+        READER,
+        "unexpected-payload",
+        64 << 20,
+        0..=1 << 40,
+        "Budget for the payload of unexpected messages, over all peers",
+    ),
+    Setting::bytes(
+        READER,
+        "unexpected-headers",
+        16 << 20,
+        0..=1 << 36,
+        "Budget for the envelopes of unexpected messages, over all peers; past it senders keep them",
+    ),
+    Setting::bytes(
+        READER,
+        "buffer-limit",
+        64 << 20,
+        0..=1 << 40,
+        "Budget for buffered sends that wait",
+    ),
+    Setting::choice(
+        READER,
+        "wait",
+        "adaptive",
+        WAITS,
+        "How a rank waits: adaptive (spin, yield, sleep), spin, yield, or sleep at once",
+    ),
+    Setting::duration(
+        READER,
+        "sleep",
+        Duration::from_millis(50),
+        Duration::from_millis(1)..=Duration::from_millis(500),
+        "Longest sleep of a waiting rank before it looks after its peers",
+    ),
+    Setting::duration(
+        READER,
+        "close-timeout",
+        Duration::from_secs(30),
+        Duration::ZERO..=Duration::from_secs(86_400),
+        "How long closing waits for what is under way",
+    ),
+];
+
+impl Ob1Options {
+    /// The options that `config` holds.
+    #[must_use]
+    pub fn from_config(config: &Config) -> Self {
+        Self {
+            engine: config.choice("engine").to_owned(),
+            match_capacity: config.integer("match-capacity") as u32,
+            packet: config.bytes("packet"),
+            eager_limit: config.bytes("eager-limit"),
+            unexpected_payload: config.bytes("unexpected-payload"),
+            unexpected_headers: config.bytes("unexpected-headers"),
+            buffer_limit: config.bytes("buffer-limit"),
+        }
+    }
+}
+
+impl WaitPolicy {
+    /// The policy that `config` holds, for `local_size` ranks on this machine.
+    #[must_use]
+    pub fn from_config(config: &Config, local_size: u32) -> Self {
+        let cores = topology::Topology::of_machine()
+            .online
+            .map_or(1, |online| online.len());
+        let mode = match config.choice("wait") {
+            "spin" => WaitMode::Spin,
+            "yield" => WaitMode::Yield,
+            "sleep" => WaitMode::Sleep,
+            _ => WaitMode::Adaptive,
+        };
+        let oversubscribed = local_size as usize > cores;
+        Self {
+            mode,
+            sleep: config.duration("sleep"),
+            ..Self::adaptive(oversubscribed)
+        }
+    }
+}
+
+/// Opens this process's rank as `config` says, at thread level `level`.
+///
+/// # Errors
+/// When the transport cannot be opened or the job's bootstrap breaks.
+pub fn open(
+    config: &Config,
+    level: ThreadLevel,
+    mut bootstrap: Box<dyn Bootstrap>,
+) -> Result<Messenger> {
+    let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
+    let rail = tagwire_transport::open(config, &mut *bootstrap)?;
+    let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, bootstrap)?;
+    Ok(Messenger::new(ob1, level, policy))
+}
