@@ -4,7 +4,6 @@
 //! connected ranks inside one process, and gets a test for each check:
 //!
 //! ```
-//! # #[cfg(test)] // the tests exist in test builds only
 //! use tagwire_transport::conformance::{Factory, Job};
 //! use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 //! use tagwire_transport::{ByteTransport, transport_conformance};
@@ -18,7 +17,10 @@
 //! }
 //!
 //! transport_conformance!(memory, factory());
-//! # fn main() { let _ = factory; }
+//! # fn main() {
+//! # use tagwire_transport::conformance::{CHECKS, Verdict};
+//! # assert_eq!(CHECKS[1].run(&factory()), Verdict::Passed);
+//! # }
 //! ```
 //!
 //! Checks come in [tiers](Tier): the core for all, the others where the transport claims the
