@@ -1,1 +1,103 @@
-fn main() {}
+//! Stamps the build: what `tagwire info` says of version, commit, target and features.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+/// Where the product's code lies: a change there makes the build another one than its commit.
+const SOURCES: [&str; 10] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "build.rs",
+    "src",
+    "base",
+    "transport",
+    "matching",
+    "pml",
+    "launch",
+    "bench",
+];
+
+fn main() {
+    for path in SOURCES.iter().filter(|path| Path::new(path).exists()) {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    stamp("COMMIT", &commit().unwrap_or_else(|| "unknown".to_owned()));
+    stamp("TARGET", &variable("TARGET"));
+    stamp("PROFILE", &variable("PROFILE"));
+    stamp("FEATURES", &features());
+    stamp(
+        "COMPILER",
+        &compiler().unwrap_or_else(|| "unknown".to_owned()),
+    );
+}
+
+/// Cargo also puts these into the environment of what it runs, so they must not look like
+/// settings.
+fn stamp(name: &str, value: &str) {
+    println!("cargo:rustc-env=BUILD_STAMP_{name}={value}");
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// The commit, with `-modified` behind it when the sources differ from it; `None` outside a
+/// repository of our own, such as in a package from a registry.
+fn commit() -> Option<String> {
+    let root = env::var("CARGO_MANIFEST_DIR").ok()?;
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    // A package that was unpacked inside someone else's repository is not at that commit.
+    if Path::new(&top).canonicalize().ok()? != Path::new(&root).canonicalize().ok()? {
+        return None;
+    }
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap_or_default();
+    // HEAD changes with a checkout; its log, or the branch where there is no log, with a commit.
+    for file in ["HEAD", "logs/HEAD", &branch] {
+        let path = git(&["rev-parse", "--git-path", file]).unwrap_or_default();
+        if Path::new(&path).is_file() {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+    // Without locks: a look must not touch the files that are watched.
+    let mut status = vec![
+        "--no-optional-locks",
+        "status",
+        "--porcelain",
+        "--untracked-files=no",
+        "--",
+    ];
+    status.extend(SOURCES);
+    let modified = git(&status).is_none_or(|changes| !changes.is_empty());
+    Some(if modified {
+        format!("{commit}-modified")
+    } else {
+        commit
+    })
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+fn compiler() -> Option<String> {
+    let output = Command::new(env::var_os("RUSTC")?)
+        .arg("--version")
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned())
+}
+
+fn features() -> String {
+    let mut names: Vec<String> = env::vars()
+        .filter_map(|(name, _)| name.strip_prefix("CARGO_FEATURE_").map(str::to_lowercase))
+        .filter(|name| name != "default")
+        .map(|name| name.replace('_', "-"))
+        .collect();
+    names.sort_unstable();
+    names.join(",")
+}

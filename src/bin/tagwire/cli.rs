@@ -1,0 +1,177 @@
+//! The command line: subcommands and their options, and one flag for each setting.
+
+use std::ffi::OsString;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use tagwire_base::config::{Kind, Registry, Setting};
+
+use crate::{info, run, stamp};
+
+/// Tagged messages between processes, with no MPI installed.
+#[derive(Debug, Parser)]
+#[command(name = "tagwire", version = stamp::VERSION_LINE, after_help = AFTER_HELP)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What is asked for.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// What is here, what would be used, and why not the rest
+    Info(info::InfoOptions),
+    /// Run a program as several ranks on this machine
+    Run(run::RunOptions),
+    /// Compare two results of 'bench'; the exit status says whether it got worse
+    #[command(after_help = AFTER_COMPARE)]
+    Compare(tagwire_bench::CompareArgs),
+}
+
+const AFTER_HELP: &str = "\
+Sizes are bytes; K, M and G behind a number are 1024, 1024^2 and 1024^3.
+Durations have a unit: us, ms or s.
+
+Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or
+baseline violated. 'run' ends with the status of its job.
+
+Examples:
+  tagwire info                                 what is here
+  tagwire run -n 4 --tag-output -- ./program   four ranks of a program";
+
+const AFTER_COMPARE: &str = "\
+Message sizes are bytes; K is 1024.
+
+Exit status: 0 nothing got worse, 1 usage (also a file that cannot be read), 2 the output could not
+be written, 4 something got worse by more than --fail-above.
+
+Examples:
+  tagwire compare before.json after.json
+  tagwire compare before.json after.json --fail-above 5%";
+
+/// A command line that has been understood.
+#[derive(Debug)]
+pub struct Invocation {
+    /// What is asked for.
+    pub action: Action,
+    /// Settings that were given as flags, with their values as written.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Understands a command line.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let registry = tagwire::settings::registry();
+    let matches = command(&registry).try_get_matches_from(arguments)?;
+    let settings = matches
+        .subcommand()
+        .map(|(_, matches)| given_settings(&registry, matches))
+        .unwrap_or_default();
+    let Cli { action } = Cli::from_arg_matches(&matches)?;
+    Ok(Invocation { action, settings })
+}
+
+/// Subcommands that only look at files.
+const WITHOUT_SETTINGS: &[&str] = &["compare"];
+
+/// The command with all its options.
+pub fn command(registry: &Registry) -> Command {
+    let names: Vec<String> = Cli::command()
+        .get_subcommands()
+        .map(|subcommand| subcommand.get_name().to_owned())
+        .filter(|name| !WITHOUT_SETTINGS.contains(&name.as_str()))
+        .collect();
+    names.iter().fold(Cli::command(), |command, name| {
+        command.mut_subcommand(name, |subcommand| with_settings(subcommand, registry))
+    })
+}
+
+/// Adds a flag for each setting. An option of the subcommand that has a setting's name keeps its
+/// help and its checks, and sets the setting as well.
+fn with_settings(mut subcommand: Command, registry: &Registry) -> Command {
+    for setting in registry.settings() {
+        let taken = |option: &Arg| option.get_long() == Some(setting.name());
+        if !subcommand.get_arguments().any(taken) {
+            subcommand = subcommand.arg(flag(setting));
+        }
+    }
+    subcommand
+}
+
+fn flag(setting: &Setting) -> Arg {
+    let kind = setting.kind();
+    let range = match kind {
+        Kind::Text { .. } => String::new(),
+        _ => format!(" ({})", kind.range()),
+    };
+    let default = match setting.default_value().to_string() {
+        text if text.is_empty() => text,
+        text => format!(" [default: {text}]"),
+    };
+    let (help, variable) = (setting.help(), setting.variable());
+    Arg::new(setting.name())
+        .long(setting.name())
+        .value_name(value_name(&kind))
+        .help(format!("{help}{range} [env: {variable}]{default}"))
+        .help_heading("Settings")
+}
+
+const fn value_name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Flag { .. } => "on|off",
+        Kind::Integer { .. } => "NUMBER",
+        Kind::Bytes { .. } => "BYTES",
+        Kind::Duration { .. } => "DURATION",
+        Kind::Choice { .. } => "NAME",
+        Kind::List { .. } => "LIST",
+        _ => "TEXT",
+    }
+}
+
+fn given_settings(registry: &Registry, matches: &ArgMatches) -> Vec<(String, String)> {
+    let value = |setting: &Setting| {
+        let name = setting.name();
+        // An option that is no text is the subcommand's own affair.
+        let value = matches.try_get_one::<String>(name).ok().flatten()?;
+        let given = matches.value_source(name) == Some(ValueSource::CommandLine);
+        given.then(|| (name.to_owned(), value.clone()))
+    };
+    registry.settings().filter_map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_sound() {
+        command(&tagwire::settings::registry()).debug_assert();
+    }
+
+    #[test]
+    fn every_option_is_explained() {
+        let mut command = command(&tagwire::settings::registry());
+        command.build();
+        for subcommand in command.get_subcommands() {
+            assert!(
+                subcommand.get_about().is_some(),
+                "{}",
+                subcommand.get_name()
+            );
+            for option in subcommand.get_arguments() {
+                let name = format!("{} {}", subcommand.get_name(), option.get_id());
+                assert!(option.get_help().is_some(), "{name} has no help");
+            }
+        }
+    }
+
+    #[test]
+    fn settings_given_as_flags_are_found() {
+        let line = ["tagwire", "info", "--log", "error"].map(OsString::from);
+        let invocation = parse(line).unwrap();
+        assert_eq!(
+            invocation.settings,
+            [("log".to_owned(), "error".to_owned())]
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! The transports of this build, and what each offers on this machine.
+//!
+//! Each choice of the setting `transport` is opened as a job of one rank would open it, so that
+//! what is printed is what it found, not what it hopes for. A new transport needs nothing here
+//! but a line in [`about`], and [`notes`] where it has something to say of the machine.
+
+use serde::Serialize;
+use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
+use tagwire_base::topology::Topology;
+use tagwire_base::{Config, Rank};
+use tagwire_transport::{ByteTransport, Capabilities, Limits};
+
+use super::report::{Named, choices};
+
+/// The setting that chooses the transport.
+pub const TRANSPORT: &str = "transport";
+
+/// The setting that puts faults around the transport.
+const FAULT: &str = "fault";
+
+/// Whether a transport would be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It would be used here and now.
+    Used,
+    /// It works here, and is used only when asked for.
+    OnRequest,
+    /// It cannot be used here.
+    Unusable,
+}
+
+/// What there is to say of a transport.
+#[derive(Debug, Clone, Serialize)]
+pub struct TransportReport {
+    /// The name in settings and reports.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Whether it would be used.
+    pub verdict: Verdict,
+    /// Why not, or how, and what would change that; one sentence each.
+    pub notes: Vec<String>,
+    /// What it offers here.
+    pub capabilities: Vec<String>,
+    /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
+    /// be opened.
+    pub limits: Option<LimitsReport>,
+}
+
+/// The fields of [`Limits`], with the units in the names where they are not bytes.
+#[derive(Debug, Clone, Serialize)]
+pub struct LimitsReport {
+    pub max_inline: usize,
+    pub max_send: usize,
+    pub max_zero_copy: usize,
+    pub max_remote_access: u64,
+    pub max_offers: usize,
+    pub immediate_width: usize,
+    pub lanes: usize,
+    pub memory_per_peer: usize,
+    pub ordering: String,
+    pub registration: String,
+    pub thread_mode: String,
+    pub wait_object: String,
+}
+
+/// Every transport of this build.
+pub fn catalogue(config: &Config, topology: &Topology) -> Vec<TransportReport> {
+    choices(config, TRANSPORT)
+        .iter()
+        .map(|named| describe(named, config, topology))
+        .collect()
+}
+
+fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportReport {
+    let mut report = TransportReport {
+        name: named.name,
+        about: about(named.name),
+        verdict: Verdict::Unusable,
+        notes: Vec::new(),
+        capabilities: Vec::new(),
+        limits: None,
+    };
+    match open(named.name, config) {
+        Ok(transport) => {
+            report.verdict = if named.used {
+                Verdict::Used
+            } else {
+                Verdict::OnRequest
+            };
+            report.capabilities = names(transport.capabilities());
+            report.limits = Some(transport.limits().into());
+            report.notes = notes(named.name, config, topology);
+            report.notes.push(chosen(named, config));
+        }
+        Err(error) => {
+            report.notes.push(error);
+            report.notes.extend(notes(named.name, config, topology));
+        }
+    }
+    report
+}
+
+/// How the transport comes to be chosen, and what is put around it.
+fn chosen(named: &Named, config: &Config) -> String {
+    let faults = config.entry(FAULT).map(|entry| entry.value().to_string());
+    match faults {
+        _ if !named.used => format!("--{TRANSPORT} {} would choose it", named.name),
+        Ok(faults) if !faults.is_empty() => format!("with faults around it: {faults}"),
+        _ if named.default => "it is the default".to_owned(),
+        _ => format!("the setting '{TRANSPORT}' chooses it"),
+    }
+}
+
+/// Opens a transport as the only rank of a job would, without the faults that may be asked for.
+fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
+    let mut config = config.clone();
+    for (setting, value) in [(TRANSPORT, name), (FAULT, "")] {
+        config
+            .set(setting, value)
+            .map_err(|error| error.to_string())?;
+    }
+    let job = LocalJob::new(1).map_err(|error| error.to_string())?;
+    let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
+    tagwire_transport::open(&config, &bootstrap).map_err(|error| error.to_string())
+}
+
+/// What a transport is, in a few words.
+fn about(name: &str) -> &'static str {
+    match name {
+        "shm" => "shared memory between the ranks of one machine",
+        "null" => "no wire: the own rank only, to measure the layers above",
+        _ => "a transport",
+    }
+}
+
+/// What there is to say of a transport on this machine, and what would change it.
+fn notes(name: &str, config: &Config, topology: &Topology) -> Vec<String> {
+    match name {
+        "shm" => super::shm::notes(config, topology),
+        "null" => vec!["what is sent to another rank vanishes".to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+/// Names as users write them: `ZERO_COPY` is `zero-copy`.
+fn names(capabilities: Capabilities) -> Vec<String> {
+    capabilities
+        .iter_names()
+        .map(|(name, _)| name.to_ascii_lowercase().replace('_', "-"))
+        .collect()
+}
+
+impl From<Limits> for LimitsReport {
+    fn from(limits: Limits) -> Self {
+        Self {
+            max_inline: limits.max_inline,
+            max_send: limits.max_send,
+            max_zero_copy: limits.max_zero_copy,
+            max_remote_access: limits.max_remote_access,
+            max_offers: limits.max_offers,
+            immediate_width: limits.immediate_width,
+            lanes: limits.lanes,
+            memory_per_peer: limits.memory_per_peer,
+            ordering: kebab(&limits.ordering),
+            registration: kebab(&limits.registration),
+            thread_mode: kebab(&limits.thread_mode),
+            wait_object: kebab(&limits.wait_object),
+        }
+    }
+}
+
+/// A variant's name as users write it: `WriteAfterWrite` is `write-after-write`.
+fn kebab(variant: &impl std::fmt::Debug) -> String {
+    let mut text = String::new();
+    for letter in format!("{variant:?}").chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use tagwire_transport::{Ordering, ThreadMode};
+
+    use super::*;
+
+    #[test]
+    fn names_are_written_as_users_write_them() {
+        assert_eq!(kebab(&Ordering::WriteAfterWrite), "write-after-write");
+        assert_eq!(kebab(&ThreadMode::Lane), "lane");
+        let two = Capabilities::ZERO_COPY | Capabilities::GET;
+        assert_eq!(names(two), ["zero-copy", "get"]);
+    }
+}

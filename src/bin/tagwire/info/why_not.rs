@@ -1,0 +1,47 @@
+//! `tagwire info --why-not NAME`.
+
+use tagwire_base::Config;
+use tagwire_base::nearest::nearest;
+use tagwire_base::topology::Topology;
+
+use super::report::{ENGINE, Named, PML, choices};
+use super::text::verdict;
+use super::transports::catalogue;
+use crate::failure::Failure;
+
+/// Why `name` would not be used, or that it would.
+pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<String, Failure> {
+    let transports = catalogue(config, topology);
+    if let Some(transport) = transports.iter().find(|transport| transport.name == name) {
+        let mut text = format!("transport {name}: {}\n", verdict(transport.verdict));
+        for note in &transport.notes {
+            text.push_str(&format!("  - {note}\n"));
+        }
+        return Ok(text);
+    }
+    let mut known: Vec<&str> = transports.iter().map(|t| t.name).collect();
+    for (what, setting) in [("matching engine", ENGINE), ("pml", PML)] {
+        for named in choices(config, setting) {
+            if named.name == name {
+                return Ok(choice(what, setting, &named));
+            }
+            known.push(named.name);
+        }
+    }
+    Err(Failure::usage(match nearest(name, known.iter().copied()) {
+        Some(near) => format!("nothing here is called '{name}'; did you mean '{near}'?"),
+        None => format!(
+            "nothing here is called '{name}'; there are {}",
+            known.join(", ")
+        ),
+    }))
+}
+
+fn choice(what: &str, setting: &str, named: &Named) -> String {
+    let name = named.name;
+    if named.used {
+        format!("{what} {name}: would be used\n")
+    } else {
+        format!("{what} {name}: works; would be used with --{setting} {name}\n")
+    }
+}

@@ -1,0 +1,36 @@
+//! The `tagwire` command.
+//!
+//! Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or baseline
+//! violated. `run` ends with the status of its job.
+
+mod cli;
+mod failure;
+mod info;
+mod output;
+mod run;
+mod stamp;
+mod usage;
+
+use std::process::ExitCode;
+
+use cli::{Action, Invocation};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let invocation = match cli::parse(std::env::args_os()) {
+        Ok(invocation) => invocation,
+        Err(error) => return usage::report(error, &std::env::args_os().collect::<Vec<_>>()),
+    };
+    match act(&invocation) {
+        Ok(status) => status,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    match &invocation.action {
+        Action::Info(options) => info::info(options, &invocation.settings),
+        Action::Run(options) => run::run(options, &invocation.settings),
+        Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
+    }
+}

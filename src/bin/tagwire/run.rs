@@ -1,0 +1,139 @@
+//! `tagwire run`: a program as several ranks on this machine.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tagwire_base::Config;
+use tagwire_base::config::parse;
+use tagwire_launch::{Binding, JobSpec, OnFailure, StdinPolicy};
+
+use crate::failure::{Failure, status};
+
+/// The options of `tagwire run`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[command(override_usage = "tagwire run -n N [OPTIONS] [--] PROGRAM [ARGS]...")]
+pub struct RunOptions {
+    /// How many ranks to start; more than there are cores take turns
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: u32,
+
+    /// Where ranks run: none (the scheduler chooses), core (rank i on the i-th core), or a list
+    /// of CPUs such as 0,2,4-7 (rank i on the i-th), round robin
+    #[arg(long, value_name = "none|core|LIST", default_value = "none", value_parser = binding)]
+    bind: Binding,
+
+    /// What happens to the other ranks when one fails
+    #[arg(long, value_enum, default_value = "abort")]
+    on_failure: FailurePolicy,
+
+    /// Put the rank before each line of output, as in '[3] hello'
+    #[arg(long)]
+    tag_output: bool,
+
+    /// End the job after this time, with status 2; its ranks tell what they wait for
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    timeout: Option<Duration>,
+
+    /// Who reads standard input: null (nobody) or rank0
+    #[arg(long, value_enum, default_value = "null")]
+    stdin: Input,
+
+    /// The program and its arguments; '--' before it ends the options of 'run'
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        value_name = "PROGRAM [ARGS]"
+    )]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailurePolicy {
+    /// They are ended: SIGTERM, and SIGKILL 5 s later
+    Abort,
+    /// They go on
+    Continue,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Input {
+    /// Nobody
+    Null,
+    /// Rank 0
+    #[value(name = "rank0")]
+    Rank0,
+}
+
+const AFTER_HELP: &str = "\
+Durations have a unit: us, ms or s, as in 90s. Sizes are bytes; K is 1024.
+
+Exit status: 0 when every rank ended with 0; else that of the first rank that failed (128 + n
+after signal n); 1 usage; 2 the job could not be run or ran into --timeout; 127 no such program,
+126 it cannot be executed. SIGUSR1 makes all ranks tell what they wait for.
+
+Examples:
+  tagwire run -n 2 -- ./ring                       two ranks
+  tagwire run -n 4 --bind core -- ./halo 512       each on a core of its own
+  tagwire run -n 8 --bind 0-3 --timeout 90s -- ./program
+  tagwire run -n 2 --log debug -- ./program        a setting for all ranks";
+
+/// Runs the job; its exit status is the command's.
+pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+    let registry = tagwire::settings::registry();
+    // What a rank would refuse is refused here, once and before anything starts.
+    let config = Config::from_process(&registry, pairs(settings))?;
+    let report = tagwire_launch::run(spec(options, &config)?)?;
+    Ok(ExitCode::from(
+        u8::try_from(report.exit_status).unwrap_or(status::RUN_FAILED),
+    ))
+}
+
+fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
+    let (program, arguments) = options
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::usage("run: which program?"))?;
+    let mut spec = JobSpec::new(options.ranks, program);
+    spec.args = arguments.to_vec();
+    spec.env = config
+        .to_environment()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    spec.binding = options.bind.clone();
+    spec.on_failure = match options.on_failure {
+        FailurePolicy::Abort => OnFailure::Abort,
+        FailurePolicy::Continue => OnFailure::Continue,
+    };
+    spec.tag_output = options.tag_output;
+    spec.timeout = options.timeout;
+    spec.stdin = match options.stdin {
+        Input::Null => StdinPolicy::Null,
+        Input::Rank0 => StdinPolicy::Rank0,
+    };
+    Ok(spec)
+}
+
+fn pairs(settings: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    settings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
+fn binding(text: &str) -> Result<Binding, String> {
+    text.parse().map_err(|error: tagwire_launch::Error| {
+        match tagwire_base::nearest::nearest(text, ["none", "core"]) {
+            Some(name) => format!("{error}; did you mean '{name}'?"),
+            None => error.to_string(),
+        }
+    })
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    match parse::duration(text)? {
+        Duration::ZERO => Err("a timeout is longer than nothing".to_owned()),
+        time => Ok(time),
+    }
+}

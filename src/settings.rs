@@ -1,0 +1,46 @@
+//! All settings of Tagwire, gathered from the crates that read them.
+
+use tagwire_base::Registry;
+
+/// The registry of every setting. Variables that a launcher sets for its ranks are no settings
+/// and pass.
+///
+/// ```
+/// use tagwire_base::Config;
+///
+/// let config = Config::from_process(&tagwire::settings::registry(), [("log", "error")])?;
+/// assert_eq!(config.choice("log"), "error");
+/// # Ok::<(), tagwire_base::Error>(())
+/// ```
+#[must_use]
+pub fn registry() -> Registry {
+    Registry::new(&[
+        tagwire_base::SETTINGS,
+        tagwire_pml::SETTINGS,
+        tagwire_transport::open::SETTINGS,
+        tagwire_transport::shm::SETTINGS,
+        tagwire_transport::fault::SETTINGS,
+    ])
+    .with_reserved(&tagwire_launch::detect::VARIABLES)
+}
+
+/// The page `docs/settings.md`.
+#[must_use]
+pub fn page() -> String {
+    format!("{PREFACE}\n{}", registry().to_markdown())
+}
+
+const PREFACE: &str = "\
+# Settings
+
+<!-- Generated: cargo run -- info --settings-markdown > docs/settings.md -->
+
+A setting is given as a flag (`--log debug`, with `tagwire run`, `bench` and `info`) or as an
+environment variable (`TAGWIRE_LOG=debug`). A flag wins over the environment, the environment over
+the default. A variable that is set to nothing counts as not set. Whatever begins with `TAGWIRE_`
+and is no setting is refused, with the nearest right name.
+
+Sizes are bytes, with K, M or G behind the number for 1024, 1024^2, 1024^3. Durations have a unit:
+`us`, `ms` or `s`. Switches are `on` or `off`. `tagwire info` prints what every setting is on this
+machine and where its value came from.
+";

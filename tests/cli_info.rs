@@ -1,0 +1,214 @@
+//! `tagwire info`: what it prints, and that both of its forms hold together.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod command;
+
+use command::{Outcome, tagwire};
+use serde_json::Value;
+
+fn info(arguments: &[&str]) -> Outcome {
+    tagwire().arg("info").args(arguments).outcome()
+}
+
+fn document(outcome: &Outcome) -> Value {
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn setting<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let settings = document["settings"].as_array().unwrap();
+    settings
+        .iter()
+        .find(|setting| setting["name"] == name)
+        .unwrap()
+}
+
+#[test]
+fn the_document_says_what_build_this_is() {
+    let document = document(&info(&["--json"]));
+    assert_eq!(document["schema"], "tagwire.info/1");
+    let build = &document["build"];
+    assert_eq!(build["version"], env!("CARGO_PKG_VERSION"));
+    assert!(
+        build["features"]
+            .as_array()
+            .unwrap()
+            .contains(&"cli".into())
+    );
+    let commit = build["commit"]
+        .as_str()
+        .unwrap()
+        .trim_end_matches("-modified");
+    let hexadecimal = commit.len() == 12 && commit.bytes().all(|b| b.is_ascii_hexdigit());
+    assert!(commit == "unknown" || hexadecimal, "{commit}");
+    assert!(build["compiler"].as_str().unwrap().starts_with("rustc "));
+}
+
+#[test]
+fn the_document_describes_this_machine() {
+    let document = document(&info(&["--json"]));
+    let machine = &document["machine"];
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(machine["kernel"], release.trim());
+    assert!(machine["clock_cost_ns"].as_f64().unwrap() > 0.0);
+    assert_eq!(document["launcher"]["detected"], "single process");
+}
+
+#[test]
+fn every_transport_has_a_verdict_capabilities_and_limits() {
+    let document = document(&info(&["--json"]));
+    let transports = document["transports"].as_array().unwrap();
+    assert!(
+        transports
+            .iter()
+            .any(|transport| transport["name"] == "null")
+    );
+    for transport in transports {
+        assert!(transport["verdict"].is_string(), "{transport}");
+        assert!(transport["capabilities"].is_array(), "{transport}");
+        let usable = transport["verdict"] != "unusable";
+        assert_eq!(
+            transport["limits"]["max_send"].is_u64(),
+            usable,
+            "{transport}"
+        );
+    }
+}
+
+#[test]
+fn one_engine_is_the_default_and_one_is_used() {
+    let engines = |arguments| document(&info(arguments))["engines"].clone();
+    let which = |engines: &Value, key: &str| -> Vec<String> {
+        let chosen = engines
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|e| e[key] == true);
+        chosen
+            .map(|e| e["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let plain = engines(&["--json"]);
+    assert_eq!(which(&plain, "default").len(), 1);
+    assert_eq!(which(&plain, "default"), which(&plain, "used"));
+    let other = engines(&["--json", "--engine", "list"]);
+    assert_eq!(which(&other, "used"), ["list"]);
+    assert_eq!(which(&other, "default"), which(&plain, "default"));
+}
+
+#[test]
+fn values_and_their_origin_are_told() {
+    let plain = document(&info(&["--json"]));
+    assert_eq!(setting(&plain, "log")["origin"], "default");
+    let environment = tagwire()
+        .args(["info", "--json"])
+        .env("TAGWIRE_LOG", "error")
+        .outcome();
+    let environment = document(&environment);
+    assert_eq!(setting(&environment, "log")["value"], "error");
+    assert_eq!(setting(&environment, "log")["origin"], "environment");
+    let flag = tagwire()
+        .args(["info", "--json", "--log", "info"])
+        .env("TAGWIRE_LOG", "error")
+        .outcome();
+    let flag = document(&flag);
+    assert_eq!(setting(&flag, "log")["value"], "info");
+    assert_eq!(setting(&flag, "log")["origin"], "explicit");
+}
+
+#[test]
+fn the_text_names_all_that_the_document_names() {
+    let document = document(&info(&["--json"]));
+    let text = info(&[]).stdout;
+    for list in ["transports", "engines", "pmls", "settings"] {
+        for item in document[list].as_array().unwrap() {
+            let name = item["name"].as_str().unwrap();
+            assert!(text.contains(name), "{name} of {list} is not in the text");
+        }
+    }
+    assert!(text.contains(document["build"]["commit"].as_str().unwrap()));
+}
+
+#[test]
+fn why_not_answers_for_every_transport_and_engine() {
+    let document = document(&info(&["--json"]));
+    for list in ["transports", "engines", "pmls"] {
+        for item in document[list].as_array().unwrap() {
+            let name = item["name"].as_str().unwrap();
+            let outcome = info(&["--why-not", name]);
+            assert_eq!(outcome.status, 0, "{outcome:?}");
+            assert!(outcome.stdout.contains(name), "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn the_setting_decides_which_transport_is_used() {
+    let document = document(&info(&["--json", "--transport", "null"]));
+    for transport in document["transports"].as_array().unwrap() {
+        let used = transport["verdict"] == "used";
+        assert_eq!(used, transport["name"] == "null", "{transport}");
+    }
+    let outcome = info(&["--why-not", "null"]);
+    assert!(
+        outcome.stdout.contains("--transport null would choose it"),
+        "{outcome:?}"
+    );
+    let faults = info(&[
+        "--transport",
+        "null",
+        "--fault",
+        "seed=4",
+        "--why-not",
+        "null",
+    ]);
+    assert!(
+        faults.stdout.contains("faults around it: seed=4"),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn what_stands_against_copying_once_is_told_with_its_remedy() {
+    let off = info(&["--why-not", "shm", "--shm-cma", "off"]);
+    assert_eq!(off.status, 0, "{off:?}");
+    assert!(off.stdout.contains("--shm-cma auto"), "{off:?}");
+}
+
+#[test]
+fn why_not_of_an_unknown_name_gives_the_nearest() {
+    let outcome = info(&["--why-not", "nulll"]);
+    assert_eq!(outcome.status, 1);
+    assert!(
+        outcome.stderr.contains("did you mean 'null'?"),
+        "{outcome:?}"
+    );
+    // With nothing near, it lists what there is.
+    let outcome = info(&["--why-not", "?"]);
+    assert_eq!(outcome.status, 1);
+    assert!(outcome.stderr.contains("null"), "{outcome:?}");
+}
+
+#[test]
+fn half_a_launcher_is_told_not_fatal() {
+    let outcome = tagwire()
+        .args(["info", "--json"])
+        .env("TAGWIRE_RANK", "1")
+        .outcome();
+    let document = document(&outcome);
+    assert_eq!(document["launcher"]["detected"], Value::Null);
+    let finding = document["launcher"]["findings"][0].as_str().unwrap();
+    assert!(finding.contains("TAGWIRE_SIZE"), "{finding}");
+}
+
+#[test]
+fn the_page_of_settings_is_the_one_that_is_checked_in() {
+    let page = info(&["--settings-markdown"]).stdout;
+    let checked_in = include_str!("../docs/settings.md");
+    assert!(
+        page == checked_in,
+        "docs/settings.md is old; write it anew with\n    \
+         cargo run -- info --settings-markdown > docs/settings.md"
+    );
+}
