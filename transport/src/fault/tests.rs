@@ -170,3 +170,24 @@ fn specs_are_read_and_refused_by_key() {
         assert!(error.contains(told), "{spec}: {error}");
     }
 }
+
+/// Runs itself again in a process that is to die.
+#[test]
+fn a_process_can_be_killed() {
+    use std::os::unix::process::ExitStatusExt;
+    const VICTIM: &str = "TAGWIRE_TEST_FAULT_VICTIM";
+    if std::env::var_os(VICTIM).is_some() {
+        let (_network, a, mut b, _) = pair("kill-after=1,kill=process");
+        let back = b.connect(Rank::new(0), &a.address()).unwrap();
+        assert_eq!(post(&mut b, back, 1), Post::Posted);
+        let post = post(&mut b, back, 2);
+        panic!("a killed process goes on: {post:?}");
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "fault::tests::a_process_can_be_killed"])
+        .env(VICTIM, "1")
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.signal(), Some(9), "{status}");
+}
