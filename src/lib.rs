@@ -1,1 +1,53 @@
-//! facade
+//! Tagged messages between processes, at the level of Portals and libfabric, with no MPI
+//! installed.
+//!
+//! Ranks of a job send each other messages in an envelope of source, tag and context; a receive
+//! names the same three, or takes any source or tag. On one machine they go through shared
+//! memory: a cache line for a small message, a cooperative copy for a large one.
+//!
+//! ```no_run
+//! use tagwire::{ANY_SOURCE, ANY_TAG, Session};
+//!
+//! let session = Session::open()?; // joins the job of `tagwire run -n 4 -- this-program`
+//! let world = session.world();
+//! if session.rank() == 0 {
+//!     for _ in 1..session.size() {
+//!         let mut square = [0u64];
+//!         let status = world.recv(&mut square, ANY_SOURCE, ANY_TAG)?;
+//!         println!("rank {} says {}", status.source(), square[0]);
+//!     }
+//! } else {
+//!     world.send(&[u64::from(session.rank()).pow(2)], 0, 7)?;
+//! }
+//! session.close()?;
+//! # Ok::<(), tagwire::Error>(())
+//! ```
+//!
+//! - [`Session`] is one rank; [`Context`] is where messages are sent and received.
+//! - Blocking calls borrow their buffer for the call. Non-blocking ones lend it for a
+//!   [`Scope`], or own it ([`OwnedSend`], [`OwnedRecv`]): a posted buffer cannot be freed or
+//!   touched, by construction.
+//! - Lengths are in elements of [`Plain`] data; a [`Status`] tells source, tag and true length.
+//! - What can go wrong is in [`Error`] and [`Failure`]. A truncated receive, or a rank that
+//!   died, fails the operations concerned and nothing else.
+//!
+//! The command `tagwire` starts jobs, measures, and tells what is there; the crates below
+//! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
+
+mod context;
+mod error;
+mod owned;
+mod plain;
+mod scope;
+mod selector;
+mod session;
+pub mod settings;
+
+pub use context::{Claimed, Context};
+pub use error::{Error, Result};
+pub use owned::{OwnedRecv, OwnedSend};
+pub use plain::{Plain, Status};
+pub use scope::{Request, Scope};
+pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};
+pub use session::{Builder, Session};
+pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};

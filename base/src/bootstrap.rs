@@ -15,8 +15,10 @@ use crate::error::{Error, Result};
 use crate::ids::Rank;
 
 mod local;
+mod shared;
 
 pub use local::{LocalBootstrap, LocalJob};
+pub use shared::SharedBootstrap;
 
 /// What every member of a job knows and nobody else: peers prove it in their first message.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, topology};
 use tagwire_matching::AnyEngine;
@@ -139,10 +140,11 @@ impl WaitPolicy {
 pub fn open(
     config: &Config,
     level: ThreadLevel,
-    mut bootstrap: Box<dyn Bootstrap>,
+    bootstrap: Box<dyn Bootstrap>,
 ) -> Result<Messenger> {
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
-    let rail = tagwire_transport::open(config, &mut *bootstrap)?;
-    let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, bootstrap)?;
+    let bootstrap = SharedBootstrap::new(bootstrap);
+    let rail = tagwire_transport::open(config, &bootstrap)?;
+    let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?;
     Ok(Messenger::new(ob1, level, policy))
 }

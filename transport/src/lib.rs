@@ -20,6 +20,7 @@ pub mod memory;
 pub mod message;
 pub mod network;
 pub mod null;
+pub mod open;
 pub mod shm;
 pub mod wait;
 
@@ -32,4 +33,5 @@ pub use message::{
     Upcalls,
 };
 pub use network::{MatchCompletion, MatchPattern, MatchTransport, MatchUpcalls};
+pub use open::open;
 pub use wait::{WaitKey, Waiter};

@@ -1,0 +1,627 @@
+//! The bare transport: active messages with a fixed header and no matching.
+//!
+//! Message number k from a peer belongs to the k-th receive that was posted for it; tags are not
+//! looked at. What ob1 does below matching is done here too: a short message is one active
+//! message; a longer one is offered for a cooperative transfer where the transport has that, and
+//! goes in parts where it has not or where the kernel forbids it.
+//!
+//! ```text
+//!   header word 0: kind (8 bits), message number (56)     word 1: length of the whole message
+//!   Whole  bytes          the message
+//!   Part   bytes          the next bytes of the message
+//!   Offer  ticket         to be claimed
+//!   Refuse -              the offer cannot be claimed: send parts
+//! ```
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagwire_base::bootstrap::SharedBootstrap;
+use tagwire_base::{Bootstrap, Config, Rank, Tag};
+use tagwire_pml::{WaitMode, WaitPolicy};
+use tagwire_transport::{
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Offer,
+    Outcome, PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
+};
+
+use super::{Port, peer_gone};
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::{Error, Result};
+
+const LANE: Lane = Lane(0);
+const KEY: &str = "bench/raw";
+/// How long the other ranks have to publish their addresses.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// After how many empty polls peers are looked after.
+const LOOK_AFTER: u32 = 1 << 14;
+
+/// A rank's bare transport, connected to every other rank.
+pub(crate) struct RawPort {
+    rank: Rank,
+    size: u32,
+    driver: RefCell<Driver>,
+    waiter: Arc<dyn Waiter>,
+    policy: WaitPolicy,
+}
+
+struct Driver {
+    rail: Box<dyn ByteTransport>,
+    /// Endpoints by rank; none for this one.
+    endpoints: Vec<Option<EndpointId>>,
+    /// The longest message that is sent in one piece.
+    longest: usize,
+    cooperative: bool,
+    core: Core,
+}
+
+/// What upcalls change.
+#[derive(Default)]
+struct Core {
+    peers: Vec<Peer>,
+    /// Offers under way; the first has number `first_offer`.
+    offers: VecDeque<OpenOffer>,
+    first_offer: u64,
+    /// What upcalls want the transport to do.
+    chores: VecDeque<Chore>,
+    failure: Option<Error>,
+}
+
+/// What is known of an endpoint's other side.
+#[derive(Default)]
+struct Peer {
+    rank: Option<Rank>,
+    next_sent: u64,
+    /// Receives that are not over; the first is for message number `first`.
+    receives: VecDeque<Receive>,
+    first: u64,
+    /// Messages for which no receive is posted yet, following those of `receives`.
+    early: VecDeque<Early>,
+}
+
+struct Receive {
+    data: Incoming,
+    filled: usize,
+    is_done: bool,
+}
+
+#[derive(Default)]
+struct Early {
+    bytes: Vec<u8>,
+    length: usize,
+    ticket: Option<Ticket>,
+}
+
+struct OpenOffer {
+    to: EndpointId,
+    ticket: Ticket,
+    number: u64,
+    data: Outgoing,
+    is_done: bool,
+}
+
+enum Chore {
+    Claim { from: EndpointId, number: u64, ticket: Ticket },
+    Refuse { to: EndpointId, number: u64 },
+    Withdraw { to: EndpointId, ticket: Ticket },
+    SendParts { offer: u64, done: usize },
+}
+
+/// An operation under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Request {
+    Done,
+    Offer(u64),
+    Receive { from: EndpointId, number: u64 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Whole,
+    Part,
+    Offer,
+    Refuse,
+}
+
+impl Kind {
+    const fn header(self, number: u64, length: usize) -> AmHeader {
+        AmHeader([self as u64 | number << 8, length as u64])
+    }
+
+    fn parse(header: AmHeader) -> Option<(Self, u64, usize)> {
+        let kind = match header.0[0] & 0xff {
+            0 => Self::Whole,
+            1 => Self::Part,
+            2 => Self::Offer,
+            3 => Self::Refuse,
+            _ => return None,
+        };
+        Some((kind, header.0[0] >> 8, usize::try_from(header.0[1]).ok()?))
+    }
+}
+
+impl RawPort {
+    /// Opens the transport that `config` names and connects it to every other rank.
+    pub(crate) fn open(config: &Config, bootstrap: Box<dyn Bootstrap>) -> Result<Self> {
+        let mut bootstrap = SharedBootstrap::new(bootstrap);
+        let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
+        let mut rail = tagwire_transport::open(config, &bootstrap)?;
+        if !rail.capabilities().contains(Capabilities::ORDERED | Capabilities::RELIABLE) {
+            return Err(Error::Usage(format!(
+                "--raw needs a reliable transport that keeps the order of messages; {} is not one",
+                rail.name()
+            )));
+        }
+        bootstrap.put(KEY, &rail.address())?;
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        let mut core = Core::default();
+        let mut endpoints = Vec::new();
+        for peer in (0..size).map(Rank::new) {
+            if peer == rank {
+                endpoints.push(None);
+                continue;
+            }
+            let address = bootstrap.get(peer, KEY, PATIENCE)?;
+            let endpoint = rail.connect(peer, &address)?;
+            core.peer(endpoint).rank = Some(peer);
+            endpoints.push(Some(endpoint));
+        }
+        bootstrap.fence(PATIENCE)?;
+        let waiter = rail.waiter();
+        let driver = Driver {
+            longest: rail.limits().max_send,
+            cooperative: rail.capabilities().contains(Capabilities::COOPERATIVE),
+            rail,
+            endpoints,
+            core,
+        };
+        Ok(Self { rank, size, driver: RefCell::new(driver), waiter, policy })
+    }
+
+    /// Makes progress until `done`.
+    #[inline]
+    fn wait(&self, done: impl Fn(&Core) -> bool) -> Result<()> {
+        let mut idle = 0_u32;
+        loop {
+            let mut driver = self.driver.borrow_mut();
+            if done(&driver.core) {
+                return Ok(());
+            }
+            let events = driver.progress()?;
+            if events > 0 {
+                idle = 0;
+                continue;
+            }
+            drop(driver);
+            idle = idle.wrapping_add(1);
+            if idle < self.policy.spins || self.policy.mode == WaitMode::Spin {
+                if idle.is_multiple_of(LOOK_AFTER) {
+                    self.driver.borrow_mut().look_after_peers();
+                }
+                std::hint::spin_loop();
+            } else {
+                self.pause(idle)?;
+            }
+        }
+    }
+
+    #[cold]
+    fn pause(&self, idle: u32) -> Result<()> {
+        if idle < self.policy.spins.saturating_add(self.policy.yields) {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        self.driver.borrow_mut().look_after_peers();
+        let key = self.waiter.arm();
+        // What came before the arming is seen here; what comes after it wakes.
+        match self.driver.borrow_mut().progress() {
+            Ok(0) => self.waiter.sleep(key, self.policy.sleep),
+            Ok(_) => self.waiter.disarm(),
+            Err(error) => {
+                self.waiter.disarm();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Repeats `post` until the transport takes it.
+    #[inline]
+    fn insist(&self, to: Rank, mut post: impl FnMut(&mut Driver) -> Post) -> Result<bool> {
+        loop {
+            let mut driver = self.driver.borrow_mut();
+            match post(&mut driver) {
+                Post::Posted => return Ok(true),
+                Post::Unsupported => return Ok(false),
+                Post::Gone => return Err(peer_gone(to)),
+                Post::Busy => {
+                    driver.progress()?;
+                }
+            }
+        }
+    }
+
+    fn send_parts(&self, to: Rank, endpoint: EndpointId, number: u64, data: Outgoing) -> Result<()> {
+        let mut done = 0;
+        while done < data.len() {
+            let sent = self.insist(to, |driver| driver.send_part(endpoint, number, data, done))?;
+            debug_assert!(sent, "every transport sends");
+            done += (data.len() - done).min(self.driver.borrow().longest);
+        }
+        Ok(())
+    }
+
+    fn send_long(&self, to: Rank, endpoint: EndpointId, data: Outgoing) -> Result<Request> {
+        let number = self.driver.borrow_mut().core.number_sent(endpoint);
+        let mut offered = None;
+        if self.driver.borrow().cooperative {
+            self.insist(to, |driver| {
+                let offer = driver.core.first_offer + driver.core.offers.len() as u64;
+                let token = Token(offer << 1);
+                match driver.rail.offer(LANE, endpoint, &data.buffer(), token) {
+                    Offer::Busy => Post::Busy,
+                    Offer::Unsupported => Post::Unsupported,
+                    Offer::Open(ticket) => {
+                        let open = OpenOffer { to: endpoint, ticket, number, data, is_done: false };
+                        driver.core.offers.push_back(open);
+                        offered = Some((offer, ticket));
+                        Post::Posted
+                    }
+                }
+            })?;
+        }
+        let Some((offer, ticket)) = offered else {
+            self.send_parts(to, endpoint, number, data)?;
+            return Ok(Request::Done);
+        };
+        let header = Kind::Offer.header(number, data.len());
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&ticket.0[0].to_le_bytes());
+        bytes[8..].copy_from_slice(&ticket.0[1].to_le_bytes());
+        self.insist(to, |driver| driver.rail.send(LANE, endpoint, Class::Data, header, &bytes))?;
+        Ok(Request::Offer(offer))
+    }
+
+    fn endpoint(&self, rank: Rank) -> Result<EndpointId> {
+        let endpoints = &self.driver.borrow().endpoints;
+        let found = endpoints.get(rank.index()).copied().flatten();
+        found.ok_or_else(|| Error::Peer(format!("no endpoint for rank {rank}")))
+    }
+}
+
+impl Driver {
+    #[inline]
+    fn progress(&mut self) -> Result<usize> {
+        let events = self.rail.progress(LANE, &mut self.core);
+        if self.core.chores.is_empty() && self.core.failure.is_none() {
+            return Ok(events);
+        }
+        self.work()?;
+        Ok(events)
+    }
+
+    fn look_after_peers(&mut self) {
+        self.rail.look_after_peers(&mut self.core);
+    }
+
+    /// Does what upcalls have left to do; what finds no room stays.
+    #[cold]
+    fn work(&mut self) -> Result<()> {
+        if let Some(error) = self.core.failure.take() {
+            return Err(error);
+        }
+        for _ in 0..self.core.chores.len() {
+            let Some(chore) = self.core.chores.pop_front() else { break };
+            if let Some(again) = self.attempt(chore) {
+                self.core.chores.push_back(again);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries a chore; answers what is left of it.
+    fn attempt(&mut self, chore: Chore) -> Option<Chore> {
+        match chore {
+            Chore::Claim { from, number, ticket } => {
+                let receive = self.core.peer(from).receive(number)?;
+                let (token, room) = (claim_token(from, number), receive.data.buffer());
+                match self.rail.claim(LANE, from, ticket, &room, token) {
+                    Post::Posted | Post::Gone => None,
+                    Post::Busy => Some(chore),
+                    Post::Unsupported => Some(Chore::Refuse { to: from, number }),
+                }
+            }
+            Chore::Refuse { to, number } => {
+                let header = Kind::Refuse.header(number, 0);
+                let sent = self.rail.send(LANE, to, Class::Control, header, &[]);
+                (sent == Post::Busy).then_some(chore)
+            }
+            Chore::Withdraw { to, ticket } => {
+                self.rail.withdraw(to, ticket);
+                None
+            }
+            Chore::SendParts { offer, mut done } => {
+                let open = self.core.offer(offer)?;
+                let (to, number, data) = (open.to, open.number, open.data);
+                while done < data.len() {
+                    match self.send_part(to, number, data, done) {
+                        Post::Posted => done += (data.len() - done).min(self.longest),
+                        _ => return Some(Chore::SendParts { offer, done }),
+                    }
+                }
+                self.core.finish_offer(offer);
+                None
+            }
+        }
+    }
+
+    fn send_part(&mut self, to: EndpointId, number: u64, data: Outgoing, done: usize) -> Post {
+        let end = (done + self.longest).min(data.len());
+        let header = Kind::Part.header(number, data.len());
+        self.rail.send(LANE, to, Class::Data, header, &data.bytes()[done..end])
+    }
+}
+
+/// Names a claim: odd, where offers are even.
+const fn claim_token(from: EndpointId, number: u64) -> Token {
+    Token(((from.0 as u64) << 40 | number) << 1 | 1)
+}
+
+impl Core {
+    fn peer(&mut self, endpoint: EndpointId) -> &mut Peer {
+        let index = endpoint.index();
+        if index >= self.peers.len() {
+            self.peers.resize_with(index + 1, Peer::default);
+        }
+        &mut self.peers[index]
+    }
+
+    fn number_sent(&mut self, to: EndpointId) -> u64 {
+        let next = &mut self.peer(to).next_sent;
+        *next += 1;
+        *next - 1
+    }
+
+    fn offer(&mut self, number: u64) -> Option<&mut OpenOffer> {
+        let index = usize::try_from(number.checked_sub(self.first_offer)?).ok()?;
+        self.offers.get_mut(index)
+    }
+
+    fn finish_offer(&mut self, number: u64) {
+        if let Some(offer) = self.offer(number) {
+            offer.is_done = true;
+        }
+        while self.offers.front().is_some_and(|offer| offer.is_done) {
+            self.offers.pop_front();
+            self.first_offer += 1;
+        }
+    }
+
+    #[inline]
+    fn is_done(&self, request: Request) -> bool {
+        match request {
+            Request::Done => true,
+            Request::Offer(number) => number
+                .checked_sub(self.first_offer)
+                .and_then(|index| self.offers.get(usize::try_from(index).ok()?))
+                .is_none_or(|offer| offer.is_done),
+            Request::Receive { from, number } => self.peers[from.index()].is_received(number),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, from: EndpointId, reason: &str) {
+        let rank = self.peer(from).rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+        self.failure.get_or_insert(Error::Peer(format!("rank {rank} {reason}")));
+    }
+}
+
+impl Peer {
+    fn receive(&mut self, number: u64) -> Option<&mut Receive> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.receives.get_mut(index)
+    }
+
+    #[inline]
+    fn is_received(&self, number: u64) -> bool {
+        number
+            .checked_sub(self.first)
+            .and_then(|index| self.receives.get(usize::try_from(index).ok()?))
+            .is_none_or(|receive| receive.is_done)
+    }
+
+    #[inline]
+    fn retire(&mut self) {
+        while self.receives.front().is_some_and(|receive| receive.is_done) {
+            self.receives.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The message `number`, for which no receive is posted yet.
+    fn early(&mut self, number: u64) -> Option<&mut Early> {
+        let next = self.first + self.receives.len() as u64;
+        let index = usize::try_from(number.checked_sub(next)?).ok()?;
+        // Messages come in order: at most one that is not known yet.
+        if index == self.early.len() {
+            self.early.push_back(Early::default());
+        }
+        self.early.get_mut(index)
+    }
+}
+
+impl Upcalls for Core {
+    #[inline]
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+        let Arrival { from, header, payload, .. } = arrival;
+        let Some((kind, number, length)) = Kind::parse(header) else {
+            self.fail(from, "sent a message of a kind that does not exist");
+            return Disposition::Released;
+        };
+        let ticket = match kind {
+            Kind::Offer => {
+                let mut words = [[0; 8]; 2];
+                let [first, second] = &mut words;
+                let whole = payload.slice(0..8).read_into(first) && payload.slice(8..16).read_into(second);
+                whole.then(|| Ticket(words.map(u64::from_le_bytes)))
+            }
+            Kind::Refuse => {
+                let refused = |offer: &&OpenOffer| offer.to == from && offer.number == number;
+                if let Some(offer) = self.offers.iter().find(refused) {
+                    self.chores.push_back(Chore::Withdraw { to: from, ticket: offer.ticket });
+                }
+                return Disposition::Released;
+            }
+            Kind::Whole | Kind::Part => None,
+        };
+        let peer = self.peer(from);
+        if let Some(receive) = peer.receive(number) {
+            if length > receive.data.len() || payload.len() > length - receive.filled.min(length) {
+                self.fail(from, "sent more than the receive has room for");
+            } else if let Some(ticket) = ticket {
+                self.chores.push_back(Chore::Claim { from, number, ticket });
+            } else {
+                receive.data.buffer().write(receive.filled, payload);
+                receive.filled += payload.len();
+                receive.is_done = receive.filled == length;
+                peer.retire();
+            }
+            return Disposition::Released;
+        }
+        match peer.early(number) {
+            Some(early) => {
+                early.length = length;
+                early.ticket = ticket;
+                if ticket.is_none() {
+                    let start = early.bytes.len();
+                    early.bytes.resize(start + payload.len(), 0);
+                    payload.copy_to_slice(&mut early.bytes[start..]);
+                }
+            }
+            None => self.fail(from, "sent messages out of order"),
+        }
+        Disposition::Released
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        let number = token.0 >> 1;
+        if token.0 & 1 == 0 {
+            match outcome {
+                Outcome::Done(_) => self.finish_offer(number),
+                Outcome::Impossible | Outcome::Withdrawn => {
+                    self.chores.push_back(Chore::SendParts { offer: number, done: 0 });
+                }
+                _ => {
+                    if let Some(to) = self.offer(number).map(|offer| offer.to) {
+                        self.fail(to, "failed");
+                    }
+                }
+            }
+            return;
+        }
+        let from = EndpointId(u32::try_from(number >> 40).unwrap_or(u32::MAX));
+        let peer = self.peer(from);
+        match outcome {
+            Outcome::Done(_) => {
+                if let Some(receive) = peer.receive(number & ((1 << 40) - 1)) {
+                    receive.is_done = true;
+                }
+                peer.retire();
+            }
+            // The sender sees the same and sends parts.
+            Outcome::Impossible => {}
+            _ => self.fail(from, "failed"),
+        }
+    }
+
+    fn peer(&mut self, event: PeerEvent) {
+        match event {
+            PeerEvent::Up { endpoint, rank } => {
+                Core::peer(self, endpoint).rank = Some(rank);
+            }
+            // A peer that has what it wants leaves while others still measure.
+            PeerEvent::Left(_) => {}
+            PeerEvent::Failed(endpoint) => self.fail(endpoint, "failed"),
+            PeerEvent::Protocol(_, error) => {
+                self.failure.get_or_insert(error.into());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Port for RawPort {
+    type Request = Request;
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    #[inline]
+    fn isend(&self, data: Outgoing, to: Rank, _: Tag) -> Result<Request> {
+        let endpoint = self.endpoint(to)?;
+        if data.len() > self.driver.borrow().longest {
+            return self.send_long(to, endpoint, data);
+        }
+        let number = self.driver.borrow_mut().core.number_sent(endpoint);
+        let header = Kind::Whole.header(number, data.len());
+        self.insist(to, |driver| {
+            driver.rail.send(LANE, endpoint, Class::Data, header, data.bytes())
+        })?;
+        Ok(Request::Done)
+    }
+
+    #[inline]
+    fn irecv(&self, data: Incoming, from: Rank, _: Tag) -> Result<Request> {
+        let endpoint = self.endpoint(from)?;
+        let mut driver = self.driver.borrow_mut();
+        let core = &mut driver.core;
+        let peer = core.peer(endpoint);
+        let number = peer.first + peer.receives.len() as u64;
+        let mut receive = Receive { data, filled: 0, is_done: false };
+        if let Some(early) = peer.early.pop_front() {
+            if early.length > data.len() {
+                core.fail(endpoint, "sent more than the receive has room for");
+                return driver.work().map(|()| Request::Done);
+            }
+            let bytes = tagwire_transport::Payload::from_slice(&early.bytes);
+            receive.data.buffer().write(0, bytes);
+            receive.filled = early.bytes.len();
+            receive.is_done = early.ticket.is_none() && receive.filled == early.length;
+            if let Some(ticket) = early.ticket {
+                core.chores.push_back(Chore::Claim { from: endpoint, number, ticket });
+            }
+        }
+        let peer = core.peer(endpoint);
+        peer.receives.push_back(receive);
+        peer.retire();
+        Ok(Request::Receive { from: endpoint, number })
+    }
+
+    #[inline]
+    fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
+        for request in requests.drain(..) {
+            self.wait(|core| core.is_done(request))?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        match self.isend(data, to, tag)? {
+            Request::Done => Ok(()),
+            request => self.wait(|core| core.is_done(request)),
+        }
+    }
+
+    #[inline]
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        let request = self.irecv(data, from, tag)?;
+        self.wait(|core| core.is_done(request))
+    }
+}

@@ -1,0 +1,261 @@
+//! Contexts: where messages are sent and received.
+#![allow(unsafe_code)]
+
+use std::time::Duration;
+
+use tagwire_base::ContextId;
+use tagwire_pml::{MessageId, SendMode};
+
+use crate::error::Result;
+use crate::owned::{OwnedRecv, OwnedSend};
+use crate::plain::{Plain, Status, lend, lend_mut};
+use crate::scope::{Request, Scope};
+use crate::selector::{Source, TagChoice, rank_of, tag_of};
+use crate::session::Session;
+
+/// A matching space of a session: messages sent in one context are received in the same.
+///
+/// Lengths are in elements of the slice's type. Messages between two ranks in one context are
+/// received in the order in which they were sent (MPI-5.0, section 3.5).
+///
+/// ```
+/// use tagwire::{ANY_SOURCE, ANY_TAG, Session};
+///
+/// let session = Session::open()?;
+/// let world = session.world();
+/// let request = world.isend_owned(vec![1.5f64, 2.5], session.rank(), 3)?;
+/// let mut numbers = [0f64; 4];
+/// let status = world.recv(&mut numbers, ANY_SOURCE, ANY_TAG)?;
+/// assert_eq!((status.count::<f64>()?, status.tag()), (2, 3));
+/// assert_eq!(numbers, [1.5, 2.5, 0.0, 0.0]);
+/// request.wait()?;
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'s> {
+    session: &'s Session,
+    id: ContextId,
+}
+
+/// A message that a matched probe has taken out of matching: only
+/// [`Context::recv_claimed`] can receive it.
+#[derive(Debug)]
+#[must_use = "a claimed message is received by nobody else"]
+pub struct Claimed {
+    id: MessageId,
+    status: Status,
+}
+
+impl Claimed {
+    /// The message's envelope and length.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        self.status
+    }
+}
+
+impl<'s> Context<'s> {
+    pub(crate) const fn new(session: &'s Session, id: ContextId) -> Self {
+        Self { session, id }
+    }
+
+    /// The session that the context belongs to.
+    #[must_use]
+    pub const fn session(&self) -> &'s Session {
+        self.session
+    }
+
+    /// Sends `data` to rank `to`; returns once the buffer is free, which says nothing of whether
+    /// it was received.
+    ///
+    /// # Errors
+    /// When the rank does not exist or is gone, or the tag is negative.
+    pub fn send<T: Plain>(&self, data: &[T], to: u32, tag: i32) -> Result<()> {
+        self.send_with(SendMode::Standard, data, to, tag)
+    }
+
+    /// As [`send`](Context::send), in another mode: synchronous returns once a receive has matched,
+    /// buffered at once, ready when the caller knows that the receive is posted.
+    ///
+    /// # Errors
+    /// As [`send`](Context::send); a buffered send also when the setting `buffer-limit` is reached.
+    pub fn send_with<T: Plain>(&self, mode: SendMode, data: &[T], to: u32, tag: i32) -> Result<()> {
+        // SAFETY: `data` is borrowed until this call returns, and it returns when the send is
+        // complete: a wait without a timeout ends in no other way but a refused first call.
+        let buffer = unsafe { lend(data) };
+        let tag = tag_of(tag)?;
+        Ok(self
+            .session
+            .messenger
+            .send(buffer, rank_of(to), tag, self.id, mode)?)
+    }
+
+    /// Receives a message into `data`, and says whose it was.
+    ///
+    /// # Errors
+    /// [`Failure::Truncated`](crate::Failure::Truncated) when the message was longer: what fits is
+    /// in `data`. When the source is gone; when it does not exist.
+    pub fn recv<T: Plain>(
+        &self,
+        data: &mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<Status> {
+        // SAFETY: as in `send_with`.
+        let buffer = unsafe { lend_mut(data) };
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        Status::checked(self.session.messenger.recv(buffer, from, tag, self.id)?)
+    }
+
+    /// Starts to send `data`, which stays lent for the scope.
+    ///
+    /// # Errors
+    /// As [`send`](Context::send).
+    pub fn isend<'scope, 'env, T: Plain>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env [T],
+        to: u32,
+        tag: i32,
+    ) -> Result<Request<'scope, 'env>> {
+        self.isend_with(SendMode::Standard, scope, data, to, tag)
+    }
+
+    /// Starts to send `data` in `mode`.
+    ///
+    /// # Errors
+    /// As [`send_with`](Context::send_with).
+    pub fn isend_with<'scope, 'env, T: Plain>(
+        &self,
+        mode: SendMode,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env [T],
+        to: u32,
+        tag: i32,
+    ) -> Result<Request<'scope, 'env>> {
+        let (to, tag) = (rank_of(to), tag_of(tag)?);
+        let buffer = scope.lend(data);
+        Ok(scope.track(
+            scope
+                .session
+                .messenger
+                .isend(buffer, to, tag, self.id, mode)?,
+        ))
+    }
+
+    /// Starts to receive into `data`, which stays lent for the scope.
+    ///
+    /// # Errors
+    /// When the source does not exist or the tag is negative.
+    pub fn irecv<'scope, 'env, T: Plain>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<Request<'scope, 'env>> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        let buffer = scope.lend_mut(data);
+        Ok(scope.track(scope.session.messenger.irecv(buffer, from, tag, self.id)?))
+    }
+
+    /// Starts to send `data`, which the operation owns and gives back at its end.
+    ///
+    /// # Errors
+    /// As [`send`](Context::send).
+    pub fn isend_owned<T: Plain>(
+        &self,
+        data: Vec<T>,
+        to: u32,
+        tag: i32,
+    ) -> Result<OwnedSend<'s, T>> {
+        OwnedSend::start(self.session, self.id, data, rank_of(to), tag_of(tag)?)
+    }
+
+    /// Starts to receive into `data`, which the operation owns and gives back at its end.
+    ///
+    /// # Errors
+    /// As [`irecv`](Context::irecv).
+    pub fn irecv_owned<T: Plain>(
+        &self,
+        data: Vec<T>,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<OwnedRecv<'s, T>> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        OwnedRecv::start(self.session, self.id, data, from, tag)
+    }
+
+    /// Whether a message is there that such a receive would take; it stays.
+    ///
+    /// # Errors
+    /// When the source does not exist.
+    pub fn probe(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<Option<Status>> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        Ok(self
+            .session
+            .messenger
+            .probe(from, tag, self.id)?
+            .map(Status))
+    }
+
+    /// Waits for a message that such a receive would take; it stays.
+    ///
+    /// # Errors
+    /// When the time passes, or the source is gone.
+    pub fn wait_probe(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+        timeout: Option<Duration>,
+    ) -> Result<Status> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        Ok(Status(
+            self.session
+                .messenger
+                .wait_probe(from, tag, self.id, timeout)?,
+        ))
+    }
+
+    /// Takes the first such message out of matching (`MPI_Improbe`): safe when several threads
+    /// probe.
+    ///
+    /// # Errors
+    /// When the source does not exist.
+    pub fn claim(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<Option<Claimed>> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        let found = self.session.messenger.claim(from, tag, self.id)?;
+        Ok(found.map(|(id, status)| Claimed {
+            id,
+            status: Status(status),
+        }))
+    }
+
+    /// Receives a claimed message into `data`.
+    ///
+    /// # Errors
+    /// As [`recv`](Context::recv).
+    pub fn recv_claimed<T: Plain>(&self, data: &mut [T], message: Claimed) -> Result<Status> {
+        // SAFETY: as in `send_with`.
+        let buffer = unsafe { lend_mut(data) };
+        let request = self.session.messenger.irecv_claimed(buffer, message.id)?;
+        Status::checked(self.session.messenger.wait(request, None)?)
+    }
+
+    /// Frees the context. Every rank has to do so, in the same order.
+    ///
+    /// # Errors
+    /// When it is the world's, or freed already.
+    pub fn free(self) -> Result<()> {
+        Ok(self.session.messenger.free_context(self.id)?)
+    }
+}

@@ -1,0 +1,174 @@
+//! Operations that own their buffer: no scope, no borrow, and nothing to go wrong when dropped.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode};
+
+use crate::error::Result;
+use crate::plain::{Plain, Status, lend, lend_mut};
+use crate::session::Session;
+
+/// The buffer of a dropped operation, kept until the operation is complete.
+struct Orphan {
+    request: RequestId,
+    buffer: Box<dyn Send>,
+}
+
+/// Buffers of operations that were dropped before their end.
+#[derive(Default)]
+pub(crate) struct Orphans(Mutex<Vec<Orphan>>);
+
+impl fmt::Debug for Orphans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        write!(f, "Orphans({count})")
+    }
+}
+
+impl Orphans {
+    fn adopt(&self, request: RequestId, buffer: Box<dyn Send>) {
+        let orphan = Orphan { request, buffer };
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(orphan);
+    }
+
+    /// Frees what is complete.
+    pub(crate) fn reap(&self, messenger: &Messenger) {
+        let mut orphans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans.retain(|orphan| {
+            !matches!(
+                messenger.test(orphan.request),
+                Ok(Some(_)) | Err(tagwire_pml::Error::StaleRequest)
+            )
+        });
+    }
+
+    /// Leaves the rest to the end of the process: a peer may still touch it.
+    pub(crate) fn abandon(&self) {
+        let mut orphans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans
+            .drain(..)
+            .for_each(|orphan| std::mem::forget(orphan.buffer));
+    }
+}
+
+/// What sends and receives that own their buffer have in common.
+#[derive(Debug)]
+struct Owned<'s, T: Plain> {
+    session: &'s Session,
+    request: RequestId,
+    /// There until the end has been taken.
+    buffer: Option<Vec<T>>,
+}
+
+impl<T: Plain> Owned<'_, T> {
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<(tagwire_pml::Status, Vec<T>)> {
+        let status = self.session.messenger.wait(self.request, timeout)?;
+        Ok((status, self.buffer.take().unwrap_or_default()))
+    }
+}
+
+impl<T: Plain> Drop for Owned<'_, T> {
+    fn drop(&mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            let _ = self.session.messenger.cancel(self.request);
+            self.session.orphans.adopt(self.request, Box::new(buffer));
+            self.session.orphans.reap(&self.session.messenger);
+        }
+    }
+}
+
+/// A send that owns its buffer. Dropped early, it goes on, and its buffer is freed at its end.
+#[derive(Debug)]
+pub struct OwnedSend<'s, T: Plain>(Owned<'s, T>);
+
+impl<'s, T: Plain> OwnedSend<'s, T> {
+    pub(crate) fn start(
+        session: &'s Session,
+        context: ContextId,
+        data: Vec<T>,
+        to: Rank,
+        tag: Tag,
+    ) -> Result<Self> {
+        // SAFETY: the vector's memory stays where it is when the vector moves into `Owned`, which
+        // hands it out only once the send is complete, and to the orphans when dropped.
+        let buffer = unsafe { lend(&data) };
+        let mode = SendMode::Standard;
+        let request = session.messenger.isend(buffer, to, tag, context, mode)?;
+        Ok(Self(Owned {
+            session,
+            request,
+            buffer: Some(data),
+        }))
+    }
+
+    /// Waits until the send is complete; gives the buffer back.
+    ///
+    /// # Errors
+    /// How the send failed, if it did.
+    pub fn wait(mut self) -> Result<Vec<T>> {
+        let (status, data) = self.0.wait(None)?;
+        Status::checked(status)?;
+        Ok(data)
+    }
+}
+
+/// A receive that owns its buffer. Dropped early, it is taken back, or goes on when a message
+/// has matched; its buffer is freed at its end.
+#[derive(Debug)]
+pub struct OwnedRecv<'s, T: Plain>(Owned<'s, T>);
+
+impl<'s, T: Plain> OwnedRecv<'s, T> {
+    pub(crate) fn start(
+        session: &'s Session,
+        context: ContextId,
+        mut data: Vec<T>,
+        from: SourceSelector,
+        tag: TagSelector,
+    ) -> Result<Self> {
+        // SAFETY: as in `OwnedSend::start`.
+        let buffer = unsafe { lend_mut(&mut data) };
+        let request = session.messenger.irecv(buffer, from, tag, context)?;
+        Ok(Self(Owned {
+            session,
+            request,
+            buffer: Some(data),
+        }))
+    }
+
+    /// Waits until the receive is complete; gives the buffer back, at its full length, with the
+    /// status.
+    ///
+    /// # Errors
+    /// How the receive failed, if it did.
+    pub fn wait(mut self) -> Result<(Status, Vec<T>)> {
+        let (status, data) = self.0.wait(None)?;
+        Ok((Status::checked(status)?, data))
+    }
+
+    /// Waits up to `timeout`.
+    ///
+    /// # Errors
+    /// The receive itself when the time passed: it goes on.
+    pub fn wait_for(mut self, timeout: Duration) -> Result<Result<(Status, Vec<T>)>, Self> {
+        match self.0.wait(Some(timeout)) {
+            Err(crate::Error::Pml(tagwire_pml::Error::TimedOut(_))) => Err(self),
+            Err(error) => Ok(Err(error)),
+            Ok((status, data)) => Ok(Status::checked(status).map(|status| (status, data))),
+        }
+    }
+
+    /// Takes the receive back unless a message has matched. It completes either way: wait for it.
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn cancel(&self) -> Result<CancelOutcome> {
+        Ok(self.0.session.messenger.cancel(self.0.request)?)
+    }
+}

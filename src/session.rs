@@ -1,0 +1,248 @@
+//! A rank: opening, closing, contexts, failures.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagwire_base::{Bootstrap, Config, ContextId};
+use tagwire_launch as launch;
+use tagwire_pml::{Messenger, ThreadLevel};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::owned::Orphans;
+use crate::scope::Scope;
+use crate::settings;
+
+/// How to open a [`Session`]: settings beyond the environment, and the thread level.
+///
+/// ```
+/// use tagwire::{Session, ThreadLevel};
+///
+/// let session = Session::builder()
+///     .threads(ThreadLevel::Multiple)
+///     .setting("engine", "source")
+///     .open()?;
+/// assert_eq!(session.size(), 1);
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use = "a builder does nothing until it opens"]
+pub struct Builder {
+    overrides: Vec<(String, String)>,
+    level: Option<ThreadLevel>,
+}
+
+impl Builder {
+    /// Sets a setting, over what the environment says. See `tagwire info` for their names.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.overrides.push((name.into(), value.into()));
+        self
+    }
+
+    /// From which threads the session will be called: [`ThreadLevel::Single`] unless said.
+    pub const fn threads(mut self, level: ThreadLevel) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Joins the job that this process was started in: `tagwire run`'s, or one of its own.
+    ///
+    /// # Errors
+    /// When a setting is wrong, the launcher's variables are, or the transport cannot be opened.
+    pub fn open(self) -> Result<Session> {
+        let bootstrap = launch::detect::detect()?.bootstrap;
+        self.open_with(bootstrap)
+    }
+
+    /// Joins the job that `bootstrap` knows.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open_with(self, bootstrap: Box<dyn Bootstrap>) -> Result<Session> {
+        let config = Config::from_process(
+            &settings::registry(),
+            self.overrides
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        )?;
+        let level = self.level.unwrap_or(ThreadLevel::Single);
+        let messenger = tagwire_pml::open(&config, level, bootstrap)?;
+        dump_on_signal(&messenger);
+        Ok(Session {
+            messenger,
+            orphans: Orphans::default(),
+            close_timeout: config.duration("close-timeout"),
+            closed: false,
+        })
+    }
+}
+
+/// Lets `SIGUSR1` ask a waiting rank what it waits for. Where another handler cannot be added,
+/// the rank works without.
+fn dump_on_signal(messenger: &Messenger) {
+    let flag = messenger.dump_flag();
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
+}
+
+/// One rank of a job: an object, of which a process usually has one.
+///
+/// A session may be moved and shared between threads; which of them may call says its
+/// [`ThreadLevel`], and a call from another is refused with an error. At the level
+/// [`ThreadLevel::Single`], the thread that opened the session is the one.
+///
+/// Dropping a session closes it with the deadline of the setting `close-timeout`, without a
+/// word; [`close`](Session::close) tells what went wrong.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) messenger: Messenger,
+    pub(crate) orphans: Orphans,
+    close_timeout: Duration,
+    closed: bool,
+}
+
+impl Session {
+    /// Joins the job that this process was started in, with the settings of the environment.
+    ///
+    /// ```no_run
+    /// let session = tagwire::Session::open()?;
+    /// println!("rank {} of {}", session.rank(), session.size());
+    /// session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a setting is wrong, the launcher's variables are, or the transport cannot be opened.
+    pub fn open() -> Result<Self> {
+        Self::builder().open()
+    }
+
+    /// Opens a session with more than the environment says.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// This rank's number, from 0.
+    #[must_use]
+    pub const fn rank(&self) -> u32 {
+        self.messenger.rank().as_u32()
+    }
+
+    /// How many ranks the job has.
+    #[must_use]
+    pub const fn size(&self) -> u32 {
+        self.messenger.size()
+    }
+
+    /// The context that all ranks of the job have from the start.
+    #[must_use]
+    pub const fn world(&self) -> Context<'_> {
+        Context::new(self, ContextId::WORLD)
+    }
+
+    /// A new context: a matching space of its own, so that a library's messages and its caller's
+    /// never meet. Every rank has to make its contexts in the same order.
+    ///
+    /// # Errors
+    /// When 65,536 are in use.
+    pub fn create_context(&self) -> Result<Context<'_>> {
+        Ok(Context::new(self, self.messenger.create_context()?))
+    }
+
+    /// Runs `body` with a [`Scope`], in which buffers can be lent to sends and receives, and
+    /// waits for all of them before it returns.
+    ///
+    /// When `body` panics, receives that nothing matched are taken back first.
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let (ping, mut pong) = ([1u64, 2, 3], [0u64; 3]);
+    /// session.scope(|scope| {
+    ///     let world = session.world();
+    ///     let receive = world.irecv(scope, &mut pong, session.rank(), 7)?;
+    ///     world.isend(scope, &ping, session.rank(), 7)?;
+    ///     receive.wait()?;
+    ///     Ok::<(), tagwire::Error>(())
+    /// })?;
+    /// assert_eq!(ping, pong);
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    pub fn scope<'env, R>(
+        &'env self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    ) -> R {
+        Scope::run(self, body)
+    }
+
+    /// Moves things on once; answers how many things happened. Waits do so by themselves: only a
+    /// program that computes for long while others wait for it gains by calling this.
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn progress(&self) -> Result<usize> {
+        self.orphans.reap(&self.messenger);
+        Ok(self.messenger.progress()?)
+    }
+
+    /// The ranks known to have failed, in the order of discovery.
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn failed(&self) -> Result<Vec<u32>> {
+        Ok(self
+            .messenger
+            .failed()?
+            .into_iter()
+            .map(|rank| rank.as_u32())
+            .collect())
+    }
+
+    /// Takes note of all failures so far: from now on receives from any source work again, among
+    /// the living. Answers the failed ranks. (The MPI standard's fault-tolerance chapter calls it
+    /// `MPIX_Comm_failure_ack`.)
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn acknowledge_failures(&self) -> Result<Vec<u32>> {
+        let failed = self.messenger.acknowledge_failures()?;
+        Ok(failed.into_iter().map(|rank| rank.as_u32()).collect())
+    }
+
+    /// What this rank waits for, in words: what `SIGUSR1` prints.
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn describe(&self) -> Result<String> {
+        Ok(self.messenger.dump()?)
+    }
+
+    /// Finishes what is under way and leaves the job.
+    ///
+    /// # Errors
+    /// When that took longer than the setting `close-timeout`; the error names what was open, and
+    /// the session is closed all the same.
+    pub fn close(mut self) -> Result<()> {
+        self.shut()
+    }
+
+    fn shut(&mut self) -> Result<()> {
+        self.closed = true;
+        let closed = self
+            .messenger
+            .close(self.close_timeout)
+            .map_err(Error::from);
+        self.orphans.reap(&self.messenger);
+        closed
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.closed && !std::thread::panicking() {
+            let _ = self.shut();
+        }
+        // A buffer that a peer may still touch is worth less than what would be overwritten.
+        self.orphans.abandon();
+    }
+}
