@@ -114,8 +114,19 @@ impl Factory {
         }
     }
 
-    fn capabilities(&self) -> Result<Capabilities, String> {
-        Ok(self.open(1)?.ranks[0].capabilities())
+    /// Why `check` does not apply, if it does not.
+    fn refuses(&self, check: &Check) -> Result<Option<String>, String> {
+        let job = self.open(1)?;
+        let missing = (check.tier.needs() | check.also) - job.ranks[0].capabilities();
+        Ok(if !missing.is_empty() {
+            Some(format!("{missing:?} is not claimed"))
+        } else if check.ranks > self.most_ranks {
+            Some(format!("it takes {} ranks", check.ranks))
+        } else if check.tier == Tier::Detection && job.kill.is_none() {
+            Some("ranks of this job die with their process: no kill was given".to_owned())
+        } else {
+            None
+        })
     }
 }
 
@@ -251,16 +262,10 @@ impl Check {
     /// Runs it on jobs of `factory`.
     #[must_use]
     pub fn run(&self, factory: &Factory) -> Verdict {
-        let claimed = match factory.capabilities() {
-            Ok(claimed) => claimed,
+        match factory.refuses(self) {
+            Ok(None) => {}
+            Ok(Some(reason)) => return Verdict::NotApplicable(reason),
             Err(reason) => return Verdict::Failed(reason),
-        };
-        let missing = (self.tier.needs() | self.also) - claimed;
-        if !missing.is_empty() {
-            return Verdict::NotApplicable(format!("{missing:?} is not claimed"));
-        }
-        if self.ranks > factory.most_ranks {
-            return Verdict::NotApplicable(format!("it takes {} ranks", self.ranks));
         }
         match (self.run)(factory) {
             Ok(()) => Verdict::Passed,
@@ -539,11 +544,12 @@ pub fn passed_tiers(results: &[(&'static Check, Verdict)]) -> Vec<Tier> {
 /// # Errors
 /// When the factory opens no job.
 pub fn tiers(factory: &Factory) -> Result<Vec<Tier>, String> {
-    let claimed = factory.capabilities()?;
-    let applies = |check: &&Check| {
-        claimed.contains(check.tier.needs() | check.also) && check.ranks <= factory.most_ranks
-    };
-    let offered: Vec<Tier> = CHECKS.iter().filter(applies).map(Check::tier).collect();
+    let mut offered = Vec::new();
+    for check in CHECKS {
+        if factory.refuses(check)?.is_none() {
+            offered.push(check.tier);
+        }
+    }
     Ok(Tier::ALL
         .into_iter()
         .filter(|tier| offered.contains(tier))

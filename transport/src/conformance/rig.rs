@@ -345,19 +345,13 @@ impl Rig {
         drop(self.take(rank));
     }
 
-    /// Ends `rank` without a goodbye; answers whether the others can find out by themselves.
-    pub(super) fn kill(&mut self, rank: usize) -> bool {
+    /// Ends `rank` without a goodbye.
+    pub(super) fn kill(&mut self, rank: usize) {
         let transport = self.take(rank);
         match &mut self.kill {
-            Some(kill) => {
-                kill(Rank::new(rank as u32), transport);
-                true
-            }
-            None => {
-                // Closing it would be a goodbye.
-                std::mem::forget(transport);
-                false
-            }
+            Some(kill) => kill(Rank::new(rank as u32), transport),
+            // Closing it would be a goodbye.
+            None => std::mem::forget(transport),
         }
     }
 
