@@ -67,6 +67,9 @@ impl Shm {
             return Ok(endpoint);
         }
         let identity = self.check_address(peer, address)?;
+        if self.lost.contains(&peer) {
+            return Err(unreachable(peer, "it has failed".to_owned()));
+        }
         if let Some(endpoint) = known {
             let state = self.peers[endpoint.index()].state;
             if state != PeerState::Alive {
@@ -274,6 +277,9 @@ impl Shm {
                 identity.rank, identity.size
             ));
         }
+        if self.lost.contains(&rank) {
+            return Err("it has failed before".to_owned());
+        }
         let known = self.by_rank.get(&rank).map(|at| &self.peers[at.index()]);
         match known {
             Some(peer) if peer.state != PeerState::Alive => Err("it has gone before".to_owned()),
@@ -298,10 +304,18 @@ impl Shm {
         }
         if self.peers[endpoint.index()].header.is_none() {
             // Only its header, to be able to wake it and to tell it that we close.
-            if let Ok((segment, liveness)) = self.open_segment(rank, &identity, &mut |_| None) {
-                let peer = &mut self.peers[endpoint.index()];
-                peer.header = segment.map_header().ok();
-                peer.liveness = liveness;
+            let opened = self.open_segment(rank, &identity, &mut |_| None);
+            let visible = identity.shares_namespace(&self.identity);
+            let peer = &mut self.peers[endpoint.index()];
+            match opened {
+                Ok((segment, liveness)) => {
+                    peer.header = segment.map_header().ok();
+                    peer.liveness = liveness;
+                }
+                Err(_) if visible => {
+                    peer.liveness = Liveness::watch_unseen(identity.pid, identity.descriptor);
+                }
+                Err(_) => {}
             }
         }
         area.answer.word.store(ANSWER_ACCEPTED, Release);

@@ -1,6 +1,6 @@
 //! The object that a rank owns, and the verbs towards its peers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Shm {
     /// Everything known of peers, by endpoint.
     pub(super) peers: Vec<Peer>,
     pub(super) by_rank: HashMap<Rank, EndpointId>,
+    /// Failed before there was any contact.
+    pub(super) lost: HashSet<Rank>,
     /// Whose contact has been looked at: a bit for each rank.
     pub(super) contacted: Vec<u64>,
     /// Peers that have not answered to our hello.
@@ -102,6 +104,7 @@ impl Shm {
             transfers: Transfers::new(&options),
             peers: Vec::new(),
             by_rank: HashMap::new(),
+            lost: HashSet::new(),
             contacted: vec![0; header.bitmap().len()],
             awaiting: Vec::new(),
             next_answer: 0,
@@ -173,7 +176,11 @@ impl ByteTransport for Shm {
 
     fn limits(&self) -> Limits {
         Limits {
-            max_offers: OFFERS,
+            max_offers: if self.options.cross_attach == CrossAttach::Off {
+                0
+            } else {
+                OFFERS
+            },
             memory_per_peer: AREA,
             ordering: Ordering::None,
             registration: Registration::None,
@@ -250,7 +257,12 @@ impl ByteTransport for Shm {
     }
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        if !self.by_rank.contains_key(&rank) {
+            // It may have made contact before it failed.
+            self.look_at_contacts(upcalls);
+        }
         let Some(&endpoint) = self.by_rank.get(&rank) else {
+            self.lost.insert(rank);
             return;
         };
         if self.peers[endpoint.index()].state == PeerState::Alive {

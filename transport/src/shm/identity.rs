@@ -68,7 +68,10 @@ impl Identity {
             descriptor: number(words[4], "descriptor")?,
             nonce: words[5],
             nonce_address: words[6],
-            barriers: words[7] & 1 != 0,
+            barriers: match words[7] {
+                flag @ 0..=1 => flag == 1,
+                flags => return Err(format!("unknown flags {flags:#x}")),
+            },
         })
     }
 

@@ -10,6 +10,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 pub(super) enum Liveness {
     /// Not at all: it lives in another namespace, or is not known yet.
     Unknown,
+    /// It has ended before anybody could watch it.
+    Over,
     /// The peer is another rank of this process.
     SameProcess,
     /// Through a descriptor of the process.
@@ -31,10 +33,20 @@ impl Liveness {
         pidfd_open(id, PidfdFlags::empty()).map_or(Self::Listing(pid), Self::Descriptor)
     }
 
+    /// For a process whose descriptor could not be opened: where `/proc` does not know the
+    /// process, or not with this descriptor, the one that was meant has ended.
+    pub(super) fn watch_unseen(pid: u32, descriptor: u32) -> Self {
+        match std::fs::symlink_metadata(format!("/proc/{pid}/fd/{descriptor}")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::Over,
+            _ => Self::watch(pid),
+        }
+    }
+
     /// Whether the process has ended, so that nothing of it can touch memory any more.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Unknown | Self::SameProcess => false,
+            Self::Over => true,
             Self::Descriptor(descriptor) => {
                 let mut wanted = [PollFd::new(descriptor, PollFlags::IN)];
                 let at_once = Timespec {

@@ -1,1 +1,235 @@
+//! Models for loom: every interleaving of the rings, the wake-up and the claims, with the memory
+//! orders that they are compiled with.
+//!
+//! The membarrier of a sleeper puts a full barrier into every sender, somewhere in its program.
+//! What matters is that one lies between the sender's store and its load, or that the sleeper's
+//! last look comes after the store: the model has a fence on both sides instead, and one test
+//! shows that without it the model finds the lost wake-up.
+#![allow(unsafe_code)]
 
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use loom::thread;
+
+use super::offers::{self, Side, Standing, Taken};
+use super::ring::{Consumer, Place, Pop, Producer, RingMemory};
+use super::waiter::word;
+use crate::byte::Class;
+use crate::message::{AmHeader, Payload};
+
+/// Two slots and two lines, with cells that notice when one side reads what the other writes.
+struct Model {
+    slots: [[AtomicU64; 3]; 2],
+    credit: AtomicU64,
+    inline: [UnsafeCell<u64>; 2],
+    lines: [UnsafeCell<u64>; 2],
+}
+
+impl Model {
+    fn new() -> Arc<Self> {
+        let slot = || [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+        Arc::new(Self {
+            slots: [slot(), slot()],
+            credit: AtomicU64::new(0),
+            inline: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            lines: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        })
+    }
+
+    fn cell(&self, place: Place) -> &UnsafeCell<u64> {
+        match place {
+            Place::Inline(index) => &self.inline[index],
+            Place::Bulk(offset) => &self.lines[offset / 64],
+        }
+    }
+}
+
+impl RingMemory for Arc<Model> {
+    type Word = AtomicU64;
+    const SLOTS: u32 = 2;
+    const CONTROL_SLOTS: u32 = 1;
+    const PAYLOAD: u32 = 128;
+    const MAX_SEND: u32 = 64;
+
+    fn slot(&self, index: usize) -> &[AtomicU64; 3] {
+        &self.slots[index]
+    }
+
+    fn credit(&self) -> &AtomicU64 {
+        &self.credit
+    }
+
+    fn write(&self, place: Place, data: &[u8]) {
+        // SAFETY: the protocol gives the place to the producer alone; loom checks it.
+        self.cell(place)
+            .with_mut(|cell| unsafe { *cell = u64::from(data[0]) });
+    }
+
+    fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R {
+        // SAFETY: the protocol gives the place to the consumer alone; loom checks it.
+        let first = self.cell(place).with(|cell| unsafe { *cell });
+        look(Payload::from_slice(&vec![first as u8; len]))
+    }
+}
+
+fn messages_arrive(lengths: &'static [usize]) {
+    loom::model(move || {
+        let memory = Model::new();
+        let mut producer = Producer::new(Arc::clone(&memory));
+        let mut consumer = Consumer::new(memory);
+        let sender = thread::spawn(move || {
+            for (i, len) in lengths.iter().enumerate() {
+                let (header, data) = (AmHeader([i as u64, !i as u64]), vec![i as u8 + 1; *len]);
+                while !producer.push(Class::Control, header, &data) {
+                    thread::yield_now();
+                }
+            }
+        });
+        for (i, len) in lengths.iter().enumerate() {
+            loop {
+                let popped = consumer.pop(|header, payload| {
+                    assert_eq!(header.0, [i as u64, !i as u64]);
+                    assert_eq!(payload.to_vec(), vec![i as u8 + 1; *len]);
+                });
+                match popped {
+                    Pop::Empty => thread::yield_now(),
+                    Pop::Message(()) => break,
+                    Pop::Corrupt(shape) => panic!("corrupt: {shape:#x}"),
+                }
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn short_messages_arrive_whole_and_in_order() {
+    messages_arrive(&[8, 8, 8, 8]);
+}
+
+#[test]
+fn long_messages_arrive_whole_and_in_order() {
+    messages_arrive(&[64, 41, 64]);
+}
+
+/// Runs a sender and a sleeper; `barrier` stands for the membarrier. Answers through a panic
+/// when the sleeper would sleep although the message is there and nobody wakes it.
+fn nobody_sleeps_on_a_message(barrier: bool) {
+    loom::model(move || {
+        let message = Arc::new(AtomicU64::new(0));
+        let sleeping = Arc::new(AtomicU32::new(0));
+        let sender = {
+            let (message, sleeping) = (Arc::clone(&message), Arc::clone(&sleeping));
+            thread::spawn(move || {
+                message.store(1, Ordering::Release);
+                if barrier {
+                    fence(Ordering::SeqCst);
+                }
+                if word::is_armed(&*sleeping) {
+                    word::advance(&*sleeping);
+                }
+            })
+        };
+        let key = word::arm(&*sleeping);
+        if barrier {
+            fence(Ordering::SeqCst);
+        }
+        let missed = message.load(Ordering::Acquire) == 0;
+        sender.join().unwrap();
+        // A futex wait returns once the word is not the key any more.
+        if missed {
+            assert_ne!(sleeping.load(Ordering::SeqCst), key, "lost wake-up");
+        }
+    });
+}
+
+#[test]
+fn a_wake_up_is_never_lost() {
+    nobody_sleeps_on_a_message(true);
+}
+
+#[test]
+#[should_panic(expected = "lost wake-up")]
+fn without_the_barrier_a_wake_up_can_be_lost() {
+    nobody_sleeps_on_a_message(false);
+}
+
+#[test]
+fn a_second_sleeper_does_not_swallow_the_wake_up_of_the_first() {
+    loom::model(|| {
+        let sleeping = Arc::new(AtomicU32::new(0));
+        let first = word::arm(&*sleeping);
+        let waker = {
+            let sleeping = Arc::clone(&sleeping);
+            thread::spawn(move || word::advance(&*sleeping))
+        };
+        let second = word::arm(&*sleeping);
+        assert!(waker.join().unwrap());
+        let now = sleeping.load(Ordering::SeqCst);
+        assert_ne!(now, first);
+        // The second armed before the wake-up, and is woken too, or after it, and sleeps on.
+        assert!(now == second || now == second + 1);
+    });
+}
+
+/// One side's part of a transfer: answers how it ended for it.
+fn copy_units(
+    shared: &(AtomicU64, AtomicU64, Vec<AtomicU32>),
+    side: Side,
+    fails: bool,
+) -> Standing {
+    let (claims, finished, copies) = shared;
+    let units = copies.len() as u32;
+    while let Taken::Chunk(chunk) = offers::take(claims, side, units, |free| free / 2) {
+        if fails {
+            offers::stop(claims);
+        } else {
+            for unit in chunk.first..chunk.first + chunk.count {
+                // Relaxed: the words of the descriptor have to order it.
+                assert_eq!(copies[unit as usize].fetch_add(1, Ordering::Relaxed), 0);
+            }
+        }
+        offers::finish(finished, side, chunk.count);
+        if fails {
+            break;
+        }
+    }
+    loop {
+        match offers::standing(claims, finished, side, units) {
+            Standing::Running | Standing::Stopping => thread::yield_now(),
+            end => return end,
+        }
+    }
+}
+
+fn transfer(units: u32, receiver_fails: bool) {
+    loom::model(move || {
+        let copies = (0..units).map(|_| AtomicU32::new(0)).collect();
+        let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(0), copies));
+        offers::prepare(&shared.0, &shared.1, units);
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || copy_units(&shared, Side::Sender, false))
+        };
+        let ends = copy_units(&shared, Side::Receiver, receiver_fails);
+        if ends == Standing::Complete {
+            // Everything is visible here before the sender is even joined.
+            for copied in &shared.2 {
+                assert_eq!(copied.load(Ordering::Relaxed), 1);
+            }
+        }
+        assert_eq!(sender.join().unwrap(), ends);
+        assert!(receiver_fails || ends == Standing::Complete);
+    });
+}
+
+#[test]
+fn each_unit_is_copied_once_and_both_sides_see_the_end() {
+    transfer(3, false);
+}
+
+#[test]
+fn a_failed_copy_ends_both_sides_alike() {
+    transfer(2, true);
+}

@@ -303,3 +303,29 @@ impl<M: RingMemory> Consumer<M> {
 
 /// A message of the layer above; the only kind there is so far.
 const KIND_MESSAGE: u64 = 1;
+
+#[cfg(test)]
+impl<M: RingMemory> Producer<M> {
+    /// As if so many messages and bytes had been sent and taken.
+    pub(super) fn start_at(&mut self, count: u32) {
+        self.tail = count;
+        self.consumed = count;
+        self.payload.position = count & !63;
+        self.payload_consumed = count & !63;
+    }
+}
+
+#[cfg(test)]
+impl<M: RingMemory> Consumer<M> {
+    /// As if so many messages and bytes had been sent and taken.
+    pub(super) fn start_at(&mut self, count: u32) {
+        self.head = count;
+        self.payload.position = count & !63;
+        for before in 1..=M::SLOTS {
+            let position = count.wrapping_sub(before);
+            let slot = self.memory.slot((position & (M::SLOTS - 1)) as usize);
+            slot[0].store(u64::from(position.wrapping_add(1)), Relaxed);
+        }
+        self.publish();
+    }
+}

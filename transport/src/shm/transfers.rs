@@ -258,7 +258,7 @@ impl Shm {
         words.source.store(region.address(), Relaxed);
         words.source_len.store(len, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
-        let ticket = Ticket([line.number as u64 | u64::from(line.generation) << 32, len]);
+        let ticket = seal(&line, self.identity.nonce, len);
         self.transfers.offers.push(Transfer {
             endpoint: to,
             token,
@@ -287,6 +287,7 @@ impl Shm {
         let (Some(region), Some(area)) = (data.region(), peer.inbound.clone()) else {
             return Post::Unsupported;
         };
+        let nonce = peer.identity.map_or(0, |identity| identity.nonce);
         let Some(pid) = self.attach(from) else {
             return Post::Unsupported;
         };
@@ -301,7 +302,11 @@ impl Shm {
             return Post::Unsupported;
         }
         let source = words.source.load(Relaxed);
-        let total = words.source_len.load(Relaxed).min(region.len() as u64);
+        let len = words.source_len.load(Relaxed);
+        if seal(&line, nonce, len) != ticket {
+            return Post::Unsupported;
+        }
+        let total = len.min(region.len() as u64);
         let Some(units) = offers::units(total) else {
             return Post::Unsupported;
         };
@@ -489,6 +494,18 @@ impl Shm {
             }
         }
     }
+}
+
+/// The ticket of an offer: the line and its generation, and a word by which tickets that were
+/// mixed up or damaged on their way are told. It is no proof against a peer that knows the nonce:
+/// that one could have offered the same itself.
+fn seal(line: &Line, nonce: u64, len: u64) -> Ticket {
+    let place = line.number as u64 | u64::from(line.generation) << 32;
+    let mixed = (place ^ nonce).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ len;
+    Ticket([
+        place,
+        mixed.rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9),
+    ])
 }
 
 /// Claims and copies a chunk of a transfer; answers whether it copied.

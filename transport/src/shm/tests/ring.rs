@@ -1,0 +1,141 @@
+//! The ring against a queue.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
+
+use proptest::prelude::*;
+
+use crate::byte::Class;
+use crate::message::{AmHeader, Payload};
+use crate::shm::ring::{Consumer, Place, Pop, Producer, RingMemory};
+
+/// Eight slots and twelve lines, in private memory.
+struct Toy {
+    slots: [[AtomicU64; 3]; 8],
+    credit: AtomicU64,
+    inline: RefCell<[[u8; 40]; 8]>,
+    payload: RefCell<[u8; 768]>,
+}
+
+impl RingMemory for Rc<Toy> {
+    type Word = AtomicU64;
+    const SLOTS: u32 = 8;
+    const CONTROL_SLOTS: u32 = 2;
+    const PAYLOAD: u32 = 768;
+    const MAX_SEND: u32 = 256;
+
+    fn slot(&self, index: usize) -> &[AtomicU64; 3] {
+        &self.slots[index]
+    }
+
+    fn credit(&self) -> &AtomicU64 {
+        &self.credit
+    }
+
+    fn write(&self, place: Place, data: &[u8]) {
+        match place {
+            Place::Inline(index) => {
+                self.inline.borrow_mut()[index][..data.len()].copy_from_slice(data);
+            }
+            Place::Bulk(start) => {
+                self.payload.borrow_mut()[start..start + data.len()].copy_from_slice(data);
+            }
+        }
+    }
+
+    fn read<R>(&self, place: Place, len: usize, look: impl FnOnce(Payload<'_>) -> R) -> R {
+        match place {
+            Place::Inline(index) => look(Payload::from_slice(&self.inline.borrow()[index][..len])),
+            Place::Bulk(start) => look(Payload::from_slice(
+                &self.payload.borrow()[start..start + len],
+            )),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Send { control: bool, len: usize },
+    Take,
+    Settle,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let send = |lens: std::ops::RangeInclusive<usize>| {
+        (any::<bool>(), lens).prop_map(|(control, len)| Operation::Send { control, len })
+    };
+    prop_oneof![
+        3 => send(0..=40),
+        3 => send(41..=256),
+        5 => Just(Operation::Take),
+        1 => Just(Operation::Settle),
+    ]
+}
+
+fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
+    let memory: Rc<Toy> = Rc::new(Toy {
+        slots: Default::default(),
+        credit: AtomicU64::new(0),
+        inline: RefCell::new([[0; 40]; 8]),
+        payload: RefCell::new([0; 768]),
+    });
+    let (mut producer, mut consumer) = (Producer::new(Rc::clone(&memory)), Consumer::new(memory));
+    let mut oracle: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+    let mut number = 0;
+    for operation in operations {
+        match operation {
+            Operation::Send { control, len } => {
+                let class = if *control {
+                    Class::Control
+                } else {
+                    Class::Data
+                };
+                let data: Vec<u8> = (0..*len).map(|i| (i as u64 + number) as u8).collect();
+                let sent = producer.push(class, AmHeader([number, !number]), &data);
+                let room = if *control { 8 } else { 6 };
+                prop_assert!(!sent || oracle.len() < room, "over the limit");
+                // Less than a quarter of the slots may be missing from the credits.
+                if *len <= 40 && oracle.len() + 1 < room {
+                    prop_assert!(sent, "refused with {} of {room} in use", oracle.len());
+                }
+                if oracle.is_empty() {
+                    prop_assert!(sent, "an empty ring refused {len} bytes");
+                }
+                if sent {
+                    oracle.push_back((number, data));
+                    number += 1;
+                }
+            }
+            Operation::Take => {
+                prop_assert_eq!(consumer.is_ready(), !oracle.is_empty());
+                let popped = consumer.pop(|header, payload| (header.0, payload.to_vec()));
+                match (popped, oracle.pop_front()) {
+                    (Pop::Empty, None) => {}
+                    (Pop::Message((header, data)), Some(expected)) => {
+                        prop_assert_eq!(header[1], !header[0]);
+                        prop_assert_eq!((header[0], data), expected);
+                    }
+                    (popped, expected) => {
+                        prop_assert!(false, "{popped:?} where {expected:?} was due");
+                    }
+                }
+            }
+            Operation::Settle => {
+                consumer.settle();
+                prop_assert_eq!(producer.uncredited() as usize, oracle.len());
+            }
+        }
+        prop_assert!(consumer.stamp_is_sane());
+        prop_assert!(producer.credit_is_sane());
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn is_a_bounded_queue(operations in prop::collection::vec(operation(), 0..400)) {
+        check(&operations)?;
+    }
+}

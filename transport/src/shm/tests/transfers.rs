@@ -1,0 +1,231 @@
+//! Cooperative transfers.
+
+use super::*;
+use crate::byte::{Offer, Ticket};
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::shm::CrossAttach;
+
+/// A transfer between two ranks with buffers of their own.
+struct Scene {
+    a: Member,
+    b: Member,
+    to_b: EndpointId,
+    to_a: EndpointId,
+    source: Vec<u8>,
+    target: Vec<u8>,
+}
+
+impl Scene {
+    fn new(source: usize, target: usize) -> Self {
+        let (a, b, to_b, to_a) = pair(&ShmOptions::default());
+        Self {
+            a,
+            b,
+            to_b,
+            to_a,
+            source: Numbers(source as u64).bytes(source),
+            target: vec![0xee; target],
+        }
+    }
+
+    fn offer(&mut self, token: u64) -> Offer {
+        // SAFETY: the scene keeps its buffers until its ranks are gone.
+        let data = unsafe { SendBuffer::contiguous(self.source.as_ptr(), self.source.len()) };
+        self.a.shm.offer(LANE, self.to_b, &data, Token(token))
+    }
+
+    fn open(&mut self, token: u64) -> Ticket {
+        match self.offer(token) {
+            Offer::Open(ticket) => ticket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn claim(&mut self, ticket: Ticket, token: u64) -> Post {
+        let start = self.target.as_mut_ptr();
+        // SAFETY: as above.
+        let data = unsafe { RecvBuffer::contiguous(start, self.target.len()) };
+        self.b
+            .shm
+            .claim(LANE, self.to_a, ticket, &data, Token(token))
+    }
+
+    fn check(&self, moved: usize) {
+        assert!(self.target[..moved] == self.source[..moved], "wrong bytes");
+        assert!(self.target[moved..].iter().all(|byte| *byte == 0xee));
+    }
+}
+
+/// Which ranks have time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Free {
+    Sender,
+    Receiver,
+    Both,
+}
+
+#[test]
+fn whoever_has_time_copies() {
+    for free in [Free::Sender, Free::Receiver, Free::Both] {
+        for len in [1, 4095, 4096, 40_000, 65_536, 1 << 20, (3 << 20) + 17] {
+            let mut scene = Scene::new(len, len);
+            let ticket = scene.open(1);
+            assert_eq!(scene.claim(ticket, 2), Post::Posted);
+            for _ in 0..40 {
+                if free != Free::Receiver {
+                    scene.a.progress();
+                }
+                if free != Free::Sender {
+                    scene.b.progress();
+                }
+            }
+            // Whoever computed looks once, at the end.
+            scene.a.progress();
+            scene.b.progress();
+            let done = Outcome::Done(len as u64);
+            assert_eq!(scene.a.log.completions, [(1, done)], "{free:?} {len}");
+            assert_eq!(scene.b.log.completions, [(2, done)], "{free:?} {len}");
+            scene.check(len);
+        }
+    }
+}
+
+#[test]
+fn threads_share_the_copying() {
+    const LEN: usize = 8 << 20;
+    for _ in 0..20 {
+        let mut scene = Scene::new(LEN, LEN);
+        let ticket = scene.open(1);
+        assert_eq!(scene.claim(ticket, 2), Post::Posted);
+        let Scene { a, b, .. } = &mut scene;
+        std::thread::scope(|scope| {
+            for member in [a, b] {
+                scope.spawn(move || {
+                    while member.log.completions.is_empty() {
+                        member.progress();
+                    }
+                });
+            }
+        });
+        let done = Outcome::Done(LEN as u64);
+        assert_eq!(scene.a.log.completions, [(1, done)]);
+        assert_eq!(scene.b.log.completions, [(2, done)]);
+        scene.check(LEN);
+    }
+}
+
+#[test]
+fn the_shorter_side_decides() {
+    for (source, target) in [(100_000, 30_000), (30_000, 100_000), (5, 0), (0, 5)] {
+        let mut scene = Scene::new(source, target);
+        let ticket = scene.open(1);
+        assert_eq!(scene.claim(ticket, 2), Post::Posted);
+        for _ in 0..10 {
+            scene.a.progress();
+            scene.b.progress();
+        }
+        let moved = source.min(target);
+        let done = Outcome::Done(moved as u64);
+        assert_eq!(scene.a.log.completions, [(1, done)]);
+        assert_eq!(scene.b.log.completions, [(2, done)]);
+        scene.check(moved);
+    }
+}
+
+#[test]
+fn descriptors_are_used_again() {
+    let mut scene = Scene::new(10_000, 10_000);
+    let tickets: Vec<_> = (0..64).map(|token| scene.open(token)).collect();
+    assert_eq!(scene.offer(99), Offer::Busy);
+    let old = tickets[0];
+    for (token, ticket) in tickets.into_iter().enumerate() {
+        assert_eq!(scene.claim(ticket, token as u64), Post::Posted);
+    }
+    while scene.b.log.completions.len() < 64 {
+        scene.a.progress();
+        scene.b.progress();
+    }
+    let ticket = scene.open(100);
+    assert_ne!(ticket, old);
+    assert_eq!(scene.claim(old, 101), Post::Unsupported);
+    assert_eq!(scene.claim(ticket, 102), Post::Posted);
+    for _ in 0..3 {
+        scene.a.progress();
+        scene.b.progress();
+    }
+    let last = scene.b.log.completions.last().unwrap();
+    assert_eq!(*last, (102, Outcome::Done(10_000)));
+}
+
+#[test]
+fn a_withdrawn_offer_cannot_be_claimed() {
+    let mut scene = Scene::new(10_000, 10_000);
+    for round in 0..200 {
+        let ticket = scene.open(round);
+        scene.a.shm.withdraw(scene.to_b, ticket);
+        scene.a.progress();
+        assert_eq!(
+            scene.a.log.completions.pop(),
+            Some((round, Outcome::Withdrawn))
+        );
+        assert_eq!(scene.claim(ticket, 7), Post::Unsupported);
+    }
+    scene.check(0);
+}
+
+/// The kernel refuses to read from there.
+#[test]
+fn a_copy_that_fails_ends_both_sides() {
+    let mut scene = Scene::new(0, 1 << 20);
+    let hole = memmap2::MmapOptions::new().len(1 << 20).map_anon().unwrap();
+    let hole = hole.make_read_only().unwrap();
+    let start = hole.as_ptr();
+    drop(hole);
+    // SAFETY: nothing is there, and nothing here looks: the kernel is asked to, and says no.
+    let data = unsafe { SendBuffer::contiguous(start, 1 << 20) };
+    let offer = scene.a.shm.offer(LANE, scene.to_b, &data, Token(1));
+    let Offer::Open(ticket) = offer else {
+        panic!("{offer:?}")
+    };
+    assert_eq!(scene.claim(ticket, 2), Post::Posted);
+    for _ in 0..3 {
+        scene.b.progress();
+        scene.a.progress();
+    }
+    assert_eq!(scene.a.log.completions, [(1, Outcome::Impossible)]);
+    assert_eq!(scene.b.log.completions, [(2, Outcome::Impossible)]);
+}
+
+#[test]
+fn without_attach_nothing_is_offered_or_claimed() {
+    let off = ShmOptions {
+        cross_attach: CrossAttach::Off,
+        ..ShmOptions::default()
+    };
+    let mut scene = Scene::new(10_000, 10_000);
+    let ticket = scene.open(1);
+    scene.b.shm.options = off.clone();
+    assert_eq!(scene.claim(ticket, 2), Post::Unsupported);
+    scene.a.shm.options = off;
+    assert_eq!(scene.offer(3), Offer::Unsupported);
+    // The maker ends what was not claimed.
+    scene.a.shm.withdraw(scene.to_b, ticket);
+    scene.a.progress();
+    assert_eq!(scene.a.log.completions, [(1, Outcome::Withdrawn)]);
+}
+
+#[test]
+fn a_peer_that_closes_gives_the_buffers_back() {
+    let mut scene = Scene::new(1 << 20, 1 << 20);
+    let claimed = scene.open(1);
+    scene.open(2);
+    assert_eq!(scene.claim(claimed, 3), Post::Posted);
+    scene.b.progress();
+    let Scene { mut a, b, to_b, .. } = scene;
+    drop(b);
+    a.progress();
+    assert_eq!(a.log.left, [to_b]);
+    a.log.completions.sort_by_key(|(token, _)| *token);
+    let gone = Outcome::PeerFailed;
+    assert_eq!(a.log.completions, [(1, gone), (2, gone)]);
+}
