@@ -36,11 +36,11 @@ pub const LOG_LEVELS: &[&str] = &["off", "error", "warn", "info", "debug"];
 
 /// The settings that every program has.
 pub const SETTINGS: &[Setting] = &[Setting::choice(
-    "base",
+    "base::log",
     "log",
     "warn",
     LOG_LEVELS,
-    "How much is written to standard error",
+    "How much is written to standard error; debug builds only have debug",
 )];
 
 /// Where a value came from.

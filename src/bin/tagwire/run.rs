@@ -29,7 +29,7 @@ pub struct RunOptions {
     #[arg(long, value_enum, default_value = "abort")]
     on_failure: FailurePolicy,
 
-    /// Put the rank before each line of output, as in '[3] hello'
+    /// Put the rank, in brackets, before each line of output
     #[arg(long)]
     tag_output: bool,
 
@@ -85,6 +85,7 @@ pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCo
     let registry = tagwire::settings::registry();
     // What a rank would refuse is refused here, once and before anything starts.
     let config = Config::from_process(&registry, pairs(settings))?;
+    tagwire_base::log::to_stderr(&config, "tagwire");
     let report = tagwire_launch::run(spec(options, &config)?)?;
     Ok(ExitCode::from(
         u8::try_from(report.exit_status).unwrap_or(status::RUN_FAILED),
