@@ -266,7 +266,12 @@ impl BenchArgs {
     /// # Errors
     /// [`Error::Usage`], with the reason.
     pub fn check(&self) -> Result<()> {
-        self.check_ranks(self.rank_count())?;
+        check_ranks(self.test, self.rank_count())?;
+        self.check_without_ranks()
+    }
+
+    /// As [`check`](Self::check), where another launcher has decided on the ranks.
+    pub(crate) fn check_without_ranks(&self) -> Result<()> {
         self.check_meaning()?;
         let has_mpi = self
             .transport
@@ -296,25 +301,6 @@ impl BenchArgs {
             }
         }
         Ok(())
-    }
-
-    /// Refuses a number of ranks that the test cannot use.
-    ///
-    /// # Errors
-    /// [`Error::Usage`], with the numbers that it can.
-    pub fn check_ranks(&self, ranks: u32) -> Result<()> {
-        let (fits, wanted) = match self.test {
-            TestName::MessageRate => (ranks >= 2 && ranks.is_multiple_of(2), "an even number of"),
-            TestName::Ring => (ranks >= 2, "at least 2"),
-            _ => (ranks == 2, "exactly 2"),
-        };
-        if fits {
-            return Ok(());
-        }
-        usage(format!(
-            "{} runs on {wanted} ranks, not on {ranks} (option -n)",
-            self.test
-        ))
     }
 
     fn check_meaning(&self) -> Result<()> {
@@ -350,6 +336,21 @@ impl BenchArgs {
             None => Ok(()),
         }
     }
+}
+
+/// Refuses a number of ranks that the test cannot use.
+pub(crate) fn check_ranks(test: TestName, ranks: u32) -> Result<()> {
+    let (fits, wanted) = match test {
+        TestName::MessageRate => (ranks >= 2 && ranks.is_multiple_of(2), "an even number of"),
+        TestName::Ring => (ranks >= 2, "at least 2"),
+        _ => (ranks == 2, "exactly 2"),
+    };
+    if fits {
+        return Ok(());
+    }
+    usage(format!(
+        "{test} runs on {wanted} ranks, not on {ranks} (option -n)"
+    ))
 }
 
 fn usage<T>(reason: impl Into<String>) -> Result<T> {

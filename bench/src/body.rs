@@ -19,7 +19,7 @@ mod unexpected;
 pub(crate) use bandwidth::{Bandwidth, Direction};
 pub(crate) use idle::measure as measure_idle;
 pub(crate) use latency::Latency;
-pub(crate) use rate::Rate;
+pub(crate) use rate::{Rate, ThreadedRate};
 pub(crate) use ring::Ring;
 pub(crate) use unexpected::Unexpected;
 

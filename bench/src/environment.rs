@@ -87,6 +87,9 @@ pub struct Used {
     /// The launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
+    /// How many ranks the job had.
+    #[serde(default)]
+    pub ranks: u32,
 }
 
 /// How the jobs of a run are started.

@@ -164,6 +164,12 @@ pub enum Error {
     /// The transport could not be set up.
     #[error(transparent)]
     Transport(#[from] tagwire_transport::Error),
+    /// A message could not be sent or received.
+    #[error(transparent)]
+    Pml(#[from] tagwire_pml::Error),
+    /// The ranks could not be started.
+    #[error(transparent)]
+    Launch(#[from] tagwire_launch::Error),
 }
 
 impl Error {
@@ -179,7 +185,12 @@ impl Error {
     #[must_use]
     pub const fn exit_status(&self) -> ExitStatus {
         match self {
-            Self::Usage(_) | Self::Input { .. } => ExitStatus::Usage,
+            Self::Usage(_)
+            | Self::Input { .. }
+            | Self::Base(
+                tagwire_base::Error::UnknownSetting { .. } | tagwire_base::Error::BadSetting { .. },
+            )
+            | Self::Launch(tagwire_launch::Error::Usage(_)) => ExitStatus::Usage,
             Self::Validation(_) => ExitStatus::Invalid,
             Self::Rank { status, .. } => match ExitStatus::from_code(*status) {
                 ExitStatus::Good => ExitStatus::Failed,
@@ -208,6 +219,8 @@ impl Error {
             Self::System { .. } => 612,
             Self::Base(error) => error.code(),
             Self::Transport(error) => error.code(),
+            Self::Pml(error) => error.code(),
+            Self::Launch(error) => error.code(),
         }
     }
 }

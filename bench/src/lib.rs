@@ -3,14 +3,19 @@
 use tagwire_base::Config;
 
 mod args;
+mod binding;
 mod body;
 mod buffer;
 mod compare;
+mod drive;
 mod environment;
 mod error;
+mod link;
 mod measure;
+mod mpi;
 mod plan;
 mod port;
+mod rank;
 mod record;
 mod report;
 mod sizes;
@@ -18,12 +23,17 @@ mod stats;
 
 pub use args::{BenchArgs, Format, Percentiles, PmlChoice, TestName, TransportChoice};
 pub use compare::{CompareArgs, Threshold, run_compare};
+pub use drive::run;
 pub use environment::{Environment, Used};
 pub use error::{Error, ExitStatus, Mismatch, Result};
 pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::Report;
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;
+
+/// Environment variables that `tagwire bench` sets for its ranks. They are no settings: whoever
+/// refuses unknown `TAGWIRE_` variables lets these pass.
+pub const VARIABLES: [&str; 1] = [plan::VARIABLE];
 
 /// The program that runs the benchmarks, as far as they need to know it.
 #[derive(Debug, Clone)]

@@ -193,18 +193,17 @@ pub(crate) fn follow(stages: &mut [Box<dyn Stage + '_>]) -> Result<()> {
     }
 }
 
-/// Measures all sizes at all stages, and gives each sample to `emit` as it comes.
+/// Measures all sizes at all stages, and gives the samples of each size to `emit` as they come,
+/// one for each stage.
 pub(crate) fn lead(
     stages: &mut [Box<dyn Stage + '_>],
     sizes: &[usize],
     effort: &Effort,
-    emit: &mut dyn FnMut(Sample) -> Result<()>,
+    emit: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
 ) -> Result<()> {
     let mut leader = Leader { stages, effort };
     for &size in sizes {
-        for sample in leader.measure(size)? {
-            emit(sample)?;
-        }
+        emit(leader.measure(size)?)?;
     }
     leader.announce(Step::Finish)
 }

@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     pub percentiles: Option<Percentiles>,
     pub seed: u64,
     pub launch: u32,
+    /// The CPUs of the ranks, where each has to bind itself.
+    pub bind_here: Option<Vec<usize>>,
     /// Where the results go: the name of an abstract socket, and what proves that a rank belongs
     /// to this run. `None` when the rank prints them itself.
     pub results: Option<Address>,
@@ -103,6 +105,7 @@ impl Plan {
             percentiles: args.percentiles.clone(),
             seed,
             launch,
+            bind_here: None,
             results: None,
         }
     }

@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 
 #[cfg(test)]
 pub(crate) mod channel;
+pub(crate) mod ob1;
+pub(crate) mod raw;
 
 /// The tags that bodies use. All are below 32,768, which every MPI library allows, but for those
 /// of receives that never match.

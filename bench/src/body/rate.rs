@@ -10,15 +10,28 @@ use super::{Body, Measured, Times, Traffic};
 use crate::error::{Error, Result};
 use crate::port::{Port, barrier, tags};
 
-/// One unit is one message. Rank i of the lower half sends windows to rank i + n/2; each thread
-/// to the one with its number, under its own tag.
+/// One unit is one message. Rank i of the lower half sends windows to rank i + n/2.
 #[derive(Debug)]
 pub(crate) struct Rate {
-    threads: Vec<Traffic>,
+    traffic: Traffic,
     window: usize,
 }
 
 impl Rate {
+    pub(crate) const fn new(traffic: Traffic, window: usize) -> Self {
+        Self { traffic, window }
+    }
+}
+
+/// As [`Rate`], with several threads in each rank: each sends to the one with its number, under
+/// its own tag.
+#[derive(Debug)]
+pub(crate) struct ThreadedRate {
+    threads: Vec<Traffic>,
+    window: usize,
+}
+
+impl ThreadedRate {
     pub(crate) const fn new(threads: Vec<Traffic>, window: usize) -> Self {
         Self { threads, window }
     }
@@ -68,7 +81,38 @@ impl<P: Port> Share<'_, P> {
     }
 }
 
-impl<P: Port + Sync> Body<P> for Rate {
+impl<'a, P: Port> Share<'a, P> {
+    /// The part of this rank's thread number `thread`.
+    fn of(port: &'a P, thread: u32, window: usize, size: usize, count: u64) -> Self {
+        let half = port.size() / 2;
+        let rank = port.rank().as_u32();
+        let sends = rank < half;
+        let peer = Rank::new(if sends { rank + half } else { rank - half });
+        Self {
+            port,
+            peer,
+            sends,
+            thread,
+            window,
+            size,
+            count,
+        }
+    }
+
+    /// What `elapsed` and the messages of `threads` threads in all ranks come to. A receiver's
+    /// clock runs on until its last acknowledgement is on its way: only the senders' counts.
+    fn measured(&self, elapsed: Duration, threads: usize) -> Measured {
+        let pairs = u64::from(self.port.size() / 2);
+        let messages = self.count * self.window as u64 * threads as u64 * pairs;
+        let elapsed = if self.sends { elapsed } else { Duration::ZERO };
+        Measured {
+            elapsed,
+            units: messages,
+        }
+    }
+}
+
+impl<P: Port> Body<P> for Rate {
     fn block(
         &mut self,
         port: &P,
@@ -76,33 +120,25 @@ impl<P: Port + Sync> Body<P> for Rate {
         count: u64,
         times: Option<&mut Times>,
     ) -> Result<Measured> {
-        let half = port.size() / 2;
-        let rank = port.rank().as_u32();
-        let sends = rank < half;
-        let peer = Rank::new(if sends { rank + half } else { rank - half });
-        let share = |thread| Share {
-            port,
-            peer,
-            sends,
-            thread,
-            window: self.window,
-            size,
-            count,
-        };
-        let threads = self.threads.len() as u64;
         barrier(port)?;
-        let elapsed = match &mut self.threads[..] {
-            [one] => share(0).run(one, times)?,
-            many => run_threads(many, share, times)?,
-        };
-        let messages = count * self.window as u64 * threads * u64::from(half);
-        // A receiver's clock runs on until its last acknowledgement is on its way: only the
-        // senders' counts.
-        let elapsed = if sends { elapsed } else { Duration::ZERO };
-        Ok(Measured {
-            elapsed,
-            units: messages,
-        })
+        let share = Share::of(port, 0, self.window, size, count);
+        let elapsed = share.run(&mut self.traffic, times)?;
+        Ok(share.measured(elapsed, 1))
+    }
+}
+
+impl<P: Port + Sync> Body<P> for ThreadedRate {
+    fn block(
+        &mut self,
+        port: &P,
+        size: usize,
+        count: u64,
+        times: Option<&mut Times>,
+    ) -> Result<Measured> {
+        barrier(port)?;
+        let share = |thread| Share::of(port, thread, self.window, size, count);
+        let elapsed = run_threads(&mut self.threads, share, times)?;
+        Ok(share(0).measured(elapsed, self.threads.len()))
     }
 }
 

@@ -31,8 +31,8 @@ fn run<B: Body<ChannelPort>>(
         let mut stages: Vec<Box<dyn Stage + '_>> = vec![Box::new(runner)];
         let mut samples = Vec::new();
         if port.rank().as_u32() == 0 {
-            let mut emit = |sample| {
-                samples.push(sample);
+            let mut emit = |of_size: Vec<Sample>| {
+                samples.extend(of_size);
                 Ok(())
             };
             lead(&mut stages, &[0, 1, 9, 100], effort, &mut emit)?;
@@ -100,17 +100,14 @@ fn bandwidth_in_one_direction_and_in_both() {
 
 #[test]
 fn rate_of_many_pairs() {
-    let samples = run(4, None, &effort(), |port| {
-        Rate::new(vec![traffic(port, 0)], 4)
-    })
-    .unwrap();
+    let samples = run(4, None, &effort(), |port| Rate::new(traffic(port, 0), 4)).unwrap();
     assert_complete(&samples);
 }
 
 #[test]
 fn rate_of_many_threads() {
     let samples = run(2, None, &effort(), |port| {
-        Rate::new((0..3).map(|thread| traffic(port, thread)).collect(), 4)
+        ThreadedRate::new((0..3).map(|thread| traffic(port, thread)).collect(), 4)
     });
     assert_complete(&samples.unwrap());
 }

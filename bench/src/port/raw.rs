@@ -102,10 +102,23 @@ struct OpenOffer {
 }
 
 enum Chore {
-    Claim { from: EndpointId, number: u64, ticket: Ticket },
-    Refuse { to: EndpointId, number: u64 },
-    Withdraw { to: EndpointId, ticket: Ticket },
-    SendParts { offer: u64, done: usize },
+    Claim {
+        from: EndpointId,
+        number: u64,
+        ticket: Ticket,
+    },
+    Refuse {
+        to: EndpointId,
+        number: u64,
+    },
+    Withdraw {
+        to: EndpointId,
+        ticket: Ticket,
+    },
+    SendParts {
+        offer: u64,
+        done: usize,
+    },
 }
 
 /// An operation under way.
@@ -143,11 +156,13 @@ impl Kind {
 
 impl RawPort {
     /// Opens the transport that `config` names and connects it to every other rank.
-    pub(crate) fn open(config: &Config, bootstrap: Box<dyn Bootstrap>) -> Result<Self> {
-        let mut bootstrap = SharedBootstrap::new(bootstrap);
+    pub(crate) fn open(config: &Config, bootstrap: &mut SharedBootstrap) -> Result<Self> {
         let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
-        let mut rail = tagwire_transport::open(config, &bootstrap)?;
-        if !rail.capabilities().contains(Capabilities::ORDERED | Capabilities::RELIABLE) {
+        let mut rail = tagwire_transport::open(config, bootstrap)?;
+        if !rail
+            .capabilities()
+            .contains(Capabilities::ORDERED | Capabilities::RELIABLE)
+        {
             return Err(Error::Usage(format!(
                 "--raw needs a reliable transport that keeps the order of messages; {} is not one",
                 rail.name()
@@ -176,7 +191,13 @@ impl RawPort {
             endpoints,
             core,
         };
-        Ok(Self { rank, size, driver: RefCell::new(driver), waiter, policy })
+        Ok(Self {
+            rank,
+            size,
+            driver: RefCell::new(driver),
+            waiter,
+            policy,
+        })
     }
 
     /// Makes progress until `done`.
@@ -242,7 +263,13 @@ impl RawPort {
         }
     }
 
-    fn send_parts(&self, to: Rank, endpoint: EndpointId, number: u64, data: Outgoing) -> Result<()> {
+    fn send_parts(
+        &self,
+        to: Rank,
+        endpoint: EndpointId,
+        number: u64,
+        data: Outgoing,
+    ) -> Result<()> {
         let mut done = 0;
         while done < data.len() {
             let sent = self.insist(to, |driver| driver.send_part(endpoint, number, data, done))?;
@@ -263,7 +290,13 @@ impl RawPort {
                     Offer::Busy => Post::Busy,
                     Offer::Unsupported => Post::Unsupported,
                     Offer::Open(ticket) => {
-                        let open = OpenOffer { to: endpoint, ticket, number, data, is_done: false };
+                        let open = OpenOffer {
+                            to: endpoint,
+                            ticket,
+                            number,
+                            data,
+                            is_done: false,
+                        };
                         driver.core.offers.push_back(open);
                         offered = Some((offer, ticket));
                         Post::Posted
@@ -279,7 +312,11 @@ impl RawPort {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&ticket.0[0].to_le_bytes());
         bytes[8..].copy_from_slice(&ticket.0[1].to_le_bytes());
-        self.insist(to, |driver| driver.rail.send(LANE, endpoint, Class::Data, header, &bytes))?;
+        self.insist(to, |driver| {
+            driver
+                .rail
+                .send(LANE, endpoint, Class::Data, header, &bytes)
+        })?;
         Ok(Request::Offer(offer))
     }
 
@@ -312,7 +349,9 @@ impl Driver {
             return Err(error);
         }
         for _ in 0..self.core.chores.len() {
-            let Some(chore) = self.core.chores.pop_front() else { break };
+            let Some(chore) = self.core.chores.pop_front() else {
+                break;
+            };
             if let Some(again) = self.attempt(chore) {
                 self.core.chores.push_back(again);
             }
@@ -323,7 +362,11 @@ impl Driver {
     /// Tries a chore; answers what is left of it.
     fn attempt(&mut self, chore: Chore) -> Option<Chore> {
         match chore {
-            Chore::Claim { from, number, ticket } => {
+            Chore::Claim {
+                from,
+                number,
+                ticket,
+            } => {
                 let receive = self.core.peer(from).receive(number)?;
                 let (token, room) = (claim_token(from, number), receive.data.buffer());
                 match self.rail.claim(LANE, from, ticket, &room, token) {
@@ -359,7 +402,8 @@ impl Driver {
     fn send_part(&mut self, to: EndpointId, number: u64, data: Outgoing, done: usize) -> Post {
         let end = (done + self.longest).min(data.len());
         let header = Kind::Part.header(number, data.len());
-        self.rail.send(LANE, to, Class::Data, header, &data.bytes()[done..end])
+        self.rail
+            .send(LANE, to, Class::Data, header, &data.bytes()[done..end])
     }
 }
 
@@ -412,8 +456,12 @@ impl Core {
 
     #[cold]
     fn fail(&mut self, from: EndpointId, reason: &str) {
-        let rank = self.peer(from).rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-        self.failure.get_or_insert(Error::Peer(format!("rank {rank} {reason}")));
+        let rank = self
+            .peer(from)
+            .rank
+            .map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+        self.failure
+            .get_or_insert(Error::Peer(format!("rank {rank} {reason}")));
     }
 }
 
@@ -454,7 +502,12 @@ impl Peer {
 impl Upcalls for Core {
     #[inline]
     fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
-        let Arrival { from, header, payload, .. } = arrival;
+        let Arrival {
+            from,
+            header,
+            payload,
+            ..
+        } = arrival;
         let Some((kind, number, length)) = Kind::parse(header) else {
             self.fail(from, "sent a message of a kind that does not exist");
             return Disposition::Released;
@@ -463,13 +516,17 @@ impl Upcalls for Core {
             Kind::Offer => {
                 let mut words = [[0; 8]; 2];
                 let [first, second] = &mut words;
-                let whole = payload.slice(0..8).read_into(first) && payload.slice(8..16).read_into(second);
+                let whole =
+                    payload.slice(0..8).read_into(first) && payload.slice(8..16).read_into(second);
                 whole.then(|| Ticket(words.map(u64::from_le_bytes)))
             }
             Kind::Refuse => {
                 let refused = |offer: &&OpenOffer| offer.to == from && offer.number == number;
                 if let Some(offer) = self.offers.iter().find(refused) {
-                    self.chores.push_back(Chore::Withdraw { to: from, ticket: offer.ticket });
+                    self.chores.push_back(Chore::Withdraw {
+                        to: from,
+                        ticket: offer.ticket,
+                    });
                 }
                 return Disposition::Released;
             }
@@ -480,7 +537,11 @@ impl Upcalls for Core {
             if length > receive.data.len() || payload.len() > length - receive.filled.min(length) {
                 self.fail(from, "sent more than the receive has room for");
             } else if let Some(ticket) = ticket {
-                self.chores.push_back(Chore::Claim { from, number, ticket });
+                self.chores.push_back(Chore::Claim {
+                    from,
+                    number,
+                    ticket,
+                });
             } else {
                 receive.data.buffer().write(receive.filled, payload);
                 receive.filled += payload.len();
@@ -510,7 +571,10 @@ impl Upcalls for Core {
             match outcome {
                 Outcome::Done(_) => self.finish_offer(number),
                 Outcome::Impossible | Outcome::Withdrawn => {
-                    self.chores.push_back(Chore::SendParts { offer: number, done: 0 });
+                    self.chores.push_back(Chore::SendParts {
+                        offer: number,
+                        done: 0,
+                    });
                 }
                 _ => {
                     if let Some(to) = self.offer(number).map(|offer| offer.to) {
@@ -571,7 +635,9 @@ impl Port for RawPort {
         let number = self.driver.borrow_mut().core.number_sent(endpoint);
         let header = Kind::Whole.header(number, data.len());
         self.insist(to, |driver| {
-            driver.rail.send(LANE, endpoint, Class::Data, header, data.bytes())
+            driver
+                .rail
+                .send(LANE, endpoint, Class::Data, header, data.bytes())
         })?;
         Ok(Request::Done)
     }
@@ -583,7 +649,11 @@ impl Port for RawPort {
         let core = &mut driver.core;
         let peer = core.peer(endpoint);
         let number = peer.first + peer.receives.len() as u64;
-        let mut receive = Receive { data, filled: 0, is_done: false };
+        let mut receive = Receive {
+            data,
+            filled: 0,
+            is_done: false,
+        };
         if let Some(early) = peer.early.pop_front() {
             if early.length > data.len() {
                 core.fail(endpoint, "sent more than the receive has room for");
@@ -594,13 +664,20 @@ impl Port for RawPort {
             receive.filled = early.bytes.len();
             receive.is_done = early.ticket.is_none() && receive.filled == early.length;
             if let Some(ticket) = early.ticket {
-                core.chores.push_back(Chore::Claim { from: endpoint, number, ticket });
+                core.chores.push_back(Chore::Claim {
+                    from: endpoint,
+                    number,
+                    ticket,
+                });
             }
         }
         let peer = core.peer(endpoint);
         peer.receives.push_back(receive);
         peer.retire();
-        Ok(Request::Receive { from: endpoint, number })
+        Ok(Request::Receive {
+            from: endpoint,
+            number,
+        })
     }
 
     #[inline]

@@ -1,0 +1,122 @@
+//! Where ranks run. The list is made here once, so that every job of a run, whoever launches it,
+//! has its ranks on the same CPUs.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use tagwire_base::topology;
+use tagwire_launch::Binding;
+
+use crate::error::{Error, Result};
+
+/// The CPUs of a run's ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placement {
+    /// Rank i runs on the i-th, round robin; none when the scheduler chooses.
+    pub cpus: Option<Vec<usize>>,
+    /// In words, for the report.
+    pub text: String,
+    /// Cores that the ranks can have to themselves.
+    pub cores: usize,
+}
+
+impl Placement {
+    /// Places `ranks` ranks of `threads` threads as `asked` for, or as is best.
+    pub(crate) fn new(asked: Option<&str>, ranks: u32, threads: u32) -> Result<Self> {
+        let allowed: Vec<usize> = topology::binding()
+            .map(|cpus| cpus.iter().map(|cpu| cpu as usize).collect())
+            .unwrap_or_default();
+        let cores = one_of_each_core(&allowed, core_of);
+        // A rank's threads would have to share the one core that it is bound to.
+        let fits = threads == 1 && ranks as usize <= cores.len();
+        let binding = match asked {
+            Some(text) => text.parse::<Binding>().map_err(Error::Launch)?,
+            None if fits => Binding::Core,
+            None => Binding::None,
+        };
+        Ok(match binding {
+            Binding::None => Self {
+                cpus: None,
+                text: "none".to_owned(),
+                cores: cores.len().max(1),
+            },
+            Binding::Core if cores.is_empty() => {
+                return Err(Error::Usage(
+                    "--bind core: this system does not say which CPUs may be used".to_owned(),
+                ));
+            }
+            Binding::Core => Self {
+                text: format!("core ({})", join(&cores, ranks)),
+                cores: cores.len(),
+                cpus: Some(cores),
+            },
+            Binding::List(list) => {
+                if let Some(cpu) = list.iter().find(|cpu| !allowed.contains(cpu)) {
+                    return Err(Error::Usage(format!(
+                        "--bind: this process may not use CPU {cpu}"
+                    )));
+                }
+                let distinct = one_of_each_core(&list, core_of).len();
+                Self {
+                    text: join(&list, ranks),
+                    cores: distinct,
+                    cpus: Some(list),
+                }
+            }
+        })
+    }
+
+    /// As the launcher takes it.
+    pub(crate) fn binding(&self) -> Binding {
+        self.cpus.clone().map_or(Binding::None, Binding::List)
+    }
+}
+
+fn join(cpus: &[usize], ranks: u32) -> String {
+    let used = cpus.iter().cycle().take(ranks.min(64) as usize);
+    used.map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Of `cpus`, the first of each core.
+fn one_of_each_core(cpus: &[usize], core_of: impl Fn(usize) -> (usize, usize)) -> Vec<usize> {
+    let mut first: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for &cpu in cpus {
+        first.entry(core_of(cpu)).or_insert(cpu);
+    }
+    let mut cores: Vec<usize> = first.into_values().collect();
+    cores.sort_unstable();
+    cores
+}
+
+/// Package and core; where the system does not say, each CPU is its own.
+fn core_of(cpu: usize) -> (usize, usize) {
+    let read = |file: &str| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}");
+        fs::read_to_string(path).ok()?.trim().parse::<usize>().ok()
+    };
+    read("core_id").map_or((usize::MAX, cpu), |core| {
+        (read("physical_package_id").unwrap_or(0), core)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cpu_of_each_core_is_taken() {
+        let two_threads = |cpu| (0, cpu % 2);
+        assert_eq!(one_of_each_core(&[0, 1, 2, 3], two_threads), [0, 1]);
+        assert_eq!(one_of_each_core(&[2, 3], two_threads), [2, 3]);
+    }
+
+    #[test]
+    fn ranks_that_do_not_fit_are_not_bound() {
+        let many = Placement::new(None, 60_000, 1).unwrap();
+        assert_eq!((many.cpus, many.text.as_str()), (None, "none"));
+        assert_eq!(Placement::new(None, 1, 8).unwrap().cpus, None);
+        assert!(Placement::new(Some("core"), 1, 1).unwrap().cpus.is_some());
+        let error = Placement::new(Some("0-4000"), 2, 1).unwrap_err();
+        assert_eq!(error.exit_status().code(), 1);
+    }
+}

@@ -1,0 +1,436 @@
+//! The command: starts the jobs of a run and gathers their results.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tagwire_launch::detect::{Detection, Launcher};
+use tagwire_launch::{JobReport, JobSpec};
+
+use crate::Host;
+use crate::args::{BenchArgs, TransportChoice};
+use crate::binding::Placement;
+use crate::environment::{Environment, Jobs, Used};
+use crate::error::{Error, ExitStatus, Result};
+use crate::link::{Desk, Message};
+use crate::mpi::{Family, Mpi, find_launcher, find_library, was_launched};
+use crate::plan::{self, Carrier, Plan};
+use crate::rank;
+use crate::report::Report;
+use crate::report::output::Output;
+use crate::stats::Seeded;
+
+/// Runs the benchmark that `args` describe: as a rank, when this process is one, else as the
+/// command that starts the ranks. Errors go to standard error.
+#[must_use]
+pub fn run(args: &BenchArgs, host: &Host) -> ExitStatus {
+    let result = match Plan::of_environment() {
+        Ok(Some(plan)) => Ok(rank::run(host, &plan)),
+        Ok(None) => command(args, host),
+        Err(error) => Err(error),
+    };
+    result.unwrap_or_else(|error| {
+        let _ = writeln!(std::io::stderr(), "error: {error}");
+        error.exit_status()
+    })
+}
+
+fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
+    let launcher = Detection::of_environment()?.launcher();
+    let foreign = matches!(args.transport[..], [TransportChoice::Mpi(_)]) && was_launched();
+    if launcher != Launcher::Single || foreign {
+        return as_rank(args, host, launcher);
+    }
+    args.check()?;
+    let mut host = host.clone();
+    if let Some(engine) = &args.engine {
+        host.config.set("engine", engine)?;
+    }
+    let placement = Placement::new(
+        args.bind.as_deref(),
+        args.rank_count(),
+        args.threads.unwrap_or(1),
+    )?;
+    let starts = starts(args)?;
+    let seed = args.seed.unwrap_or_else(seed_of_clock);
+    let environment = environment(args, &host, &placement, seed, &starts);
+    let streams = starts.len() == 1 && args.launches == 1 && !args.layers;
+    let report = Report::new(args.test, command_line(), environment);
+    let output = Output::new(
+        report,
+        args.format,
+        args.percentiles.clone(),
+        args.output.as_deref(),
+        streams,
+        std::io::stdout(),
+    )?;
+    let total = starts.len() * args.launches as usize * args.size_list().as_slice().len();
+    let progress = progress_bar(if args.layers { 2 * total } else { total });
+    let mut run = Run {
+        args,
+        host: &host,
+        placement,
+        starts,
+        seed,
+        output,
+        progress,
+    };
+    let result = run.all();
+    run.progress.finish_and_clear();
+    // What was measured is printed even when the run broke off.
+    let printed = run.output.finish();
+    result.and(printed)?;
+    Ok(ExitStatus::Good)
+}
+
+/// How the jobs over one transport are started.
+#[derive(Debug, Clone)]
+struct Start {
+    carrier: Carrier,
+    used: Used,
+    /// The foreign launcher and its kind.
+    mpiexec: Option<(PathBuf, Family)>,
+}
+
+fn starts(args: &BenchArgs) -> Result<Vec<Start>> {
+    args.transport
+        .iter()
+        .map(|choice| start_of(args, choice))
+        .collect()
+}
+
+fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
+    let TransportChoice::Mpi(path) = choice else {
+        let used = Used {
+            transport: "shm".to_owned(),
+            why: "all ranks are on this machine".to_owned(),
+            ..Used::default()
+        };
+        return Ok(Start {
+            carrier: Carrier::Shm,
+            used,
+            mpiexec: None,
+        });
+    };
+    let found = find_library(path.as_deref())?;
+    // Loaded here too, so that a library that cannot be used is known before anything starts.
+    let mpi = Mpi::load(&found.file)?;
+    let mpiexec = find_launcher(&found.file, args.mpiexec.as_deref())?;
+    let used = Used {
+        transport: "mpi".to_owned(),
+        why: found.why,
+        library: Some(mpi.version().to_owned()),
+        file: Some(mpi.file().display().to_string()),
+        launcher: Some(mpiexec.display().to_string()),
+        ..Used::default()
+    };
+    let family = Family::of(mpi.version());
+    Ok(Start {
+        carrier: Carrier::Mpi(found.file),
+        used,
+        mpiexec: Some((mpiexec, family)),
+    })
+}
+
+fn environment(
+    args: &BenchArgs,
+    host: &Host,
+    placement: &Placement,
+    seed: u64,
+    starts: &[Start],
+) -> Environment {
+    let jobs = Jobs {
+        ranks: args.rank_count(),
+        launches: args.launches,
+        binding: placement.text.clone(),
+        cores: placement.cores,
+        threads: args.threads.unwrap_or(1),
+        seed,
+    };
+    let mut environment = Environment::capture(host, &jobs);
+    environment.transports = starts.iter().map(|start| start.used.clone()).collect();
+    environment
+}
+
+struct Run<'a, W: Write> {
+    args: &'a BenchArgs,
+    host: &'a Host,
+    placement: Placement,
+    starts: Vec<Start>,
+    seed: u64,
+    output: Output<W>,
+    progress: ProgressBar,
+}
+
+/// What a job has said so far.
+#[derive(Debug, Default)]
+struct Heard {
+    is_done: bool,
+    /// The failure that says most: wrong bytes before anything else, else the first.
+    failure: Option<(u32, String, i32)>,
+}
+
+impl<W: Write + Send> Run<'_, W> {
+    /// All launches of all jobs; in each round in another order.
+    fn all(&mut self) -> Result<()> {
+        let mut random = Seeded::new(self.seed);
+        for launch in 0..self.args.launches {
+            let mut order: Vec<usize> = (0..self.starts.len()).collect();
+            random.shuffle(&mut order);
+            for job in order {
+                self.one(job, launch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, job: usize, launch: u32) -> Result<()> {
+        let desk = Desk::open()?;
+        let start = &self.starts[job];
+        let mut plan = Plan::new(self.args, start.carrier.clone(), self.seed, launch);
+        plan.results = Some(desk.address().clone());
+        let spec = self.spec(start, &mut plan)?;
+        let mut heard = Heard::default();
+        let (output, progress) = (&mut self.output, &self.progress);
+        let take = |message| {
+            match message {
+                Message::Greeting(used) => {
+                    let known = &mut output.report_mut().environment.transports[job];
+                    (known.pml, known.engine) = (used.pml, used.engine);
+                    known.ranks = used.ranks;
+                }
+                Message::Row(row) => {
+                    progress.inc(1);
+                    return progress.suspend(|| output.row(*row));
+                }
+                Message::Done => heard.is_done = true,
+                Message::Failure {
+                    rank,
+                    message,
+                    status,
+                } => heard.failed(rank, message, status),
+            }
+            Ok(())
+        };
+        let (ended, taken) = desk.serve(take, || tagwire_launch::run(spec));
+        taken?;
+        judge(&ended?, heard, self.args)
+    }
+
+    fn spec(&self, start: &Start, plan: &mut Plan) -> Result<JobSpec> {
+        let program = std::env::current_exe()
+            .map_err(|error| Error::system("find this program's own file", error))?;
+        let own = ["bench".into(), self.args.test.as_str().into()];
+        let mut spec = match &start.mpiexec {
+            None => {
+                let mut spec = JobSpec::new(self.args.rank_count(), program);
+                spec.args = own.into();
+                spec.binding = self.placement.binding();
+                spec
+            }
+            Some((mpiexec, family)) => {
+                if *family == Family::OpenMpi {
+                    plan.bind_here.clone_from(&self.placement.cpus);
+                }
+                let ranks = self.args.rank_count();
+                let cpus = self.placement.cpus.as_deref();
+                let mut spec = JobSpec::new(1, mpiexec);
+                spec.args = family
+                    .arguments(ranks, cpus)
+                    .into_iter()
+                    .map(Into::into)
+                    .collect();
+                spec.args.push(program.into());
+                spec.args.extend(own);
+                spec
+            }
+        };
+        spec.timeout = self.args.timeout;
+        spec.env = vec![(plan::VARIABLE.into(), plan.to_text()?.into())];
+        let settings = self.host.config.to_environment();
+        spec.env
+            .extend(settings.map(|(name, value)| (name.into(), value.into())));
+        Ok(spec)
+    }
+}
+
+impl Heard {
+    fn failed(&mut self, rank: u32, message: String, status: i32) {
+        let wrong_bytes = |status: i32| ExitStatus::from_code(status) == ExitStatus::Invalid;
+        let says_more = self
+            .failure
+            .as_ref()
+            .is_none_or(|(.., known)| wrong_bytes(status) && !wrong_bytes(*known));
+        if says_more {
+            self.failure = Some((rank, message, status));
+        }
+    }
+}
+
+/// How a job's end is to be understood.
+fn judge(ended: &JobReport, heard: Heard, args: &BenchArgs) -> Result<()> {
+    if ended.timed_out {
+        let after = args.timeout.unwrap_or_default().as_secs_f64();
+        return Err(Error::Job(format!(
+            "the job did not end within {after} s (option --timeout)"
+        )));
+    }
+    if let Some(signal) = ended.interrupted {
+        return Err(Error::Job(format!("interrupted by signal {signal}")));
+    }
+    if let Some((rank, message, status)) = heard.failure {
+        return Err(Error::Rank {
+            rank,
+            message,
+            status,
+        });
+    }
+    if ended.exit_status != 0 {
+        let who = ended
+            .first_failure
+            .map_or_else(String::new, |rank| format!(" of rank {rank}"));
+        return Err(Error::Job(format!(
+            "the job ended with exit status {}{who} before its results were complete",
+            ended.exit_status
+        )));
+    }
+    if !heard.is_done {
+        return Err(Error::Job(
+            "the job ended without all of its results".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Under another launcher: this process is a rank, and rank 0 is the command as well.
+fn as_rank(args: &BenchArgs, host: &Host, launcher: Launcher) -> Result<ExitStatus> {
+    let lacks = |option: &str| {
+        Err(Error::Usage(format!(
+            "{option} needs the command to start the ranks itself"
+        )))
+    };
+    if args.launches > 1 {
+        return lacks("--launches");
+    }
+    let [choice] = &args.transport[..] else {
+        return lacks("more than one transport");
+    };
+    let mut host = host.clone();
+    if let Some(engine) = &args.engine {
+        host.config.set("engine", engine)?;
+    }
+    let (carrier, mut used) = match choice {
+        TransportChoice::Shm => (Carrier::Shm, Used::default()),
+        TransportChoice::Mpi(path) => {
+            let found = find_library(path.as_deref())?;
+            (
+                Carrier::Mpi(found.file),
+                Used {
+                    why: found.why,
+                    ..Used::default()
+                },
+            )
+        }
+    };
+    if used.why.is_empty() {
+        used.why = format!("ranks were started by {launcher}");
+    }
+    args.check_without_ranks()?;
+    // Patterns are only checked by the ranks that draw them: all need the same seed.
+    let seed = args.seed.unwrap_or(0);
+    let plan = Plan::new(args, carrier, seed, 0);
+    let mut output: Option<Output<_>> = None;
+    let mut sink = |message: Message| -> Result<()> {
+        match message {
+            Message::Greeting(greeting) => {
+                let cpus = tagwire_base::topology::binding();
+                let jobs = Jobs {
+                    ranks: greeting.ranks,
+                    launches: 1,
+                    binding: cpus.map_or_else(|| "unknown".to_owned(), |cpus| cpus.to_string()),
+                    cores: usize::MAX,
+                    threads: plan.threads,
+                    seed,
+                };
+                let mut environment = Environment::capture(&host, &jobs);
+                environment.transports = vec![Used {
+                    why: used.why.clone(),
+                    ..greeting
+                }];
+                let report = Report::new(args.test, command_line(), environment);
+                let (format, path) = (args.format, args.output.as_deref());
+                let (list, stdout) = (args.percentiles.clone(), std::io::stdout());
+                output = Some(Output::new(
+                    report,
+                    format,
+                    list,
+                    path,
+                    !args.layers,
+                    stdout,
+                )?);
+            }
+            Message::Row(row) => {
+                if let Some(output) = &mut output {
+                    output.row(*row)?;
+                }
+            }
+            Message::Done => {
+                if let Some(output) = &mut output {
+                    output.finish()?;
+                }
+            }
+            Message::Failure { rank, message, .. } => {
+                let _ = writeln!(std::io::stderr(), "error: rank {rank}: {message}");
+            }
+        }
+        Ok(())
+    };
+    Ok(rank::Job {
+        host: &host,
+        plan: &plan,
+    }
+    .run(&mut sink))
+}
+
+fn seed_of_clock() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    // Short enough to be typed again.
+    u64::from(now.subsec_nanos())
+}
+
+fn progress_bar(total: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} rows, {elapsed}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The command as it was typed, quoted for a shell where needed.
+fn command_line() -> String {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next().unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+    std::iter::once(name)
+        .chain(words)
+        .map(|word| quoted(&word))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests;

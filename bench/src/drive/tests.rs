@@ -1,0 +1,18 @@
+use super::*;
+
+#[test]
+fn wrong_bytes_say_more_than_a_lost_peer() {
+    let mut heard = Heard::default();
+    heard.failed(0, "rank 1 failed".to_owned(), 2);
+    heard.failed(1, "wrong bytes".to_owned(), 3);
+    heard.failed(2, "rank 1 failed".to_owned(), 2);
+    assert_eq!(heard.failure, Some((1, "wrong bytes".to_owned(), 3)));
+}
+
+#[test]
+fn commands_can_be_typed_again() {
+    assert_eq!(quoted("8:1M:+8"), "8:1M:+8");
+    assert_eq!(quoted("a b"), "'a b'");
+    assert_eq!(quoted("it's"), "'it'\\''s'");
+    assert_eq!(quoted(""), "''");
+}

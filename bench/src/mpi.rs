@@ -1,0 +1,77 @@
+//! Foreign libraries by the MPI standard ABI (MPI-5.0, chapter 20): found, loaded, and called.
+//!
+//! Handle constants, the meaning of null statuses and the calling convention are the same in
+//! every library that has this ABI, so that one binary measures all of them.
+
+mod abi;
+mod find;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use abi::{Mpi, MpiPort};
+pub(crate) use find::{find_launcher, find_library};
+
+/// Variables by which the launchers of MPI libraries tell a process its number on its machine.
+const LOCAL_RANKS: [&str; 5] = [
+    "MPI_LOCALRANKID",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "PMIX_LOCAL_RANK",
+    "PMI_LOCAL_RANK",
+    "PMI_RANK",
+];
+
+/// Whether an MPI library's launcher has started this process.
+pub(crate) fn was_launched() -> bool {
+    ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+}
+
+/// This process's number among those that the launcher started here.
+pub(crate) fn local_rank() -> Option<usize> {
+    LOCAL_RANKS
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Which launcher and library family it is, as far as that matters for starting ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// MPICH and those derived from it, started by Hydra.
+    Hydra,
+    /// Open MPI, started by PRRTE.
+    OpenMpi,
+}
+
+impl Family {
+    /// By the library's own description.
+    pub(crate) fn of(version: &str) -> Self {
+        if version.contains("Open MPI") {
+            Self::OpenMpi
+        } else {
+            Self::Hydra
+        }
+    }
+
+    /// The launcher's arguments before the program. Ranks go to `cpus` in order, where given.
+    pub(crate) fn arguments(self, ranks: u32, cpus: Option<&[usize]>) -> Vec<String> {
+        let mut arguments = vec!["-n".to_owned(), ranks.to_string()];
+        let mut add = |words: &[&str]| arguments.extend(words.iter().map(|&word| word.to_owned()));
+        match (self, cpus) {
+            (Self::Hydra, Some(cpus)) => {
+                let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+                add(&["-bind-to", &format!("user:{}", list.join(","))]);
+            }
+            (Self::Hydra, None) => add(&["-bind-to", "none"]),
+            // The ranks bind themselves: its own lists are not in the order of ranks.
+            (Self::OpenMpi, _) => {
+                add(&["--bind-to", "none", "--map-by", ":oversubscribe"]);
+                add(&["-x", crate::plan::VARIABLE]);
+                if rustix::process::geteuid().is_root() {
+                    add(&["--allow-run-as-root"]);
+                }
+            }
+        }
+        arguments
+    }
+}

@@ -1,0 +1,97 @@
+//! Messages matched by a pml of ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagwire_base::{Bootstrap, Config, ContextId, Rank, Tag};
+use tagwire_pml::{Messenger, RequestId, SendMode, ThreadLevel};
+
+use super::Port;
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::Result;
+
+/// A rank's messenger.
+#[derive(Debug)]
+pub(crate) struct Ob1Port {
+    messenger: Messenger,
+    deadline: Duration,
+}
+
+const WORLD: ContextId = ContextId::WORLD;
+
+impl Ob1Port {
+    /// Opens the rank, for as many threads as `threads`.
+    pub(crate) fn open(
+        config: &Config,
+        threads: u32,
+        bootstrap: Box<dyn Bootstrap>,
+    ) -> Result<Self> {
+        let level = if threads > 1 {
+            ThreadLevel::Multiple
+        } else {
+            ThreadLevel::Single
+        };
+        let messenger = tagwire_pml::open(config, level, bootstrap)?;
+        // Without the handler, the signal ends the rank instead of making it tell.
+        let flag = messenger.dump_flag();
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
+        Ok(Self {
+            messenger,
+            deadline: config.duration("close-timeout"),
+        })
+    }
+
+    /// Leaves the job in good order.
+    pub(crate) fn close(self) -> Result<()> {
+        Ok(self.messenger.close(self.deadline)?)
+    }
+}
+
+impl Port for Ob1Port {
+    type Request = RequestId;
+
+    fn rank(&self) -> Rank {
+        self.messenger.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.messenger.size()
+    }
+
+    #[inline]
+    fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<RequestId> {
+        Ok(self
+            .messenger
+            .isend(data.buffer(), to, tag, WORLD, SendMode::Standard)?)
+    }
+
+    #[inline]
+    fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<RequestId> {
+        Ok(self
+            .messenger
+            .irecv(data.buffer(), from.into(), tag.into(), WORLD)?)
+    }
+
+    #[inline]
+    fn wait_all(&self, requests: &mut Vec<RequestId>) -> Result<()> {
+        self.messenger.wait_all_quiet(requests, None)?;
+        requests.clear();
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        Ok(self
+            .messenger
+            .send(data.buffer(), to, tag, WORLD, SendMode::Standard)?)
+    }
+
+    #[inline]
+    fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
+        let status = self
+            .messenger
+            .recv(data.buffer(), from.into(), tag.into(), WORLD)?;
+        status.ok().map_err(tagwire_pml::Error::Failed)?;
+        Ok(())
+    }
+}

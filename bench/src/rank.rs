@@ -1,0 +1,424 @@
+//! One rank of a job: opens its ports, measures, reports.
+
+use tagwire_base::bootstrap::SharedBootstrap;
+use tagwire_base::{Bootstrap, Config};
+
+use crate::Host;
+use crate::args::{Percentiles, TestName};
+use crate::body::{
+    Bandwidth, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected, measure_idle,
+};
+use crate::environment::Used;
+use crate::error::{Error, ExitStatus, Result};
+use crate::link::{Message, Reporter};
+use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
+use crate::mpi::{Mpi, MpiPort};
+use crate::plan::{Carrier, Layer, Plan};
+use crate::port::Port;
+use crate::port::ob1::Ob1Port;
+use crate::port::raw::RawPort;
+use crate::record::{Figures, Quantity, Row};
+use crate::stats::Summary;
+
+/// Takes what rank 0 has to say.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
+
+/// Runs `plan` as a rank of a job that the command started, and tells it how that ended.
+pub(crate) fn run(host: &Host, plan: &Plan) -> ExitStatus {
+    let Some(address) = &plan.results else {
+        return ExitStatus::Usage;
+    };
+    let mut reporter = None;
+    let mut sink = |message: Message| -> Result<()> {
+        let reporter = match &mut reporter {
+            Some(reporter) => reporter,
+            none => none.insert(Reporter::connect(address)?),
+        };
+        reporter.send(&message)
+    };
+    let job = Job { host, plan };
+    job.run(&mut sink)
+}
+
+/// A rank's part in a job.
+#[derive(Clone, Copy)]
+pub(crate) struct Job<'a> {
+    pub host: &'a Host,
+    pub plan: &'a Plan,
+}
+
+impl Job<'_> {
+    /// Opens the ports that the plan names, and measures. What goes wrong is said as a message.
+    pub(crate) fn run(&self, sink: Sink<'_>) -> ExitStatus {
+        let mut rank = 0;
+        let result = match &self.plan.carrier {
+            Carrier::Mpi(file) => return self.run_mpi(file, sink),
+            Carrier::Shm => self.run_ours(&mut rank, sink),
+        };
+        result.map_or_else(
+            |error| report_failure(rank, &error, sink),
+            |()| ExitStatus::Good,
+        )
+    }
+
+    fn run_mpi(&self, file: &std::path::Path, sink: Sink<'_>) -> ExitStatus {
+        let port = match Mpi::load(file).and_then(|mpi| {
+            self.bind_for_mpi()?;
+            MpiPort::open(mpi, self.plan.threads)
+        }) {
+            Ok(port) => port,
+            Err(error) => return report_failure(0, &error, sink),
+        };
+        let used = Used {
+            transport: "mpi".to_owned(),
+            why: String::new(),
+            library: Some(port.version().to_owned()),
+            file: Some(file.display().to_string()),
+            ..Used::default()
+        };
+        let rank = port.rank().as_u32();
+        let ranks = crate::args::check_ranks(self.plan.test, port.size());
+        if let Err(error) = ranks.and_then(|()| self.measure_shared(&port, used, sink)) {
+            let status = report_failure(rank, &error, sink);
+            // The other ranks wait inside the library: only it can end them.
+            port.abort(i32::from(status.code()));
+            return status;
+        }
+        match port.close() {
+            Ok(()) => ExitStatus::Good,
+            Err(error) => report_failure(rank, &error, sink),
+        }
+    }
+
+    /// Binds this process where the library's launcher could not be told to.
+    fn bind_for_mpi(&self) -> Result<()> {
+        let Some(cpus) = &self.plan.bind_here else {
+            return Ok(());
+        };
+        let Some(rank) = crate::mpi::local_rank() else {
+            return Ok(());
+        };
+        let cpu = cpus.get(rank % cpus.len().max(1)).copied().unwrap_or(0);
+        Ok(tagwire_base::topology::bind_to(
+            u32::try_from(cpu).unwrap_or(u32::MAX),
+        )?)
+    }
+
+    fn run_ours(&self, rank: &mut u32, sink: Sink<'_>) -> Result<()> {
+        let mut config = self.host.config.clone();
+        config.set("transport", "shm")?;
+        let detected = tagwire_launch::detect::detect()?;
+        let mut bootstrap = SharedBootstrap::new(detected.bootstrap);
+        *rank = bootstrap.rank().as_u32();
+        crate::args::check_ranks(self.plan.test, bootstrap.size())?;
+        let used = self.used(&config);
+        let layers = &self.plan.layers;
+        let raw = layers.contains(&Layer::Raw);
+        let raw = raw
+            .then(|| RawPort::open(&config, &mut bootstrap))
+            .transpose()?;
+        let ob1 = layers.contains(&Layer::Ob1);
+        let open = || Ob1Port::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
+        let ob1 = ob1.then(open).transpose()?;
+        match (&ob1, &raw) {
+            (Some(ob1), None) => self.measure_shared(ob1, used, sink)?,
+            (Some(ob1), Some(raw)) => {
+                let stages = vec![self.stage(ob1)?, self.stage(raw)?];
+                self.measure(ob1, stages, used, sink)?;
+            }
+            (None, Some(raw)) => {
+                let stages = vec![self.stage(raw)?];
+                self.measure(raw, stages, used, sink)?;
+            }
+            (None, None) => return Err(Error::Usage("a plan without layers".to_owned())),
+        }
+        match ob1 {
+            Some(ob1) => ob1.close()?,
+            None => {
+                bootstrap.fence(std::time::Duration::from_secs(30))?;
+                bootstrap.leave();
+            }
+        }
+        Ok(())
+    }
+
+    fn used(&self, config: &Config) -> Used {
+        let matched = self.plan.layers.contains(&Layer::Ob1);
+        Used {
+            transport: "shm".to_owned(),
+            pml: matched.then(|| "ob1".to_owned()),
+            engine: matched.then(|| config.choice("engine").to_owned()),
+            ..Used::default()
+        }
+    }
+
+    /// Measures over a port that several threads may use.
+    fn measure_shared<P: Port + Sync>(&self, port: &P, used: Used, sink: Sink<'_>) -> Result<()> {
+        let stage = if self.plan.threads > 1 {
+            let threads = (0..self.plan.threads).map(|thread| self.traffic(port, thread));
+            let threads = threads.collect::<Result<_>>()?;
+            let body = ThreadedRate::new(threads, self.plan.window as usize);
+            Box::new(Runner::new(port, body)?)
+        } else {
+            self.stage(port)?
+        };
+        self.measure(port, vec![stage], used, sink)
+    }
+
+    fn traffic<P: Port>(&self, port: &P, thread: u32) -> Result<Traffic> {
+        let seed = self.plan.validate.then_some(self.plan.seed);
+        let window = self.plan.window as usize;
+        Traffic::new(port.rank(), thread, self.plan.largest()?, window, seed)
+    }
+
+    fn stage<'p, P: Port>(&self, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
+        let plan = self.plan;
+        let traffic = self.traffic(port, 0)?;
+        let window = plan.window as usize;
+        Ok(match plan.test {
+            TestName::Latency if plan.unexpected > 0 => Box::new(Runner::new(
+                port,
+                Unexpected::new(traffic, plan.unexpected),
+            )?),
+            TestName::Latency | TestName::Idle => {
+                Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?)
+            }
+            TestName::Bandwidth => Box::new(Runner::new(
+                port,
+                Bandwidth::new(traffic, Direction::One, window),
+            )?),
+            TestName::Bibandwidth => Box::new(Runner::new(
+                port,
+                Bandwidth::new(traffic, Direction::Both, window),
+            )?),
+            TestName::MessageRate => Box::new(Runner::new(port, Rate::new(traffic, window))?),
+            TestName::Ring => Box::new(Runner::new(port, Ring::new(traffic))?),
+        })
+    }
+
+    /// Measures all sizes; `port` is the first stage's.
+    fn measure<P: Port>(
+        &self,
+        port: &P,
+        mut stages: Vec<Box<dyn Stage + '_>>,
+        used: Used,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        let leads = port.rank().as_u32() == 0;
+        if leads {
+            sink(Message::Greeting(Used {
+                ranks: port.size(),
+                ..used.clone()
+            }))?;
+        }
+        if self.plan.test == TestName::Idle {
+            self.measure_idle(port, &used, sink)?;
+        } else if leads {
+            let mut emit = |samples: Vec<Sample>| {
+                self.rows(&samples, port.size(), &used)
+                    .into_iter()
+                    .try_for_each(|row| sink(Message::Row(Box::new(row))))
+            };
+            lead(&mut stages, &self.sizes()?, &effort(self.plan), &mut emit)?;
+        } else {
+            follow(&mut stages)?;
+        }
+        if leads {
+            sink(Message::Done)?;
+        }
+        Ok(())
+    }
+
+    fn measure_idle<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {
+        let mut traffic = self.traffic(port, 0)?;
+        for size in self.sizes()? {
+            let Some(idle) = measure_idle(port, &mut traffic, size, self.plan.idle)? else {
+                continue;
+            };
+            let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+            let elapsed = idle.elapsed.as_secs_f64();
+            let cpu = 100.0 * idle.busy.as_secs_f64() / elapsed.max(1e-9);
+            row.figures.set(Quantity::CPU.key(), cpu);
+            row.figures.set("elapsed_ms", elapsed * 1e3);
+            (row.iterations, row.repetitions) = (1, 1);
+            sink(Message::Row(Box::new(row)))?;
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Result<Vec<usize>> {
+        self.plan.largest()?;
+        // All sizes fit where the largest does.
+        Ok(self
+            .plan
+            .sizes
+            .iter()
+            .filter_map(|&size| usize::try_from(size).ok())
+            .collect())
+    }
+
+    /// The rows of one size, one for each layer.
+    fn rows(&self, samples: &[Sample], ranks: u32, used: &Used) -> Vec<Row> {
+        let layers = &self.plan.layers;
+        let raw = layers
+            .iter()
+            .position(|&layer| layer == Layer::Raw)
+            .filter(|_| layers.len() > 1);
+        let key = crate::report::main_quantity(self.plan.test.as_str()).key();
+        let mut rows: Vec<Row> = samples
+            .iter()
+            .map(|sample| {
+                let mut row = self.row(layers[sample.stage], sample.size, ranks, used);
+                (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
+                row.figures = figures(self.plan.test, sample);
+                row
+            })
+            .collect();
+        if let Some(raw) = raw.and_then(|raw| rows[raw].figures.named(&key)) {
+            for row in &mut rows {
+                if let Some(own) = row.figures.named(&key) {
+                    row.figures.set("ratio_to_raw", own / raw);
+                }
+            }
+        }
+        rows
+    }
+
+    fn row(&self, layer: Layer, size: usize, ranks: u32, used: &Used) -> Row {
+        let plan = self.plan;
+        let windowed = matches!(
+            plan.test,
+            TestName::Bandwidth | TestName::Bibandwidth | TestName::MessageRate
+        );
+        let some = |number: u32| (number > 0).then_some(number);
+        let matched = layer == Layer::Ob1;
+        Row {
+            size: size as u64,
+            transport: used.transport.clone(),
+            library: used.library.clone(),
+            pml: used.pml.clone().filter(|_| matched),
+            engine: used.engine.clone().filter(|_| matched),
+            layer: plan
+                .layers
+                .contains(&Layer::Raw)
+                .then(|| layer.name().to_owned()),
+            ranks,
+            window: windowed.then_some(plan.window),
+            threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
+            posted: some(plan.posted),
+            unexpected: some(plan.unexpected),
+            validated: plan.validate,
+            launch: Some(plan.launch),
+            launches: None,
+            iterations: 0,
+            repetitions: 0,
+            figures: Figures::default(),
+        }
+    }
+}
+
+/// Says why this rank ends.
+fn report_failure(rank: u32, error: &Error, sink: Sink<'_>) -> ExitStatus {
+    let status = error.exit_status();
+    let failure = Message::Failure {
+        rank,
+        message: error.to_string(),
+        status: i32::from(status.code()),
+    };
+    // Where nobody listens any more, the exit status has to do.
+    let _ = sink(failure);
+    status
+}
+
+/// OSU's numbers of iterations: a test with windows needs fewer.
+fn effort(plan: &Plan) -> Effort {
+    let (small, large) = match plan.test {
+        TestName::Latency if plan.unexpected > 0 => ((100, 10), (20, 2)),
+        TestName::Latency | TestName::Ring | TestName::Idle => ((10_000, 100), (1_000, 10)),
+        _ => ((100, 10), (20, 2)),
+    };
+    Effort {
+        iterations: plan.iterations,
+        warmup: plan.warmup,
+        small,
+        large,
+        percentiles: plan.percentiles.clone(),
+    }
+}
+
+/// What a sample means in the quantities of its test.
+fn figures(test: TestName, sample: &Sample) -> Figures {
+    let mut figures = Figures::default();
+    let time = sample.unit_ns;
+    let inverse = |scale: f64| Summary {
+        median: scale / time.median,
+        min: scale / time.max,
+        max: scale / time.min,
+    };
+    // Bytes per nanosecond are 10^3 MB/s.
+    let bandwidth = inverse(sample.size as f64 * 1e3);
+    let rate = inverse(1e9);
+    match test {
+        TestName::Bandwidth | TestName::Bibandwidth => {
+            figures.set_summary(Quantity::BANDWIDTH, bandwidth);
+            figures.set(Quantity::RATE.key(), rate.median);
+        }
+        TestName::MessageRate => {
+            figures.set_summary(Quantity::RATE, rate);
+            figures.set(Quantity::BANDWIDTH.key(), bandwidth.median);
+        }
+        TestName::Latency | TestName::Ring | TestName::Idle => {
+            let scaled = Summary {
+                median: time.median / 1e3,
+                min: time.min / 1e3,
+                max: time.max / 1e3,
+            };
+            figures.set_summary(Quantity::LATENCY, scaled);
+        }
+    }
+    if test == TestName::Ring {
+        figures.set("elapsed_ms", sample.elapsed.as_secs_f64() * 1e3);
+    }
+    for &(percentile, time) in &sample.percentiles {
+        figures.set(Percentiles::key(percentile), time / 1e3);
+    }
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Sample {
+        Sample {
+            stage: 0,
+            size: 1000,
+            iterations: 10,
+            repetitions: 5,
+            unit_ns: Summary {
+                median: 500.0,
+                min: 400.0,
+                max: 1000.0,
+            },
+            elapsed: std::time::Duration::from_millis(5),
+            percentiles: vec![(99.9, 800.0)],
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_their_names() {
+        let latency = figures(TestName::Latency, &sample());
+        assert_eq!(latency.named("latency_us"), Some(0.5));
+        assert_eq!(latency.named("p99_9_us"), Some(0.8));
+        let bandwidth = figures(TestName::Bandwidth, &sample());
+        assert_eq!(bandwidth.named("bandwidth_mb_s"), Some(2000.0));
+        assert_eq!(bandwidth.named("bandwidth_min_mb_s"), Some(1000.0));
+        assert_eq!(bandwidth.named("bandwidth_max_mb_s"), Some(2500.0));
+        let rate = figures(TestName::MessageRate, &sample());
+        assert_eq!(rate.named("rate_msg_s"), Some(2e6));
+        assert_eq!(
+            figures(TestName::Ring, &sample()).named("elapsed_ms"),
+            Some(5.0)
+        );
+    }
+}

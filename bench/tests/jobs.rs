@@ -1,0 +1,311 @@
+//! The whole command, with real ranks: this program is its own `tagwire`, so it has a `main` of
+//! its own instead of the usual test harness.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode, Output};
+
+use clap::Parser;
+use serde_json::Value;
+use tagwire_base::{Config, Registry};
+use tagwire_bench::{BenchArgs, CompareArgs, Host};
+
+#[derive(Debug, Parser)]
+enum Cli {
+    Bench(Box<BenchArgs>),
+    Compare(CompareArgs),
+}
+
+fn registry() -> Registry {
+    Registry::new(&[
+        tagwire_base::SETTINGS,
+        tagwire_pml::SETTINGS,
+        tagwire_transport::open::SETTINGS,
+        tagwire_transport::shm::SETTINGS,
+        tagwire_transport::fault::SETTINGS,
+    ])
+    .with_reserved(&tagwire_launch::detect::VARIABLES)
+    .with_reserved(&tagwire_bench::VARIABLES)
+}
+
+fn main() -> ExitCode {
+    let first = std::env::args_os().nth(1);
+    let is_command = ["bench", "compare"]
+        .iter()
+        .any(|name| first.as_deref() == Some(OsStr::new(name)));
+    if is_command {
+        return command();
+    }
+    // What the harness would understand: a filter of names, and listing for other tools.
+    if first.as_deref() == Some(OsStr::new("--list")) {
+        return ExitCode::SUCCESS;
+    }
+    let filter = std::env::args()
+        .nth(1)
+        .filter(|word| !word.starts_with('-'));
+    let mut failed = 0;
+    for (name, test) in TESTS {
+        if filter
+            .as_ref()
+            .is_some_and(|filter| !name.contains(filter.as_str()))
+        {
+            continue;
+        }
+        let passed = std::panic::catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        failed += u8::from(!passed);
+    }
+    ExitCode::from(failed)
+}
+
+fn command() -> ExitCode {
+    match Cli::try_parse() {
+        Err(error) => {
+            eprint!("{error}");
+            ExitCode::from(1)
+        }
+        Ok(Cli::Compare(args)) => tagwire_bench::run_compare(&args).into(),
+        Ok(Cli::Bench(args)) => {
+            let config = Config::from_process(&registry(), [] as [(&str, &str); 0]);
+            let config = config.expect("a good environment");
+            let host = Host {
+                version: "0.0.0".to_owned(),
+                commit: "test".to_owned(),
+                config,
+            };
+            tagwire_bench::run(&args, &host).into()
+        }
+    }
+}
+
+const TESTS: [(&str, fn()); 9] = [
+    (
+        "every_test_runs_and_every_byte_is_right",
+        every_test_runs_and_every_byte_is_right,
+    ),
+    (
+        "layers_are_compared_in_one_job",
+        layers_are_compared_in_one_job,
+    ),
+    (
+        "large_messages_survive_without_cross_attach",
+        large_messages_survive_without_cross_attach,
+    ),
+    (
+        "launches_and_percentiles_are_reported",
+        launches_and_percentiles_are_reported,
+    ),
+    ("many_ranks_and_threads", many_ranks_and_threads),
+    ("matching_depth_is_measured", matching_depth_is_measured),
+    ("waiting_costs_little", waiting_costs_little),
+    (
+        "bad_requests_end_with_their_status",
+        bad_requests_end_with_their_status,
+    ),
+    (
+        "results_compare_with_themselves",
+        results_compare_with_themselves,
+    ),
+];
+
+fn tagwire(line: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(line.split_whitespace());
+    command
+}
+
+fn run(line: &str) -> Output {
+    tagwire(line).output().unwrap()
+}
+
+/// Runs a command that has to succeed, and reads its JSON.
+fn measure(line: &str) -> Value {
+    let output = run(&format!("{line} --format json --timeout 60"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {errors}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["schema"], "tagwire.bench/1");
+    document
+}
+
+fn rows(document: &Value) -> &Vec<Value> {
+    document["rows"].as_array().unwrap()
+}
+
+fn assert_positive(row: &Value, key: &str) {
+    assert!(row[key].as_f64().unwrap() > 0.0, "{key} of {row}");
+}
+
+fn every_test_runs_and_every_byte_is_right() {
+    for (test, key) in [
+        ("latency", "latency_us"),
+        ("bandwidth", "bandwidth_mb_s"),
+        ("bibandwidth", "bandwidth_mb_s"),
+        ("message-rate", "rate_msg_s"),
+        ("ring", "latency_us"),
+    ] {
+        for raw in ["", "--raw"] {
+            let sizes = "1,8,63,64,4096,10000,70000,1M";
+            let document = measure(&format!("bench {test} -c -m {sizes} -i 6 -x 1 {raw}"));
+            assert_eq!(rows(&document).len(), 8);
+            for row in rows(&document) {
+                assert_positive(row, key);
+                assert_eq!(row["validated"], true);
+            }
+        }
+    }
+}
+
+fn layers_are_compared_in_one_job() {
+    let document = measure("bench latency --layers -m 8,64K -i 20 -x 1");
+    let layers: Vec<_> = rows(&document)
+        .iter()
+        .map(|row| row["layer"].as_str().unwrap())
+        .collect();
+    assert_eq!(layers, ["ob1", "raw", "ob1", "raw"]);
+    for pair in rows(&document).chunks(2) {
+        assert_positive(&pair[0], "ratio_to_raw");
+        assert_eq!(pair[1]["ratio_to_raw"], 1.0);
+    }
+}
+
+fn large_messages_survive_without_cross_attach() {
+    for raw in ["", "--raw"] {
+        let line = format!("bench bibandwidth -c -W 3 -m 100000,1M -i 3 -x 1 --format json {raw}");
+        let output = tagwire(&line)
+            .env("TAGWIRE_SHM_CMA", "off")
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+fn launches_and_percentiles_are_reported() {
+    let document = measure("bench latency -m 8 -i 50 -x 1 --launches 3 -z 50,99.9 --seed 5");
+    assert_eq!(rows(&document).len(), 3);
+    for (launch, row) in rows(&document).iter().enumerate() {
+        assert_eq!(row["launch"], launch);
+        assert_positive(row, "p50_us");
+        assert_positive(row, "p99_9_us");
+    }
+    let summary = &document["summary"][0];
+    assert_eq!(summary["launches"], 3);
+    assert_positive(summary, "latency_us");
+    assert_eq!(document["environment"]["seed"], 5);
+    assert_eq!(document["environment"]["transports"][0]["engine"], "bins");
+}
+
+fn many_ranks_and_threads() {
+    let document = measure("bench message-rate -n 4 -m 8 -i 5 -x 1 -c");
+    assert_eq!(rows(&document)[0]["ranks"], 4);
+    let document = measure("bench message-rate --threads 2 -m 8 -i 5 -x 1 -c");
+    assert_eq!(rows(&document)[0]["threads"], 2);
+    let document = measure("bench ring -n 3 -i 30 -x 3");
+    assert_eq!(rows(&document)[0]["iterations"], 30);
+}
+
+fn matching_depth_is_measured() {
+    for engine in ["list", "source", "bins"] {
+        for what in ["posted", "unexpected"] {
+            let line = format!("bench latency --{what} 100 -i 10 -x 1 --engine {engine}");
+            let document = measure(&line);
+            assert_eq!(rows(&document)[0][what], 100);
+            assert_eq!(rows(&document)[0]["engine"], engine);
+        }
+    }
+}
+
+fn waiting_costs_little() {
+    let document = measure("bench idle --seconds 0.3");
+    let cpu = rows(&document)[0]["cpu_pct"].as_f64().unwrap();
+    // A rank that spun would use all of a core; how little it is, the benchmark itself says.
+    assert!(cpu < 50.0, "{cpu} % of a core");
+}
+
+fn bad_requests_end_with_their_status() {
+    for (line, status, reason) in [
+        ("bench latency -n 0", 1, "0 is not in"),
+        ("bench latency -n 3", 1, "exactly 2 ranks"),
+        ("bench latency -m 2T", 1, "over 2^40"),
+        ("bench latency --engine bin", 1, "bins"),
+        ("bench latency --bind 9000", 1, "9000"),
+        ("bench latency -m 1T", 2, "memory"),
+        (
+            "bench latency -t mpi:/nowhere/libmpi_abi.so",
+            2,
+            "/nowhere/libmpi_abi.so",
+        ),
+        (
+            "bench latency -m 8 -i 1 -o /nowhere/x.json",
+            2,
+            "/nowhere/x.json",
+        ),
+        ("bench latency -m 8 -i 1 -o /dev/full", 2, "/dev/full"),
+        ("bench idle --seconds 60 --timeout 0.5", 2, "--timeout"),
+        (
+            "compare /nowhere/a.json /nowhere/b.json",
+            1,
+            "/nowhere/a.json",
+        ),
+    ] {
+        let output = run(line);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{line}: {errors}");
+        assert!(errors.contains(reason), "{line}: {errors}");
+        assert!(!errors.contains("panicked"), "{line}: {errors}");
+    }
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = tagwire("bench latency -m 8 -i 1")
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"));
+}
+
+fn results_compare_with_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("results.json");
+    let name = file.display();
+    let output = run(&format!("bench latency -m 8 -i 20 -x 1 -o {name}"));
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let values: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let [line] = values[..] else { panic!("{text}") };
+    let mut words = line.split_whitespace();
+    assert_eq!(words.next(), Some("8"));
+    assert!(words.next().unwrap().parse::<f64>().unwrap() > 0.0);
+    let output = run(&format!("compare {name} {name} --fail-above 0%"));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    slow_down(&file);
+    let slow = folder.path().join("slow.json");
+    let output = run(&format!(
+        "compare {name} {} --fail-above 5%",
+        slow.display()
+    ));
+    assert_eq!(output.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("WORSE"));
+}
+
+/// Writes the results of a machine that is ten times slower beside `file`.
+fn slow_down(file: &Path) {
+    let mut document: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    for row in document["rows"].as_array_mut().unwrap() {
+        for key in ["latency_us", "latency_min_us", "latency_max_us"] {
+            row[key] = Value::from(row[key].as_f64().unwrap() * 10.0);
+        }
+    }
+    fs::write(file.with_file_name("slow.json"), document.to_string()).unwrap();
+}
