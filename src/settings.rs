@@ -22,11 +22,7 @@ pub fn registry() -> Registry {
         tagwire_transport::fault::SETTINGS,
     ])
     .with_reserved(&tagwire_launch::detect::VARIABLES)
-    .with_reserved(&[BENCH_PLAN])
 }
-
-/// How `tagwire bench` tells the ranks that it starts what to measure.
-const BENCH_PLAN: &str = "TAGWIRE_BENCH_PLAN";
 
 /// The page `docs/settings.md`.
 #[must_use]

@@ -89,6 +89,9 @@ fn mistyped_names_get_the_nearest() {
     for (arguments, nearest) in [
         (&["inof"][..], "'info'"),
         (&["rn"], "'run'"),
+        (&["bench", "latnecy"], "'latency'"),
+        (&["bench", "latency", "-t", "smh"], "'shm'"),
+        (&["bench", "latency", "--engine", "bin"], "'bins'"),
         (&["info", "--jsn"], "'--json'"),
         (&["info", "--lg", "warn"], "'--log'"),
         (&["info", "--setings"], "'--settings-markdown'"),

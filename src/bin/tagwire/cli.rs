@@ -24,6 +24,9 @@ pub enum Action {
     Info(info::InfoOptions),
     /// Run a program as several ranks on this machine
     Run(run::RunOptions),
+    /// Measure: latency, bandwidth, message rate and more, beside other libraries
+    #[command(after_help = AFTER_BENCH)]
+    Bench(Box<tagwire_bench::BenchArgs>),
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
@@ -38,7 +41,20 @@ baseline violated. 'run' ends with the status of its job.
 
 Examples:
   tagwire info                                 what is here
-  tagwire run -n 4 --tag-output -- ./program   four ranks of a program";
+  tagwire run -n 4 --tag-output -- ./program   four ranks of a program
+  tagwire bench latency                        half round trips between two ranks
+  tagwire compare old.json new.json            whether it got worse";
+
+const AFTER_BENCH: &str = "\
+Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; K is 1024.
+
+Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed (with -c).
+
+Examples:
+  tagwire bench latency                                  two ranks on shared memory
+  tagwire bench bandwidth -m 64K:4M:x2 -c                every byte checked
+  tagwire bench latency -m 8 -t shm,mpi --launches 5     beside an MPI library, interleaved
+  tagwire bench message-rate -n 4 -o rate.json           kept for 'tagwire compare'";
 
 const AFTER_COMPARE: &str = "\
 Message sizes are bytes; K is 1024.

@@ -3,6 +3,7 @@
 //! Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or baseline
 //! violated. `run` ends with the status of its job.
 
+mod bench;
 mod cli;
 mod failure;
 mod info;
@@ -31,6 +32,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     match &invocation.action {
         Action::Info(options) => info::info(options, &invocation.settings),
         Action::Run(options) => run::run(options, &invocation.settings),
+        Action::Bench(options) => bench::bench(options, &invocation.settings),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }
 }

@@ -1,0 +1,26 @@
+//! `tagwire bench`: what the suite needs to know of this program.
+
+use std::process::ExitCode;
+
+use tagwire_base::Config;
+use tagwire_bench::{BenchArgs, Host};
+
+use crate::failure::Failure;
+use crate::stamp::build;
+
+/// Measures, or takes part as a rank; the suite reports its own failures.
+pub fn bench(options: &BenchArgs, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+    let given = settings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let registry = tagwire::settings::registry().with_reserved(&tagwire_bench::VARIABLES);
+    let config = Config::from_process(&registry, given)?;
+    tagwire_base::log::to_stderr(&config, "tagwire bench");
+    let build = build();
+    let host = Host {
+        version: build.version.to_owned(),
+        commit: build.commit.to_owned(),
+        config,
+    };
+    Ok(tagwire_bench::run(options, &host).code().into())
+}
