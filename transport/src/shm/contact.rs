@@ -163,6 +163,9 @@ impl Shm {
         let peer = &mut self.peers[to.index()];
         peer.outbound = Some(area.clone());
         peer.header = Some(header.clone());
+        if let Some(way) = self.inbound.iter_mut().find(|way| way.endpoint == to) {
+            way.header = Some(header.clone());
+        }
         peer.attract();
         self.outbound[to.index()] = Some(Outbound {
             producer: Producer::new(area),
@@ -325,6 +328,7 @@ impl Shm {
         self.inbound.push(Inbound {
             consumer: Consumer::new(area),
             endpoint,
+            header: peer.header.clone(),
             broken: None,
         });
         upcalls.peer(PeerEvent::Up { endpoint, rank });

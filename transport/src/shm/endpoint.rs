@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Release, SeqCst};
+use std::sync::atomic::compiler_fence;
 
 use tagwire_base::{Bootstrap, JobSecret, Rank};
 
@@ -221,6 +222,8 @@ impl ByteTransport for Shm {
         if !out.producer.push(class, header, data) {
             return Post::Busy;
         }
+        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
+        compiler_fence(SeqCst);
         let sleeping = &out.header.sleeping.word;
         if waiter::word::is_armed(sleeping) {
             waiter::wake(sleeping);

@@ -2,23 +2,23 @@
 //! for a small message.
 //!
 //! **Memory.** Each rank owns one memfd, sparse, with an area of 64 KiB for each rank that may
-//! send to it ([`layout`]). Peers open it on first contact: through `/proc/PID/fd` where they
-//! see the owner's process, else by a descriptor that the bootstrap passes ([`contact`]). What
+//! send to it (`layout`). Peers open it on first contact: through `/proc/PID/fd` where they
+//! see the owner's process, else by a descriptor that the bootstrap passes (`contact`). What
 //! nobody touched does not exist; once the last process has ended nothing is left.
 //!
 //! **Small messages** go through a ring of slots of one line each in the receiver's memory
-//! ([`ring`]): no system call, no lock, no fence.
+//! (`ring`): no system call, no lock, no fence.
 //!
 //! **Large messages** are copied once, from user memory to user memory, by cross-memory attach,
-//! in chunks that either side takes ([`offers`]): when both wait both copy.
+//! in chunks that either side takes (`offers`): when both wait both copy.
 //!
-//! **Waiting** ends in a futex sleep; the sleeper pays for the barrier ([`waiter`]).
+//! **Waiting** ends in a futex sleep; the sleeper pays for the barrier (`waiter`).
 //!
 //! **Trust.** A peer proves the job's secret before anything it sent is looked at. Even so it may
 //! write anything at any time: what it wrote is checked where it is used.
 //!
 //! **Death.** The end of a peer's process is seen by a descriptor of the process
-//! ([`liveness`]); buffers that it could still touch are kept until then.
+//! (`liveness`); buffers that it could still touch are kept until then.
 
 mod cma;
 mod config;

@@ -5,7 +5,7 @@
 //! What matters is that one lies between the sender's store and its load, or that the sleeper's
 //! last look comes after the store: the model has a fence on both sides instead, and one test
 //! shows that without it the model finds the lost wake-up.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, clippy::unwrap_used)]
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

@@ -101,6 +101,8 @@ pub(super) struct Outbound {
 pub(super) struct Inbound {
     pub consumer: super::ring::Consumer<AreaMap>,
     pub endpoint: EndpointId,
+    /// The peer's header, to wake it when it waits for credits.
+    pub header: Option<HeaderMap>,
     /// Something impossible was found: nothing is read any more.
     pub broken: Option<String>,
 }

@@ -138,13 +138,16 @@ impl<M: RingMemory> Producer<M> {
         slot[1].store(header.0[0], Relaxed);
         slot[2].store(header.0[1], Relaxed);
         slot[0].store(
-            u64::from(stamp) | KIND_MESSAGE << 32 | (data.len() as u64) << 48,
+            u64::from(stamp) | u64::from(KIND_MESSAGE) << 32 | (data.len() as u64) << 48,
             Release,
         );
         self.tail = stamp;
         true
     }
 
+    /// Stores a long payload, or answers that there is no room. Out of line, to keep the way of
+    /// short messages short.
+    #[inline(never)]
     fn push_bulk(&mut self, data: &[u8]) -> bool {
         let (start, next) = self.payload.advance::<M>(data.len());
         let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
@@ -207,6 +210,8 @@ pub(super) struct Consumer<M> {
     credited: u32,
     /// Payload credited.
     payload_credited: u32,
+    /// Credits were given since somebody last asked.
+    gave_credits: bool,
 }
 
 impl<M: RingMemory> Consumer<M> {
@@ -220,6 +225,7 @@ impl<M: RingMemory> Consumer<M> {
             },
             credited: 0,
             payload_credited: 0,
+            gave_credits: false,
         }
     }
 
@@ -237,20 +243,17 @@ impl<M: RingMemory> Consumer<M> {
         if first as u32 != next {
             return Pop::Empty;
         }
-        let shape = (first >> 32) as u32;
-        let len = shape >> 16;
-        if u64::from(shape & 0xffff) != KIND_MESSAGE || len > M::MAX_SEND {
-            return Pop::Corrupt(shape);
+        let (kind, len) = ((first >> 32) as u16, (first >> 48) as usize);
+        if kind != KIND_MESSAGE || len > M::MAX_SEND as usize {
+            return Pop::Corrupt((first >> 32) as u32);
         }
-        let (index, len) = (self.index(), len as usize);
+        let index = self.index();
         let slot = self.memory.slot(index);
         let header = AmHeader([slot[1].load(Relaxed), slot[2].load(Relaxed)]);
         let place = if len <= super::layout::INLINE {
             Place::Inline(index)
         } else {
-            let (start, next) = self.payload.advance::<M>(len);
-            self.payload = next;
-            Place::Bulk(start)
+            self.take_bulk(len)
         };
         let answer = self
             .memory
@@ -264,12 +267,26 @@ impl<M: RingMemory> Consumer<M> {
         Pop::Message(answer)
     }
 
+    /// The place of a long payload. Out of line, as above.
+    #[inline(never)]
+    fn take_bulk(&mut self, len: usize) -> Place {
+        let (start, next) = self.payload.advance::<M>(len);
+        self.payload = next;
+        Place::Bulk(start)
+    }
+
     /// Gives the credits back that are still held, for a producer that looks whether everything
     /// has been taken.
     pub(super) fn settle(&mut self) {
         if self.head != self.credited {
             self.publish();
         }
+    }
+
+    /// Whether credits were given since the last call: the producer may wait for them.
+    #[inline]
+    pub(super) const fn has_given_credits(&mut self) -> bool {
+        std::mem::replace(&mut self.gave_credits, false)
     }
 
     /// Whether the next slot holds what a correct producer leaves there: the next stamp, or that
@@ -281,9 +298,11 @@ impl<M: RingMemory> Consumer<M> {
         stamp == next || stamp == before || (stamp == 0 && self.head < M::SLOTS)
     }
 
+    #[inline]
     fn publish(&mut self) {
         self.credited = self.head;
         self.payload_credited = self.payload.position;
+        self.gave_credits = true;
         self.memory.credit().store(
             u64::from(self.head) | u64::from(self.payload.position) << 32,
             Release,
@@ -302,7 +321,7 @@ impl<M: RingMemory> Consumer<M> {
 }
 
 /// A message of the layer above; the only kind there is so far.
-const KIND_MESSAGE: u64 = 1;
+const KIND_MESSAGE: u16 = 1;
 
 #[cfg(test)]
 impl<M: RingMemory> Producer<M> {

@@ -142,7 +142,7 @@ fn plays_its_part() {
 }
 
 fn pattern() -> Vec<u8> {
-    (0..64_usize << 20).map(|i| (i * 7 >> 3) as u8).collect()
+    (0..64_usize << 20).map(|i| ((i * 7) >> 3) as u8).collect()
 }
 
 /// Offers 64 MiB to the child, which made contact.

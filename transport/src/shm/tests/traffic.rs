@@ -181,3 +181,28 @@ fn the_credits_wrap_around() {
     assert_eq!(b.log.messages.len(), 5000);
     assert!(b.log.protocol.is_empty(), "{:?}", b.log.protocol);
 }
+
+#[test]
+fn who_sleeps_for_room_is_woken_by_credits() {
+    let (mut a, mut b, to_b, _) = pair(&ShmOptions::default());
+    let patience = std::time::Duration::from_secs(60);
+    let waiter = a.shm.waiter();
+    while a.send(to_b, Class::Data, 0, b"") == Post::Posted {}
+    let (armed, is_armed) = std::sync::mpsc::channel();
+    let start = std::time::Instant::now();
+    let sleeper = std::thread::spawn(move || {
+        let key = waiter.arm();
+        armed.send(()).unwrap();
+        if a.send(to_b, Class::Data, 0, b"") == Post::Busy {
+            waiter.sleep(key, patience);
+        } else {
+            waiter.disarm();
+        }
+        assert_eq!(a.send(to_b, Class::Data, 0, b""), Post::Posted);
+    });
+    is_armed.recv().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    while b.progress() > 0 {}
+    sleeper.join().unwrap();
+    assert!(start.elapsed() < patience / 2, "nobody woke it");
+}
