@@ -159,7 +159,7 @@ impl Results {
             let order = groups.len();
             let (name, measured) =
                 read_row(test, row).map_err(|reason| format!("row {number}: {reason}"))?;
-            let group = groups.entry(name).or_insert(Group {
+            let group = groups.entry(name).or_insert_with(|| Group {
                 order,
                 quantity: main_quantity(test),
                 medians: Vec::new(),

@@ -215,7 +215,7 @@ impl<W: Write + Send> Run<'_, W> {
         };
         let (ended, taken) = desk.serve(take, || tagwire_launch::run(spec));
         taken?;
-        judge(&ended?, heard, self.args)
+        judge(&ended?, &heard, self.args)
     }
 
     fn spec(&self, start: &Start, plan: &mut Plan) -> Result<JobSpec> {
@@ -266,10 +266,22 @@ impl Heard {
             self.failure = Some((rank, message, status));
         }
     }
+
+    /// The failure, if there is one.
+    fn result(&self) -> Result<()> {
+        match &self.failure {
+            None => Ok(()),
+            Some((rank, message, status)) => Err(Error::Rank {
+                rank: *rank,
+                message: message.clone(),
+                status: *status,
+            }),
+        }
+    }
 }
 
 /// How a job's end is to be understood.
-fn judge(ended: &JobReport, heard: Heard, args: &BenchArgs) -> Result<()> {
+fn judge(ended: &JobReport, heard: &Heard, args: &BenchArgs) -> Result<()> {
     if ended.timed_out {
         let after = args.timeout.unwrap_or_default().as_secs_f64();
         return Err(Error::Job(format!(
@@ -279,13 +291,7 @@ fn judge(ended: &JobReport, heard: Heard, args: &BenchArgs) -> Result<()> {
     if let Some(signal) = ended.interrupted {
         return Err(Error::Job(format!("interrupted by signal {signal}")));
     }
-    if let Some((rank, message, status)) = heard.failure {
-        return Err(Error::Rank {
-            rank,
-            message,
-            status,
-        });
-    }
+    heard.result()?;
     if ended.exit_status != 0 {
         let who = ended
             .first_failure

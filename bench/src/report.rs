@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::args::TestName;
-use crate::environment::Environment;
+use crate::environment::{Environment, Used};
 use crate::record::{Figures, Quantity, Row, SCHEMA};
 use crate::stats::Summary;
 
@@ -48,7 +48,50 @@ impl Report {
     /// Adds a row and brings the summary up to date.
     pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
-        self.summary = summarize(&self.rows);
+        self.summary = self.summarize();
+    }
+
+    /// The series, each by its first row: in the order of the command, whatever the order of the
+    /// launches was.
+    pub(crate) fn series(&self) -> Vec<&Row> {
+        let mut series: Vec<&Row> = Vec::new();
+        for row in &self.rows {
+            if !series.iter().any(|known| same_series(known, row)) {
+                series.push(row);
+            }
+        }
+        series.sort_by_key(|row| self.place(row));
+        series
+    }
+
+    /// Where a row's transport stands in the command.
+    fn place(&self, row: &Row) -> usize {
+        let fits = |used: &Used| used.transport == row.transport && used.library == row.library;
+        let transports = &self.environment.transports;
+        transports.iter().position(fits).unwrap_or(transports.len())
+    }
+
+    /// One row for each size and series: the median over launches of each quantity, how launches
+    /// scatter, and how the repetitions inside a launch do.
+    fn summarize(&self) -> Vec<Row> {
+        let mut summary = Vec::new();
+        let series = self.series();
+        let mut sizes: Vec<u64> = Vec::new();
+        for row in &self.rows {
+            if !sizes.contains(&row.size) {
+                sizes.push(row.size);
+            }
+        }
+        for size in sizes {
+            for series in &series {
+                let fits = |row: &&Row| row.size == size && same_series(row, series);
+                let group: Vec<&Row> = self.rows.iter().filter(fits).collect();
+                if !group.is_empty() {
+                    summary.push(summary_of(&group));
+                }
+            }
+        }
+        summary
     }
 
     /// As text, with a line for each row.
@@ -97,31 +140,6 @@ fn same_series(a: &Row, b: &Row) -> bool {
         row
     };
     variables(a) == variables(b)
-}
-
-/// The series of a report, each by its first row, in the order of their first appearance.
-pub(crate) fn series(rows: &[Row]) -> Vec<&Row> {
-    let mut series: Vec<&Row> = Vec::new();
-    for row in rows {
-        if !series.iter().any(|known| same_series(known, row)) {
-            series.push(row);
-        }
-    }
-    series
-}
-
-/// One row for each size and series: the median over launches of each quantity, how launches
-/// scatter, and how the repetitions inside a launch do.
-fn summarize(rows: &[Row]) -> Vec<Row> {
-    let mut groups: Vec<Vec<&Row>> = Vec::new();
-    for row in rows {
-        let fits = |group: &&mut Vec<&Row>| group[0].size == row.size && same_series(group[0], row);
-        match groups.iter_mut().find(fits) {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
-        }
-    }
-    groups.iter().map(|group| summary_of(group)).collect()
 }
 
 fn summary_of(group: &[&Row]) -> Row {

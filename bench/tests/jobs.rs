@@ -1,5 +1,9 @@
 //! The whole command, with real ranks: this program is its own `tagwire`, so it has a `main` of
 //! its own instead of the usual test harness.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test, which clippy cannot tell without the harness"
+)]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -79,7 +83,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 9] = [
+const TESTS: [(&str, fn()); 11] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
@@ -99,6 +103,11 @@ const TESTS: [(&str, fn()); 9] = [
     ("many_ranks_and_threads", many_ranks_and_threads),
     ("matching_depth_is_measured", matching_depth_is_measured),
     ("waiting_costs_little", waiting_costs_little),
+    ("a_peer_runs_the_same_bodies", a_peer_runs_the_same_bodies),
+    (
+        "ranks_of_another_launcher_report_themselves",
+        ranks_of_another_launcher_report_themselves,
+    ),
     (
         "bad_requests_end_with_their_status",
         bad_requests_end_with_their_status,
@@ -225,6 +234,47 @@ fn waiting_costs_little() {
     let cpu = rows(&document)[0]["cpu_pct"].as_f64().unwrap();
     // A rank that spun would use all of a core; how little it is, the benchmark itself says.
     assert!(cpu < 50.0, "{cpu} % of a core");
+}
+
+fn a_peer_runs_the_same_bodies() {
+    let output =
+        run("bench latency -t shm,mpi -c -m 8,100000 -i 10 -x 1 --format json --launches 2");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if errors.contains("no libmpi_abi.so in") {
+        eprintln!("not checked: {errors}");
+        return;
+    }
+    assert!(output.status.success(), "{errors}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |transport: &str| {
+        rows(&document)
+            .iter()
+            .filter(|r| r["transport"] == transport)
+            .count()
+    };
+    assert_eq!((of("shm"), of("mpi")), (4, 4));
+    assert_eq!(document["summary"][0]["transport"], "shm");
+    assert!(document["summary"][1]["library"].as_str().unwrap().len() > 3);
+    assert!(
+        document["environment"]["transports"][1]["file"]
+            .as_str()
+            .unwrap()
+            .contains("libmpi")
+    );
+}
+
+fn ranks_of_another_launcher_report_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("results.json");
+    let mut spec = tagwire_launch::JobSpec::new(2, std::env::current_exe().unwrap());
+    let line = "bench latency -m 8,16 -i 10 -x 1 -o";
+    spec.args = line.split_whitespace().map(Into::into).collect();
+    spec.args.push(file.clone().into());
+    let ended = tagwire_launch::run(spec).unwrap();
+    assert_eq!(ended.exit_status, 0);
+    let document: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(rows(&document).len(), 2);
+    assert_eq!(document["environment"]["ranks"], 2);
 }
 
 fn bad_requests_end_with_their_status() {

@@ -461,7 +461,7 @@ impl Core {
             .rank
             .map_or_else(|| "?".to_owned(), |rank| rank.to_string());
         self.failure
-            .get_or_insert(Error::Peer(format!("rank {rank} {reason}")));
+            .get_or_insert_with(|| Error::Peer(format!("rank {rank} {reason}")));
     }
 }
 
@@ -608,7 +608,7 @@ impl Upcalls for Core {
             PeerEvent::Left(_) => {}
             PeerEvent::Failed(endpoint) => self.fail(endpoint, "failed"),
             PeerEvent::Protocol(_, error) => {
-                self.failure.get_or_insert(error.into());
+                self.failure.get_or_insert_with(|| error.into());
             }
             _ => {}
         }

@@ -55,7 +55,7 @@ impl ResultsFile {
         let Kind::Replaced { target, scratch } = &self.kind else {
             return Ok(());
         };
-        let written = File::create(&*scratch)
+        let written = File::create(scratch)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| fs::rename(scratch, target));
         written.map_err(|source| output_error(&self.name, source))

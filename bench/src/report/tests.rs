@@ -106,10 +106,24 @@ fn several_series_are_compared_in_one_table() {
     let table = Table::of(&report, None);
     let expected = "\
 # Size       Latency (us)     Spread (%)     In run (%) mpi:Some-MPI Latency (us)     Spread (%)     In run (%)          Ratio
-8                   0.250           40.0           20.0          0.800            0.0           20.0          0.312
-64                  0.500           40.0           20.0          1.600            0.0           20.0          0.312
+8                   0.250           40.0           20.0                     0.800            0.0           20.0          0.312
+64                  0.500           40.0           20.0                     1.600            0.0           20.0          0.312
 ";
     assert_eq!(table.header() + &table.lines(&report), expected);
+}
+
+#[test]
+fn the_series_are_in_the_order_of_the_command() {
+    let mut report = report(2);
+    report.add(sample(8, "mpi", 0, 1.0));
+    report.add(sample(8, "shm", 0, 0.5));
+    let order: Vec<&str> = report
+        .series()
+        .iter()
+        .map(|row| row.transport.as_str())
+        .collect();
+    assert_eq!(order, ["shm", "mpi"]);
+    assert_eq!(report.summary[0].transport, "shm");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, main_quantity, same_series, series};
+use super::{Report, main_quantity, same_series};
 use crate::args::Percentiles;
 use crate::record::{Quantity, Row};
 
@@ -23,7 +23,7 @@ impl Table {
     /// The columns for these rows.
     pub(crate) fn of(report: &Report, percentiles: Option<&Percentiles>) -> Self {
         let quantity = main_quantity(&report.test);
-        let series: Vec<Row> = series(&report.rows).into_iter().cloned().collect();
+        let series: Vec<Row> = report.series().into_iter().cloned().collect();
         let others = Quantity::ALL
             .into_iter()
             .filter(|other| *other != quantity)
@@ -44,6 +44,11 @@ impl Table {
 
     /// The line that names the columns.
     pub(crate) fn header(&self) -> String {
+        let titles = self.titles();
+        columns("# Size", &titles, &titles)
+    }
+
+    fn titles(&self) -> Vec<String> {
         let mut titles = Vec::new();
         for (i, row) in self.series.iter().enumerate() {
             let name = if i == 0 {
@@ -62,7 +67,7 @@ impl Table {
         }
         titles.extend(self.others.iter().map(|other| other.title.to_owned()));
         titles.extend(self.percentiles.iter().map(|p| format!("p{p} (us)")));
-        columns("# Size", &titles)
+        titles
     }
 
     /// The line of one size. `rows` holds each series' row for it, as far as there is one.
@@ -105,7 +110,7 @@ impl Table {
                 .iter()
                 .map(|&p| show(&Percentiles::key(p), 3)),
         );
-        columns(&size.to_string(), &cells)
+        columns(&size.to_string(), &cells, &self.titles())
     }
 
     /// All lines of a report, from its summary.
@@ -151,10 +156,12 @@ fn label(row: &Row) -> String {
     }
 }
 
-fn columns(first: &str, cells: &[String]) -> String {
+/// A line whose cells stand below their titles.
+fn columns(first: &str, cells: &[String], titles: &[String]) -> String {
     let mut line = format!("{first:<10}");
-    for cell in cells {
-        let _ = write!(line, " {cell:>14}");
+    for (cell, title) in cells.iter().zip(titles) {
+        let width = title.len().max(14);
+        let _ = write!(line, " {cell:>width$}");
     }
     line.push('\n');
     line
