@@ -107,3 +107,29 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 const READER: &str = "transport::shm";
+
+#[cfg(test)]
+mod tests {
+    use tagwire_base::Registry;
+
+    use super::*;
+
+    #[test]
+    fn options_come_from_the_settings() {
+        let registry = Registry::new(&[SETTINGS]);
+        let mut config = Config::defaults(&registry);
+        assert_eq!(ShmOptions::from_config(&config), ShmOptions::default());
+        for (name, value) in [
+            ("shm-cma", "off"),
+            ("shm-descriptor", "passed"),
+            ("shm-chunk-min", "2M"),
+        ] {
+            config.set(name, value).expect("the settings exist");
+        }
+        let options = ShmOptions::from_config(&config);
+        assert_eq!(options.cross_attach, CrossAttach::Off);
+        assert_eq!(options.descriptor, DescriptorWay::Passed);
+        // The largest chunk is never below the smallest.
+        assert_eq!((options.chunk_min, options.chunk_max), (2 << 20, 2 << 20));
+    }
+}

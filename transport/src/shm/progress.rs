@@ -47,6 +47,11 @@ impl Shm {
         }
         events += self.bury_broken(upcalls);
         events += self.move_transfers(upcalls);
+        while let Some(endpoint) = self.transfers.take_insane() {
+            if self.peers[endpoint.index()].state == PeerState::Alive {
+                events += self.break_off(endpoint, "impossible claims".to_owned(), upcalls);
+            }
+        }
         self.attention = !self.awaiting.is_empty() || self.transfers.are_pending();
         events
     }

@@ -156,6 +156,8 @@ pub(super) struct Transfers {
     books: Vec<Option<Box<Book>>>,
     /// Ended outside of progress: to be told.
     ended: Vec<(Token, Outcome)>,
+    /// Peers in whose descriptors something impossible was found.
+    insane: Vec<EndpointId>,
     chunk_min: u32,
     chunk_max: u32,
 }
@@ -168,6 +170,7 @@ impl Transfers {
             offers: Vec::new(),
             books: Vec::new(),
             ended: Vec::new(),
+            insane: Vec::new(),
             chunk_min: units(options.chunk_min),
             chunk_max: units(options.chunk_max),
         }
@@ -176,6 +179,11 @@ impl Transfers {
     /// Whether progress has anything to do here.
     pub(super) const fn are_pending(&self) -> bool {
         !(self.claims.is_empty() && self.offers.is_empty() && self.ended.is_empty())
+    }
+
+    /// A peer that wrote impossible claims, if there is one that nobody was told of.
+    pub(super) fn take_insane(&mut self) -> Option<EndpointId> {
+        self.insane.pop()
     }
 
     /// The open transfers with a peer, in words.
@@ -427,8 +435,12 @@ impl Shm {
                     // Not its turn; nobody has finished it, so there is nothing to see.
                     Some(run) if run.has_work && copied => return true,
                     Some(run) if run.has_work => {
-                        copied = step(transfer, run, size);
+                        let stepped = step(transfer, run, size);
+                        copied = stepped == Step::Copied;
                         events += usize::from(copied);
+                        if stepped == Step::Insane {
+                            self.transfers.insane.push(transfer.endpoint);
+                        }
                     }
                     Some(_) => {}
                 }
@@ -508,8 +520,17 @@ fn seal(line: &Line, nonce: u64, len: u64) -> Ticket {
     ])
 }
 
-/// Claims and copies a chunk of a transfer; answers whether it copied.
-fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32) -> u32) -> bool {
+/// What one step of a transfer was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Copied,
+    Nothing,
+    /// The peer wrote what no correct peer writes.
+    Insane,
+}
+
+/// Claims and copies a chunk of a transfer.
+fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32) -> u32) -> Step {
     let (side, line) = (transfer.side(), transfer.line.get());
     match offers::take(&line.claims, side, run.units, size) {
         Taken::Chunk(chunk) => {
@@ -521,18 +542,18 @@ fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32) -> u32) -> bool {
             if !worked {
                 transfer.end = Some(Outcome::Impossible);
             }
-            true
+            Step::Copied
         }
         Taken::Nothing => {
             transfer.run = Some(Run {
                 has_work: false,
                 ..run
             });
-            false
+            Step::Nothing
         }
         Taken::Insane => {
             transfer.stop(Outcome::Impossible);
-            false
+            Step::Insane
         }
     }
 }

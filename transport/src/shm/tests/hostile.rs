@@ -178,6 +178,7 @@ fn words(area: &crate::shm::segment::AreaMap) -> Vec<&AtomicU64> {
 /// A peer that knows the secret, and writes random words everywhere while transfers are open.
 #[test]
 fn garbage_gives_protocol_errors_and_nothing_else() {
+    let mut found = 0;
     for seed in 0..60 {
         let (mut a, b, to_b, _) = pair(&ShmOptions::default());
         let mut numbers = Numbers(seed);
@@ -218,7 +219,38 @@ fn garbage_gives_protocol_errors_and_nothing_else() {
         }
         assert!(log.protocol <= 1, "one peer is ended once");
         assert_eq!(log.others, 0);
+        found += log.protocol;
         assert!(target.iter().all(|byte| *byte == 0), "written by nobody");
         drop((a, b));
     }
+    assert!(found > 30, "garbage was found in {found} of 60 rounds only");
+}
+
+#[test]
+fn impossible_claims_end_the_peer() {
+    let (mut a, b, to_b, to_a) = pair(&ShmOptions::default());
+    let mut b = b;
+    let (source, mut target) = (vec![1; 1 << 20], vec![0; 1 << 20]);
+    // SAFETY: both outlive the ranks' use of them.
+    let (send, receive) = unsafe {
+        (
+            SendBuffer::contiguous(source.as_ptr(), source.len()),
+            RecvBuffer::contiguous(target.as_mut_ptr(), target.len()),
+        )
+    };
+    let Offer::Open(ticket) = a.shm.offer(LANE, to_b, &send, Token(1)) else {
+        panic!("no offer")
+    };
+    assert_eq!(
+        b.shm.claim(LANE, to_a, ticket, &receive, Token(2)),
+        Post::Posted
+    );
+    let area = a.shm.peers[to_b.index()].outbound.clone().unwrap();
+    area.offers[0].claims.store(9 | 3 << 32, Ordering::SeqCst);
+    b.progress();
+    assert!(
+        matches!(&b.log.protocol[..], [(Some(at), reason)] if *at == to_a && reason.contains("claims")),
+        "{:?}",
+        b.log.protocol
+    );
 }
