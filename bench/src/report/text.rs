@@ -188,6 +188,9 @@ pub(crate) fn preamble(report: &Report) -> String {
                 .map_or_else(String::new, |e| format!(", engine {e}"));
             line("Pml", &format!("{pml}{engine}"));
         }
+        if used.pml.is_none() && used.library.is_none() {
+            line("Pml", "none: the bare transport");
+        }
         if let Some(library) = &used.library {
             let file = used.file.as_deref().unwrap_or("?");
             line("Library", &format!("{library} ({file})"));
