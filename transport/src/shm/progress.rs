@@ -21,7 +21,7 @@ impl Shm {
         for way in &mut self.inbound {
             let taken = drain(way, BURST, upcalls);
             events += taken.count;
-            if way.consumer.has_given_credits() {
+            if taken.count != 0 && way.consumer.has_given_credits() {
                 wake_for_credits(way);
             }
             if taken.broken {

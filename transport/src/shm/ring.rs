@@ -286,7 +286,11 @@ impl<M: RingMemory> Consumer<M> {
     /// Whether credits were given since the last call: the producer may wait for them.
     #[inline]
     pub(super) const fn has_given_credits(&mut self) -> bool {
-        std::mem::replace(&mut self.gave_credits, false)
+        let given = self.gave_credits;
+        if given {
+            self.gave_credits = false;
+        }
+        given
     }
 
     /// Whether the next slot holds what a correct producer leaves there: the next stamp, or that
