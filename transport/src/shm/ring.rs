@@ -56,6 +56,16 @@ pub(super) trait RingMemory {
 
     /// The words of slot `index`.
     fn slot(&self, index: usize) -> &[Self::Word; 3];
+    /// Hints that slot `index` will be written soon.
+    #[inline]
+    fn will_write(&self, index: usize) {
+        let _ = index;
+    }
+    /// Hints that slot `index` will be read soon.
+    #[inline]
+    fn will_read(&self, index: usize) {
+        let _ = index;
+    }
     /// The word of credits.
     fn credit(&self) -> &Self::Word;
     /// Stores a payload.
@@ -142,6 +152,10 @@ impl<M: RingMemory> Producer<M> {
             Release,
         );
         self.tail = stamp;
+        // The consumer read the slot one lap ago, so that its line is shared: taken over now, it
+        // does not hold up the store that will come.
+        self.memory
+            .will_write((stamp.wrapping_add(AHEAD) & (M::SLOTS - 1)) as usize);
         true
     }
 
@@ -248,6 +262,9 @@ impl<M: RingMemory> Consumer<M> {
             return Pop::Corrupt((first >> 32) as u32);
         }
         let index = self.index();
+        // Where messages come in a stream, the next lines are fetched while this one is looked at.
+        self.memory
+            .will_read((next.wrapping_add(BEHIND) & (M::SLOTS - 1)) as usize);
         let slot = self.memory.slot(index);
         let header = AmHeader([slot[1].load(Relaxed), slot[2].load(Relaxed)]);
         let place = if len <= super::layout::INLINE {
@@ -323,6 +340,12 @@ impl<M: RingMemory> Consumer<M> {
         self.memory.slot(self.index())[0].load(Acquire)
     }
 }
+
+/// How many slots ahead of its next message a producer takes lines over.
+const AHEAD: u32 = 8;
+
+/// How many slots ahead of its next message a consumer fetches lines.
+const BEHIND: u32 = 4;
 
 /// A message of the layer above; the only kind there is so far.
 const KIND_MESSAGE: u16 = 1;

@@ -227,6 +227,16 @@ impl RingMemory for AreaMap {
     }
 
     #[inline]
+    fn will_write(&self, index: usize) {
+        prefetch_for_write(&self.slots[index & (SLOTS - 1)].words);
+    }
+
+    #[inline]
+    fn will_read(&self, index: usize) {
+        prefetch_for_read(&self.slots[index & (SLOTS - 1)].words);
+    }
+
+    #[inline]
     fn credit(&self) -> &AtomicU64 {
         &self.credit.word
     }
@@ -256,4 +266,36 @@ impl RingMemory for AreaMap {
         // SAFETY: `start` is followed by `room` mapped bytes, for as long as `self` lives.
         look(unsafe { Payload::from_raw(start.cast_const(), len.min(room)) })
     }
+}
+
+/// Asks for the line of `place`. A hint, as [`prefetch_for_write`].
+#[inline]
+fn prefetch_for_read<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch cannot fault, and every processor of the architecture has it.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// Asks for the line of `place` with the right to write it. A hint: it cannot fault and changes
+/// nothing but caches.
+#[inline]
+fn prefetch_for_write<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: `prefetchw` neither reads nor writes memory as far as the program can tell, and is
+    // a no-operation on processors that lack it. Written as assembly since the compiler emits a
+    // plain prefetch for its own intrinsic unless told of a newer processor.
+    unsafe {
+        std::arch::asm!(
+            "prefetchw [{place}]",
+            place = in(reg) std::ptr::from_ref(place),
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }

@@ -229,3 +229,30 @@ fn a_peer_that_closes_gives_the_buffers_back() {
     let gone = Outcome::PeerFailed;
     assert_eq!(a.log.completions, [(1, gone), (2, gone)]);
 }
+
+/// The last thing that a rank does before it leaves is often to copy all of a message.
+#[test]
+fn what_a_peer_has_moved_before_it_closed_is_done() {
+    const LEN: usize = 40_000;
+    let done = Outcome::Done(LEN as u64);
+    for alone in [Free::Sender, Free::Receiver] {
+        let mut scene = Scene::new(LEN, LEN);
+        let ticket = scene.open(1);
+        assert_eq!(scene.claim(ticket, 2), Post::Posted);
+        let Scene { a, b, .. } = &mut scene;
+        let busy = if alone == Free::Sender { a } else { b };
+        while busy.log.completions.is_empty() {
+            busy.progress();
+        }
+        scene.check(LEN);
+        let Scene { a, b, .. } = scene;
+        let (mut stays, leaves, token) = match alone {
+            Free::Sender => (b, a, 2),
+            _ => (a, b, 1),
+        };
+        drop(leaves);
+        stays.look_after_peers();
+        assert_eq!(stays.log.completions, [(token, done)], "{alone:?}");
+        assert_eq!(stays.log.left.len(), 1);
+    }
+}
