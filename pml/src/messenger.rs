@@ -18,6 +18,9 @@ use crate::wait::{Backoff, Step, WaitPolicy};
 /// How often a caller that only tests has its peers looked after, in calls.
 const CALLS_PER_LOOK: u32 = 1 << 14;
 
+/// How many polls a wait makes before it looks at anything else.
+const POLLS_INSIDE: u32 = 64;
+
 /// One rank's port for point-to-point messages.
 ///
 /// Calls that name no wait return at once. Waits spin, yield and sleep by the [`WaitPolicy`];
@@ -314,6 +317,17 @@ impl Messenger {
     /// [`Error::StaleRequest`] when its end was taken before, [`Error::TimedOut`].
     #[inline]
     pub fn wait(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
+        // At the levels of one thread nobody wants in meanwhile: the first polls stay inside.
+        if !self.pml.is_shared() {
+            let mut layer = self.enter()?;
+            let pml = layer.pml();
+            for _ in 0..POLLS_INSIDE {
+                if let Some(status) = pml.take_complete(request) {
+                    return Ok(status);
+                }
+                pml.progress();
+            }
+        }
         self.wait_until(timeout, |pml| pml.take(request))
     }
 
@@ -453,18 +467,12 @@ impl Messenger {
                 return Ok(answer);
             }
             let events = pml.progress();
+            drop(layer);
             if events > 0 {
-                // What came may be the answer: look before anything else.
-                let answer = done(pml);
-                drop(layer);
                 self.after_progress(events);
-                if let Some(answer) = answer? {
-                    return Ok(answer);
-                }
                 backoff.reset();
                 continue;
             }
-            drop(layer);
             let step = backoff.step();
             if step == Step::Spin && !backoff.is_checkpoint() {
                 continue;

@@ -20,6 +20,23 @@ impl Handle {
         generation: 0,
     };
 
+    /// Names `slot` in its `generation`.
+    #[inline]
+    pub(crate) const fn new(slot: u32, generation: u32) -> Self {
+        Self { slot, generation }
+    }
+
+    #[inline]
+    pub(crate) const fn generation(self) -> u32 {
+        self.generation
+    }
+
+    /// The generation of the slot's next use.
+    #[inline]
+    pub(crate) const fn next_generation(self) -> u32 {
+        (self.generation + 1) & GENERATION_MASK
+    }
+
     /// The slot, as an index.
     #[inline]
     #[must_use]

@@ -38,8 +38,15 @@ impl Ob1 {
                 }
                 Chore::Claim(handle) => self.claim_transfer(handle),
                 Chore::Withdraw(handle) => self.withdraw(handle),
+                Chore::Age(peer) => self.core.age_shown(peer),
+                Chore::Serve(handle) => self.serve(handle),
                 Chore::Push(handle) => self.push(handle),
-                Chore::Flush(peer) => self.flush(peer),
+                Chore::Flush(peer) => {
+                    if let Some(peer) = self.core.peers.get_mut(peer) {
+                        peer.flush_noted = false;
+                    }
+                    self.flush(peer)
+                }
             };
         }
         events
@@ -65,12 +72,9 @@ impl Ob1 {
             .rail
             .send(LANE, peer.endpoint, Class::Control, header, body)
         {
-            Post::Posted => true,
             Post::Busy => false,
-            Post::Gone | Post::Unsupported => {
-                self.core.lose(index, Health::Failed);
-                true
-            }
+            // Where the peer is gone the transport will say how.
+            Post::Posted | Post::Gone | Post::Unsupported => true,
         }
     }
 
@@ -86,16 +90,22 @@ impl Ob1 {
         let Some(request) = requests.get_mut(handle) else {
             return 0;
         };
-        let Phase::ClaimPending(ticket) = request.phase else {
+        if request.phase != Phase::ClaimPending {
             return 0;
-        };
+        }
         let Some(peer) = peers.get(request.peer) else {
             return 0;
         };
         let Buffer::Recv(data) = &request.buffer else {
             return 0;
         };
-        match rail.claim(LANE, peer.endpoint, ticket, data, Token(handle.to_wire())) {
+        match rail.claim(
+            LANE,
+            peer.endpoint,
+            request.ticket,
+            data,
+            Token(handle.to_wire()),
+        ) {
             Post::Posted => {
                 request.phase = Phase::Claimed;
                 request.lent = true;
@@ -119,10 +129,10 @@ impl Ob1 {
 
     fn withdraw(&mut self, handle: Handle) -> usize {
         if let Some(request) = self.core.requests.get(handle)
-            && let Phase::Offered(ticket) = request.phase
+            && request.phase == Phase::Offered
             && let Some(peer) = self.core.peers.get(request.peer)
         {
-            self.rail.withdraw(peer.endpoint, ticket);
+            self.rail.withdraw(peer.endpoint, request.ticket);
         }
         1
     }

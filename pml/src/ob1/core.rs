@@ -15,7 +15,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::flow::Budget;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, PullBody, RendezvousBody, kind_of};
 use super::peer::{Early, Health, PeerIndex, Peers, PullWish, Stream, Window};
-use super::request::{Buffer, Phase, Request};
+use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
 use crate::slab::{Handle, Slab};
 use crate::types::Failure;
@@ -37,10 +37,14 @@ pub(super) enum Chore {
     Claim(Handle),
     /// Withdraw the offer of this send.
     Withdraw(Handle),
+    /// Bring the bytes of this send to its receiver, who asked for them.
+    Serve(Handle),
     /// Push fragments of this send.
     Push(Handle),
     /// Sends that wait for this peer may go on.
     Flush(PeerIndex),
+    /// What this peer shows to probes grows old.
+    Age(PeerIndex),
 }
 
 impl Chore {
@@ -60,7 +64,7 @@ impl Chore {
 #[derive(Debug)]
 pub(super) struct Core {
     pub engine: AnyEngine,
-    pub requests: Slab<Request>,
+    pub requests: Requests,
     pub unexpected: Slab<Unexpected>,
     pub peers: Peers,
     pub budget: Budget,
@@ -82,7 +86,7 @@ impl Core {
     pub(super) fn new(engine: AnyEngine, budget: Budget) -> Self {
         Self {
             engine,
-            requests: Slab::default(),
+            requests: Requests::new(),
             unexpected: Slab::default(),
             peers: Peers::new(),
             budget,
@@ -119,14 +123,13 @@ impl Core {
     }
 
     /// An envelope or more of a message, in its turn.
-    #[inline]
     fn sequenced(&mut self, kind: Kind, from: PeerIndex, header: AmHeader, payload: Payload<'_>) {
         let Some(header) = EnvelopeHeader::decode(kind, header) else {
             return self.broken(from, "a reserved tag");
         };
         match kind {
-            Kind::Match => self.eager(from, header, payload.len(), payload, None),
-            Kind::Head => self.eager(from, header, header.length as usize, payload, None),
+            Kind::Match => self.charged_eager(from, header, payload.len(), payload, None),
+            Kind::Head => self.charged_eager(from, header, header.length as usize, payload, None),
             Kind::Body => self.more(from, payload),
             Kind::Sync => {
                 let mut sender = 0;
@@ -134,7 +137,7 @@ impl Core {
                     return self.broken(from, "a synchronous message without a handle");
                 }
                 let data = payload.slice(8..payload.len());
-                self.eager(
+                self.charged_eager(
                     from,
                     header,
                     data.len(),
@@ -146,9 +149,42 @@ impl Core {
         }
     }
 
-    /// An eager message of `total` bytes, or its first packet.
+    /// A whole eager message that comes in its turn, within what its sender was granted: what
+    /// most messages are. Answers whether it was one.
     #[inline]
-    fn eager(
+    fn deliver_plain(&mut self, arrival: &Arrival<'_>) -> bool {
+        let AmHeader([word, rest]) = arrival.header;
+        let Some(index) = self.peers.of_endpoint(arrival.from) else {
+            return false;
+        };
+        let Some(peer) = self.peers.get_mut(index) else {
+            return false;
+        };
+        let length = arrival.payload.len();
+        let left = Window {
+            envelopes: peer.granted.envelopes - 1,
+            bytes: peer.granted.bytes - length as i64,
+        };
+        if word as u8 != Kind::Match as u8
+            || (rest >> 32) as u32 != peer.next_in.as_u32()
+            || !peer.plain
+            || left.envelopes < self.refill_below.envelopes
+            || left.bytes < self.refill_below.bytes
+        {
+            return false;
+        }
+        let Some(header) = EnvelopeHeader::decode(Kind::Match, arrival.header) else {
+            return false;
+        };
+        peer.next_in = peer.next_in.next();
+        peer.granted = left;
+        let source = peer.rank;
+        self.eager(index, source, header, length, arrival.payload, None);
+        true
+    }
+
+    /// An eager message of `total` bytes, or its first packet, from a peer with a slow reason.
+    fn charged_eager(
         &mut self,
         from: PeerIndex,
         header: EnvelopeHeader,
@@ -160,11 +196,26 @@ impl Core {
         if payload.len() > total || low && self.overran(from) {
             return self.broken(from, "more than it was granted");
         }
-        let Some(peer) = self.peers.get_mut(from) else {
+        let Some(peer) = self.peers.get(from) else {
             return;
         };
-        peer.received += 1;
-        let source = peer.rank;
+        self.eager(from, peer.rank, header, total, payload, synchronous);
+        if low {
+            self.refill(from);
+        }
+    }
+
+    /// Matches an eager message, or its first packet, and takes its bytes.
+    #[inline(always)]
+    fn eager(
+        &mut self,
+        from: PeerIndex,
+        source: Rank,
+        header: EnvelopeHeader,
+        total: usize,
+        payload: Payload<'_>,
+        synchronous: Option<Handle>,
+    ) {
         let envelope = Envelope {
             source,
             tag: header.tag,
@@ -175,58 +226,70 @@ impl Core {
             .arrive(envelope, Cookie(self.unexpected.next_slot()))
         {
             ArriveOutcome::Matched(Cookie(slot)) => {
-                self.refund(total);
-                if let Some((receive, request)) = self.requests.at_mut(slot) {
-                    request.matched(from, source, header.tag, total);
-                    if let Buffer::Recv(data) = &mut request.buffer {
-                        data.write(0, payload);
-                    }
-                    if payload.len() < total {
-                        request.phase = Phase::Streaming;
-                        let offset = payload.len();
-                        self.set_stream(
-                            from,
-                            Stream::Request {
-                                receive,
-                                offset,
-                                total,
-                            },
-                        );
-                    } else {
-                        request.phase = Phase::Complete;
-                    }
-                    if let Some(sender) = synchronous {
-                        self.say(from, Kind::Matched, sender);
-                    }
+                let Some((receive, request)) = self.requests.at_mut(slot) else {
+                    return;
+                };
+                request.matched(from, source, header.tag, total);
+                if let Buffer::Recv(data) = &mut request.buffer {
+                    data.write(0, payload);
                 }
-            }
-            ArriveOutcome::Queued(queued) => {
-                let offset = payload.len();
-                let message = self.unexpected.insert(Unexpected {
-                    peer: from,
-                    tag: header.tag,
-                    context: header.context,
-                    length: total,
-                    charged: total,
-                    queued: Some(queued),
-                    synchronous,
-                    content: Content::eager(total, payload),
-                });
-                if offset < total {
+                request.phase = Phase::Complete;
+                if payload.len() < total {
+                    request.phase = Phase::Streaming;
+                    let offset = payload.len();
                     self.set_stream(
                         from,
-                        Stream::Unexpected {
-                            message,
+                        Stream::Request {
+                            receive,
                             offset,
                             total,
                         },
                     );
                 }
+                if let Some(sender) = synchronous {
+                    self.say(from, Kind::Matched, sender);
+                }
+            }
+            ArriveOutcome::Queued(queued) => {
+                self.keep(from, queued, header, total, payload, synchronous);
             }
             ArriveOutcome::Full => self.broken(from, "more envelopes than it was granted"),
         }
-        if low {
-            self.refill(from);
+    }
+
+    /// Keeps an eager message, or its first packet, for a receive to come.
+    #[cold]
+    #[inline(never)]
+    fn keep(
+        &mut self,
+        from: PeerIndex,
+        queued: tagwire_matching::Handle,
+        header: EnvelopeHeader,
+        total: usize,
+        payload: Payload<'_>,
+        synchronous: Option<Handle>,
+    ) {
+        self.store(total);
+        let offset = payload.len();
+        let message = self.unexpected.insert(Unexpected {
+            peer: from,
+            tag: header.tag,
+            context: header.context,
+            length: total,
+            charged: total,
+            queued: Some(queued),
+            synchronous,
+            content: Content::eager(total, payload),
+        });
+        if offset < total {
+            self.set_stream(
+                from,
+                Stream::Unexpected {
+                    message,
+                    offset,
+                    total,
+                },
+            );
         }
     }
 
@@ -303,6 +366,9 @@ impl Core {
         if header.kind == Kind::Pulled {
             return self.pulled(from, header, &body);
         }
+        if header.kind == Kind::Peeked {
+            return self.peeked(from, header, &body);
+        }
         let low = self.charge(from, 0);
         if low && self.overran(from) {
             return self.broken(from, "more envelopes than it was granted");
@@ -310,7 +376,6 @@ impl Core {
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };
-        peer.received += 1;
         let source = peer.rank;
         let length = body.length as usize;
         let envelope = Envelope {
@@ -323,13 +388,13 @@ impl Core {
             .arrive(envelope, Cookie(self.unexpected.next_slot()))
         {
             ArriveOutcome::Matched(Cookie(slot)) => {
-                self.refund(0);
                 if let Some((receive, request)) = self.requests.at_mut(slot) {
                     request.matched(from, source, header.tag, length);
                     self.fetch(receive, Handle::from_wire(body.sender), body.ticket());
                 }
             }
             ArriveOutcome::Queued(queued) => {
+                self.store(0);
                 self.unexpected.insert(Unexpected {
                     peer: from,
                     tag: header.tag,
@@ -360,12 +425,12 @@ impl Core {
             .requests
             .get(receive)
             .and_then(|request| match request.phase {
-                Phase::Posted(queued)
+                Phase::Posted
                     if request.context == header.context
                         && request.tag.accepts(header.tag)
                         && source.is_some_and(|source| request.from.accepts(source)) =>
                 {
-                    Some(queued)
+                    Some(request.queued)
                 }
                 _ => None,
             });
@@ -373,12 +438,32 @@ impl Core {
             // Another message was faster: this one goes back to its place in the order.
             return self.say(from, Kind::PullReturned, sender);
         };
+        if self.is_wanted_earlier(receive, source, header) {
+            // Its wish is on the way, and may be for something before this.
+            self.say(from, Kind::PullReturned, sender);
+            return self.pull(from, receive);
+        }
         let _ = self.engine.cancel(queued);
         self.say(from, Kind::PullTaken, sender);
         if let Some(request) = self.requests.get_mut(receive) {
             request.matched(from, source, header.tag, body.length as usize);
         }
         self.fetch(receive, sender, body.ticket());
+    }
+
+    /// Whether a receive that was posted before `receive` would take this message too. Only where
+    /// the wishes of the two changed places on their way.
+    fn is_wanted_earlier(&self, receive: Handle, source: Rank, header: EnvelopeHeader) -> bool {
+        let Some(order) = self.requests.get(receive).map(|request| request.order) else {
+            return false;
+        };
+        self.requests.iter().any(|(_, other)| {
+            other.phase == Phase::Posted
+                && other.order < order
+                && other.context == header.context
+                && other.tag.accepts(header.tag)
+                && other.from.accepts(source)
+        })
     }
 
     /// Begins to move the bytes of a matched rendezvous.
@@ -394,7 +479,8 @@ impl Core {
         request.remote = sender;
         match ticket {
             Some(ticket) => {
-                request.phase = Phase::ClaimPending(ticket);
+                request.phase = Phase::ClaimPending;
+                request.ticket = ticket;
                 self.chores.push_back(Chore::Claim(receive));
             }
             None => self.ask_for_fragments(receive),
@@ -441,12 +527,14 @@ impl Core {
                     peer.credit.envelopes += grant.envelopes;
                     peer.credit.bytes += grant.bytes;
                     if !peer.queue.is_empty() {
-                        self.chores.push_back(Chore::Flush(from));
+                        self.flush_later(from);
                     }
                 }
             }
             Kind::Pull => self.wish(from, header, payload),
+            Kind::Peek => self.question(from, payload),
             Kind::PullTaken | Kind::PullReturned => self.pull_answered(from, header),
+            Kind::Ticket => self.ticket(from, header, payload),
             _ => self.answer_to_send(from, header, payload),
         }
     }
@@ -482,7 +570,7 @@ impl Core {
         }
         match (header.kind, request.phase) {
             (Kind::Matched, Phase::AwaitMatch) => self.finish(header.handle, None),
-            (Kind::Fragments, Phase::AwaitMatch | Phase::Offered(_)) => {
+            (Kind::Fragments, Phase::AwaitMatch | Phase::Offered) => {
                 let mut wanted = 0;
                 if !payload.read_into(u64::as_mut_bytes(&mut wanted)) {
                     return self.broken(from, "a request for fragments that is cut short");
@@ -492,12 +580,11 @@ impl Core {
                     .min(usize::try_from(wanted).unwrap_or(usize::MAX));
                 request.moved = 0;
                 request.remote = Handle::from_wire(header.argument);
-                if request.lent {
-                    self.chores.push_back(Chore::Withdraw(header.handle));
+                self.chores.push_back(if request.lent {
+                    Chore::Withdraw(header.handle)
                 } else {
-                    request.phase = Phase::Pushing;
-                    self.chores.push_back(Chore::Push(header.handle));
-                }
+                    Chore::Serve(header.handle)
+                });
             }
             _ => self.broken(from, "an answer out of turn"),
         }
@@ -512,16 +599,41 @@ impl Core {
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };
-        if peer.queue.is_empty() || peer.wishes.iter().any(|wish| wish.receive == header.handle) {
-            return;
-        }
-        peer.wishes.push_back(PullWish {
+        // It stays also where nothing is held back now: that may change before the receive matches.
+        peer.wish(PullWish {
             receive: header.handle,
+            order: header.argument,
             tag: tagwire_base::TagSelector::from_i32(body.tag),
             context: tagwire_base::ContextId::new(body.context),
             tried: false,
         });
-        self.chores.push_back(Chore::Flush(from));
+        self.flush_later(from);
+    }
+
+    /// Notes that sends to this peer may go on.
+    pub(super) fn flush_later(&mut self, index: PeerIndex) {
+        if let Some(peer) = self.peers.get_mut(index)
+            && !peer.flush_noted
+        {
+            peer.flush_noted = true;
+            self.chores.push_back(Chore::Flush(index));
+        }
+    }
+
+    /// The sender of what was asked for in fragments offers it after all.
+    fn ticket(&mut self, from: PeerIndex, header: ControlHeader, payload: Payload<'_>) {
+        let mut ticket = [0; 2];
+        let Some(request) = self.requests.get_mut(header.handle) else {
+            return self.broken(from, "a ticket for a receive that is not there");
+        };
+        let expected =
+            request.phase == Phase::Fragments && request.peer == from && request.moved == 0;
+        if !expected || !payload.read_into(<[u64; 2]>::as_mut_bytes(&mut ticket)) {
+            return self.broken(from, "a ticket that no receive asked for");
+        }
+        request.phase = Phase::ClaimPending;
+        request.ticket = tagwire_transport::Ticket(ticket);
+        self.chores.push_back(Chore::Claim(header.handle));
     }
 
     /// What became of the envelope that was sent in answer to a pull.
@@ -543,7 +655,37 @@ impl Core {
             peer.queue.insert(place.min(peer.queue.len()), send);
         }
         peer.refresh_clear();
-        self.chores.push_back(Chore::Flush(from));
+        self.flush_later(from);
+    }
+
+    /// A packet that is anything but a plain message.
+    #[inline(never)]
+    fn deliver_other(&mut self, arrival: &Arrival<'_>) {
+        let (header, payload) = (arrival.header, arrival.payload);
+        let Some(index) = self.peers.of_endpoint(arrival.from) else {
+            return;
+        };
+        let Some(peer) = self.peers.get_mut(index) else {
+            return;
+        };
+        if peer.health == Health::Broken {
+            return;
+        }
+        match kind_of(header) {
+            Some(kind) if kind.is_sequenced() => {
+                if (header.0[1] >> 32) as u32 != peer.next_in.as_u32() {
+                    return self.out_of_turn(index, header, payload);
+                }
+                peer.next_in = peer.next_in.next();
+                let behind = !peer.early.is_empty();
+                self.sequenced(kind, index, header, payload);
+                if behind {
+                    self.catch_up(index);
+                }
+            }
+            Some(kind) => self.control(index, ControlHeader::decode(kind, header), payload),
+            None => self.broken(index, "a packet of no known kind"),
+        }
     }
 
     /// A packet before its turn is kept; one that came twice, or from far ahead, is an error.
@@ -560,6 +702,7 @@ impl Core {
         let payload = payload.to_vec().into_boxed_slice();
         peer.early
             .insert(sequence.as_u32(), Early { header, payload });
+        peer.refresh_clear();
     }
 
     /// Processes the early packets whose turn has come.
@@ -569,6 +712,7 @@ impl Core {
             && let Some(early) = peer.early.remove(&peer.next_in.as_u32())
         {
             peer.next_in = peer.next_in.next();
+            peer.refresh_clear();
             if let Some(kind) = kind_of(early.header) {
                 self.sequenced(
                     kind,
@@ -595,36 +739,8 @@ impl Core {
 impl Upcalls for Core {
     #[inline]
     fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
-        let Arrival {
-            from,
-            header,
-            payload,
-            ..
-        } = arrival;
-        let Some(index) = self.peers.of_endpoint(from) else {
-            return Disposition::Released;
-        };
-        let Some(peer) = self.peers.get_mut(index) else {
-            return Disposition::Released;
-        };
-        if peer.health == Health::Broken {
-            return Disposition::Released;
-        }
-        match kind_of(header) {
-            Some(kind) if kind.is_sequenced() => {
-                if (header.0[1] >> 32) as u32 != peer.next_in.as_u32() {
-                    self.out_of_turn(index, header, payload);
-                    return Disposition::Released;
-                }
-                peer.next_in = peer.next_in.next();
-                let behind = !peer.early.is_empty();
-                self.sequenced(kind, index, header, payload);
-                if behind {
-                    self.catch_up(index);
-                }
-            }
-            Some(kind) => self.control(index, ControlHeader::decode(kind, header), payload),
-            None => self.broken(index, "a packet of no known kind"),
+        if !self.deliver_plain(&arrival) {
+            self.deliver_other(&arrival);
         }
         Disposition::Released
     }
@@ -636,14 +752,17 @@ impl Upcalls for Core {
         };
         request.lent = false;
         let peer = request.peer;
+        let gone = self.peers.get(peer).and_then(super::peer::Peer::failure);
         match (outcome, request.phase) {
             (Outcome::Done(bytes), Phase::Claimed) if bytes < request.wanted as u64 => {
                 let source = request.status.source;
                 self.finish(handle, Some(Failure::Protocol(source)));
             }
             (Outcome::Done(_), _) => self.finish(handle, None),
+            // Whoever is gone answers to nothing more.
+            _ if gone.is_some() => self.finish(handle, gone),
             (Outcome::Impossible, Phase::Claimed) => self.ask_for_fragments(handle),
-            (Outcome::Impossible | Outcome::Withdrawn, Phase::Offered(_)) => {
+            (Outcome::Impossible | Outcome::Withdrawn, Phase::Offered) => {
                 if request.remote == Handle::NONE {
                     request.phase = Phase::AwaitMatch;
                 } else {
@@ -653,8 +772,7 @@ impl Upcalls for Core {
             }
             _ => {
                 let rank = request.status.source;
-                let failure = self.peers.get(peer).and_then(super::peer::Peer::failure);
-                self.finish(handle, Some(failure.unwrap_or(Failure::PeerFailed(rank))));
+                self.finish(handle, Some(Failure::PeerFailed(rank)));
             }
         }
     }

@@ -87,9 +87,9 @@ fn more(out: &mut dyn Write, count: usize) -> fmt::Result {
 
 fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
     let state = match request.phase {
-        Phase::Posted(_) => "not matched",
+        Phase::Posted => "not matched",
         Phase::Streaming => "matched, packets are arriving",
-        Phase::ClaimPending(_) => "matched, the transport was busy",
+        Phase::ClaimPending => "matched, the transport was busy",
         Phase::Claimed => "matched, being copied",
         _ => "matched, fragments are arriving",
     };
@@ -101,7 +101,7 @@ fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
         request.context,
         request.capacity()
     )?;
-    if !matches!(request.phase, Phase::Posted(_)) {
+    if !matches!(request.phase, Phase::Posted) {
         write!(
             out,
             " from rank {} ({} bytes)",
@@ -114,7 +114,7 @@ fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
 fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
     let state = match request.phase {
         Phase::Queued => "waits for credit or room",
-        Phase::Offered(_) => "envelope sent, not fetched",
+        Phase::Offered => "envelope sent, not fetched",
         Phase::AwaitMatch => "envelope sent, not matched",
         _ => "fragments are leaving",
     };
@@ -139,10 +139,10 @@ fn write_peer(out: &mut dyn Write, peer: &Peer) -> fmt::Result {
     };
     writeln!(
         out,
-        "    rank {}: {health}; {} packets sent, {} envelopes received; may send {} envelopes and {} bytes, may be sent {} and {}; {} sends wait",
+        "    rank {}: {health}; {} packets sent, {} received; may send {} envelopes and {} bytes, may be sent {} and {}; {} sends wait",
         peer.rank,
         peer.next_out.as_u32(),
-        peer.received,
+        peer.next_in.as_u32(),
         peer.credit.envelopes,
         peer.credit.bytes,
         peer.granted.envelopes,

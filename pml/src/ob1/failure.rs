@@ -1,10 +1,13 @@
 //! Peers that are gone: what involves them ends, everyone else goes on.
 
+use std::collections::hash_map::Entry;
+
 use tagwire_base::Rank;
 use tagwire_matching::Engine;
 
 use super::core::Core;
-use super::peer::{Health, PeerIndex, Stream};
+use super::peek::Peeks;
+use super::peer::{Health, PeerIndex, Stream, Window};
 use super::request::Phase;
 use super::unexpected::Content;
 use crate::slab::Handle;
@@ -24,19 +27,25 @@ impl Core {
         peer.health = health;
         peer.queue.clear();
         peer.wishes.clear();
+        peer.peeks = Peeks::default();
         peer.pulled = None;
         peer.early.clear();
         peer.stream = Stream::None;
         peer.starved = false;
         peer.refresh_clear();
+        // What it was granted and will not use. What it may still send is charged as it comes.
+        let unused = std::mem::replace(&mut peer.granted, Window::NOTHING);
         let rank = peer.rank;
         let Some(failure) = peer.failure() else {
             return;
         };
+        self.budget.envelopes += unused.envelopes;
+        self.budget.bytes += unused.bytes;
         self.starving.retain(|other| *other != index);
         self.forget_messages_of(index);
         self.fail_operations(index, rank, failure);
         self.note_gone(rank, failure);
+        self.feed_the_starved();
     }
 
     /// A member of the job is gone that may never have been in contact.
@@ -51,6 +60,7 @@ impl Core {
             // end once that is drained.
             Some(_) if health == Health::Left => {}
             Some(peer) => self.lose(peer, health),
+            None if self.gone.contains_key(&rank) => {}
             None => {
                 self.fail_operations(PeerIndex::NONE, rank, failure);
                 self.note_gone(rank, failure);
@@ -59,8 +69,11 @@ impl Core {
     }
 
     fn note_gone(&mut self, rank: Rank, failure: Failure) {
-        if self.gone.insert(rank, failure).is_none() && !matches!(failure, Failure::PeerLeft(_)) {
-            self.failed.push(rank);
+        if let Entry::Vacant(entry) = self.gone.entry(rank) {
+            entry.insert(failure);
+            if !matches!(failure, Failure::PeerLeft(_)) {
+                self.failed.push(rank);
+            }
         }
     }
 
@@ -97,7 +110,8 @@ impl Core {
 
     /// Ends the operations that involve `rank`.
     fn fail_operations(&mut self, index: PeerIndex, rank: Rank, failure: Failure) {
-        let died = !matches!(failure, Failure::PeerLeft(_));
+        // Any-source receives fail with the news, once: it may be acknowledged by now.
+        let died = !matches!(failure, Failure::PeerLeft(_)) && !self.gone.contains_key(&rank);
         let concerned: Vec<(Handle, Phase)> = self
             .requests
             .iter()
@@ -105,20 +119,18 @@ impl Core {
                 Phase::Inactive | Phase::Complete => false,
                 // An open transfer ends by the transport's word, once nobody touches the buffer.
                 _ if request.lent => false,
-                Phase::Posted(_) if request.from.is_any() => died,
-                Phase::Posted(_) => request.from.accepts(rank),
+                Phase::Posted if request.from.is_any() => died,
+                Phase::Posted => request.from.accepts(rank),
                 _ => index != PeerIndex::NONE && request.peer == index,
             })
             .map(|(handle, request)| (handle, request.phase))
             .collect();
         for (handle, phase) in concerned {
-            if let Phase::Posted(queued) = phase {
-                let _ = self.engine.cancel(queued);
-            }
-            if let Some(request) = self.requests.get_mut(handle)
-                && matches!(phase, Phase::Posted(_))
+            if phase == Phase::Posted
+                && let Some(request) = self.requests.get_mut(handle)
             {
                 request.status.source = rank;
+                let _ = self.engine.cancel(request.queued);
             }
             self.finish(handle, Some(failure));
         }

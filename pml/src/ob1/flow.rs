@@ -5,8 +5,8 @@
 //! alone (rendezvous). Without envelope credit the sender keeps it, in order.
 //!
 //! The receiver's side: a budget for all peers together, of which each grant takes. What arrives
-//! and finds its receive gives its share back at once; what has to be kept gives it back when it
-//! is received. So the sum of all that peers may still send and all that is kept never passes
+//! and finds its receive gives its share back; what has to be kept gives it back when it is
+//! received. So the sum of all that peers may still send and all that is kept never passes
 //! the budget (plus [`Window::INITIAL`] for each active peer, which senders have from the start).
 //!
 //! A peer whose window cannot be refilled is *starved*: it may be holding envelopes back. Then
@@ -90,6 +90,12 @@ impl Core {
         let Some(peer) = self.peers.get_mut(peer) else {
             return false;
         };
+        if peer.health != Health::Alive {
+            // Its window is gone with it; these are its last words.
+            self.budget.envelopes -= 1;
+            self.budget.bytes -= bytes as i64;
+            return false;
+        }
         peer.granted.envelopes -= 1;
         peer.granted.bytes -= bytes as i64;
         peer.granted.envelopes < self.refill_below.envelopes
@@ -103,11 +109,28 @@ impl Core {
             .is_some_and(|peer| peer.granted.envelopes < 0 || peer.granted.bytes < 0)
     }
 
-    /// Gives back to the budget what a message took, once it is received.
+    /// Takes from the budget what a message costs that has to be kept.
+    #[inline]
+    pub(super) fn store(&mut self, bytes: usize) {
+        self.budget.envelopes -= 1;
+        self.budget.bytes -= bytes as i64;
+    }
+
+    /// Gives back to the budget what a kept message took, once it is received.
     #[inline]
     pub(super) fn refund(&mut self, bytes: usize) {
         self.budget.envelopes += 1;
         self.budget.bytes += bytes as i64;
+    }
+
+    /// Tells the budget what peers have used of their windows. Not done per message: in between,
+    /// the budget knows of less than there is, never of more.
+    fn settle(&mut self) {
+        for peer in self.peers.iter_mut() {
+            self.budget.envelopes += peer.accounted.envelopes - peer.granted.envelopes;
+            self.budget.bytes += peer.accounted.bytes - peer.granted.bytes;
+            peer.accounted = peer.granted;
+        }
     }
 
     /// Refills the windows of the starved, after something kept was received.
@@ -132,6 +155,7 @@ impl Core {
             envelopes: full.envelopes / 2,
             bytes: full.bytes / 2,
         };
+        self.settle();
         let Some(peer) = self.peers.get_mut(index) else {
             return;
         };
@@ -155,6 +179,7 @@ impl Core {
         if worth_it {
             peer.granted.envelopes += grant.envelopes;
             peer.granted.bytes += grant.bytes;
+            peer.accounted = peer.granted;
             self.budget.envelopes -= grant.envelopes;
             self.budget.bytes -= grant.bytes;
             let header = ControlHeader {
@@ -180,7 +205,7 @@ impl Core {
         let mut waiting: Vec<(Handle, u64)> = self
             .requests
             .iter()
-            .filter(|(_, request)| matches!(request.phase, Phase::Posted(_)))
+            .filter(|(_, request)| request.phase == Phase::Posted)
             .map(|(handle, request)| (handle, request.order))
             .collect();
         waiting.sort_unstable_by_key(|(_, order)| *order);
@@ -197,7 +222,7 @@ impl Core {
         }
     }
 
-    fn pull(&mut self, index: PeerIndex, receive: Handle) {
+    pub(super) fn pull(&mut self, index: PeerIndex, receive: Handle) {
         let (Some(peer), Some(request)) = (self.peers.get(index), self.requests.get(receive))
         else {
             return;
@@ -213,8 +238,10 @@ impl Core {
         let header = ControlHeader {
             kind: Kind::Pull,
             handle: receive,
-            argument: 0,
+            argument: request.order,
         };
+        // What is shown to probes would keep the peer from answering.
+        self.give_back(index);
         self.chores
             .push_back(Chore::control(index, header, body.as_bytes()));
     }

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Envelopes ([`Kind::Match`], [`Kind::Head`], [`Kind::Sync`], [`Kind::Rendezvous`],
-//! [`Kind::Pulled`]) and [`Kind::Body`] carry a sequence number per peer: they are processed in
+//! [`Kind::Pulled`], [`Kind::Peeked`]) and [`Kind::Body`] carry a sequence number per peer: they are processed in
 //! that order whatever the transport does. Control packets name an operation of their receiver
 //! by slot and generation and need no order.
 
@@ -40,6 +40,8 @@ pub(super) enum Kind {
     Rendezvous = 5,
     /// As `Rendezvous`, in answer to a pull: names the receive it is meant for.
     Pulled = 6,
+    /// As `Rendezvous`, in answer to a peek: names the tag that was asked for.
+    Peeked = 7,
     /// To a sender: your synchronous message has matched. Handle: the send.
     Matched = 16,
     /// To a sender: send the bytes in fragments. Handle: the send; argument: the receive.
@@ -54,6 +56,10 @@ pub(super) enum Kind {
     PullTaken = 21,
     /// To a sender: the pulled envelope came too late; put it back in its place.
     PullReturned = 22,
+    /// To a receiver that asked for fragments: claim this instead. Handle: the receive.
+    Ticket = 23,
+    /// To a sender that holds envelopes back: a probe looks for one like this.
+    Peek = 24,
 }
 
 impl Kind {
@@ -65,6 +71,7 @@ impl Kind {
             4 => Self::Sync,
             5 => Self::Rendezvous,
             6 => Self::Pulled,
+            7 => Self::Peeked,
             16 => Self::Matched,
             17 => Self::Fragments,
             18 => Self::Data,
@@ -72,6 +79,8 @@ impl Kind {
             20 => Self::Pull,
             21 => Self::PullTaken,
             22 => Self::PullReturned,
+            23 => Self::Ticket,
+            24 => Self::Peek,
             _ => return None,
         })
     }
@@ -162,7 +171,7 @@ pub(super) struct RendezvousBody {
     pub sender: u64,
     /// The transport's ticket for the cooperative transfer; all ones where there is none.
     pub ticket: [u64; 2],
-    /// The receive that pulled, for [`Kind::Pulled`].
+    /// The receive that pulled, for [`Kind::Pulled`]; the tag asked for, for [`Kind::Peeked`].
     pub receiver: u64,
 }
 
@@ -187,7 +196,8 @@ impl RendezvousBody {
     }
 }
 
-/// What follows the header of a [`Kind::Pull`]. The header's handle is the receive.
+/// What follows the header of a [`Kind::Pull`] or [`Kind::Peek`]. Of a pull the header's handle is
+/// the receive, its argument the receive's place in the order of posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(super) struct PullBody {

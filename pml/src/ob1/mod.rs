@@ -25,6 +25,7 @@ mod failure;
 mod flow;
 mod header;
 mod memory;
+mod peek;
 mod peer;
 mod recv;
 mod request;
@@ -64,6 +65,8 @@ pub struct Ob1 {
     size: u32,
     /// Most payload bytes in one packet.
     packet: usize,
+    /// The longest message that goes in one packet before it is matched.
+    at_once: usize,
     eager_limit: usize,
     buffer_limit: usize,
     /// The contexts in use, by id.
@@ -99,11 +102,13 @@ impl Ob1 {
         bootstrap.put(&address_key(rail.name()), &rail.address())?;
         bootstrap.fence(ADDRESS_TIMEOUT)?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
+        let packet = rail.limits().max_send.min(options.packet);
         Ok(Self {
             core: Core::new(engine, budget),
             rank: bootstrap.rank(),
             size: bootstrap.size(),
-            packet: rail.limits().max_send.min(options.packet),
+            packet,
+            at_once: packet.min(options.eager_limit),
             eager_limit: options.eager_limit,
             buffer_limit: options.buffer_limit,
             contexts: vec![true],
@@ -119,6 +124,12 @@ impl Ob1 {
         Ok(self.rail.connect(rank, &address)?)
     }
 
+    /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
+    #[inline]
+    pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
+        self.core.requests.take_complete(request.0)
+    }
+
     fn check_open(&self) -> Result<()> {
         if self.closing {
             Err(Error::Closed)
@@ -129,6 +140,14 @@ impl Ob1 {
 
     #[inline]
     fn check_context(&self, context: ContextId) -> Result<()> {
+        if context == ContextId::WORLD && !self.closing {
+            return Ok(());
+        }
+        self.check_any_context(context)
+    }
+
+    #[cold]
+    fn check_any_context(&self, context: ContextId) -> Result<()> {
         match self.contexts.get(usize::from(context.as_u16())) {
             Some(true) if !self.closing => Ok(()),
             Some(true) => Err(Error::Closed),
@@ -448,10 +467,8 @@ impl Pml for Ob1 {
             .core
             .requests
             .iter()
-            .filter_map(|(handle, request)| match request.phase {
-                Phase::Posted(queued) => Some((handle, queued)),
-                _ => None,
-            })
+            .filter(|(_, request)| request.phase == Phase::Posted)
+            .map(|(handle, request)| (handle, request.queued))
             .collect();
         for (handle, queued) in posted {
             let _ = self.core.engine.cancel(queued);

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
+use super::peek::Peeks;
 use crate::slab::Handle;
 use crate::types::Failure;
 
@@ -40,6 +41,11 @@ pub(super) struct Window {
 }
 
 impl Window {
+    pub(super) const NOTHING: Self = Self {
+        envelopes: 0,
+        bytes: 0,
+    };
+
     /// What every sender has before it hears from its receiver. Part of the wire protocol.
     pub(super) const INITIAL: Self = Self {
         envelopes: 64,
@@ -69,6 +75,8 @@ pub(super) enum Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PullWish {
     pub receive: Handle,
+    /// The receive's place in the order of posting.
+    pub order: u64,
     pub tag: TagSelector,
     pub context: ContextId,
     /// The whole queue was looked through in vain.
@@ -92,6 +100,8 @@ pub(super) struct Peer {
     pub health: Health,
     /// Fast path: connected, alive, and nothing waits in front.
     pub clear: bool,
+    /// Fast path inwards: alive, and no packet came before its turn.
+    pub plain: bool,
     /// The sequence number of the next packet to it.
     pub next_out: Sequence,
     /// The sequence number of the next packet from it.
@@ -100,20 +110,26 @@ pub(super) struct Peer {
     pub credit: Window,
     /// What the peer may still send, as far as this rank has granted it.
     pub granted: Window,
+    /// What of that the budget knows: it is told when the window is refilled, not per message.
+    pub accounted: Window,
     /// The window could not be refilled: the budget is spent, and the peer may hold envelopes.
     pub starved: bool,
     pub stream: Stream,
     /// Sends that wait for their turn, in order.
     pub queue: VecDeque<Handle>,
-    /// Receives of the peer that wait for something in `queue`.
+    /// There is a [`Chore::Flush`](super::core::Chore) for it.
+    pub flush_noted: bool,
+    /// Receives of the peer that wait for something this rank may hold back, now or later, in
+    /// the order of posting. At most one for each of the peer's requests: a name in the same slot
+    /// takes an older one's place.
     pub wishes: VecDeque<PullWish>,
-    /// The envelope that is out in answer to a wish, and its place in the queue, until the peer
+    /// What probes on either side ask for.
+    pub peeks: Peeks,
+    /// The envelope that is out in answer to a wish or a question, and its place in the queue, until the peer
     /// says what became of it. Nothing else leaves the queue meanwhile.
     pub pulled: Option<(Handle, usize)>,
     /// Packets that came before their turn, by sequence number.
     pub early: HashMap<u32, Early>,
-    /// Envelopes received.
-    pub received: u64,
 }
 
 impl Peer {
@@ -124,26 +140,45 @@ impl Peer {
             connected: false,
             health: Health::Alive,
             clear: false,
+            plain: true,
             next_out: Sequence::default(),
             next_in: Sequence::default(),
             credit: Window::INITIAL,
             granted: Window::INITIAL,
+            accounted: Window::INITIAL,
             starved: false,
             stream: Stream::None,
             queue: VecDeque::new(),
+            flush_noted: false,
             wishes: VecDeque::new(),
+            peeks: Peeks::default(),
             pulled: None,
             early: HashMap::new(),
-            received: 0,
         }
     }
 
-    /// Sets the fast path's flag from what it stands for.
+    /// Sets the fast paths' flags from what they stand for.
     pub(super) fn refresh_clear(&mut self) {
         self.clear = self.connected
             && self.health == Health::Alive
             && self.queue.is_empty()
             && self.pulled.is_none();
+        self.plain = self.health == Health::Alive && self.early.is_empty();
+    }
+
+    /// Enters a wish of the peer. Wishes may have changed places on their way.
+    pub(super) fn wish(&mut self, wish: PullWish) {
+        let slot = wish.receive.slot();
+        if let Some(place) = self.wishes.iter().position(|w| w.receive.slot() == slot) {
+            if self.wishes[place].order >= wish.order {
+                return;
+            }
+            self.wishes.remove(place);
+        }
+        let place = self
+            .wishes
+            .partition_point(|other| other.order < wish.order);
+        self.wishes.insert(place, wish);
     }
 
     /// What an operation with this peer fails with, if it cannot happen any more.
@@ -231,6 +266,10 @@ impl Peers {
             .iter()
             .enumerate()
             .map(|(i, peer)| (PeerIndex(i as u32), peer))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
+        self.list.iter_mut()
     }
 
     pub(super) const fn len(&self) -> usize {

@@ -8,7 +8,7 @@ use super::Ob1;
 use super::core::Core;
 use super::header::Kind;
 use super::peer::Stream;
-use super::request::{Buffer, Phase, Request};
+use super::request::{Buffer, Phase};
 use super::unexpected::{Content, Unexpected};
 use crate::error::{Error, Result};
 use crate::slab::Handle;
@@ -25,10 +25,7 @@ impl Ob1 {
         context: ContextId,
     ) -> Result<RequestId> {
         self.check_source(from)?;
-        let handle = self
-            .core
-            .requests
-            .insert(Request::recv(data, from, tag, context));
+        let (handle, _) = self.core.requests.insert_recv(data, from, tag, context);
         match self.core.post(
             handle,
             Pattern {
@@ -69,7 +66,8 @@ impl Core {
         match self.engine.post(pattern, Cookie(handle.slot())) {
             PostOutcome::Queued(queued) => {
                 if let Some(request) = self.requests.get_mut(handle) {
-                    request.phase = Phase::Posted(queued);
+                    request.phase = Phase::Posted;
+                    request.queued = queued;
                     request.order = self.posted;
                 }
                 self.posted += 1;
@@ -92,13 +90,11 @@ impl Core {
     #[cold]
     fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
         if let Some(failure) = self.receive_failure(from) {
-            if let Some(Phase::Posted(queued)) = self.requests.get(handle).map(|r| r.phase) {
-                let _ = self.engine.cancel(queued);
-            }
-            if let Some(rank) = from.rank()
-                && let Some(request) = self.requests.get_mut(handle)
-            {
-                request.status.source = rank;
+            if let Some(request) = self.requests.get_mut(handle) {
+                let _ = self.engine.cancel(request.queued);
+                if let Some(rank) = from.rank() {
+                    request.status.source = rank;
+                }
             }
             return self.finish(handle, Some(failure));
         }
@@ -176,12 +172,20 @@ impl Core {
     }
 
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Status> {
-        let (_, Cookie(slot)) = self.engine.probe(pattern)?;
-        self.describe_message(slot)
+        match self.engine.probe(pattern) {
+            Some((_, Cookie(slot))) => self.describe_message(slot),
+            None if self.starving.is_empty() => None,
+            None => self.peek(pattern),
+        }
     }
 
     pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(MessageId, Status)> {
-        let (_, Cookie(slot)) = self.engine.claim(pattern)?;
+        let Some((_, Cookie(slot))) = self.engine.claim(pattern) else {
+            if self.starving.is_empty() {
+                return None;
+            }
+            return self.take_shown(pattern);
+        };
         let status = self.describe_message(slot)?;
         let (handle, message) = self.unexpected.at_mut(slot)?;
         message.queued = None;
@@ -193,10 +197,10 @@ impl Core {
         if request.is_send() {
             return Err(Error::WrongRequest("cancelled: it is a send"));
         }
-        let Phase::Posted(queued) = request.phase else {
+        if request.phase != Phase::Posted {
             return Ok(CancelOutcome::AlreadyMatched);
-        };
-        match self.engine.cancel(queued) {
+        }
+        match self.engine.cancel(request.queued) {
             Cancelled::Cancelled(_) => {
                 request.status.cancelled = true;
                 self.finish(handle, None);

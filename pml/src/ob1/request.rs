@@ -10,15 +10,16 @@ use crate::types::{Failure, SendMode, Status};
 
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Phase {
     /// Persistent, and not started.
     Inactive,
-    /// A receive in the engine, not matched.
-    Posted(matching::Handle),
+    /// A receive in the engine, at `queued`, not matched.
+    Posted,
     /// A receive whose eager message is arriving, packet by packet.
     Streaming,
     /// A receive whose rendezvous is to be claimed: the transport was busy.
-    ClaimPending(Ticket),
+    ClaimPending,
     /// A receive that takes part in a cooperative transfer.
     Claimed,
     /// A receive whose bytes come as fragments.
@@ -26,7 +27,7 @@ pub(super) enum Phase {
     /// A send that waits for its turn at its peer.
     Queued,
     /// A send whose cooperative transfer is open.
-    Offered(Ticket),
+    Offered,
     /// A send whose envelope is out and whose receiver has not said how it wants the bytes.
     AwaitMatch,
     /// A send whose bytes go out as fragments.
@@ -40,6 +41,17 @@ pub(super) enum Phase {
 pub(super) enum Buffer {
     Send(SendBuffer),
     Recv(RecvBuffer),
+}
+
+impl Buffer {
+    /// Whether the buffer is one region, and so owns nothing.
+    #[inline]
+    const fn is_contiguous(&self) -> bool {
+        match self {
+            Self::Send(data) => data.region().is_some(),
+            Self::Recv(data) => data.region().is_some(),
+        }
+    }
 }
 
 /// An operation.
@@ -59,6 +71,10 @@ pub(super) struct Request {
     pub from: SourceSelector,
     pub tag: TagSelector,
     pub buffer: Buffer,
+    /// A posted receive's place in the engine.
+    pub queued: matching::Handle,
+    /// The cooperative transfer that a send offers or a receive is to claim.
+    pub ticket: Ticket,
     /// Bytes moved so far.
     pub moved: usize,
     /// How many bytes there are to move.
@@ -96,6 +112,8 @@ impl Request {
             from: SourceSelector::exact(rank),
             tag: TagSelector::exact(tag),
             buffer: Buffer::Send(data),
+            queued: NOWHERE,
+            ticket: Ticket([0; 2]),
             moved: 0,
             wanted: length,
             remote: Handle::NONE,
@@ -113,7 +131,6 @@ impl Request {
     }
 
     /// A receive.
-    #[inline]
     pub(super) fn recv(
         data: RecvBuffer,
         from: SourceSelector,
@@ -121,23 +138,32 @@ impl Request {
         context: ContextId,
     ) -> Self {
         Self {
-            phase: Phase::Inactive,
-            persistent: false,
-            detached: false,
-            lent: false,
-            mode: SendMode::Standard,
-            context,
-            peer: PeerIndex::NONE,
             from,
             tag,
+            context,
             buffer: Buffer::Recv(data),
-            moved: 0,
-            wanted: 0,
-            remote: Handle::NONE,
-            status: Status::EMPTY,
-            order: 0,
-            announced: false,
-            owned: None,
+            ..Self::blank()
+        }
+    }
+
+    /// What a slot of the table holds before its first use.
+    fn blank() -> Self {
+        let nobody = Rank::new(0);
+        let data = SendBuffer::EMPTY;
+        let world = ContextId::WORLD;
+        let tag = Status::EMPTY.tag;
+        Self {
+            phase: Phase::Inactive,
+            from: SourceSelector::ANY,
+            tag: TagSelector::ANY,
+            ..Self::send(
+                data,
+                PeerIndex::NONE,
+                nobody,
+                tag,
+                world,
+                SendMode::Standard,
+            )
         }
     }
 
@@ -157,6 +183,14 @@ impl Request {
             Buffer::Recv(data) => data.capacity(),
             Buffer::Send(_) => 0,
         }
+    }
+
+    /// Whether this send waits for its turn and is what such a receive takes.
+    pub(super) fn is_held_for(&self, tag: TagSelector, context: ContextId) -> bool {
+        self.phase == Phase::Queued
+            && self.moved == 0
+            && self.context == context
+            && tag.accepts(self.status.tag)
     }
 
     pub(super) const fn is_send(&self) -> bool {
@@ -186,5 +220,173 @@ impl Request {
                 None
             },
         };
+    }
+}
+
+/// A place in no engine.
+const NOWHERE: matching::Handle = matching::Handle::from_parts(u32::MAX, 0);
+
+/// Marks a slot that is not in use: no handle has so high a generation.
+const VACANT: u32 = 1 << 31;
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    next: u32,
+    request: Request,
+}
+
+/// The requests of a rank. As a [`Slab`](crate::slab::Slab), but a slot keeps its request when it
+/// falls vacant, so that a receive writes just the fields that it needs: nothing of the size of a
+/// request is moved on the way of a message.
+#[derive(Debug)]
+pub(super) struct Requests {
+    slots: Vec<Slot>,
+    first_vacant: u32,
+    used: usize,
+}
+
+impl Requests {
+    pub(super) const fn new() -> Self {
+        Self {
+            slots: Vec::new(),
+            first_vacant: u32::MAX,
+            used: 0,
+        }
+    }
+
+    /// A slot for a new request: its handle, and what the slot held before.
+    #[inline]
+    fn occupy(&mut self) -> (Handle, &mut Request) {
+        if self.first_vacant as usize >= self.slots.len() {
+            self.grow();
+        }
+        let number = self.first_vacant;
+        let slot = &mut self.slots[number as usize];
+        self.first_vacant = slot.next;
+        self.used += 1;
+        slot.generation &= !VACANT;
+        (Handle::new(number, slot.generation), &mut slot.request)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let number = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests");
+        let next = self.first_vacant;
+        self.slots.push(Slot {
+            generation: VACANT,
+            next,
+            request: Request::blank(),
+        });
+        self.first_vacant = number;
+    }
+
+    /// Takes `request` in.
+    pub(super) fn insert(&mut self, request: Request) -> Handle {
+        let (handle, slot) = self.occupy();
+        *slot = request;
+        handle
+    }
+
+    /// Takes a receive in: writes only what a receive reads.
+    #[inline]
+    pub(super) fn insert_recv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> (Handle, &mut Request) {
+        let (handle, request) = self.occupy();
+        request.phase = Phase::Inactive;
+        request.persistent = false;
+        request.detached = false;
+        request.lent = false;
+        request.context = context;
+        request.from = from;
+        request.tag = tag;
+        // A vacant slot's buffer owns nothing (see `remove`): there is nothing to drop.
+        std::mem::forget(std::mem::replace(&mut request.buffer, Buffer::Recv(data)));
+        request.status = Status::EMPTY;
+        (handle, request)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, handle: Handle) -> Option<&Request> {
+        match self.slots.get(handle.slot() as usize) {
+            Some(slot) if slot.generation == handle.generation() => Some(&slot.request),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut Request> {
+        match self.slots.get_mut(handle.slot() as usize) {
+            Some(slot) if slot.generation == handle.generation() => Some(&mut slot.request),
+            _ => None,
+        }
+    }
+
+    /// The request in slot `number`, as the engine names it.
+    #[inline]
+    pub(super) fn at_mut(&mut self, number: u32) -> Option<(Handle, &mut Request)> {
+        match self.slots.get_mut(number as usize) {
+            Some(slot) if slot.generation < VACANT => {
+                Some((Handle::new(number, slot.generation), &mut slot.request))
+            }
+            _ => None,
+        }
+    }
+
+    /// The status of the request, if it is complete and not persistent; frees its slot then.
+    #[inline]
+    pub(super) fn take_complete(&mut self, handle: Handle) -> Option<Status> {
+        let slot = self.slots.get_mut(handle.slot() as usize)?;
+        let request = &slot.request;
+        if slot.generation != handle.generation()
+            || request.phase != Phase::Complete
+            || request.persistent
+        {
+            return None;
+        }
+        let status = request.status;
+        self.remove(handle);
+        Some(status)
+    }
+
+    /// Frees the request's slot; its handle is stale from now on.
+    #[inline]
+    pub(super) fn remove(&mut self, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(handle.slot() as usize) else {
+            return;
+        };
+        if slot.generation != handle.generation() {
+            return;
+        }
+        slot.generation = handle.next_generation() | VACANT;
+        slot.next = self.first_vacant;
+        slot.request.phase = Phase::Inactive;
+        self.first_vacant = handle.slot();
+        self.used -= 1;
+        if !slot.request.buffer.is_contiguous() || slot.request.owned.is_some() {
+            slot.request.buffer = Buffer::Send(SendBuffer::EMPTY);
+            slot.request.owned = None;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// All requests in use, by slot.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, &Request)> {
+        let used = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| slot.generation < VACANT);
+        used.map(|(number, slot)| (Handle::new(number as u32, slot.generation), &slot.request))
     }
 }

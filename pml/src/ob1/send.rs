@@ -4,7 +4,7 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Class, Offer, Post, SendBuffer, Token};
 use zerocopy::IntoBytes;
 
-use super::core::{Chore, Core};
+use super::core::Chore;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
 use super::peer::{Health, PeerIndex};
 use super::request::{Phase, Request};
@@ -21,6 +21,8 @@ enum Launch {
     Busy,
     /// It may not go: no credit.
     Held,
+    /// The peer is gone; the transport will say how, and that ends whatever waits for it.
+    Lost,
 }
 
 impl Ob1 {
@@ -42,7 +44,7 @@ impl Ob1 {
             mode,
             SendMode::Standard | SendMode::Ready | SendMode::Buffered
         ) && let Some(bytes) = data.bytes(0..data.len())
-            && bytes.len() <= self.packet
+            && bytes.len() <= self.at_once
             && let Some(peer) = self.core.peers.get_mut(index)
             && peer.clear
             && peer.credit.envelopes > 0
@@ -140,6 +142,7 @@ impl Ob1 {
         for wish in &mut peer.wishes {
             wish.tried &= !(wish.tag.accepts(tag) && wish.context == context);
         }
+        peer.peeks.look_again(tag, context);
         self.flush(index);
     }
 
@@ -154,7 +157,6 @@ impl Ob1 {
                 return sent;
             };
             let Some(&front) = peer.queue.front() else {
-                peer.wishes.clear();
                 break;
             };
             if peer.pulled.is_some() {
@@ -170,13 +172,14 @@ impl Ob1 {
                     }
                 }
                 Launch::Busy => {
-                    self.core.chores.push_back(Chore::Flush(index));
+                    self.core.flush_later(index);
                     break;
                 }
                 Launch::Held => {
                     self.answer_wishes(index);
                     break;
                 }
+                Launch::Lost => break,
             }
         }
         if let Some(peer) = self.core.peers.get_mut(index) {
@@ -197,7 +200,7 @@ impl Ob1 {
             return Launch::Held;
         }
         let affordable = peer.credit.bytes >= length as i64 || request.moved > 0;
-        let offered = matches!(request.phase, Phase::Offered(_));
+        let offered = request.phase == Phase::Offered;
         if request.mode == SendMode::Synchronous {
             if affordable && !offered && length + 8 <= self.packet && length <= self.eager_limit {
                 return self.launch_synchronous(index, handle);
@@ -240,7 +243,7 @@ impl Ob1 {
                 .send_from(LANE, endpoint, header.encode(), data, range)
             {
                 Post::Posted => {}
-                Post::Gone | Post::Unsupported => return self.peer_gone(index),
+                Post::Gone | Post::Unsupported => return Launch::Lost,
                 Post::Busy => return Launch::Busy,
             }
             peer.next_out = peer.next_out.next();
@@ -280,7 +283,7 @@ impl Ob1 {
             .send(LANE, peer.endpoint, Class::Data, header.encode(), &body)
         {
             Post::Posted => {}
-            Post::Gone | Post::Unsupported => return self.peer_gone(index),
+            Post::Gone | Post::Unsupported => return Launch::Lost,
             Post::Busy => return Launch::Busy,
         }
         peer.next_out = peer.next_out.next();
@@ -305,15 +308,17 @@ impl Ob1 {
                 .offer(LANE, peer.endpoint, request.send_buffer(), token)
             {
                 Offer::Open(ticket) => {
-                    request.phase = Phase::Offered(ticket);
+                    request.phase = Phase::Offered;
+                    request.ticket = ticket;
                     request.lent = true;
                 }
-                Offer::Busy => return Launch::Busy,
-                Offer::Unsupported => {}
+                // All offers may be for messages that are not matched before this one: its
+                // envelope goes alone, and it is offered once its receiver asks for the bytes.
+                Offer::Busy | Offer::Unsupported => {}
             }
         }
         let ticket = match request.phase {
-            Phase::Offered(ticket) => Some(ticket),
+            Phase::Offered => Some(request.ticket),
             _ => None,
         };
         let header = EnvelopeHeader {
@@ -330,7 +335,7 @@ impl Ob1 {
             .send(LANE, peer.endpoint, Class::Data, packet, body.as_bytes())
         {
             Post::Posted => {}
-            Post::Gone | Post::Unsupported => return self.peer_gone(index),
+            Post::Gone | Post::Unsupported => return Launch::Lost,
             Post::Busy => return Launch::Busy,
         }
         peer.next_out = peer.next_out.next();
@@ -342,20 +347,10 @@ impl Ob1 {
         Launch::Gone
     }
 
-    /// While envelopes are held back: sends the first that a receive of the peer waits for.
+    /// While envelopes are held back: sends the first that a receive of the peer waits for, else
+    /// one that a probe of the peer looks for.
     fn answer_wishes(&mut self, index: PeerIndex) {
-        let Self {
-            rail,
-            core:
-                Core {
-                    peers,
-                    requests,
-                    chores,
-                    ..
-                },
-            ..
-        } = self;
-        let Some(peer) = peers.get_mut(index) else {
+        let Some(peer) = self.core.peers.get_mut(index) else {
             return;
         };
         let mut found = None;
@@ -365,12 +360,8 @@ impl Ob1 {
             }
             wish.tried = true;
             let place = peer.queue.iter().position(|handle| {
-                requests.get(*handle).is_some_and(|request| {
-                    request.phase == Phase::Queued
-                        && request.moved == 0
-                        && request.context == wish.context
-                        && wish.tag.accepts(request.status.tag)
-                })
+                let request = self.core.requests.get(*handle);
+                request.is_some_and(|request| request.is_held_for(wish.tag, wish.context))
             });
             if let Some(place) = place {
                 found = Some((number, place, wish.receive));
@@ -378,36 +369,95 @@ impl Ob1 {
             }
         }
         let Some((number, place, receive)) = found else {
-            return;
+            return self.answer_questions(index);
+        };
+        let sent = self.send_held(index, place, Kind::Pulled, receive.to_wire());
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            if sent {
+                peer.wishes.remove(number);
+            } else if let Some(wish) = peer.wishes.get_mut(number) {
+                wish.tried = false;
+            }
+        }
+        if !sent {
+            self.core.flush_later(index);
+        }
+    }
+
+    /// Takes the envelope at `place` out of the queue and sends it as `kind`, without credit.
+    /// Answers whether the transport took it.
+    pub(super) fn send_held(
+        &mut self,
+        index: PeerIndex,
+        place: usize,
+        kind: Kind,
+        receiver: u64,
+    ) -> bool {
+        let Some(peer) = self.core.peers.get_mut(index) else {
+            return true;
         };
         let Some(&handle) = peer.queue.get(place) else {
-            return;
+            return true;
         };
-        let Some(request) = requests.get_mut(handle) else {
-            return;
+        let Some(request) = self.core.requests.get_mut(handle) else {
+            return true;
         };
         let header = EnvelopeHeader {
-            kind: Kind::Pulled,
+            kind,
             context: request.context,
             tag: request.status.tag,
             sequence: peer.next_out,
             length: request.wanted as u32,
         };
         let mut body = RendezvousBody::new(request.wanted as u64, handle, None);
-        body.receiver = receive.to_wire();
-        let packet = header.encode();
-        if rail.send(LANE, peer.endpoint, Class::Control, packet, body.as_bytes()) == Post::Posted {
-            peer.next_out = peer.next_out.next();
-            peer.wishes.remove(number);
-            peer.queue.remove(place);
-            peer.pulled = Some((handle, place));
-            request.phase = Phase::AwaitMatch;
-        } else {
-            if let Some(wish) = peer.wishes.get_mut(number) {
-                wish.tried = false;
-            }
-            chores.push_back(Chore::Flush(index));
+        body.receiver = receiver;
+        let (packet, body) = (header.encode(), body.as_bytes());
+        let posted = self
+            .rail
+            .send(LANE, peer.endpoint, Class::Control, packet, body);
+        if posted != Post::Posted {
+            return false;
         }
+        peer.next_out = peer.next_out.next();
+        peer.queue.remove(place);
+        peer.pulled = Some((handle, place));
+        request.phase = Phase::AwaitMatch;
+        true
+    }
+
+    /// Offers the bytes of a send whose envelope went alone and whose receiver asks for them; or
+    /// pushes them.
+    pub(super) fn serve(&mut self, handle: Handle) -> usize {
+        let Self { rail, core, .. } = self;
+        let (peers, chores) = (&core.peers, &mut core.chores);
+        let Some(request) = core.requests.get_mut(handle) else {
+            return 0;
+        };
+        let Some(peer) = peers.get(request.peer) else {
+            return 0;
+        };
+        if request.phase != Phase::AwaitMatch {
+            return 0;
+        }
+        if request.wanted > self.packet {
+            let token = Token(handle.to_wire());
+            let data = request.send_buffer();
+            if let Offer::Open(ticket) = rail.offer(LANE, peer.endpoint, data, token) {
+                request.phase = Phase::Offered;
+                request.ticket = ticket;
+                request.lent = true;
+                let header = ControlHeader {
+                    kind: Kind::Ticket,
+                    handle: request.remote,
+                    argument: 0,
+                };
+                let body = ticket.0;
+                chores.push_back(Chore::control(request.peer, header, body.as_bytes()));
+                return 1;
+            }
+        }
+        request.phase = Phase::Pushing;
+        self.push(handle)
     }
 
     /// Sends fragments of a rendezvous until all are out or the transport is busy.
@@ -448,18 +498,10 @@ impl Ob1 {
                     self.core.chores.push_back(Chore::Push(handle));
                     return sent;
                 }
-                Post::Gone | Post::Unsupported => {
-                    self.peer_gone(index);
-                    return sent;
-                }
+                // How it is gone ends this send too.
+                Post::Gone | Post::Unsupported => return sent,
             }
         }
-    }
-
-    /// The transport says that a peer is gone before it has told how: as good as failed.
-    fn peer_gone(&mut self, index: PeerIndex) -> Launch {
-        self.core.lose(index, Health::Failed);
-        Launch::Gone
     }
 
     /// The peer that `rank` is, connected.

@@ -397,7 +397,7 @@ fn a_flood_stays_within_the_budgets() {
             .peers
             .get(super::peer::PeerIndex(0))
             .unwrap()
-            .granted;
+            .accounted;
         assert_eq!(budget.envelopes + granted.envelopes, budget.total.envelopes);
         assert_eq!(budget.bytes + granted.bytes, budget.total.bytes);
     }

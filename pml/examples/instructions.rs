@@ -1,0 +1,98 @@
+//! Sends 8-byte messages and receives them, so many times, for counting instructions:
+//!
+//! ```text
+//! valgrind --tool=callgrind --callgrind-out-file=/dev/null instructions CASE COUNT
+//! ```
+//!
+//! The difference between two counts, divided by the difference of the numbers collected, is
+//! what one message costs, set-up excluded. `ci/instructions` does that and compares with the
+//! figures that are checked in. CASE is:
+//!
+//! - `self`: one rank to itself over shm: isend, irecv, progress, take.
+//! - `pair`: two ranks over shm in one thread: the sum of both sides, receive posted first.
+//! - `unexpected`: as `pair`, the message comes first.
+//! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
+use tagwire_base::{Config, ContextId, Rank, Registry, SourceSelector, Tag, TagSelector};
+use tagwire_pml::{Messenger, Result, SendMode, ThreadLevel};
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+const TAG: Tag = Tag::user(7).expect("not negative");
+
+/// A rank of `job`, opened on a thread of its own, since opening waits for the others.
+fn open(job: &LocalJob, rank: u32, level: ThreadLevel) -> Result<Messenger> {
+    let registry = Registry::new(&[
+        tagwire_base::SETTINGS,
+        tagwire_pml::SETTINGS,
+        tagwire_transport::open::SETTINGS,
+        tagwire_transport::shm::SETTINGS,
+        tagwire_transport::fault::SETTINGS,
+    ]);
+    let config = Config::defaults(&registry);
+    let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(rank))));
+    tagwire_pml::open(&config, level, Box::new(bootstrap))
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let case = arguments.next().unwrap_or_else(|| "pair".to_owned());
+    let count: u64 = arguments
+        .next()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1000);
+    let size = if case == "self" { 1 } else { 2 };
+    let job = LocalJob::new(size)?;
+    // Any thread may have opened a rank at the level 'multiple'; the one that did keeps the bias,
+    // so the rank under test is opened here, last.
+    let peer = (size == 2).then(|| {
+        let job = job.clone();
+        std::thread::spawn(move || open(&job, 1, ThreadLevel::Multiple))
+    });
+    let here = Arc::new(open(&job, 0, ThreadLevel::Single)?);
+    let there = match peer {
+        Some(thread) => Arc::new(thread.join().expect("opening does not panic")?),
+        None => Arc::clone(&here),
+    };
+    let out = [1u8; 8];
+    let mut into = [0u8; 8];
+    let to = there.rank();
+    // SAFETY: the arrays outlive every operation: each is complete before the next begins.
+    let (send, mut recv) = (
+        || unsafe { SendBuffer::contiguous(out.as_ptr(), 8) },
+        || unsafe { RecvBuffer::contiguous(into.as_mut_ptr(), 8) },
+    );
+    let (from, tag, world) = (
+        SourceSelector::exact(Rank::new(0)),
+        TagSelector::exact(TAG),
+        ContextId::WORLD,
+    );
+    for _ in 0..count {
+        match case.as_str() {
+            "unexpected" => {
+                here.isend(send(), to, TAG, world, SendMode::Standard)?;
+                there.progress()?;
+                let request = there.irecv(recv(), from, tag, world)?;
+                there.wait(request, None)?;
+            }
+            "send" => {
+                for _ in 0..32 {
+                    here.isend(send(), to, TAG, world, SendMode::Standard)?;
+                }
+                for _ in 0..32 {
+                    let request = there.irecv(recv(), from, tag, world)?;
+                    there.wait(request, None)?;
+                }
+            }
+            _ => {
+                let request = there.irecv(recv(), from, tag, world)?;
+                here.isend(send(), to, TAG, world, SendMode::Standard)?;
+                there.wait(request, None)?;
+            }
+        }
+    }
+    Ok(())
+}
