@@ -88,9 +88,10 @@ impl Transfer {
         }
     }
 
-    /// Stops it; it is over once the other side copies no more.
+    /// Stops it; it is over once the other side copies no more. One that is complete, with nobody
+    /// having looked yet, stays complete.
     fn stop(&mut self, outcome: Outcome) {
-        if self.end.is_some() {
+        if self.end.is_some() || self.is_complete() {
             return;
         }
         self.end = Some(outcome);
@@ -118,6 +119,12 @@ impl Transfer {
             Buffer::Target(region) => cma::read(pid, address, region, range),
         };
         copied.is_ok()
+    }
+
+    /// Whether every byte has been moved.
+    fn is_complete(&self) -> bool {
+        self.run
+            .is_some_and(|run| self.line.standing(self.side(), run.units) == Standing::Complete)
     }
 
     /// How it has ended, if it has.
@@ -362,6 +369,8 @@ impl Shm {
 
     /// Begins to end all transfers with a peer.
     pub(super) fn stop_transfers(&mut self, endpoint: EndpointId, outcome: Outcome) {
+        // The peer may have moved everything and left since the last look.
+        self.note_claims();
         let transfers = &mut self.transfers;
         for transfer in transfers.claims.iter_mut().chain(&mut transfers.offers) {
             if transfer.endpoint == endpoint {
