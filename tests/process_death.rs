@@ -1,0 +1,120 @@
+//! `kill -9` of a rank: what involves it fails with its name, soon; everyone else goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use std::time::{Duration, Instant};
+
+use process::{Job, KILLED};
+
+/// The design says one second. Here more, for machines that do ten other things.
+const SOON: Duration = Duration::from_secs(5);
+const GO_ON: &[&str] = &["--on-failure", "continue"];
+
+/// Waits until `line` is said, soon after `killed`.
+fn hear_soon(job: &mut Job, line: &str, killed: Instant) {
+    job.hear(line);
+    let took = killed.elapsed();
+    eprintln!("'{line}' {took:?} after the death");
+    assert!(took < SOON, "'{line}' took {took:?}");
+}
+
+#[test]
+fn operations_with_a_dead_rank_fail_and_the_others_go_on() {
+    let mut job = Job::of_ranks(4, GO_ON, &["death-posted"]);
+    job.hear("0 ready");
+    let killed = job.kill(1);
+    hear_soon(&mut job, "0 saw it fail", killed);
+    job.hear("0 saw later operations fail");
+    job.hear("0 received again");
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+    for rank in [2, 3] {
+        eprintln!("{}", outcome.line(&format!("{rank} went on")));
+    }
+    assert!(
+        outcome.errors().contains("killed by signal 9"),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
+fn a_rank_that_nobody_knew_is_missed_too() {
+    let mut job = Job::of_ranks(3, GO_ON, &["death-silent"]);
+    job.hear("0 ready");
+    job.hear("1 ready");
+    let killed = job.kill(1);
+    hear_soon(&mut job, "0 saw it fail", killed);
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+}
+
+#[test]
+fn a_rank_that_dies_before_it_joins_is_named_to_those_who_wait_for_it() {
+    let mut job = Job::of_ranks(3, GO_ON, &["death-unborn"]);
+    job.hear("1 ready");
+    // The others have time to begin to wait.
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = job.kill(1);
+    hear_soon(&mut job, "0 could not open", killed);
+    hear_soon(&mut job, "2 could not open", killed);
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+    for rank in [0, 2] {
+        let line = outcome.line(&format!("{rank} could not open"));
+        assert!(line.contains("rank 1"), "{line}");
+    }
+}
+
+#[test]
+fn a_death_in_the_middle_of_a_large_transfer_ends_it() {
+    for attach in ["auto", "off"] {
+        let options = [GO_ON, &["--shm-cma", attach]].concat();
+        let mut job = Job::of_ranks(3, &options, &["death-transfer"]);
+        job.hear("0 ready");
+        let killed = job.kill(1);
+        hear_soon(&mut job, "0 saw it fail", killed);
+        hear_soon(&mut job, "2 saw it fail", killed);
+        let outcome = job.finish();
+        assert_eq!(outcome.status, KILLED, "shm-cma {attach}: {outcome:#?}");
+    }
+}
+
+#[test]
+fn sleepers_wake_for_the_death_of_a_sleeper() {
+    let mut job = Job::of_ranks(4, GO_ON, &["death-asleep"]);
+    for rank in 0..4 {
+        job.hear(&format!("{rank} ready"));
+    }
+    // Long enough for all to have gone from spinning to sleeping.
+    std::thread::sleep(Duration::from_millis(500));
+    let killed = job.kill(1);
+    for rank in [0, 2, 3] {
+        hear_soon(&mut job, &format!("{rank} saw it fail"), killed);
+    }
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+}
+
+#[test]
+fn a_rank_that_is_never_idle_hears_of_a_death() {
+    let mut job = Job::of_ranks(3, GO_ON, &["death-busy"]);
+    job.hear("0 ready");
+    let killed = job.kill(1);
+    hear_soon(&mut job, "0 saw it fail", killed);
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+}
+
+#[test]
+fn the_first_death_ends_a_job_that_is_not_told_to_go_on() {
+    let mut job = Job::of_ranks(4, &[], &["death-asleep"]);
+    for rank in 0..4 {
+        job.hear(&format!("{rank} ready"));
+    }
+    job.kill(1);
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+    assert!(outcome.errors().contains("rank 1"), "{outcome:#?}");
+}

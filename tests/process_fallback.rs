@@ -1,0 +1,194 @@
+//! Fewer rights than usual: messages of every kind arrive all the same.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use process::{Line, Outcome, confine, is_root, rank, run_line, tagwire};
+
+const RANKS: u32 = 3;
+
+fn check_exchanged(outcome: &Outcome) {
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    for number in 0..RANKS {
+        outcome.line(&format!("{number} exchanged all"));
+    }
+}
+
+/// What `tagwire info` says under the same restrictions, of how large messages are copied.
+fn info(line: Line) -> String {
+    let outcome = line.finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.stdout.join("\n")
+}
+
+/// Under `test_confine WORDS --`.
+fn confined(words: &[&str]) -> Outcome {
+    run_line(RANKS, &[])
+        .args([confine()])
+        .args(words)
+        .args(["--"])
+        .args([rank()])
+        .args(["exchange"])
+        .finish()
+}
+
+fn confined_info(words: &[&str]) -> String {
+    info(
+        Line::of(&confine(), words)
+            .args(["--"])
+            .args([tagwire()])
+            .args(["info"]),
+    )
+}
+
+#[test]
+fn without_restrictions_large_messages_are_copied_once() {
+    let outcome = run_line(RANKS, &[])
+        .args([rank()])
+        .args(["exchange"])
+        .finish();
+    check_exchanged(&outcome);
+    assert!(info(Line::new(["info"])).contains("large messages are copied once"));
+}
+
+#[test]
+fn attaching_may_be_switched_off() {
+    let outcome = run_line(RANKS, &[])
+        .args([rank()])
+        .args(["exchange"])
+        .env("TAGWIRE_SHM_CMA", "off")
+        .finish();
+    check_exchanged(&outcome);
+    let said = info(Line::new(["info"]).env("TAGWIRE_SHM_CMA", "off"));
+    assert!(said.contains("copied twice: 'shm-cma' is off"), "{said}");
+}
+
+#[test]
+fn a_filter_may_forbid_attaching() {
+    check_exchanged(&confined(&["no-attach"]));
+    let said = confined_info(&["no-attach"]);
+    assert!(said.contains("copied twice: process_vm_readv"), "{said}");
+    assert!(said.contains("seccomp"), "{said}");
+}
+
+#[test]
+fn what_a_filter_forbids_cannot_be_insisted_on() {
+    let outcome = run_line(2, &["--shm-cma", "on"])
+        .args([confine()])
+        .args(["no-attach", "--"])
+        .args([rank()])
+        .args(["exchange"])
+        .finish();
+    assert_eq!(outcome.status, 1, "{outcome:#?}");
+    assert!(
+        outcome.errors().contains("process_vm_readv"),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
+fn a_filter_may_forbid_barriers() {
+    check_exchanged(&confined(&["no-membarrier"]));
+    let said = confined_info(&["no-membarrier"]);
+    assert!(said.contains("membarrier is not available"), "{said}");
+}
+
+#[test]
+fn a_filter_may_forbid_both() {
+    check_exchanged(&confined(&["no-attach", "no-membarrier"]));
+}
+
+#[test]
+fn only_one_rank_may_be_restricted() {
+    for words in ["no-attach", "no-membarrier"] {
+        let script = format!(
+            "[ $TAGWIRE_RANK = 1 ] && exec {} {words} -- {rank} exchange; exec {rank} exchange",
+            confine().display(),
+            rank = rank().display(),
+        );
+        let outcome = run_line(RANKS, &[]).args(["sh", "-c", &script]).finish();
+        check_exchanged(&outcome);
+    }
+}
+
+/// Copies of programs, in a folder that every user may enter.
+fn for_everybody(programs: &[PathBuf]) -> (tempfile::TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = |program: &PathBuf| {
+        let copy = folder.path().join(program.file_name().unwrap());
+        fs::copy(program, &copy).unwrap();
+        copy
+    };
+    let copies = programs.iter().map(copy).collect();
+    (folder, copies)
+}
+
+/// A whole job, launcher and all, of a user without rights; of this one, where it has none.
+fn as_user(tagwire: &Path, rank: &Path, options: &[&str]) -> Outcome {
+    let user = confine();
+    Line::of(&user, ["user", "--"])
+        .args([tagwire])
+        .args(["run", "-n", &RANKS.to_string()])
+        .args(options)
+        .args(["--"])
+        .args([rank])
+        .args(["exchange"])
+        .finish()
+}
+
+#[test]
+fn ordinary_users_may_do_all_this() {
+    let (_folder, programs) = for_everybody(&[tagwire(), rank()]);
+    for options in [
+        &[][..],
+        &["--shm-cma", "off"],
+        &["--shm-descriptor", "passed"],
+        &["--shm-cma", "off", "--shm-descriptor", "passed"],
+    ] {
+        check_exchanged(&as_user(&programs[0], &programs[1], options));
+    }
+    let said = info(
+        Line::of(&confine(), ["user", "--"])
+            .args([&programs[0]])
+            .args(["info"]),
+    );
+    assert!(said.contains("large messages are copied"), "{said}");
+}
+
+#[test]
+fn ranks_may_live_in_process_namespaces_of_their_own() {
+    if !is_root("a test of process namespaces") {
+        return;
+    }
+    let unshare = ["unshare", "--pid", "--fork"];
+    if !Line::of(Path::new("unshare"), &unshare[1..])
+        .args(["true"])
+        .finish()
+        .status
+        .eq(&0)
+    {
+        eprintln!("SKIPPED: this machine does not let root make a process namespace");
+        return;
+    }
+    for options in [&[][..], &["--shm-cma", "off"]] {
+        let outcome = run_line(RANKS, options)
+            .args(unshare)
+            .args([rank()])
+            .args(["exchange"])
+            .finish();
+        check_exchanged(&outcome);
+    }
+    // Some ranks here, some there.
+    let script = format!(
+        "[ $TAGWIRE_RANK = 1 ] && exec {} {rank} exchange; exec {rank} exchange",
+        unshare.join(" "),
+        rank = rank().display()
+    );
+    check_exchanged(&run_line(RANKS, &[]).args(["sh", "-c", &script]).finish());
+}

@@ -1,0 +1,28 @@
+//! Far more unexpected messages than a rank has memory for.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use process::Job;
+
+/// Messages of 4 KiB: some 800 MB, ten times the budget. The variable sets another number.
+const COUNT: &str = "200000";
+const COUNT_VARIABLE: &str = "FLOOD_TEST_COUNT";
+/// The budgets for payload and headers, and what they do not cover: maps, rounding, stacks.
+const MOST_KIB: u64 = (64 + 16 + 24) << 10;
+
+#[test]
+fn a_flood_stays_within_the_budgets_and_loses_nothing() {
+    let count = std::env::var(COUNT_VARIABLE).unwrap_or_else(|_| COUNT.to_owned());
+    let outcome = Job::of_ranks(2, &[], &["flood", &count]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let line = outcome.line("0 grew ");
+    eprintln!("{count} messages of 4 KiB: {line}");
+    // `0 grew A KiB until the last tag, B KiB at most; ...`
+    let words: Vec<&str> = line.split(' ').collect();
+    for place in [2, 8] {
+        let grown: u64 = words[place].parse().unwrap();
+        assert!(grown <= MOST_KIB, "{line}");
+    }
+}
