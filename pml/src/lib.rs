@@ -11,6 +11,7 @@
 //! A [`Pml`] is a state machine that never blocks and that one caller at a time drives; the
 //! [`Messenger`] puts a thread level, waiting and timeouts around it.
 
+pub mod conformance;
 pub mod error;
 pub mod guard;
 pub mod messenger;

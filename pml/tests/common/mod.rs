@@ -1,0 +1,73 @@
+//! The pairs that the conformance suite runs on.
+#![allow(dead_code)]
+
+use tagwire_base::Bootstrap;
+use tagwire_pml::conformance::{Factory, MemoryJob, RailJob, Rails, Tier};
+use tagwire_pml::ob1::Ob1Options;
+use tagwire_transport::ByteTransport;
+use tagwire_transport::fault::FaultOptions;
+use tagwire_transport::memory::MemoryOptions;
+use tagwire_transport::shm::{CrossAttach, Shm, ShmOptions};
+
+/// Few slots, little in them.
+pub fn tiny() -> MemoryOptions {
+    MemoryOptions {
+        slots: 4,
+        control_slots: 1,
+        max_send: 64,
+        chunk: 1000,
+        max_offers: 2,
+        ..MemoryOptions::full()
+    }
+}
+
+fn with_engine(engine: &str, options: Ob1Options) -> Ob1Options {
+    Ob1Options {
+        engine: engine.to_owned(),
+        ..options
+    }
+}
+
+fn faults(text: &str) -> Option<FaultOptions> {
+    (!text.is_empty()).then(|| text.parse().expect("the test's faults can be parsed"))
+}
+
+/// What is held back is let go by progress alone: it wakes nobody.
+fn with_claims(factory: Factory, faults: &str) -> Factory {
+    if faults.is_empty() {
+        factory
+    } else {
+        factory.without(Tier::Wake)
+    }
+}
+
+/// ob1 over the network in memory.
+pub fn memory(engine: &'static str, network: MemoryOptions, text: &'static str) -> Factory {
+    let packet = network.max_send;
+    let factory = Factory::ob1(move |size, options| {
+        let options = with_engine(engine, options);
+        MemoryJob::open_with_faults(size, network.clone(), faults(text), options)
+    })
+    .boundaries(&[32, packet.min(4096), 16 << 10]);
+    with_claims(factory, text)
+}
+
+/// ob1 over shared memory.
+pub fn shm(engine: &'static str, cross_attach: CrossAttach, text: &'static str) -> Factory {
+    let factory = Factory::ob1(move |size, options| {
+        let shm = ShmOptions {
+            cross_attach,
+            ..ShmOptions::default()
+        };
+        let rails = Rails::new(move |bootstrap| {
+            let rail = Shm::open(shm.clone(), bootstrap as &mut dyn Bootstrap);
+            match rail {
+                Ok(rail) => Ok(Box::new(rail) as Box<dyn ByteTransport>),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+        .with_faults(faults(text));
+        RailJob::open(size, rails, with_engine(engine, options))
+    });
+    with_claims(factory, text)
+}

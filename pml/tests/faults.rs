@@ -1,0 +1,33 @@
+//! ob1 over a network that holds messages back, lets them overtake each other, and is busy.
+#![cfg(not(loom))]
+
+mod common;
+
+use common::{memory, tiny};
+use tagwire_pml::pml_conformance;
+use tagwire_transport::memory::MemoryOptions;
+
+pml_conformance!(
+    delay,
+    memory("list", MemoryOptions::full(), "seed=1,delay=0..8,busy=10%")
+);
+pml_conformance!(
+    reorder,
+    memory(
+        "bins",
+        MemoryOptions::default(),
+        "seed=2,delay=0..6,reorder=5"
+    )
+);
+pml_conformance!(
+    reorder_busy,
+    memory(
+        "source",
+        MemoryOptions::full(),
+        "seed=3,delay=0..4,reorder=8,busy=30%"
+    )
+);
+pml_conformance!(
+    tiny_busy,
+    memory("bins", tiny(), "seed=4,delay=0..3,reorder=2,busy=60%")
+);

@@ -1,0 +1,16 @@
+//! ob1 over the network in memory, with every engine.
+#![cfg(not(loom))]
+
+mod common;
+
+use common::{memory, tiny};
+use tagwire_pml::pml_conformance;
+use tagwire_transport::memory::MemoryOptions;
+
+pml_conformance!(plain_list, memory("list", MemoryOptions::default(), ""));
+pml_conformance!(plain_source, memory("source", MemoryOptions::default(), ""));
+pml_conformance!(plain_bins, memory("bins", MemoryOptions::default(), ""));
+pml_conformance!(full_list, memory("list", MemoryOptions::full(), ""));
+pml_conformance!(full_source, memory("source", MemoryOptions::full(), ""));
+pml_conformance!(full_bins, memory("bins", MemoryOptions::full(), ""));
+pml_conformance!(tiny_bins, memory("bins", tiny(), ""));

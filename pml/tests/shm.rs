@@ -1,0 +1,29 @@
+//! ob1 over shared memory.
+#![cfg(not(loom))]
+
+mod common;
+
+use common::shm;
+use tagwire_pml::pml_conformance;
+use tagwire_transport::shm::CrossAttach;
+
+pml_conformance!(attach_list, shm("list", CrossAttach::Auto, ""));
+pml_conformance!(attach_source, shm("source", CrossAttach::Auto, ""));
+pml_conformance!(attach_bins, shm("bins", CrossAttach::Auto, ""));
+pml_conformance!(copies, shm("bins", CrossAttach::Off, ""));
+pml_conformance!(
+    faults,
+    shm(
+        "bins",
+        CrossAttach::Auto,
+        "seed=5,delay=0..6,reorder=4,busy=20%"
+    )
+);
+pml_conformance!(
+    faults_copies,
+    shm(
+        "source",
+        CrossAttach::Off,
+        "seed=6,delay=0..4,reorder=3,busy=20%"
+    )
+);
