@@ -1,0 +1,316 @@
+//! The layers of the design: no crate reaches upward, and `unsafe` is where it may be.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every crate, with the crates below it that it may use. A new crate gets its place here.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("tagwire-base", &[]),
+    ("tagwire-transport", &["tagwire-base"]),
+    ("tagwire-matching", &["tagwire-base"]),
+    ("tagwire-launch", &["tagwire-base"]),
+    (
+        "tagwire-pml",
+        &["tagwire-base", "tagwire-transport", "tagwire-matching"],
+    ),
+    (
+        "tagwire-bench",
+        &[
+            "tagwire-base",
+            "tagwire-transport",
+            "tagwire-matching",
+            "tagwire-pml",
+            "tagwire-launch",
+        ],
+    ),
+    (
+        "tagwire",
+        &[
+            "tagwire-base",
+            "tagwire-transport",
+            "tagwire-matching",
+            "tagwire-pml",
+            "tagwire-launch",
+            "tagwire-bench",
+        ],
+    ),
+];
+
+/// The modules of the product in which `unsafe` is allowed: shared memory, system calls, C ABI,
+/// lent buffers, locks.
+const UNSAFE: &[&str] = &[
+    "bench/src/buffer.rs",
+    "bench/src/mpi/abi.rs",
+    "launch/src/job/child.rs",
+    "pml/src/guard.rs",
+    "pml/src/ob1/memory.rs",
+    "src/context.rs",
+    "src/owned.rs",
+    "src/plain.rs",
+    "src/scope.rs",
+    "transport/src/data.rs",
+    "transport/src/memory/transfer.rs",
+    "transport/src/message.rs",
+    "transport/src/null/memory.rs",
+    "transport/src/shm/cma.rs",
+    "transport/src/shm/layout.rs",
+    "transport/src/shm/segment.rs",
+];
+
+/// Tests, benches and test programs in which it is.
+const UNSAFE_TESTS: &[&str] = &[
+    "launch/tests/job.rs",
+    "pml/examples/instructions.rs",
+    "pml/src/conformance/buffers.rs",
+    "pml/src/conformance/rig.rs",
+    "pml/src/ob1/tests.rs",
+    "tests/programs/confine.rs",
+    "transport/src/conformance/memory.rs",
+    "transport/src/conformance/retain.rs",
+    "transport/src/shm/models.rs",
+    "transport/src/shm/tests.rs",
+    "transport/tests/broken.rs",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The words in quotes in `text`.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A manifest's sections, each with its lines, without comments and empty ones.
+fn sections(manifest: &Path) -> BTreeMap<String, Vec<String>> {
+    let text = fs::read_to_string(manifest).unwrap();
+    let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut current = String::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
+            current = name.trim_matches(['[', ']']).to_owned();
+            sections.entry(current.clone()).or_default();
+        } else if !line.is_empty() && !line.starts_with('#') {
+            sections
+                .entry(current.clone())
+                .or_default()
+                .push(line.to_owned());
+        }
+    }
+    sections
+}
+
+/// The manifests of all crates of the workspace.
+fn manifests() -> Vec<PathBuf> {
+    let root = root().join("Cargo.toml");
+    let text = fs::read_to_string(&root).unwrap();
+    let (_, members) = text.split_once("members = [").unwrap();
+    let (members, _) = members.split_once(']').unwrap();
+    let member = |folder: String| root.with_file_name(folder).join("Cargo.toml");
+    let mut manifests: Vec<_> = quoted(members).into_iter().map(member).collect();
+    manifests.push(root.clone());
+    manifests
+}
+
+fn name(manifest: &Path) -> String {
+    let sections = sections(manifest);
+    let line = sections["package"]
+        .iter()
+        .find(|line| line.starts_with("name ="));
+    quoted(line.unwrap()).remove(0)
+}
+
+/// The crates of ours that a manifest depends on: for tests and builds too, in any notation.
+fn dependencies(manifest: &Path) -> BTreeSet<String> {
+    let ours: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).collect();
+    let mut found = BTreeSet::new();
+    for (section, lines) in sections(manifest) {
+        if section.starts_with("workspace") {
+            continue;
+        }
+        let Some((_, after)) = section.rsplit_once("dependencies") else {
+            continue;
+        };
+        // `[dependencies.NAME]`, or a line for each.
+        let mut words: Vec<&str> = after.strip_prefix('.').into_iter().collect();
+        for line in &lines {
+            words.push(line.split(['=', '.', ' ']).next().unwrap());
+            // A dependency under another name.
+            words.extend(line.split('"').skip(1).step_by(2));
+        }
+        found.extend(
+            words
+                .into_iter()
+                .filter(|word| ours.contains(word))
+                .map(str::to_owned),
+        );
+    }
+    found
+}
+
+#[test]
+fn every_crate_has_a_place_and_uses_only_what_is_below() {
+    let mut seen = BTreeSet::new();
+    for manifest in manifests() {
+        let name = name(&manifest);
+        let place = LAYERS.iter().find(|(layer, _)| *layer == name);
+        let (_, below) = place.unwrap_or_else(|| panic!("{name} has no place in the layers"));
+        for used in dependencies(&manifest) {
+            assert!(below.contains(&used.as_str()), "{name} must not use {used}");
+        }
+        seen.insert(name);
+    }
+    let known: BTreeSet<_> = LAYERS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(seen, known, "crates and layers differ");
+}
+
+/// The list itself has no circle: whoever is used stands before.
+#[test]
+fn the_layers_point_downward() {
+    for (place, (name, below)) in LAYERS.iter().enumerate() {
+        for used in *below {
+            let above = LAYERS[..place].iter().any(|(layer, _)| layer == used);
+            assert!(above, "{name} uses {used}, which is not below it");
+        }
+    }
+}
+
+#[test]
+fn the_manifests_are_read_right() {
+    let of = |folder: &str| dependencies(&root().join(folder).join("Cargo.toml"));
+    assert_eq!(of("base"), BTreeSet::new());
+    assert!(of("pml").contains("tagwire-matching") && of("pml").contains("tagwire-transport"));
+    assert_eq!(name(&root().join("Cargo.toml")), "tagwire");
+}
+
+#[test]
+fn every_crate_has_the_lints_of_the_workspace() {
+    for manifest in manifests() {
+        let sections = sections(&manifest);
+        let inherits = |lines: &Vec<String>| lines.iter().any(|line| line == "workspace = true");
+        assert!(
+            sections.get("lints").is_some_and(inherits),
+            "{} lacks [lints] workspace = true",
+            manifest.display()
+        );
+    }
+    let root = sections(&root().join("Cargo.toml"));
+    for (section, lint) in [
+        ("workspace.lints.rust", "unsafe_code = \"deny\""),
+        ("workspace.lints.rust", "unsafe_op_in_unsafe_fn = \"deny\""),
+        (
+            "workspace.lints.clippy",
+            "undocumented_unsafe_blocks = \"deny\"",
+        ),
+    ] {
+        assert!(
+            root[section].iter().any(|line| line == lint),
+            "{lint} is not there"
+        );
+    }
+}
+
+/// The Rust files below a folder, without those of builds.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                sources(&path, found);
+            }
+        } else if name.ends_with(".rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Whether an attribute of a file lets `unsafe` in.
+fn allows_unsafe(text: &str) -> bool {
+    const LINT: &str = "unsafe_code";
+    ["allow(", "expect("].iter().any(|word| {
+        let lists = text.split(word).skip(1);
+        lists
+            .filter_map(|rest| rest.split(')').next())
+            .any(|list| list.contains(LINT))
+    })
+}
+
+#[test]
+fn every_notation_of_the_permission_is_seen() {
+    let lint = "unsafe_code";
+    for (text, allowed) in [
+        (format!("#![allow({lint})]"), true),
+        (
+            format!("#![allow(\n    {lint},\n    reason = \"x\"\n)]"),
+            true,
+        ),
+        (format!("#[expect(missing_docs, {lint})]"), true),
+        (format!("#![cfg_attr(test, allow({lint}))]"), true),
+        (format!("#![forbid({lint})]"), false),
+        ("#[allow(missing_docs)]".to_owned(), false),
+    ] {
+        assert_eq!(allows_unsafe(&text), allowed, "{text}");
+    }
+}
+
+#[test]
+fn unsafe_is_allowed_in_the_listed_modules_only() {
+    let mut files = Vec::new();
+    sources(root(), &mut files);
+    assert!(
+        files.len() > 100,
+        "only {} files were looked at",
+        files.len()
+    );
+    let mut found = BTreeSet::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        if allows_unsafe(&text) {
+            found.insert(
+                file.strip_prefix(root())
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned(),
+            );
+        }
+    }
+    let listed: BTreeSet<_> = UNSAFE
+        .iter()
+        .chain(UNSAFE_TESTS)
+        .map(|path| (*path).to_owned())
+        .collect();
+    let extra: Vec<_> = found.difference(&listed).collect();
+    assert!(
+        extra.is_empty(),
+        "unsafe is allowed in files that are not listed: {extra:?}"
+    );
+    let stale: Vec<_> = listed.difference(&found).collect();
+    assert!(stale.is_empty(), "listed, but without unsafe: {stale:?}");
+}
+
+/// The matching layer has neither `unsafe` nor anything to wait with.
+#[test]
+fn matching_is_free_of_the_outside() {
+    let mut files = Vec::new();
+    sources(&root().join("matching/src"), &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        // Up to the tests at the end of a file.
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for word in ["std::time", "std::thread", "std::net", "std::fs"] {
+            assert!(!code.contains(word), "{} uses {word}", file.display());
+        }
+    }
+}

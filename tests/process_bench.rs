@@ -1,0 +1,242 @@
+//! `tagwire bench` as a user calls it: every test, and every wrong way to ask.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use process::{Line, Outcome, tagwire};
+use serde_json::Value;
+
+/// As few iterations as make a row.
+const TINY: &[&str] = &["-i", "3", "-x", "1", "-c"];
+
+fn bench(arguments: &[&str]) -> Outcome {
+    Line::new(["bench"]).args(arguments).finish()
+}
+
+/// The rows of a run in JSON, which went well.
+fn rows(arguments: &[&str]) -> Vec<Value> {
+    let outcome = bench(&[arguments, &["--format", "json"]].concat());
+    assert_eq!(outcome.status, 0, "{arguments:?}: {outcome:#?}");
+    let text = outcome.stdout.join("\n");
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["schema"], "tagwire.bench/1");
+    assert_eq!(document["test"], arguments[0]);
+    for part in ["command", "environment"] {
+        assert!(!document[part].is_null(), "{part}: {text}");
+    }
+    document["rows"].as_array().unwrap().clone()
+}
+
+#[test]
+fn every_test_runs_with_every_byte_checked() {
+    for (test, figure, options) in [
+        ("latency", "latency_us", &["-m", "1,8,8K,1M"][..]),
+        ("bandwidth", "bandwidth_mb_s", &["-m", "8,8K,1M", "-W", "8"]),
+        (
+            "bibandwidth",
+            "bandwidth_mb_s",
+            &["-m", "8,8K,1M", "-W", "8"],
+        ),
+        ("message-rate", "rate_msg_s", &["-m", "8,4K", "-n", "4"]),
+        ("ring", "latency_us", &["-m", "8,64K", "-n", "3"]),
+    ] {
+        let rows = rows(&[&[test], TINY, options].concat());
+        let sizes = options[1].split(',').count();
+        assert_eq!(rows.len(), sizes, "{test}: {rows:?}");
+        for row in rows {
+            assert!(row[figure].as_f64().unwrap() > 0.0, "{test}: {row}");
+        }
+    }
+    let rows = rows(&["idle", "--seconds", "0.2"]);
+    assert!(rows[0]["cpu_pct"].is_number(), "{rows:?}");
+}
+
+#[test]
+fn the_layers_and_the_matching_depth_are_measured() {
+    let layers = rows(&[&["latency", "-m", "8", "--layers"], TINY].concat());
+    let of = |name: &str| layers.iter().filter(|row| row["layer"] == name).count();
+    assert_eq!((of("raw"), of("ob1")), (1, 1), "{layers:?}");
+    let few = ["-i", "3", "-x", "1"];
+    for depth in [&["--posted", "1000", "-c"][..], &["--unexpected", "1000"]] {
+        let rows = rows(&[&["latency"], depth, &few].concat());
+        assert_eq!(rows.len(), 1, "{depth:?}: {rows:?}");
+    }
+}
+
+#[test]
+fn large_messages_are_right_without_cross_memory_attach() {
+    let options = ["latency", "-m", "8K,1M", "--shm-cma", "off"];
+    assert_eq!(rows(&[&options, TINY].concat()).len(), 2);
+}
+
+/// What a user reads and scripts parse: header lines, then size and figure.
+#[test]
+fn text_has_the_shape_that_scripts_know() {
+    let outcome = bench(&[&["latency", "-m", "8,64"], TINY].concat());
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let is_header = |line: &&String| line.starts_with('#');
+    let headers = outcome.stdout.iter().take_while(is_header).count();
+    assert!(headers > 3, "{outcome:#?}");
+    let lines = outcome.stdout[headers..].iter();
+    let sizes: Vec<f64> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| {
+            let mut words = line.split_whitespace();
+            let size = words.next().unwrap().parse().unwrap();
+            assert!(
+                words.next().unwrap().parse::<f64>().unwrap() > 0.0,
+                "{line}"
+            );
+            size
+        })
+        .collect();
+    assert_eq!(sizes, [8.0, 64.0]);
+}
+
+#[test]
+fn bad_requests_get_status_1_and_the_reason() {
+    for (arguments, reasons) in [
+        (
+            &["latency", "--iteratons", "3"][..],
+            &["'--iterations'"][..],
+        ),
+        (&["latnecy"], &["'latency'"]),
+        (&["latency", "-t", "smh"], &["'shm'"]),
+        (&["latency", "-t", "mpj"], &["'mpi'"]),
+        (&["latency", "-p", "ob2"], &["'ob1'"]),
+        (&["latency", "--engine", "bin"], &["'bins'"]),
+        (&["latency", "--shm-cma", "atuo"], &["'auto'"]),
+        (&["latency", "--format", "jsn"], &["'json'"]),
+        (&["latency", "-m", "8Q"], &["8Q"]),
+        (&["latency", "-m", ""], &["--sizes"]),
+        (&["latency", "-m", "8:4"], &["8:4"]),
+        (&["latency", "-m", "2T"], &["2T", "2^40"]),
+        (&["latency", "-m", "1025G"], &["1025G", "2^40"]),
+        (&["latency", "-m", "1099511627777"], &["2^40"]),
+        (&["latency", "-m", "99999999999999999999"], &["2^40"]),
+        (&["latency", "-n", "0"], &["--ranks"]),
+        (&["latency", "-n", "3"], &["2 ranks"]),
+        (&["message-rate", "-n", "3"], &["even"]),
+        (&["latency", "-i", "0"], &["--iterations"]),
+        (&["latency", "--percentiles", "101"], &["101"]),
+        (&["latency", "--raw", "--posted", "5"], &["--posted"]),
+        (&["compare", "-m", "8"], &["compare"]),
+    ] {
+        let outcome = bench(arguments);
+        assert_eq!(outcome.status, 1, "{arguments:?}: {outcome:#?}");
+        let errors = outcome.errors();
+        for reason in reasons {
+            assert!(
+                errors.contains(reason),
+                "{arguments:?} lacks {reason}: {errors}"
+            );
+        }
+        assert!(!errors.contains("panicked"), "{errors}");
+    }
+}
+
+#[test]
+fn a_peer_library_that_is_none_gets_status_2_and_is_named() {
+    let missing = "/no/such/libmpi_abi.so";
+    let outcome = bench(&["latency", "-t", &format!("mpi:{missing}")]);
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    assert!(outcome.errors().contains(missing), "{outcome:#?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("libmpi_abi.so");
+    fs::write(&text, "no library at all").unwrap();
+    let name = text.to_str().unwrap();
+    let outcome = bench(&["latency", "-t", &format!("mpi:{name}")]);
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    assert!(outcome.errors().contains(name), "{outcome:#?}");
+}
+
+/// The C library, which every process has: a library, and not the one that was meant.
+#[test]
+fn a_peer_library_without_a_symbol_gets_status_2_and_both_are_named() {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let library = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .find(|path| {
+            path.contains("/libc.so") || path.contains("/libc-") || path.contains("/ld-musl")
+        });
+    let Some(library) = library else {
+        eprintln!("SKIPPED: this test is linked without a shared C library");
+        return;
+    };
+    let outcome = bench(&["latency", "-t", &format!("mpi:{library}")]);
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    let errors = outcome.errors();
+    assert!(
+        errors.contains(library) && errors.contains("MPI_"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn output_that_cannot_be_written_gets_status_2() {
+    let tiny = [&["latency", "-m", "8"], TINY].concat();
+    for file in ["/dev/full", "/no/such/folder/result.json"] {
+        let outcome = bench(&[&tiny[..], &["-o", file]].concat());
+        assert_eq!(outcome.status, 2, "{file}: {outcome:#?}");
+        assert!(outcome.errors().contains(file), "{outcome:#?}");
+    }
+    for format in ["text", "json", "csv"] {
+        for closed in [false, true] {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            let full = fs::OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .unwrap();
+            let out = if closed {
+                writer.into()
+            } else {
+                Stdio::from(full)
+            };
+            let output = Command::new(tagwire())
+                .args(["bench"])
+                .args(&tiny)
+                .args(["--format", format])
+                .stdin(Stdio::null())
+                .stdout(out)
+                .output()
+                .unwrap();
+            let errors = String::from_utf8(output.stderr).unwrap();
+            let case = format!("{format}, closed: {closed}: {errors}");
+            assert_eq!(output.status.code(), Some(2), "{case}");
+            assert!(
+                errors.contains("cannot write to the standard output"),
+                "{case}"
+            );
+            assert!(!errors.contains("panicked"), "{case}");
+        }
+    }
+}
+
+/// An interrupted run loses nothing: the file is complete after every row.
+#[test]
+fn what_was_measured_before_an_interruption_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.json");
+    let job = Line::new(["bench", "latency", "-m", "1:4M", "-i", "100000", "-o"])
+        .args([&file])
+        .start();
+    let rows = || -> usize {
+        // At every moment the file is a whole document, or not there yet.
+        fs::read_to_string(&file).map_or(0, |text| {
+            let document: Value = serde_json::from_str(&text).unwrap();
+            document["rows"].as_array().unwrap().len()
+        })
+    };
+    process::eventually("two rows", || rows() >= 2);
+    rustix::process::kill_process(job.launcher(), rustix::process::Signal::KILL).unwrap();
+    let outcome = job.finish();
+    assert_eq!(outcome.status, process::KILLED, "{outcome:#?}");
+    assert!((2..23).contains(&rows()), "{} rows", rows());
+}
