@@ -154,6 +154,8 @@ impl Session {
     ///
     /// When `body` panics, receives that nothing matched are taken back first.
     ///
+    /// Buffers outlive the scope, and are not touched in it once they are lent:
+    ///
     /// ```
     /// # let session = tagwire::Session::open()?;
     /// let (ping, mut pong) = ([1u64, 2, 3], [0u64; 3]);
@@ -166,6 +168,62 @@ impl Session {
     /// })?;
     /// assert_eq!(ping, pong);
     /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// What a receive writes to cannot be read before the scope is left:
+    ///
+    /// ```compile_fail,E0503
+    /// # let session = tagwire::Session::open()?;
+    /// let mut pong = [0u64; 3];
+    /// session.scope(|scope| {
+    ///     let receive = session.world().irecv(scope, &mut pong, 0, 7);
+    ///     if pong[0] == 0 {} // error: cannot use `pong[_]` because it was mutably borrowed
+    /// });
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// Nor can a second receive write to it:
+    ///
+    /// ```compile_fail,E0499
+    /// # let session = tagwire::Session::open()?;
+    /// let mut pong = [0u64; 3];
+    /// session.scope(|scope| {
+    ///     let first = session.world().irecv(scope, &mut pong, 0, 7);
+    ///     let second = session.world().irecv(scope, &mut pong, 0, 8); // error
+    /// });
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// What a send reads from cannot be changed, even when its request has been dropped:
+    ///
+    /// ```compile_fail,E0506
+    /// # let session = tagwire::Session::open()?;
+    /// let mut ping = [1u64, 2, 3];
+    /// session.scope(|scope| {
+    ///     drop(session.world().isend(scope, &ping, 0, 7));
+    ///     ping[0] = 4; // error: cannot assign to `ping[_]` because it is borrowed
+    /// });
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// A buffer that ends inside of the scope cannot be lent:
+    ///
+    /// ```compile_fail,E0597
+    /// # let session = tagwire::Session::open()?;
+    /// session.scope(|scope| {
+    ///     let mut pong = [0u64; 3];
+    ///     let receive = session.world().irecv(scope, &mut pong, 0, 7); // error
+    /// });
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// And a request cannot leave its scope:
+    ///
+    /// ```compile_fail
+    /// # let session = tagwire::Session::open()?;
+    /// let ping = [1u64, 2, 3];
+    /// let send = session.scope(|scope| session.world().isend(scope, &ping, 0, 7)); // error
     /// # Ok::<(), tagwire::Error>(())
     /// ```
     pub fn scope<'env, R>(
