@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tagwire_pml::{CancelOutcome, RequestId};
@@ -20,10 +20,39 @@ use crate::session::Session;
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     pub(crate) session: &'env Session,
-    open: Mutex<Vec<RequestId>>,
+    open: Mutex<Open>,
     // Invariant in both, as std's scope is: neither may be shortened or stretched.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
+}
+
+/// The operations of a scope whose end nobody has taken. Each keeps its place, so that a scope may
+/// have very many.
+#[derive(Debug, Default)]
+struct Open {
+    /// `COMPLETE` where there is none.
+    places: Vec<RequestId>,
+    free: Vec<usize>,
+}
+
+impl Open {
+    fn enter(&mut self, id: RequestId) -> usize {
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place] = id;
+                place
+            }
+            None => {
+                self.places.push(id);
+                self.places.len() - 1
+            }
+        }
+    }
+
+    fn leave(&mut self, place: usize) {
+        self.places[place] = RequestId::COMPLETE;
+        self.free.push(place);
+    }
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -33,7 +62,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> R {
         let scope = Scope {
             session,
-            open: Mutex::new(Vec::new()),
+            open: Mutex::default(),
             scope: PhantomData,
             env: PhantomData,
         };
@@ -48,8 +77,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for everything that is open. The buffers are about to go: where that cannot be
     /// waited for, because the scope was moved to a thread that may not call, the process ends.
     fn drain(&self, cancel: bool) {
-        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
-        for request in open {
+        let open = std::mem::take(&mut *self.lock()).places;
+        for request in open.into_iter().filter(|id| *id != RequestId::COMPLETE) {
             let messenger = &self.session.messenger;
             if cancel {
                 let _ = messenger.cancel(request);
@@ -79,20 +108,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Takes an operation into the scope.
     pub(crate) fn track(&'scope self, id: RequestId) -> Request<'scope, 'env> {
-        if id != RequestId::COMPLETE {
-            self.open
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(id);
+        let place = if id == RequestId::COMPLETE {
+            None
+        } else {
+            Some(self.lock().enter(id))
+        };
+        Request {
+            scope: self,
+            id,
+            place,
         }
-        Request { scope: self, id }
     }
 
-    fn forget(&self, id: RequestId) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = open.iter().rposition(|other| *other == id) {
-            open.swap_remove(place);
-        }
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for all of `requests`; their statuses come in the same order.
@@ -103,9 +132,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         requests: impl IntoIterator<Item = Request<'scope, 'env>>,
     ) -> Result<Vec<Status>> {
-        let ids: Vec<_> = requests.into_iter().map(|request| request.id).collect();
+        let (ids, places): (Vec<_>, Vec<_>) = requests
+            .into_iter()
+            .map(|request| (request.id, request.place))
+            .unzip();
         let statuses = self.session.messenger.wait_all(&ids, None)?;
-        ids.iter().for_each(|id| self.forget(*id));
+        let mut open = self.lock();
+        places
+            .into_iter()
+            .flatten()
+            .for_each(|place| open.leave(place));
+        drop(open);
         statuses.into_iter().map(Status::checked).collect()
     }
 
@@ -122,7 +159,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let Some((place, status)) = self.session.messenger.wait_any(&ids, None)? else {
             return Ok(None);
         };
-        self.forget(requests.remove(place).id);
+        requests.remove(place).forget();
         Ok(Some((place, Status::checked(status)?)))
     }
 }
@@ -132,16 +169,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 pub struct Request<'scope, 'env: 'scope> {
     scope: &'scope Scope<'scope, 'env>,
     id: RequestId,
+    /// Its place among the open ones, if it was not complete at once.
+    place: Option<usize>,
 }
 
 impl Request<'_, '_> {
+    /// Its end has been taken.
+    fn forget(self) {
+        if let Some(place) = self.place {
+            self.scope.lock().leave(place);
+        }
+    }
+
     /// Waits until the operation is complete.
     ///
     /// # Errors
     /// How it failed, if it did.
     pub fn wait(self) -> Result<Status> {
         let status = self.scope.session.messenger.wait(self.id, None)?;
-        self.scope.forget(self.id);
+        self.forget();
         Status::checked(status)
     }
 
@@ -154,7 +200,7 @@ impl Request<'_, '_> {
             Err(tagwire_pml::Error::TimedOut(_)) => Err(self),
             Err(error) => Ok(Err(error.into())),
             Ok(status) => {
-                self.scope.forget(self.id);
+                self.forget();
                 Ok(Status::checked(status))
             }
         }
@@ -169,7 +215,7 @@ impl Request<'_, '_> {
             Ok(None) => Err(self),
             Err(error) => Ok(Err(error.into())),
             Ok(Some(status)) => {
-                self.scope.forget(self.id);
+                self.forget();
                 Ok(Status::checked(status))
             }
         }

@@ -26,3 +26,18 @@ fn a_flood_stays_within_the_budgets_and_loses_nothing() {
         assert!(grown <= MOST_KIB, "{line}");
     }
 }
+
+/// What a request costs does not grow with their number, beyond what caches do.
+#[test]
+fn a_scope_may_have_very_many_requests() {
+    let outcome = Job::of_ranks(1, &[], &["many-requests"]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let cost = |count: &str| -> f64 {
+        let line = outcome.line(&format!("for one of {count}:"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    let (few, many) = (cost("2000"), cost("100000"));
+    eprintln!("a request costs {few} us among 2,000 and {many} us among 100,000");
+    // Where each is searched for among the others, this factor is near 50.
+    assert!(many < 15.0 * few.max(0.2), "{few} us, {many} us");
+}

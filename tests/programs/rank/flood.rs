@@ -76,3 +76,40 @@ fn resident_kib(name: &str) -> Result<u64, Box<dyn std::error::Error>> {
     let figure = line.and_then(|rest| rest.split_whitespace().next());
     Ok(figure.ok_or("no such figure")?.parse()?)
 }
+
+/// Scopes with few and with many requests, to this rank itself: what each request costs, in
+/// microseconds, in the best of several scopes.
+pub fn requests() -> Outcome {
+    let session = Session::open()?;
+    for count in [2_000, 100_000] {
+        let mut best = f64::INFINITY;
+        for _ in 0..5 {
+            let start = Instant::now();
+            many_requests(&session, count)?;
+            best = best.min(start.elapsed().as_secs_f64() * 1e6 / count as f64);
+        }
+        say(
+            session.rank(),
+            format!("needed for one of {count}: {best:.3}"),
+        );
+    }
+    Ok(session.close()?)
+}
+
+fn many_requests(session: &Session, count: u64) -> Outcome {
+    let (world, me) = (session.world(), session.rank());
+    let sent: Vec<u64> = (0..count).collect();
+    let mut received = vec![0u64; sent.len()];
+    session.scope(|scope| {
+        let mut requests = Vec::new();
+        for place in received.chunks_mut(1) {
+            requests.push(world.irecv(scope, place, me, FLOOD)?);
+        }
+        for number in sent.chunks(1) {
+            world.isend(scope, number, me, FLOOD)?;
+        }
+        scope.wait_all(requests)
+    })?;
+    assert!(received == sent, "messages are lost or out of order");
+    Ok(())
+}

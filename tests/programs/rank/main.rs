@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         "death-busy" => death::busy(),
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
+        "many-requests" => flood::requests(),
         "hang" => waiting::hang(),
         "wait-for-file" => waiting::for_file(arguments),
         "threads" => threads::multiple(),
