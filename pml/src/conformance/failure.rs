@@ -84,6 +84,9 @@ pub(super) fn a_death_fails_what_involves_it(factory: &Factory) -> Checked {
 pub(super) fn any_source_waits_for_acknowledgement(factory: &Factory) -> Checked {
     let mut world = World::open(factory, 3, &Setup::default())?;
     world.acquaint()?;
+    // Nobody will ever have the bytes of this.
+    world.send(2, 0, 4, &pattern(1, 200_000), SendMode::Standard)?;
+    world.settle();
     world.kill(2);
     find_out(&mut world)?;
     let receiving = world.recv(0, ANYONE, only(4), 8)?;

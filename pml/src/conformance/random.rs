@@ -23,6 +23,9 @@ struct Plan {
     kill: bool,
 }
 
+/// Messages from each to each before a run on a budget: more than may come without credit.
+const PRELUDE: usize = 90;
+
 /// A budget that is spent at once.
 const TINY: Budget = Budget {
     payload: 4000,
@@ -182,7 +185,28 @@ impl Run {
         }
     }
 
+    /// With a budget: everyone sends everyone more than fits, so that it is spent from the start.
+    fn prelude(&mut self) -> Checked {
+        if self.plan.budget.is_none() {
+            return Ok(());
+        }
+        for _ in 0..PRELUDE {
+            for at in 0..self.world.size() {
+                for to in 0..self.world.size() {
+                    let len = 4 + self.below(5);
+                    self.send_to(at, to, len, tag(9), WORLD, SendMode::Standard)?;
+                }
+            }
+            if self.below(8) == 0 {
+                self.world.turn();
+            }
+        }
+        self.world.settle();
+        Ok(())
+    }
+
     fn finish(mut self) -> Checked {
+        self.prelude()?;
         for step in 0..self.plan.steps {
             if let Some((when, victim)) = self.death
                 && when == step
@@ -243,6 +267,18 @@ impl Run {
             1 => SendMode::Buffered,
             _ => SendMode::Standard,
         };
+        self.send_to(at, to, len, tag, context, mode)
+    }
+
+    fn send_to(
+        &mut self,
+        at: usize,
+        to: usize,
+        len: usize,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Checked {
         let data = super::rig::pattern(self.history.sent.len(), len);
         let lent = self.world.lend(&data);
         let sent = self

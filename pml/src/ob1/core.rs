@@ -780,9 +780,15 @@ impl Upcalls for Core {
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => {
-                self.peers.enter(rank, endpoint);
-                self.budget.envelopes -= Window::INITIAL.envelopes;
-                self.budget.bytes -= Window::INITIAL.bytes;
+                let index = self.peers.enter(rank, endpoint);
+                if let Some(peer) = self.peers.get_mut(index)
+                    && peer.health == Health::Alive
+                {
+                    peer.granted = Window::INITIAL;
+                    peer.accounted = Window::INITIAL;
+                    self.budget.envelopes -= Window::INITIAL.envelopes;
+                    self.budget.bytes -= Window::INITIAL.bytes;
+                }
             }
             PeerEvent::Left(endpoint) => {
                 if let Some(peer) = self.peers.of_endpoint(endpoint) {

@@ -33,14 +33,15 @@ impl Core {
         peer.stream = Stream::None;
         peer.starved = false;
         peer.refresh_clear();
-        // What it was granted and will not use. What it may still send is charged as it comes.
-        let unused = std::mem::replace(&mut peer.granted, Window::NOTHING);
+        // Its window is no more. What of its last words has to be kept is stored as it comes.
+        peer.granted = Window::NOTHING;
+        let window = std::mem::replace(&mut peer.accounted, Window::NOTHING);
         let rank = peer.rank;
         let Some(failure) = peer.failure() else {
             return;
         };
-        self.budget.envelopes += unused.envelopes;
-        self.budget.bytes += unused.bytes;
+        self.budget.envelopes += window.envelopes;
+        self.budget.bytes += window.bytes;
         self.starving.retain(|other| *other != index);
         self.forget_messages_of(index);
         self.fail_operations(index, rank, failure);

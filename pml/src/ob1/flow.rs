@@ -92,8 +92,6 @@ impl Core {
         };
         if peer.health != Health::Alive {
             // Its window is gone with it; these are its last words.
-            self.budget.envelopes -= 1;
-            self.budget.bytes -= bytes as i64;
             return false;
         }
         peer.granted.envelopes -= 1;
@@ -151,9 +149,10 @@ impl Core {
     #[cold]
     pub(super) fn refill(&mut self, index: PeerIndex) {
         let full = self.full_window();
+        // At least one: a window of one is low when it is spent.
         self.refill_below = Window {
-            envelopes: full.envelopes / 2,
-            bytes: full.bytes / 2,
+            envelopes: (full.envelopes / 2).max(1),
+            bytes: (full.bytes / 2).max(1),
         };
         self.settle();
         let Some(peer) = self.peers.get_mut(index) else {

@@ -496,6 +496,65 @@ fn a_dead_peer_fails_what_involves_it() {
     }
 }
 
+/// Whatever is neither granted nor kept is in the budget, to the last envelope and byte.
+fn audit(core: &Core) {
+    let mut envelopes = core.budget.envelopes + core.unexpected.len() as i64;
+    let mut bytes = core.budget.bytes;
+    for (_, message) in core.unexpected.iter() {
+        bytes += message.charged as i64;
+    }
+    for (_, peer) in core.peers.iter() {
+        envelopes += peer.accounted.envelopes;
+        bytes += peer.accounted.bytes;
+    }
+    assert_eq!(envelopes, core.budget.total.envelopes, "envelopes");
+    assert_eq!(bytes, core.budget.total.bytes, "bytes");
+}
+
+#[test]
+fn the_window_of_the_dead_goes_back_to_the_budget() {
+    for deaths in [0, 1] {
+        let options = Ob1Options {
+            unexpected_payload: 1 << 16,
+            unexpected_headers: 20_000,
+            ..Ob1Options::default()
+        };
+        let mut world = World::new(4, MemoryOptions::default(), &options);
+        // Rank 1 only listens: it is in contact, and was granted nothing.
+        world.send(0, 1, tag(0), b"hello", SendMode::Standard);
+        for i in 0..200 {
+            world.send(2, 0, tag(i), &pattern(1, 100), SendMode::Standard);
+            world.send(3, 0, tag(i), &pattern(1, 100), SendMode::Standard);
+            if i % 50 == 0 {
+                world.settle();
+            }
+        }
+        world.settle();
+        audit(&world.ranks[0].core);
+        // Some of it is received, some is still there when its sender dies.
+        for i in 0..20 {
+            let (received, _) = world.recv(0, SourceSelector::ANY, TagSelector::exact(tag(i)), 100);
+            world.finish(0, received);
+        }
+        audit(&world.ranks[0].core);
+        for dead in [2, 1].into_iter().take(deaths * 2) {
+            world.network.fail(Rank::new(dead));
+            for _ in 0..3 {
+                world.settle();
+                world.ranks[0].look_after_peers();
+            }
+            audit(&world.ranks[0].core);
+        }
+        world.ranks[0].acknowledge_failures();
+        for i in 20..200 {
+            let from = SourceSelector::exact(Rank::new(3));
+            let (received, _) = world.recv(0, from, TagSelector::exact(tag(i)), 100);
+            assert_eq!(world.finish(0, received).failure, None);
+        }
+        audit(&world.ranks[0].core);
+    }
+}
+
 #[test]
 fn closing_ends_receives_and_flushes_sends() {
     let mut world = World::pair(MemoryOptions::full());
