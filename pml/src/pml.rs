@@ -13,7 +13,8 @@ use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status};
 ///
 /// **Who calls.** One caller at a time ([`Messenger`](crate::Messenger) sees to that). Nothing
 /// happens but inside a call: posting calls move small messages, [`progress`](Pml::progress) does
-/// everything else, bulk copies above all.
+/// everything else, bulk copies above all. A send for which there is no credit makes progress once,
+/// to see whether some has come.
 ///
 /// **Order.** Messages between two ranks in one context match in the order in which they were
 /// sent; among the receives that accept a message the earliest posted wins; wildcards obey the

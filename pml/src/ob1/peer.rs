@@ -181,6 +181,11 @@ impl Peer {
         self.wishes.insert(place, wish);
     }
 
+    /// Whether the next message could not go at once for want of credit.
+    pub(super) const fn lacks_credit(&self) -> bool {
+        self.credit.envelopes <= 0 || self.credit.bytes <= 0
+    }
+
     /// What an operation with this peer fails with, if it cannot happen any more.
     pub(super) const fn failure(&self) -> Option<Failure> {
         match self.health {

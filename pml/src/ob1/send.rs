@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::core::Chore;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
-use super::peer::{Health, PeerIndex};
+use super::peer::{Health, Peer, PeerIndex};
 use super::request::{Phase, Request};
 use super::{LANE, Ob1};
 use crate::error::{Error, Result};
@@ -82,6 +82,16 @@ impl Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
+        // A program that only ever posts sends would not hear of new credit: this call asks.
+        // A few times, since the peer's first contact comes before its first packet.
+        for _ in 0..4 {
+            if !self.core.peers.get(index).is_some_and(Peer::lacks_credit)
+                || self.rail.progress(LANE, &mut self.core) == 0
+            {
+                break;
+            }
+            self.run_chores();
+        }
         let mut request = Request::send(data, index, to, tag, context, mode);
         if mode == SendMode::Buffered {
             self.keep_copy(&mut request)?;

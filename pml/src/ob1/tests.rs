@@ -403,6 +403,25 @@ fn a_flood_stays_within_the_budgets() {
     }
 }
 
+/// A sender that never makes progress on its own hears of new credit all the same.
+#[test]
+fn a_sender_that_only_posts_gets_its_credit() {
+    let mut world = World::pair(MemoryOptions::default());
+    for i in 0..1000 {
+        let from = SourceSelector::exact(Rank::new(0));
+        let (received, _) = world.recv(1, from, TagSelector::ANY, 8);
+        world.send(0, 1, tag(i), b"8 bytes.", SendMode::Standard);
+        for _ in 0..3 {
+            world.ranks[1].progress();
+        }
+        assert!(
+            world.ranks[1].is_complete(received),
+            "message {i} stays behind"
+        );
+        world.ranks[1].take(received).unwrap();
+    }
+}
+
 #[test]
 fn receives_posted_before_the_flood_reach_behind_it() {
     let options = Ob1Options {
