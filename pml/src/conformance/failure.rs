@@ -89,7 +89,7 @@ pub(super) fn any_source_waits_for_acknowledgement(factory: &Factory) -> Checked
     world.settle();
     world.kill(2);
     find_out(&mut world)?;
-    let receiving = world.recv(0, ANYONE, only(4), 8)?;
+    let receiving = world.recv(0, ANYONE, only(40), 8)?;
     same(
         "before",
         world.finish(0, receiving.request)?.failure,
