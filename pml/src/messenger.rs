@@ -1,6 +1,7 @@
 //! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
 
 use std::fmt;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +21,13 @@ const CALLS_PER_LOOK: u32 = 1 << 14;
 
 /// How many polls a wait makes before it looks at anything else.
 const POLLS_INSIDE: u32 = 64;
+
+/// How many rounds with events a wait makes before it looks at anything else.
+const BUSY_ROUNDS: u32 = 1024;
+
+/// A yield that took longer gave the core to somebody who computes: a rank that waits, as this
+/// one does, would have given it back.
+const LONG_YIELD: Duration = Duration::from_micros(100);
 
 /// One rank's port for point-to-point messages.
 ///
@@ -460,6 +468,7 @@ impl Messenger {
     ) -> Result<T> {
         let mut backoff = Backoff::new(self.policy);
         let mut deadline = None;
+        let mut busy = 0u32;
         loop {
             let mut layer = self.enter()?;
             let pml = layer.pml();
@@ -468,27 +477,37 @@ impl Messenger {
             }
             let events = pml.progress();
             drop(layer);
-            if events > 0 {
+            let step = if events > 0 {
                 self.after_progress(events);
                 backoff.reset();
-                continue;
+                busy += 1;
+                // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
+                if !busy.is_multiple_of(BUSY_ROUNDS) {
+                    continue;
+                }
+                Step::Spin
+            } else {
+                let step = backoff.step();
+                if step == Step::Spin && !backoff.is_checkpoint() {
+                    continue;
+                }
+                step
+            };
+            if self.idle(step, timeout, &mut deadline)? > LONG_YIELD {
+                backoff.core_is_contended();
             }
-            let step = backoff.step();
-            if step == Step::Spin && !backoff.is_checkpoint() {
-                continue;
-            }
-            self.idle(step, timeout, &mut deadline)?;
         }
     }
 
-    /// Yields or sleeps, and looks after everything that is not a message.
+    /// Yields or sleeps, and looks after everything that is not a message. Answers for how long a
+    /// yield gave the core away.
     #[cold]
     fn idle(
         &self,
         step: Step,
         timeout: Option<Duration>,
         deadline: &mut Option<Instant>,
-    ) -> Result<()> {
+    ) -> Result<Duration> {
         let now = Instant::now();
         let mut nap = self.policy.sleep;
         if let Some(timeout) = timeout {
@@ -498,9 +517,13 @@ impl Messenger {
                 return Err(Error::TimedOut(timeout));
             }
         }
+        let mut away = Duration::ZERO;
         match step {
             Step::Spin => {}
-            Step::Yield => rustix::thread::sched_yield(),
+            Step::Yield => {
+                rustix::thread::sched_yield();
+                away = now.elapsed();
+            }
             Step::Sleep => self.sleep(nap)?,
         }
         if now.duration_since(self.start).as_nanos() as u64
@@ -509,9 +532,10 @@ impl Messenger {
             self.look_around()?;
         }
         if self.dump_wanted.swap(false, Ordering::Relaxed) {
-            eprint!("{}", self.dump()?);
+            // In one piece: other ranks write to the same place.
+            let _ = std::io::stderr().write_all(self.dump()?.as_bytes());
         }
-        Ok(())
+        Ok(away)
     }
 
     fn sleep(&self, nap: Duration) -> Result<()> {

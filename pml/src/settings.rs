@@ -40,7 +40,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::bytes(
         READER,
         "eager-limit",
-        16 << 10,
+        8 << 10,
         0..=1 << 24,
         "Longest message that is sent before it is matched",
     ),

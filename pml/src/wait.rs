@@ -85,6 +85,13 @@ impl Backoff {
         }
     }
 
+    /// A yield gave the core away for long: others compute on it, and yielding again would too.
+    /// Sleeping costs a wake-up, but a sleeper is woken for a message, not for its turn.
+    #[inline]
+    pub(crate) const fn core_is_contended(&mut self) {
+        self.idle = u32::MAX;
+    }
+
     /// Whether it is time to look at the clock: every so many idle steps.
     #[inline]
     pub(crate) const fn is_checkpoint(&self) -> bool {
@@ -115,6 +122,15 @@ mod tests {
                 Step::Sleep
             ]
         );
+        backoff.reset();
+        assert_eq!(backoff.step(), Step::Spin);
+    }
+
+    #[test]
+    fn a_contended_core_is_slept_on() {
+        let mut backoff = Backoff::new(WaitPolicy::adaptive(true));
+        backoff.core_is_contended();
+        assert_eq!(backoff.step(), Step::Sleep);
         backoff.reset();
         assert_eq!(backoff.step(), Step::Spin);
     }

@@ -26,7 +26,7 @@ impl Default for Ob1Options {
             engine: "bins".to_owned(),
             match_capacity: 1 << 26,
             packet: 4 << 10,
-            eager_limit: 16 << 10,
+            eager_limit: 8 << 10,
             unexpected_payload: 64 << 20,
             unexpected_headers: 16 << 20,
             buffer_limit: 64 << 20,

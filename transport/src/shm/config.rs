@@ -45,7 +45,7 @@ impl Default for ShmOptions {
             cross_attach: CrossAttach::Auto,
             descriptor: DescriptorWay::Auto,
             chunk_min: 32 * 1024,
-            chunk_max: 1024 * 1024,
+            chunk_max: 512 * 1024,
         }
     }
 }
@@ -100,7 +100,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting::bytes(
         READER,
         "shm-chunk-max",
-        1024 * 1024,
+        512 * 1024,
         4096..=1 << 30,
         "Largest piece of a large message that one of both ranks takes to copy",
     ),

@@ -430,12 +430,8 @@ impl Shm {
     /// Copies a chunk of the first transfer in the list that has one left, and takes those out
     /// that have ended.
     fn work_on(&mut self, list: &mut Vec<Transfer>, upcalls: &mut dyn Upcalls) -> usize {
-        let in_hand = list
-            .iter()
-            .filter(|transfer| transfer.run.is_some_and(|run| run.has_work))
-            .count();
         let (min, max) = (self.transfers.chunk_min, self.transfers.chunk_max);
-        let size = |free| offers::chunk(free, in_hand, min, max);
+        let size = |free, total| offers::chunk(free, total, min, max);
         let (mut events, mut copied) = (0, false);
         list.retain_mut(|transfer| {
             if transfer.end.is_none() {
@@ -539,9 +535,9 @@ enum Step {
 }
 
 /// Claims and copies a chunk of a transfer.
-fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32) -> u32) -> Step {
+fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32, u32) -> u32) -> Step {
     let (side, line) = (transfer.side(), transfer.line.get());
-    match offers::take(&line.claims, side, run.units, size) {
+    match offers::take(&line.claims, side, run.units, |free| size(free, run.units)) {
         Taken::Chunk(chunk) => {
             let worked = transfer.copy(&run, chunk);
             if !worked {
