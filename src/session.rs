@@ -40,7 +40,8 @@ impl Builder {
         self
     }
 
-    /// From which threads the session will be called: [`ThreadLevel::Single`] unless said.
+    /// From which threads the session will be called; else the setting `thread-level` says, whose
+    /// default is [`ThreadLevel::Single`].
     pub const fn threads(mut self, level: ThreadLevel) -> Self {
         self.level = Some(level);
         self
@@ -66,7 +67,9 @@ impl Builder {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         )?;
-        let level = self.level.unwrap_or(ThreadLevel::Single);
+        let level = self
+            .level
+            .unwrap_or_else(|| ThreadLevel::from_config(&config));
         let messenger = tagwire_pml::open(&config, level, bootstrap)?;
         dump_on_signal(&messenger);
         Ok(Session {

@@ -20,6 +20,8 @@ pub const LAYERS: &[&str] = &["ob1"];
 
 const WAITS: &[&str] = &["adaptive", "spin", "yield", "sleep"];
 
+const LEVELS: &[&str] = &["single", "funneled", "serialized", "multiple"];
+
 /// The settings that this crate reads.
 pub const SETTINGS: &[Setting] = &[
     Setting::choice(READER, "pml", "ob1", LAYERS, "The point-to-point layer"),
@@ -74,6 +76,13 @@ pub const SETTINGS: &[Setting] = &[
     ),
     Setting::choice(
         READER,
+        "thread-level",
+        "single",
+        LEVELS,
+        "From which threads a rank may be called, unless its program asks for more",
+    ),
+    Setting::choice(
+        READER,
         "wait",
         "adaptive",
         WAITS,
@@ -107,6 +116,19 @@ impl Ob1Options {
             unexpected_payload: config.bytes("unexpected-payload"),
             unexpected_headers: config.bytes("unexpected-headers"),
             buffer_limit: config.bytes("buffer-limit"),
+        }
+    }
+}
+
+impl ThreadLevel {
+    /// The level that `config` holds.
+    #[must_use]
+    pub fn from_config(config: &Config) -> Self {
+        match config.choice("thread-level") {
+            "funneled" => Self::Funneled,
+            "serialized" => Self::Serialized,
+            "multiple" => Self::Multiple,
+            _ => Self::Single,
         }
     }
 }

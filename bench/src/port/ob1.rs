@@ -29,7 +29,7 @@ impl Ob1Port {
         let level = if threads > 1 {
             ThreadLevel::Multiple
         } else {
-            ThreadLevel::Single
+            ThreadLevel::from_config(config)
         };
         let messenger = tagwire_pml::open(config, level, bootstrap)?;
         // Without the handler, the signal ends the rank instead of making it tell.
