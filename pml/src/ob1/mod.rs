@@ -19,6 +19,7 @@
 
 mod chores;
 mod config;
+mod control;
 mod core;
 mod dump;
 mod failure;
@@ -408,7 +409,14 @@ impl Pml for Ob1 {
 
     fn look_after_peers(&mut self) {
         self.rail.look_after_peers(&mut self.core);
-        for event in self.bootstrap.poll_events() {
+        let events = self.bootstrap.poll_events();
+        if !events.is_empty() {
+            // Whoever left sent what it had to say before: its contact, which the transport may
+            // not have looked at yet, comes before the goodbye. What follows the contact then
+            // ends with the transport's own word.
+            let _ = self.rail.progress(LANE, &mut self.core);
+        }
+        for event in events {
             match event {
                 MemberEvent::Left(rank) => {
                     self.core.member_gone(rank, Failure::PeerLeft(rank));

@@ -602,6 +602,23 @@ fn closing_ends_receives_and_flushes_sends() {
     assert_eq!(status.failure, Some(Failure::PeerLeft(Rank::new(0))));
 }
 
+/// The launcher may tell of a goodbye before the transport was looked at for the first time: what
+/// the rank sent before it left is delivered all the same.
+#[test]
+fn last_words_are_heard_of_one_never_met() {
+    let mut world = World::pair(MemoryOptions::default());
+    let from = SourceSelector::exact(Rank::new(0));
+    let (received, place) = world.recv(1, from, TagSelector::ANY, 9);
+    let sent = world.send(0, 1, tag(1), b"last word", SendMode::Standard);
+    assert_eq!(sent, RequestId::COMPLETE);
+    world.ranks[0].begin_close();
+    world.ranks[0].leave();
+    drop(world.ranks.remove(0));
+    world.ranks[0].look_after_peers();
+    assert_eq!(world.finish(0, received).failure, None);
+    assert_eq!(&world.lent[place][..], b"last word");
+}
+
 #[test]
 fn contexts_keep_apart_and_are_reused() {
     let mut world = World::pair(MemoryOptions::default());

@@ -235,6 +235,25 @@ impl Shm {
         events
     }
 
+    /// Looks at the contact of a peer that is about to be taken for gone, if it made one that was
+    /// not seen. What the peer did before its end is visible once the end is.
+    pub(super) fn look_at_late_contact(
+        &mut self,
+        endpoint: EndpointId,
+        upcalls: &mut dyn Upcalls,
+    ) -> usize {
+        let rank = self.peers[endpoint.index()].rank.as_u32();
+        let (index, bit) = (rank as usize / 64, 1 << (rank % 64));
+        let Some(word) = self.header.bitmap().get(index) else {
+            return 0;
+        };
+        if word.load(Acquire) & bit == 0 || self.contacted[index] & bit != 0 {
+            return 0;
+        }
+        self.contacted[index] |= bit;
+        self.look_at_contact(rank, upcalls)
+    }
+
     fn look_at_contact(&mut self, rank: u32, upcalls: &mut dyn Upcalls) -> usize {
         if rank >= self.identity.size {
             return 0;

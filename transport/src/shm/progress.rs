@@ -97,6 +97,10 @@ impl Shm {
         upcalls: &mut dyn Upcalls,
     ) -> usize {
         let mut events = 1;
+        if !matches!(event, PeerEvent::Protocol(..)) {
+            // It may have made its contact, spoken and gone since contacts were looked at.
+            events += self.look_at_late_contact(endpoint, upcalls);
+        }
         if let Some(at) = self.inbound.iter().position(|way| way.endpoint == endpoint) {
             // A ring holds no more than this, so a peer that still lives cannot keep us here.
             events += drain(&mut self.inbound[at], super::layout::SLOTS, upcalls).count;

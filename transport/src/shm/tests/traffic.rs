@@ -136,6 +136,21 @@ fn a_rank_can_be_answered_without_its_address() {
     assert_eq!(b.log.messages[0], (to_a, 2, b"answer".to_vec()));
 }
 
+/// A peer that we have connected to makes its own contact, speaks and closes, all since we looked
+/// last: its words come before its goodbye.
+#[test]
+fn a_peer_that_came_and_went_is_heard() {
+    let job = LocalJob::new(2).unwrap();
+    let options = ShmOptions::default();
+    let (mut a, mut b) = (open(&job, 0, &options), open(&job, 1, &options));
+    let to_a = connect(&mut b, &a);
+    let to_b = connect(&mut a, &b);
+    assert_eq!(a.send(to_b, Class::Data, 1, b"last words"), Post::Posted);
+    drop(a);
+    b.look_after_peers();
+    assert_eq!(b.log.messages, [(to_a, 1, b"last words".to_vec())]);
+}
+
 #[test]
 fn silent_peers_cost_nothing() {
     let job = LocalJob::new(1000).unwrap();
