@@ -32,6 +32,9 @@ pub use message::{
     AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, Payload, PeerEvent, Retained, Token,
     Upcalls,
 };
-pub use network::{MatchCompletion, MatchPattern, MatchTransport, MatchUpcalls};
+pub use network::{
+    Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
+    MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
+};
 pub use open::open;
 pub use wait::{WaitKey, Waiter};
