@@ -151,6 +151,13 @@ impl SendBuffer {
         Self(SendShape::Contiguous(ReadRegion { start, len }))
     }
 
+    /// The buffer that `region` was taken from: lent for as long.
+    #[inline]
+    #[must_use]
+    pub const fn of(region: ReadRegion) -> Self {
+        Self(SendShape::Contiguous(region))
+    }
+
     /// The pieces in `list`, one after the other.
     ///
     /// # Safety
@@ -300,6 +307,13 @@ impl RecvBuffer {
     #[must_use]
     pub const unsafe fn contiguous(start: *mut u8, len: usize) -> Self {
         Self(RecvShape::Contiguous(WriteRegion { start, len }))
+    }
+
+    /// The buffer that `region` was taken from: lent for as long.
+    #[inline]
+    #[must_use]
+    pub const fn of(region: WriteRegion) -> Self {
+        Self(RecvShape::Contiguous(region))
     }
 
     /// The pieces in `list`, one after the other.

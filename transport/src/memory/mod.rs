@@ -31,6 +31,7 @@
 
 mod config;
 mod endpoint;
+pub mod matching;
 mod progress;
 mod state;
 #[cfg(test)]

@@ -99,16 +99,27 @@ impl Transfer {
         count
     }
 
+    /// The token of the side that offered, if it has not completed.
+    pub(super) fn take_offer_token(&mut self) -> Option<Token> {
+        self.offer_token.take()
+    }
+
+    /// The token of the side that joined, if it has not completed.
+    pub(super) fn take_claim_token(&mut self) -> Option<Token> {
+        self.claim.as_mut()?.token.take()
+    }
+
     /// The tokens that `rank` has in this transfer and that have not completed.
     pub(super) fn take_tokens(&mut self, rank: Rank) -> impl Iterator<Item = Token> + use<> {
         let offer = if self.offerer == rank {
-            self.offer_token.take()
+            self.take_offer_token()
         } else {
             None
         };
-        let claim = match &mut self.claim {
-            Some(claim) if self.claimer == rank => claim.token.take(),
-            _ => None,
+        let claim = if self.claimer == rank {
+            self.take_claim_token()
+        } else {
+            None
         };
         offer.into_iter().chain(claim)
     }
