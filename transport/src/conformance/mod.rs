@@ -31,6 +31,7 @@
 mod cooperative;
 mod failure;
 mod log;
+pub mod matching;
 mod memory;
 mod messages;
 mod peers;
