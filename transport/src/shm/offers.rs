@@ -25,7 +25,8 @@
 //! therefore also finds the mark, where there is one. A buffer is given back only when all that
 //! the other side claimed is finished, or the other side provably does nothing any more.
 //!
-//! The sender uses a line again once the receiver has marked it released.
+//! The sender uses a line again once the receiver has marked it released and the sender itself has
+//! told its owner how the transfer ended.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

@@ -148,7 +148,11 @@ impl Transfer {
 /// What the sender knows of its descriptors towards one peer.
 struct Book {
     generations: [u32; OFFERS],
-    /// A bit for each descriptor that is in use, or was and is not released.
+    /// A bit for each descriptor whose transfer this side has not concluded. The receiver may have
+    /// released it long before.
+    open: u64,
+    /// A bit for each descriptor that is in use, or was and that the receiver has claimed: free
+    /// again once it is not open and the receiver has released it.
     taken: u64,
     next: usize,
 }
@@ -203,7 +207,8 @@ impl Transfers {
         )
     }
 
-    /// A free descriptor of `area`, with its next generation.
+    /// A free descriptor of `area`, with its next generation. Free is one that both sides are done
+    /// with: while this side still lists a transfer, what the line says is about that one.
     fn reserve(&mut self, endpoint: EndpointId, area: &AreaMap) -> Option<Line> {
         if self.books.len() <= endpoint.index() {
             self.books.resize_with(endpoint.index() + 1, || None);
@@ -211,6 +216,7 @@ impl Transfers {
         let book = self.books[endpoint.index()].get_or_insert_with(|| {
             Box::new(Book {
                 generations: [0; OFFERS],
+                open: 0,
                 taken: 0,
                 next: 0,
             })
@@ -223,9 +229,13 @@ impl Transfers {
                 number,
                 generation,
             };
-            let free = book.taken & 1 << number == 0;
-            if free || line.receiver_mark() & RELEASED != 0 {
-                book.taken |= 1 << number;
+            let bit = 1 << number;
+            if book.open & bit != 0 {
+                continue;
+            }
+            if book.taken & bit == 0 || line.receiver_mark() & RELEASED != 0 {
+                book.open |= bit;
+                book.taken |= bit;
                 book.next = number + 1;
                 // Generation 0 is that of untouched memory.
                 book.generations[number] = generation.wrapping_add(1).max(1);
@@ -238,12 +248,15 @@ impl Transfers {
         None
     }
 
-    /// A descriptor that the receiver never saw is free again.
+    /// This side has concluded the transfer. Its descriptor is free once the receiver has released
+    /// it, at once where the receiver never saw it.
     fn give_back(&mut self, transfer: &Transfer) {
-        if let Some(Some(book)) = self.books.get_mut(transfer.endpoint.index())
-            && transfer.line.receiver_mark() & CLAIMED == 0
-        {
-            book.taken &= !(1 << transfer.line.number);
+        if let Some(Some(book)) = self.books.get_mut(transfer.endpoint.index()) {
+            let bit = 1 << transfer.line.number;
+            book.open &= !bit;
+            if transfer.line.receiver_mark() & CLAIMED == 0 {
+                book.taken &= !bit;
+            }
         }
     }
 }

@@ -157,6 +157,35 @@ fn descriptors_are_used_again() {
     assert_eq!(*last, (102, Outcome::Done(10_000)));
 }
 
+/// A line whose transfer the receiver has moved and released is not used again while the sender,
+/// who has not looked, still lists that transfer.
+#[test]
+fn a_descriptor_is_in_use_until_both_sides_are_done() {
+    const LEN: usize = 10_000;
+    let mut scene = Scene::new(LEN, LEN);
+    for token in 0..64 {
+        let ticket = scene.open(token);
+        assert_eq!(scene.claim(ticket, token), Post::Posted);
+    }
+    while scene.b.log.completions.len() < 64 {
+        scene.b.progress();
+    }
+    assert_eq!(scene.offer(64), Offer::Busy);
+    scene.a.progress();
+    let mut ended = std::mem::take(&mut scene.a.log.completions);
+    ended.sort_by_key(|(token, _)| *token);
+    let done = Outcome::Done(LEN as u64);
+    assert_eq!(
+        ended,
+        (0..64).map(|token| (token, done)).collect::<Vec<_>>()
+    );
+    let ticket = scene.open(65);
+    assert_eq!(scene.claim(ticket, 66), Post::Posted);
+    scene.b.progress();
+    scene.a.progress();
+    assert_eq!(scene.a.log.completions, [(65, done)]);
+}
+
 #[test]
 fn a_withdrawn_offer_cannot_be_claimed() {
     let mut scene = Scene::new(10_000, 10_000);
