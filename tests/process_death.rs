@@ -108,6 +108,17 @@ fn a_rank_that_is_never_idle_hears_of_a_death() {
 }
 
 #[test]
+fn a_rank_that_panics_has_failed() {
+    let mut job = Job::of_ranks(3, GO_ON, &["death-panic"]);
+    for rank in [0, 2] {
+        job.hear(&format!("{rank} saw it fail"));
+    }
+    let outcome = job.finish();
+    // What Rust programs exit with after a panic.
+    assert_eq!(outcome.status, 101, "{outcome:#?}");
+}
+
+#[test]
 fn the_first_death_ends_a_job_that_is_not_told_to_go_on() {
     let mut job = Job::of_ranks(4, &[], &["death-asleep"]);
     for rank in 0..4 {

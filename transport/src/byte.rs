@@ -78,7 +78,9 @@ pub struct RegistrationHandle {
 /// **Life.** Opened by the transport's own constructor from settings and a bootstrap; the
 /// owner publishes [`address`](ByteTransport::address) and fetches a peer's on first contact.
 /// Peers that contact us appear as [`PeerEvent::Up`](crate::PeerEvent::Up). Dropping the object
-/// closes it: peers see [`PeerEvent::Left`](crate::PeerEvent::Left).
+/// closes it. After [`leave`](ByteTransport::leave) peers see
+/// [`PeerEvent::Left`](crate::PeerEvent::Left); without it, as when the stack unwinds from a panic,
+/// [`PeerEvent::Failed`](crate::PeerEvent::Failed).
 ///
 /// **Messages.** `send` carries a 16-byte header and up to [`Limits::max_send`] bytes, copied
 /// before it returns. Whether messages to one peer arrive in order says
@@ -272,6 +274,9 @@ pub trait ByteTransport: Send {
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
     /// had found out itself.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls);
+
+    /// This rank has done all that it had to: when the object is dropped, that is a goodbye.
+    fn leave(&mut self);
 
     /// What threads of this rank sleep on.
     fn waiter(&self) -> Arc<dyn Waiter>;

@@ -36,6 +36,7 @@ enum Defect {
     GreetsLate,
     NeverGreets,
     SaysGoodbyeEarly,
+    AlwaysSaysGoodbye,
     LosesWhenFull,
     NeverFull,
     NoRoomForControl,
@@ -196,7 +197,10 @@ impl Upcalls for Breaker<'_> {
 }
 
 impl Broken {
-    fn new(inner: Box<dyn ByteTransport>, defect: Defect) -> Self {
+    fn new(mut inner: Box<dyn ByteTransport>, defect: Defect) -> Self {
+        if defect == Defect::AlwaysSaysGoodbye {
+            inner.leave();
+        }
         Self {
             inner,
             defect,
@@ -421,6 +425,9 @@ impl ByteTransport for Broken {
         }
         self.told(upcalls, |inner, told| inner.peer_failed(rank, told));
     }
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
     fn waiter(&self) -> Arc<dyn Waiter> {
         match self.defect {
             Defect::SleepsOverWakes => Arc::new(Forgetful(self.inner.waiter())),
@@ -525,6 +532,10 @@ const SEEN: &[(Defect, &[&str])] = &[
     (
         Defect::SaysGoodbyeEarly,
         &["says_goodbye_after_the_last_message"],
+    ),
+    (
+        Defect::AlwaysSaysGoodbye,
+        &["who_says_no_goodbye_has_failed"],
     ),
     (Defect::LosesWhenFull, &["full_is_busy_and_recovers"]),
     (Defect::NeverFull, &["full_is_busy_and_recovers"]),

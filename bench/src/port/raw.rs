@@ -154,6 +154,15 @@ impl Kind {
     }
 }
 
+impl Drop for RawPort {
+    fn drop(&mut self) {
+        // A rank that unwinds has failed.
+        if !std::thread::panicking() {
+            self.driver.get_mut().rail.leave();
+        }
+    }
+}
+
 impl RawPort {
     /// Opens the transport that `config` names and connects it to every other rank.
     pub(crate) fn open(config: &Config, bootstrap: &mut SharedBootstrap) -> Result<Self> {

@@ -504,6 +504,7 @@ impl Pml for Ob1 {
     }
 
     fn leave(&mut self) {
+        self.rail.leave();
         self.bootstrap.leave();
     }
 

@@ -595,6 +595,7 @@ fn closing_ends_receives_and_flushes_sends() {
     world.finish(1, received);
     world.finish(0, sent);
     assert_eq!(world.ranks[0].open_work(), None);
+    world.ranks[0].leave();
     drop(world.ranks.remove(0));
     world.settle();
     let (after, _) = world.recv(0, SourceSelector::exact(Rank::new(0)), TagSelector::ANY, 8);

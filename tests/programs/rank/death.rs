@@ -244,6 +244,20 @@ fn reuse(world: &Context<'_>, len: usize) -> Outcome {
     Ok(())
 }
 
+/// The victim panics, and its session is dropped on the way out.
+pub fn panic() -> Outcome {
+    let session = Session::open()?;
+    meet(&session)?;
+    if session.rank() == VICTIM {
+        panic!("rank {VICTIM} does not know what to do");
+    }
+    let ended = session.world().recv(&mut [0u64], VICTIM, TAG);
+    check_failed("the receive", ended)?;
+    check_later(&session)?;
+    say(session.rank(), "saw it fail");
+    Ok(session.close()?)
+}
+
 /// Everybody sleeps in a receive when the victim, which sleeps too, dies.
 pub fn asleep() -> Outcome {
     let session = Session::open()?;

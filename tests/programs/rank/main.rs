@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         "death-transfer" => death::transfer(),
         "death-asleep" => death::asleep(),
         "death-busy" => death::busy(),
+        "death-panic" => death::panic(),
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
         "many-requests" => flood::requests(),

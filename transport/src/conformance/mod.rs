@@ -366,6 +366,12 @@ pub const CHECKS: &[Check] = &[
         peers::says_goodbye_after_the_last_message,
     ),
     Check::new(
+        "who_says_no_goodbye_has_failed",
+        Tier::Core,
+        2,
+        peers::who_says_no_goodbye_has_failed,
+    ),
+    Check::new(
         "refuses_bad_addresses",
         Tier::Core,
         1,
@@ -615,6 +621,7 @@ macro_rules! transport_conformance {
             greets_once_before_messages
             answers_by_first_contact
             says_goodbye_after_the_last_message
+            who_says_no_goodbye_has_failed
             refuses_bad_addresses
             describes_its_peers
             failure_is_told_once

@@ -187,6 +187,36 @@ pub(super) fn says_goodbye_after_the_last_message(factory: &Factory) -> Result<(
     })
 }
 
+/// A rank that is dropped without having said that it leaves has failed, once, after all that it
+/// sent.
+pub(super) fn who_says_no_goodbye_has_failed(factory: &Factory) -> Result<(), String> {
+    const LAST: u64 = 40;
+    let mut rig = Rig::open(factory, 2)?;
+    let (to, back) = rig.contact(0, 1)?;
+    let before = rig.log(1).message_count() as u64;
+    for number in 1..=LAST {
+        rig.send(0, to, header(number), &[7; 48])?;
+    }
+    rig.drive("the last messages", |rig| {
+        rig.log(1).message_count() as u64 >= before + LAST
+    })?;
+    rig.drop_without_goodbye(0);
+    let failed = |entry: &Entry| matches!(entry, Entry::Failed(endpoint) if *endpoint == back);
+    rig.drive("a failure", |rig| rig.count(1, failed) > 0)?;
+    rig.settle()?;
+    ensure(rig.count(1, failed) == 1, || {
+        "a peer failed more than once".to_owned()
+    })?;
+    let left = rig.count(1, |entry| matches!(entry, Entry::Left(_)));
+    ensure(left == 0, || {
+        "a peer that said no goodbye was told to have left".to_owned()
+    })?;
+    let post = rig.post(1, back, Class::Data, FAREWELL, b"");
+    ensure(post == Post::Gone, || {
+        format!("a send to a rank that failed: {post:?}")
+    })
+}
+
 /// Addresses that nobody published are errors, and do no harm.
 pub(super) fn refuses_bad_addresses(factory: &Factory) -> Result<(), String> {
     let mut rig = Rig::open(factory, 2)?;

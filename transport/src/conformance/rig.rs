@@ -342,6 +342,12 @@ impl Rig {
 
     /// Ends `rank` in good order.
     pub(super) fn close(&mut self, rank: usize) {
+        let mut transport = self.take(rank);
+        transport.leave();
+    }
+
+    /// Drops `rank`, which has not said that it leaves.
+    pub(super) fn drop_without_goodbye(&mut self, rank: usize) {
         drop(self.take(rank));
     }
 
@@ -350,7 +356,7 @@ impl Rig {
         let transport = self.take(rank);
         match &mut self.kill {
             Some(kill) => kill(Rank::new(rank as u32), transport),
-            // Closing it would be a goodbye.
+            // Dropped, it would tell: no rank that is killed does.
             None => std::mem::forget(transport),
         }
     }

@@ -340,6 +340,12 @@ impl ByteTransport for FaultTransport {
         self.let_go(upcalls);
     }
 
+    fn leave(&mut self) {
+        if let Some(inner) = self.living() {
+            inner.leave();
+        }
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.inner().waiter()
     }

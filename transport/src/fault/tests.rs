@@ -54,6 +54,7 @@ fn arrivals(spec: &str) -> Vec<u64> {
             b.progress(Lane(0), &mut log);
         }
     }
+    a.leave();
     drop(a);
     while log.events.len() < 2 {
         b.progress(Lane(0), &mut log);

@@ -45,6 +45,8 @@ pub struct MemoryTransport {
     /// Collected under the lock, told without it.
     pub(super) events: Vec<Event>,
     waiter: Arc<EpochWaiter>,
+    /// Dropping the object is a goodbye.
+    leaving: bool,
 }
 
 impl MemoryTransport {
@@ -59,6 +61,7 @@ impl MemoryTransport {
             next_retained: 0,
             events: Vec::new(),
             waiter,
+            leaving: false,
         }
     }
 
@@ -309,6 +312,10 @@ impl ByteTransport for MemoryTransport {
         self.tell(upcalls);
     }
 
+    fn leave(&mut self) {
+        self.leaving = true;
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }
@@ -343,6 +350,11 @@ impl ByteTransport for MemoryTransport {
 
 impl Drop for MemoryTransport {
     fn drop(&mut self) {
-        self.shared.state().end(self.rank, Status::Left);
+        let status = if self.leaving {
+            Status::Left
+        } else {
+            Status::Failed
+        };
+        self.shared.state().end(self.rank, status);
     }
 }

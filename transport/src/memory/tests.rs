@@ -51,6 +51,7 @@ fn a_peer_comes_sends_and_leaves() {
         a.send(LANE, to, Class::Data, AmHeader([7, 0]), b"x"),
         Post::Posted
     );
+    a.leave();
     drop(a);
     assert_eq!(told(&mut b), ["up 0 = 0", "0 7 x", "left 0"]);
     assert!(told(&mut b).is_empty());

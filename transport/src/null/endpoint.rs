@@ -278,6 +278,9 @@ impl ByteTransport for NullTransport {
         }
     }
 
+    // Nobody is there to be told.
+    fn leave(&mut self) {}
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }

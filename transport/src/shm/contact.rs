@@ -227,9 +227,12 @@ impl Shm {
             }
         }
         for index in 0..self.peers.len() {
-            if self.peers[index].state == PeerState::Alive && self.peers[index].has_closed() {
+            let peer = &self.peers[index];
+            if peer.state == PeerState::Alive
+                && let Some(goodbye) = peer.goodbye()
+            {
                 let endpoint = EndpointId(index as u32);
-                events += self.end_peer(endpoint, PeerEvent::Left(endpoint), upcalls);
+                events += self.end_peer(endpoint, goodbye.event(endpoint), upcalls);
             }
         }
         events

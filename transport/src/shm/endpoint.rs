@@ -13,7 +13,7 @@ use super::NAME;
 use super::cma::{self, Attach, Nonce};
 use super::config::{CrossAttach, ShmOptions};
 use super::identity::{Identity, own_namespace};
-use super::layout::{AREA, INLINE, MAX_SEND, OFFERS};
+use super::layout::{AREA, CLOSED_FAILED, CLOSED_LEFT, INLINE, MAX_SEND, OFFERS};
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::segment::{HeaderMap, Segment};
 use super::transfers::Transfers;
@@ -57,6 +57,8 @@ pub struct Shm {
     pub(super) identity: Identity,
     pub(super) secret: JobSecret,
     pub(super) options: ShmOptions,
+    /// Dropping the object is a goodbye.
+    leaving: bool,
     /// Kept where peers expect it.
     _nonce: Nonce,
 }
@@ -116,6 +118,7 @@ impl Shm {
             identity,
             secret: bootstrap.secret().clone(),
             options,
+            leaving: false,
             _nonce: nonce,
         })
     }
@@ -273,6 +276,10 @@ impl ByteTransport for Shm {
         }
     }
 
+    fn leave(&mut self) {
+        self.leaving = true;
+    }
+
     fn waiter(&self) -> Arc<dyn Waiter> {
         waiter::shared(&self.waiter)
     }
@@ -316,10 +323,15 @@ impl fmt::Debug for Shm {
 impl Drop for Shm {
     fn drop(&mut self) {
         self.abandon_transfers();
-        self.header.closed.word.store(1, Release);
+        let mark = if self.leaving {
+            CLOSED_LEFT
+        } else {
+            CLOSED_FAILED
+        };
+        self.header.closed.word.store(mark, Release);
         for peer in &self.peers {
             if let Some(area) = &peer.outbound {
-                area.admission.closed.store(1, Release);
+                area.admission.closed.store(mark, Release);
             }
             peer.attract();
         }

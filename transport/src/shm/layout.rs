@@ -87,7 +87,7 @@ pub(super) struct SegmentHeader {
     pub sleeping: Line32,
     /// Counts what a peer wants noticed: first contact, a peer that closes.
     pub contacts: Line64,
-    /// Set once the owner has closed.
+    /// Set once the owner has closed: [`CLOSED_LEFT`] or [`CLOSED_FAILED`].
     pub closed: Line64,
 }
 
@@ -98,9 +98,14 @@ pub(super) struct AdmissionLine {
     pub secret: [AtomicU64; 4],
     /// [`AREA_FREE`], [`AREA_TAKEN`] or [`AREA_HELLO`].
     pub state: AtomicU64,
-    /// Set once the sender has closed: nothing comes any more.
+    /// Set once the sender has closed, as in the header: nothing comes any more.
     pub closed: AtomicU64,
 }
+
+/// Closed after a goodbye.
+pub(super) const CLOSED_LEFT: u64 = 1;
+/// Closed without one: whoever owned the object has failed. Any other number means the same.
+pub(super) const CLOSED_FAILED: u64 = 2;
 
 /// Nobody has used the area.
 pub(super) const AREA_FREE: u64 = 0;

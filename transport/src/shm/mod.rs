@@ -17,7 +17,8 @@
 //! **Trust.** A peer proves the job's secret before anything it sent is looked at. Even so it may
 //! write anything at any time: what it wrote is checked where it is used.
 //!
-//! **Death.** The end of a peer's process is seen by a descriptor of the process
+//! **Death.** Who is dropped without having said that it leaves, as when the stack unwinds from a
+//! panic, marks that it has failed. The end of a peer's process is seen by a descriptor of the process
 //! (`liveness`); buffers that it could still touch are kept until then.
 
 mod cma;

@@ -4,12 +4,12 @@ use tagwire_base::Rank;
 
 use super::cma::Attach;
 use super::identity::Identity;
-use super::layout::ANSWER_NONE;
+use super::layout::{ANSWER_NONE, CLOSED_LEFT};
 use super::liveness::Liveness;
 use super::ring::Producer;
 use super::segment::{AreaMap, HeaderMap};
 use super::waiter;
-use crate::message::EndpointId;
+use crate::message::{EndpointId, PeerEvent};
 
 /// How things stand with a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,25 @@ pub(super) enum PeerState {
     Left,
     /// It has failed, has refused us, or broke the protocol.
     Dead,
+}
+
+/// How a peer has closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goodbye {
+    /// In good order.
+    Left,
+    /// Its object was dropped while it had more to do: the stack unwound, say.
+    Failed,
+}
+
+impl Goodbye {
+    /// As the layer above is told of it.
+    pub(super) const fn event(self, endpoint: EndpointId) -> PeerEvent {
+        match self {
+            Self::Left => PeerEvent::Left(endpoint),
+            Self::Failed => PeerEvent::Failed(endpoint),
+        }
+    }
 }
 
 /// A peer, behind its endpoint: what the fast path does not need.
@@ -55,14 +74,19 @@ impl Peer {
 
     /// Whether the peer has marked that it sends nothing more.
     pub(super) fn has_closed(&self) -> bool {
+        self.goodbye().is_some()
+    }
+
+    /// How the peer has closed, if it has.
+    pub(super) fn goodbye(&self) -> Option<Goodbye> {
         use std::sync::atomic::Ordering::Acquire;
-        self.inbound
-            .as_ref()
-            .is_some_and(|area| area.admission.closed.load(Acquire) != 0)
-            || self
-                .header
-                .as_ref()
-                .is_some_and(|header| header.closed.word.load(Acquire) != 0)
+        let area = self.inbound.as_ref().map(|area| &area.admission.closed);
+        let header = self.header.as_ref().map(|header| &header.closed.word);
+        let mut words = [area, header].into_iter().flatten();
+        match words.find_map(|word| Some(word.load(Acquire)).filter(|word| *word != 0))? {
+            CLOSED_LEFT => Some(Goodbye::Left),
+            _ => Some(Goodbye::Failed),
+        }
     }
 
     /// What the peer answered to our hello.

@@ -146,8 +146,8 @@ impl Shm {
                 }
             }
             let peer = &self.peers[index];
-            if peer.has_closed() {
-                self.end_peer(endpoint, PeerEvent::Left(endpoint), upcalls);
+            if let Some(goodbye) = peer.goodbye() {
+                self.end_peer(endpoint, goodbye.event(endpoint), upcalls);
             } else if peer.liveness.is_over() {
                 self.end_peer(endpoint, PeerEvent::Failed(endpoint), upcalls);
             }

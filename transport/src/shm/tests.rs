@@ -73,6 +73,11 @@ impl Member {
         self.shm.progress(LANE, &mut self.log)
     }
 
+    /// Closes in good order.
+    fn leave(mut self) {
+        self.shm.leave();
+    }
+
     fn look_after_peers(&mut self) {
         self.shm.look_after_peers(&mut self.log);
     }

@@ -133,6 +133,7 @@ fn plays_its_part() {
             until(&mut own, "the end", |log| !log.completions.is_empty());
             assert_eq!(own.log.completions, [(1, Outcome::Done(64 << 20))]);
             assert!(target == pattern());
+            own.leave();
             return;
         }
     }

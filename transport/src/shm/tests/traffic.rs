@@ -146,7 +146,7 @@ fn a_peer_that_came_and_went_is_heard() {
     let to_a = connect(&mut b, &a);
     let to_b = connect(&mut a, &b);
     assert_eq!(a.send(to_b, Class::Data, 1, b"last words"), Post::Posted);
-    drop(a);
+    a.leave();
     b.look_after_peers();
     assert_eq!(b.log.messages, [(to_a, 1, b"last words".to_vec())]);
 }

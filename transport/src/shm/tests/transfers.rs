@@ -251,7 +251,7 @@ fn a_peer_that_closes_gives_the_buffers_back() {
     assert_eq!(scene.claim(claimed, 3), Post::Posted);
     scene.b.progress();
     let Scene { mut a, b, to_b, .. } = scene;
-    drop(b);
+    b.leave();
     a.progress();
     assert_eq!(a.log.left, [to_b]);
     a.log.completions.sort_by_key(|(token, _)| *token);
@@ -279,7 +279,7 @@ fn what_a_peer_has_moved_before_it_closed_is_done() {
             Free::Sender => (b, a, 2),
             _ => (a, b, 1),
         };
-        drop(leaves);
+        leaves.leave();
         stays.look_after_peers();
         assert_eq!(stays.log.completions, [(token, done)], "{alone:?}");
         assert_eq!(stays.log.left.len(), 1);
