@@ -89,8 +89,8 @@ fn a_waiting_rank_costs_next_to_nothing() {
     let document: serde_json::Value = serde_json::from_str(&outcome.stdout.join("\n")).unwrap();
     let percent = document["rows"][0]["cpu_pct"].as_f64().unwrap();
     eprintln!("a rank that waits for one second uses {percent:.3} % of a core");
-    // The design says 2; here more, for machines on which everything costs more.
-    assert!(percent < 10.0, "{percent} %");
+    // Processor time of the rank alone: what others do on the machine is not in it.
+    assert!(percent < 2.0, "{percent} %");
 }
 
 /// A wrapper that gives rank 1 another secret.

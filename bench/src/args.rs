@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use tagwire_base::config::parse;
 use tagwire_base::nearest::nearest;
+use tagwire_pml::settings::LAYERS;
 
 use crate::error::{Error, Result};
 use crate::sizes::Sizes;
@@ -29,6 +32,10 @@ pub enum TestName {
     Ring,
     /// Rank 0 waits in a receive for --seconds: the part of a core that it uses
     Idle,
+    /// What is left of a core for computation while a message is on its way
+    Availability,
+    /// How far a message and computation at the same time hide each other
+    Overlap,
 }
 
 impl TestName {
@@ -42,6 +49,8 @@ impl TestName {
             Self::MessageRate => "message-rate",
             Self::Ring => "ring",
             Self::Idle => "idle",
+            Self::Availability => "availability",
+            Self::Overlap => "overlap",
         }
     }
 
@@ -50,6 +59,12 @@ impl TestName {
             self,
             Self::Bandwidth | Self::Bibandwidth | Self::MessageRate
         )
+    }
+
+    /// Whether a rank computes while a message is on its way.
+    #[must_use]
+    pub const fn computes(self) -> bool {
+        matches!(self, Self::Availability | Self::Overlap)
     }
 }
 
@@ -102,13 +117,39 @@ impl FromStr for TransportChoice {
     }
 }
 
-/// What matches the messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
+/// What the rank that computes does with the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum PmlChoice {
-    /// Matching in software, over any transport that moves bytes
-    Ob1,
+pub enum Side {
+    /// It sends.
+    Send,
+    /// It receives.
+    Recv,
+}
+
+impl Side {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Recv => "recv",
+        }
+    }
+}
+
+/// On which sides of a message ranks compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
+#[non_exhaustive]
+pub enum SideChoice {
+    /// The rank that sends
+    Send,
+    /// The rank that receives
+    Recv,
+    /// One after the other
+    #[default]
+    Both,
 }
 
 /// How results are printed.
@@ -147,11 +188,11 @@ pub struct BenchArgs {
     )]
     pub transport: Vec<TransportChoice>,
 
-    /// What matches the messages
-    #[arg(short = 'p', long, value_enum, default_value = "ob1")]
-    pub pml: PmlChoice,
+    /// What matches the messages [default: the setting 'pml']
+    #[arg(short = 'p', long, value_name = "NAME", value_parser = PossibleValuesParser::new(LAYERS))]
+    pub pml: Option<String>,
 
-    /// Matching engine of ob1
+    /// Matching engine [default: the setting 'engine']
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
 
@@ -205,8 +246,13 @@ pub struct BenchArgs {
     )]
     pub unexpected: Option<u32>,
 
-    /// How long to wait (idle) [default: 1]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// Which rank computes between post and wait (availability, overlap) [default: both, one
+    /// after the other]
+    #[arg(long, value_enum)]
+    pub side: Option<SideChoice>,
+
+    /// How long to wait (idle), in seconds or with a unit: us, ms or s [default: 1]
+    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
     pub seconds: Option<Duration>,
 
     /// Start the job so many times; several jobs are interleaved in random order
@@ -231,8 +277,9 @@ pub struct BenchArgs {
     #[arg(long, value_name = "WHERE")]
     pub bind: Option<String>,
 
-    /// End a job that takes longer than this; its ranks tell what they wait for
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// End a job that takes longer than this, in seconds or with a unit: us, ms or s; its ranks
+    /// tell what they wait for
+    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
     pub timeout: Option<Duration>,
 
     /// The launcher of the MPI library [default: the mpiexec beside it]
@@ -261,6 +308,27 @@ impl BenchArgs {
         })
     }
 
+    /// The sides on which ranks compute.
+    #[must_use]
+    pub fn sides(&self) -> &'static [Side] {
+        match self.side.unwrap_or_default() {
+            SideChoice::Send => &[Side::Send],
+            SideChoice::Recv => &[Side::Recv],
+            SideChoice::Both => &[Side::Send, Side::Recv],
+        }
+    }
+
+    /// How many rows each size of a job has.
+    #[must_use]
+    pub fn rows_per_size(&self) -> usize {
+        match self.test {
+            TestName::Availability => self.sides().len(),
+            TestName::Overlap => 2 * self.sides().len(),
+            _ if self.layers => 2,
+            _ => 1,
+        }
+    }
+
     /// Refuses what makes no sense together.
     ///
     /// # Errors
@@ -284,6 +352,12 @@ impl BenchArgs {
             return usage("--mpiexec is for transport 'mpi'");
         }
         if self.raw || self.layers {
+            if self.test.computes() {
+                return usage(format!(
+                    "{} needs a pml, without --raw and --layers",
+                    self.test
+                ));
+            }
             let matched = [
                 ("--threads", self.threads.is_some_and(|threads| threads > 1)),
                 ("--posted", self.posted.is_some()),
@@ -319,19 +393,14 @@ impl BenchArgs {
                 test == TestName::Latency,
             ),
             ("--seconds", self.seconds.is_some(), test == TestName::Idle),
+            ("--side", self.side.is_some(), test.computes()),
             (
                 "--percentiles",
                 self.percentiles.is_some(),
-                !matches!(test, TestName::Idle),
-            ),
-            (
-                "--validate",
-                self.validate && self.unexpected.is_some(),
-                false,
+                test != TestName::Idle && !test.computes(),
             ),
         ];
         match meant.iter().find(|(_, given, means)| *given && !means) {
-            Some(("--validate", ..)) => usage("--validate cannot go with --unexpected"),
             Some((name, ..)) => usage(format!("{name} has no meaning for {test}")),
             None => Ok(()),
         }
@@ -390,12 +459,14 @@ impl FromStr for Percentiles {
     }
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "not a number of seconds".to_owned())?;
+/// A duration with its unit, as everywhere else, or a number of seconds.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let seconds = match text.parse::<f64>() {
+        Ok(seconds) => seconds,
+        Err(_) => parse::duration(text)?.as_secs_f64(),
+    };
     if !(0.001..=1e6).contains(&seconds) {
-        return Err("not between 0.001 and 1000000 seconds".to_owned());
+        return Err("not between 1 ms and 1000000 s".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
 }

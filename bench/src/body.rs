@@ -10,8 +10,10 @@ use crate::error::{Error, Mismatch, Result};
 use crate::port::Port;
 
 mod bandwidth;
+pub(crate) mod compute;
 mod idle;
 mod latency;
+pub(crate) mod overlap;
 mod rate;
 mod ring;
 mod unexpected;

@@ -189,7 +189,7 @@ fn read_row(test: &str, row: &Value) -> Result<(String, Summary), String> {
     let quantity = main_quantity(test);
     let figure = |key: &str| {
         let value = fields.get(key).and_then(Value::as_f64);
-        value.filter(|value| value.is_finite() && *value >= 0.0)
+        value.filter(|value| value.is_finite() && (*value >= 0.0 || quantity.is_share()))
     };
     let median = figure(&quantity.key())
         .ok_or_else(|| format!("'{}' is no number of at least 0", quantity.key()))?;
@@ -343,6 +343,8 @@ impl Comparison {
 fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compared {
     let (base, new) = (before.summary(), after.summary());
     let relative = |part: f64, whole: f64| match (part, whole) {
+        // A share may be nothing, or less: below one percent all are the same.
+        _ if before.quantity.is_share() => part.max(1.0) / whole.max(1.0),
         (0.0, 0.0) => 1.0,
         _ => part / whole,
     };

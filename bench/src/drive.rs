@@ -43,10 +43,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         return as_rank(args, host, launcher);
     }
     args.check()?;
-    let mut host = host.clone();
-    if let Some(engine) = &args.engine {
-        host.config.set("engine", engine)?;
-    }
+    let host = configured(args, host)?;
     let placement = Placement::new(
         args.bind.as_deref(),
         args.rank_count(),
@@ -55,7 +52,8 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let starts = starts(args)?;
     let seed = args.seed.unwrap_or_else(seed_of_clock);
     let environment = environment(args, &host, &placement, seed, &starts);
-    let streams = starts.len() == 1 && args.launches == 1 && !args.layers;
+    let per_size = args.rows_per_size();
+    let streams = starts.len() == 1 && args.launches == 1 && per_size == 1;
     let report = Report::new(args.test, command_line(), environment);
     let output = Output::new(
         report,
@@ -66,7 +64,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         std::io::stdout(),
     )?;
     let total = starts.len() * args.launches as usize * args.size_list().as_slice().len();
-    let progress = progress_bar(if args.layers { 2 * total } else { total });
+    let progress = progress_bar(per_size * total);
     let mut run = Run {
         args,
         host: &host,
@@ -82,6 +80,17 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let printed = run.output.finish();
     result.and(printed)?;
     Ok(ExitStatus::Good)
+}
+
+/// `host` with the settings that `args` have options for.
+fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
+    let mut host = host.clone();
+    for (name, value) in [("pml", &args.pml), ("engine", &args.engine)] {
+        if let Some(value) = value {
+            host.config.set(name, value)?;
+        }
+    }
+    Ok(host)
 }
 
 /// How the jobs over one transport are started.
@@ -322,10 +331,7 @@ fn as_rank(args: &BenchArgs, host: &Host, launcher: Launcher) -> Result<ExitStat
     let [choice] = &args.transport[..] else {
         return lacks("more than one transport");
     };
-    let mut host = host.clone();
-    if let Some(engine) = &args.engine {
-        host.config.set("engine", engine)?;
-    }
+    let host = configured(args, host)?;
     let (carrier, mut used) = match choice {
         TransportChoice::Shm => (Carrier::Shm, Used::default()),
         TransportChoice::Mpi(path) => {
@@ -372,7 +378,7 @@ fn as_rank(args: &BenchArgs, host: &Host, launcher: Launcher) -> Result<ExitStat
                     format,
                     list,
                     path,
-                    !args.layers,
+                    args.rows_per_size() == 1,
                     stdout,
                 )?);
             }

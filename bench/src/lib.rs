@@ -21,7 +21,7 @@ mod report;
 mod sizes;
 mod stats;
 
-pub use args::{BenchArgs, Format, Percentiles, PmlChoice, TestName, TransportChoice};
+pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
 pub use compare::{CompareArgs, Threshold, run_compare};
 pub use drive::run;
 pub use environment::{Environment, Used};

@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::port::{Control, Port};
 use crate::stats::Summary;
 
+pub(crate) mod overlap;
+
 /// Into how many blocks the iterations of a size are divided.
 pub(crate) const REPETITIONS: u64 = 5;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::args::{BenchArgs, Percentiles, TestName};
+use crate::args::{BenchArgs, Percentiles, Side, TestName};
 use crate::error::{Error, Result};
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
@@ -26,8 +26,8 @@ pub(crate) enum Carrier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Layer {
-    /// Matched by ob1.
-    Ob1,
+    /// Matched by the pml of the configuration.
+    Pml,
     /// By the bare transport.
     Raw,
     /// By a foreign library.
@@ -35,11 +35,12 @@ pub(crate) enum Layer {
 }
 
 impl Layer {
-    pub(crate) const fn name(self) -> &'static str {
+    /// The name in reports, where `pml` is that of the pml in use.
+    pub(crate) fn name(self, pml: Option<&str>) -> String {
         match self {
-            Self::Ob1 => "ob1",
-            Self::Raw => "raw",
-            Self::Mpi => "mpi",
+            Self::Pml => pml.unwrap_or("pml").to_owned(),
+            Self::Raw => "raw".to_owned(),
+            Self::Mpi => "mpi".to_owned(),
         }
     }
 }
@@ -58,6 +59,8 @@ pub(crate) struct Plan {
     pub threads: u32,
     pub posted: u32,
     pub unexpected: u32,
+    /// On which sides ranks compute.
+    pub sides: Vec<Side>,
     pub idle: Duration,
     pub validate: bool,
     pub percentiles: Option<Percentiles>,
@@ -85,9 +88,9 @@ impl Plan {
     pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
         let layers = match carrier {
             Carrier::Mpi(_) => vec![Layer::Mpi],
-            Carrier::Shm if args.layers => vec![Layer::Ob1, Layer::Raw],
+            Carrier::Shm if args.layers => vec![Layer::Pml, Layer::Raw],
             Carrier::Shm if args.raw => vec![Layer::Raw],
-            Carrier::Shm => vec![Layer::Ob1],
+            Carrier::Shm => vec![Layer::Pml],
         };
         Self {
             test: args.test,
@@ -100,6 +103,7 @@ impl Plan {
             threads: args.threads.unwrap_or(1),
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
+            sides: args.sides().to_vec(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
             validate: args.validate,
             percentiles: args.percentiles.clone(),

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 #[cfg(test)]
 pub(crate) mod channel;
-pub(crate) mod ob1;
+pub(crate) mod pml;
 pub(crate) mod raw;
 
 /// The tags that bodies use. All are below 32,768, which every MPI library allows, but for those

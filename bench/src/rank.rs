@@ -15,10 +15,12 @@ use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
 use crate::port::Port;
-use crate::port::ob1::Ob1Port;
+use crate::port::pml::PmlPort;
 use crate::port::raw::RawPort;
 use crate::record::{Figures, Quantity, Row};
 use crate::stats::Summary;
+
+mod computing;
 
 /// Takes what rank 0 has to say.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
@@ -117,14 +119,14 @@ impl Job<'_> {
         let raw = raw
             .then(|| RawPort::open(&config, &mut bootstrap))
             .transpose()?;
-        let ob1 = layers.contains(&Layer::Ob1);
-        let open = || Ob1Port::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
-        let ob1 = ob1.then(open).transpose()?;
-        match (&ob1, &raw) {
-            (Some(ob1), None) => self.measure_shared(ob1, used, sink)?,
-            (Some(ob1), Some(raw)) => {
-                let stages = vec![self.stage(ob1)?, self.stage(raw)?];
-                self.measure(ob1, stages, used, sink)?;
+        let pml = layers.contains(&Layer::Pml);
+        let open = || PmlPort::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
+        let pml = pml.then(open).transpose()?;
+        match (&pml, &raw) {
+            (Some(pml), None) => self.measure_shared(pml, used, sink)?,
+            (Some(pml), Some(raw)) => {
+                let stages = vec![self.stage(pml)?, self.stage(raw)?];
+                self.measure(pml, stages, used, sink)?;
             }
             (None, Some(raw)) => {
                 let stages = vec![self.stage(raw)?];
@@ -132,8 +134,8 @@ impl Job<'_> {
             }
             (None, None) => return Err(Error::Usage("a plan without layers".to_owned())),
         }
-        match ob1 {
-            Some(ob1) => ob1.close()?,
+        match pml {
+            Some(pml) => pml.close()?,
             None => {
                 bootstrap.fence(std::time::Duration::from_secs(30))?;
                 bootstrap.leave();
@@ -143,10 +145,10 @@ impl Job<'_> {
     }
 
     fn used(&self, config: &Config) -> Used {
-        let matched = self.plan.layers.contains(&Layer::Ob1);
+        let matched = self.plan.layers.contains(&Layer::Pml);
         Used {
             transport: "shm".to_owned(),
-            pml: matched.then(|| "ob1".to_owned()),
+            pml: matched.then(|| config.choice("pml").to_owned()),
             engine: matched.then(|| config.choice("engine").to_owned()),
             ..Used::default()
         }
@@ -154,6 +156,9 @@ impl Job<'_> {
 
     /// Measures over a port that several threads may use.
     fn measure_shared<P: Port + Sync>(&self, port: &P, used: Used, sink: Sink<'_>) -> Result<()> {
+        if self.plan.test.computes() {
+            return self.measure(port, Vec::new(), used, sink);
+        }
         let stage = if self.plan.threads > 1 {
             let threads = (0..self.plan.threads).map(|thread| self.traffic(port, thread));
             let threads = threads.collect::<Result<_>>()?;
@@ -171,16 +176,29 @@ impl Job<'_> {
         Traffic::new(port.rank(), thread, self.plan.largest()?, window, seed)
     }
 
+    /// The messages of rank 1 that nobody has received: when bytes are checked, each needs memory
+    /// of its own there until the end.
+    fn traffic_ahead<P: Port>(&self, port: &P) -> Result<Traffic> {
+        let seed = self.plan.validate.then_some(self.plan.seed);
+        let window = match port.rank().as_u32() {
+            0 => 1,
+            _ => self.plan.unexpected as usize,
+        };
+        Traffic::new(port.rank(), 1, self.plan.largest()?, window, seed)
+    }
+
     fn stage<'p, P: Port>(&self, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let plan = self.plan;
         let traffic = self.traffic(port, 0)?;
         let window = plan.window as usize;
         Ok(match plan.test {
-            TestName::Latency if plan.unexpected > 0 => Box::new(Runner::new(
-                port,
-                Unexpected::new(traffic, plan.unexpected),
-            )?),
-            TestName::Latency | TestName::Idle => {
+            TestName::Latency if plan.unexpected > 0 => {
+                let ahead = self.traffic_ahead(port)?;
+                let body = Unexpected::new(traffic, ahead, plan.unexpected);
+                Box::new(Runner::new(port, body)?)
+            }
+            // The last three have bodies of another kind.
+            TestName::Latency | TestName::Idle | TestName::Availability | TestName::Overlap => {
                 Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?)
             }
             TestName::Bandwidth => Box::new(Runner::new(
@@ -213,6 +231,8 @@ impl Job<'_> {
         }
         if self.plan.test == TestName::Idle {
             self.measure_idle(port, &used, sink)?;
+        } else if self.plan.test.computes() {
+            self.measure_computing(port, &used, sink)?;
         } else if leads {
             let mut emit = |samples: Vec<Sample>| {
                 self.rows(&samples, port.size(), &used)
@@ -291,7 +311,7 @@ impl Job<'_> {
             TestName::Bandwidth | TestName::Bibandwidth | TestName::MessageRate
         );
         let some = |number: u32| (number > 0).then_some(number);
-        let matched = layer == Layer::Ob1;
+        let matched = layer == Layer::Pml;
         Row {
             size: size as u64,
             transport: used.transport.clone(),
@@ -301,12 +321,14 @@ impl Job<'_> {
             layer: plan
                 .layers
                 .contains(&Layer::Raw)
-                .then(|| layer.name().to_owned()),
+                .then(|| layer.name(used.pml.as_deref())),
             ranks,
             window: windowed.then_some(plan.window),
             threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
             posted: some(plan.posted),
             unexpected: some(plan.unexpected),
+            side: None,
+            receive: None,
             validated: plan.validate,
             launch: Some(plan.launch),
             launches: None,
@@ -367,6 +389,7 @@ fn figures(test: TestName, sample: &Sample) -> Figures {
             figures.set_summary(Quantity::RATE, rate);
             figures.set(Quantity::BANDWIDTH.key(), bandwidth.median);
         }
+        TestName::Availability | TestName::Overlap => {}
         TestName::Latency | TestName::Ring | TestName::Idle => {
             let scaled = Summary {
                 median: time.median / 1e3,

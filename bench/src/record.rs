@@ -43,6 +43,12 @@ pub struct Row {
     /// Unexpected messages ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected: Option<u32>,
+    /// What the rank that computes does: `send` or `recv`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
+    /// When the receive was posted, before the message was sent or after: `early` or `late`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive: Option<String>,
     /// Whether every byte was checked, which the times include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub validated: bool,
@@ -95,7 +101,12 @@ impl Figures {
         self.set(format!("{stem}_{unit}"), summary.median);
         self.set(format!("{stem}_min_{unit}"), summary.min);
         self.set(format!("{stem}_max_{unit}"), summary.max);
-        self.set(format!("{stem}_spread_pct"), summary.spread_pct());
+        let spread = if quantity.is_share() {
+            summary.max - summary.min
+        } else {
+            summary.spread_pct()
+        };
+        self.set(format!("{stem}_spread_pct"), spread);
     }
 }
 
@@ -120,36 +131,80 @@ pub struct Quantity {
 
 impl Quantity {
     /// Half a round trip, a hop, a receive.
-    pub const LATENCY: Self = Self {
-        stem: "latency",
-        unit: "us",
-        title: "Latency (us)",
-        less_is_better: true,
-    };
+    pub const LATENCY: Self = Self::less("latency", "us", "Latency (us)");
     /// Bytes of payload, in units of 10^6 per second.
-    pub const BANDWIDTH: Self = Self {
-        stem: "bandwidth",
-        unit: "mb_s",
-        title: "Bandwidth (MB/s)",
-        less_is_better: false,
-    };
+    pub const BANDWIDTH: Self = Self::more("bandwidth", "mb_s", "Bandwidth (MB/s)");
     /// Messages.
-    pub const RATE: Self = Self {
-        stem: "rate",
-        unit: "msg_s",
-        title: "Messages/s",
-        less_is_better: false,
-    };
+    pub const RATE: Self = Self::more("rate", "msg_s", "Messages/s");
     /// Use of one core.
-    pub const CPU: Self = Self {
-        stem: "cpu",
-        unit: "pct",
-        title: "CPU (% of a core)",
-        less_is_better: true,
-    };
+    pub const CPU: Self = Self::less("cpu", "pct", "CPU (% of a core)");
+    /// What of a core is left for computation while a message is on its way.
+    pub const AVAILABILITY: Self = Self::more("availability", "pct", "Availability (%)");
+    /// The same, against the time that one core needs for the message.
+    pub const AVAILABILITY_ONE_CORE: Self =
+        Self::more("availability_one_core", "pct", "Of one core (%)");
+    /// What a message adds to the time of the work.
+    pub const OVERHEAD: Self = Self::less("overhead", "us", "Overhead (us)");
+    /// An iteration without work.
+    pub const BASE: Self = Self::less("base", "us", "Base (us)");
+    /// An iteration without work in which one core moves the message.
+    pub const BASE_ONE_CORE: Self = Self::less("base_one_core", "us", "One core (us)");
+    /// An iteration with work.
+    pub const ITER: Self = Self::less("iter", "us", "Iter (us)");
+    /// The work.
+    pub const WORK: Self = Self::less("work", "us", "Work (us)");
+    /// Which part of the shorter of message and computation the longer one hides.
+    pub const OVERLAP: Self = Self::more("overlap", "pct", "Overlap (%)");
+    /// A message alone.
+    pub const COMMUNICATION: Self = Self::less("communication", "us", "Message (us)");
+    /// Computation alone.
+    pub const COMPUTATION: Self = Self::less("computation", "us", "Compute (us)");
+    /// Both at once.
+    pub const TOTAL: Self = Self::less("total", "us", "Both (us)");
 
-    /// All that there are.
-    pub const ALL: [Self; 4] = [Self::LATENCY, Self::BANDWIDTH, Self::RATE, Self::CPU];
+    /// All that there are, in the order in which a table shows them.
+    pub const ALL: [Self; 15] = [
+        Self::LATENCY,
+        Self::BANDWIDTH,
+        Self::RATE,
+        Self::CPU,
+        Self::AVAILABILITY,
+        Self::OVERHEAD,
+        Self::BASE,
+        Self::ITER,
+        Self::WORK,
+        Self::BASE_ONE_CORE,
+        Self::AVAILABILITY_ONE_CORE,
+        Self::OVERLAP,
+        Self::COMMUNICATION,
+        Self::COMPUTATION,
+        Self::TOTAL,
+    ];
+
+    const fn less(stem: &'static str, unit: &'static str, title: &'static str) -> Self {
+        Self {
+            stem,
+            unit,
+            title,
+            less_is_better: true,
+        }
+    }
+
+    const fn more(stem: &'static str, unit: &'static str, title: &'static str) -> Self {
+        Self {
+            stem,
+            unit,
+            title,
+            less_is_better: false,
+        }
+    }
+
+    /// Whether it is a part of something that can be none, or less: it scatters by points, and
+    /// ratios of it say nothing.
+    #[must_use]
+    pub fn is_share(&self) -> bool {
+        self.unit == "pct" && *self != Self::CPU
+    }
 
     /// The key of the median.
     #[must_use]
@@ -227,6 +282,8 @@ pub(crate) mod tests {
             threads: None,
             posted: None,
             unexpected: None,
+            side: None,
+            receive: None,
             validated: false,
             launch: Some(launch),
             launches: None,

@@ -126,6 +126,8 @@ pub(crate) fn main_quantity(test: &str) -> Quantity {
         "bandwidth" | "bibandwidth" => Quantity::BANDWIDTH,
         "message-rate" => Quantity::RATE,
         "idle" => Quantity::CPU,
+        "availability" => Quantity::AVAILABILITY,
+        "overlap" => Quantity::OVERLAP,
         _ => Quantity::LATENCY,
     }
 }

@@ -83,7 +83,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 11] = [
+const TESTS: [(&str, fn()); 12] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
@@ -103,6 +103,10 @@ const TESTS: [(&str, fn()); 11] = [
     ("many_ranks_and_threads", many_ranks_and_threads),
     ("matching_depth_is_measured", matching_depth_is_measured),
     ("waiting_costs_little", waiting_costs_little),
+    (
+        "computing_ranks_are_measured_on_both_sides",
+        computing_ranks_are_measured_on_both_sides,
+    ),
     ("a_peer_runs_the_same_bodies", a_peer_runs_the_same_bodies),
     (
         "ranks_of_another_launcher_report_themselves",
@@ -221,7 +225,7 @@ fn many_ranks_and_threads() {
 fn matching_depth_is_measured() {
     for engine in ["list", "source", "bins"] {
         for what in ["posted", "unexpected"] {
-            let line = format!("bench latency --{what} 100 -i 10 -x 1 --engine {engine}");
+            let line = format!("bench latency --{what} 100 -i 10 -x 1 -c --engine {engine}");
             let document = measure(&line);
             assert_eq!(rows(&document)[0][what], 100);
             assert_eq!(rows(&document)[0]["engine"], engine);
@@ -233,7 +237,42 @@ fn waiting_costs_little() {
     let document = measure("bench idle --seconds 0.3");
     let cpu = rows(&document)[0]["cpu_pct"].as_f64().unwrap();
     // A rank that spun would use all of a core; how little it is, the benchmark itself says.
-    assert!(cpu < 50.0, "{cpu} % of a core");
+    assert!(cpu < 10.0, "{cpu} % of a core");
+}
+
+fn computing_ranks_are_measured_on_both_sides() {
+    let document = measure("bench availability -m 8,64K -i 20 -x 1 -c");
+    let sides: Vec<_> = rows(&document)
+        .iter()
+        .map(|row| row["side"].as_str().unwrap())
+        .collect();
+    assert_eq!(sides, ["send", "recv", "send", "recv"]);
+    for row in rows(&document) {
+        let figure = |key: &str| row[key].as_f64().unwrap();
+        for key in ["base_us", "iter_us", "work_us"] {
+            assert_positive(row, key);
+        }
+        let overhead = figure("iter_us") - figure("work_us");
+        assert!((overhead - figure("overhead_us")).abs() < 1e-3, "{row}");
+        let available = 100.0 * (1.0 - overhead / figure("base_us"));
+        assert!(
+            (available - figure("availability_pct")).abs() < 0.1,
+            "{row}"
+        );
+        assert!(figure("availability_min_pct") <= figure("availability_max_pct"));
+    }
+    let document = measure("bench overlap --side recv -m 8,64K -i 20 -x 1");
+    let receives: Vec<_> = rows(&document)
+        .iter()
+        .map(|row| row["receive"].as_str().unwrap())
+        .collect();
+    assert_eq!(receives, ["early", "late", "early", "late"]);
+    for row in rows(&document) {
+        assert!(row["overlap_pct"].is_number(), "{row}");
+        for key in ["communication_us", "computation_us", "total_us"] {
+            assert_positive(row, key);
+        }
+    }
 }
 
 fn a_peer_runs_the_same_bodies() {

@@ -68,6 +68,14 @@ fn sizes_default_to_powers_of_two() {
 }
 
 #[test]
+fn durations_are_seconds_or_have_a_unit() {
+    let timeout = |text: &str| parse(&format!("latency --timeout {text}")).unwrap().timeout;
+    for text in ["1.5", "1.5s", "1500ms", "1500000us"] {
+        assert_eq!(timeout(text), Some(Duration::from_millis(1500)), "{text}");
+    }
+}
+
+#[test]
 fn nonsense_is_refused_with_its_reason() {
     for (line, reason) in [
         ("latency -n 0", "0 is not in 1..=65536"),
@@ -89,8 +97,14 @@ fn nonsense_is_refused_with_its_reason() {
         ("latency --raw --posted 5", "--posted needs a pml"),
         ("latency --posted 5 --unexpected 5", "cannot be used with"),
         ("latency --mpiexec /bin/true", "for transport 'mpi'"),
-        ("latency -c --unexpected 5", "cannot go with"),
         ("idle --seconds 0", "not between"),
+        ("idle --seconds 0.5ms", "not between"),
+        ("latency --timeout 5h", "a duration such as"),
+        ("latency --side send", "--side has no meaning for latency"),
+        ("availability --side left", "'left'"),
+        ("availability --raw", "availability needs a pml"),
+        ("overlap -z", "--percentiles has no meaning for overlap"),
+        ("latency -p ob2", "'ob1'"),
     ] {
         let error = parse(line).unwrap_err();
         assert!(error.contains(reason), "{line}: {error}");

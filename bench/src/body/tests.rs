@@ -80,8 +80,8 @@ fn latency_with_receives_ahead() {
 fn latency_behind_unexpected_messages() {
     for ahead in [0, 5] {
         let samples = run(2, None, &effort(), |port| {
-            let traffic = Traffic::new(port.rank(), 0, 100, 1, None).unwrap();
-            Unexpected::new(traffic, ahead)
+            let traffic = |thread| Traffic::new(port.rank(), thread, 100, 16, Some(SEED)).unwrap();
+            Unexpected::new(traffic(0), traffic(1), ahead)
         });
         assert_complete(&samples.unwrap());
     }

@@ -13,15 +13,19 @@ const BATCH: usize = 16;
 /// One unit is one receive. Rank 1 sends, rank 0 receives.
 pub(crate) struct Unexpected<P: Port> {
     traffic: Traffic,
+    /// The messages that lie ahead.
+    before: Traffic,
     /// How many messages lie ahead.
     ahead: u32,
     requests: Vec<P::Request>,
 }
 
 impl<P: Port> Unexpected<P> {
-    pub(crate) const fn new(traffic: Traffic, ahead: u32) -> Self {
+    /// `traffic` has a window of at least [`BATCH`] messages, `before` one of `ahead` on rank 1.
+    pub(crate) const fn new(traffic: Traffic, before: Traffic, ahead: u32) -> Self {
         Self {
             traffic,
+            before,
             ahead,
             requests: Vec::new(),
         }
@@ -43,8 +47,8 @@ impl<P: Port> Unexpected<P> {
     fn send_batch(&mut self, port: &P, size: usize) -> Result<()> {
         let peer = other(port.rank());
         let mut batch = Vec::with_capacity(BATCH);
-        for _ in 0..BATCH {
-            batch.push(port.isend(self.traffic.outgoing(0, size), peer, tags::DATA)?);
+        for slot in 0..BATCH {
+            batch.push(port.isend(self.traffic.outgoing(slot, size), peer, tags::DATA)?);
         }
         port.send(self.traffic.empty(), peer, tags::SENT)?;
         port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)?;
@@ -59,9 +63,9 @@ impl<P: Port> Body<P> for Unexpected<P> {
             port.recv(self.traffic.incoming(0, 0), peer, tags::SENT)?;
             return port.send(self.traffic.empty(), peer, tags::ACK);
         }
-        for _ in 0..self.ahead {
-            self.requests
-                .push(port.isend(self.traffic.outgoing(0, size), peer, tags::AHEAD)?);
+        for slot in 0..self.ahead as usize {
+            let data = self.before.outgoing(slot, size);
+            self.requests.push(port.isend(data, peer, tags::AHEAD)?);
         }
         port.send(self.traffic.empty(), peer, tags::SENT)?;
         port.recv(self.traffic.incoming(0, 0), peer, tags::ACK)
@@ -98,7 +102,7 @@ impl<P: Port> Body<P> for Unexpected<P> {
             return port.wait_all(&mut self.requests);
         }
         for _ in 0..self.ahead {
-            self.traffic.recv(port, size, peer, tags::AHEAD)?;
+            self.before.recv(port, size, peer, tags::AHEAD)?;
         }
         Ok(())
     }

@@ -28,9 +28,14 @@ impl Table {
             .into_iter()
             .filter(|other| *other != quantity)
             .filter(|other| {
-                series
-                    .first()
-                    .is_some_and(|row| row.figures.named(&other.key()).is_some())
+                let shown = if quantity.is_share() {
+                    &series[..]
+                } else {
+                    series.get(..1).unwrap_or(&[])
+                };
+                shown
+                    .iter()
+                    .any(|row| row.figures.named(&other.key()).is_some())
             })
             .collect();
         Self {
@@ -51,21 +56,28 @@ impl Table {
     fn titles(&self) -> Vec<String> {
         let mut titles = Vec::new();
         for (i, row) in self.series.iter().enumerate() {
-            let name = if i == 0 {
-                String::new()
-            } else {
-                format!("{} ", label(row))
+            let name = match (i, side(row)) {
+                (0, None) => String::new(),
+                (0, Some(side)) => format!("{side} "),
+                (_, None) => format!("{} ", label(row)),
+                (_, Some(side)) if row.library.is_none() => format!("{side} "),
+                (_, Some(side)) => format!("{} {side} ", label(row)),
             };
             titles.push(format!("{name}{}", self.quantity.title));
             titles.push("Spread (%)".to_owned());
             if self.launches > 1 {
                 titles.push("In run (%)".to_owned());
             }
-            if i > 0 {
+            let others = self.others.iter().map(|other| other.title.to_owned());
+            if self.quantity.is_share() {
+                titles.extend(others);
+            } else if i > 0 {
                 titles.push("Ratio".to_owned());
             }
         }
-        titles.extend(self.others.iter().map(|other| other.title.to_owned()));
+        if !self.quantity.is_share() {
+            titles.extend(self.others.iter().map(|other| other.title.to_owned()));
+        }
         titles.extend(self.percentiles.iter().map(|p| format!("p{p} (us)")));
         titles
     }
@@ -89,7 +101,10 @@ impl Table {
             if self.launches > 1 {
                 cells.push(show(&format!("{stem}_in_run_spread_pct"), 1));
             }
-            if i > 0 {
+            if self.quantity.is_share() {
+                let others = self.others.iter();
+                cells.extend(others.map(|other| show(&other.key(), digits(*other))));
+            } else if i > 0 {
                 let own = row.and_then(|row| row.figures.named(&self.quantity.key()));
                 let ratio = first
                     .zip(own)
@@ -100,11 +115,10 @@ impl Table {
         let first = rows[0];
         let show =
             |key: &str, digits| first.map_or_else(|| "-".to_owned(), |row| value(row, key, digits));
-        cells.extend(
-            self.others
-                .iter()
-                .map(|other| show(&other.key(), digits(*other))),
-        );
+        if !self.quantity.is_share() {
+            let others = self.others.iter();
+            cells.extend(others.map(|other| show(&other.key(), digits(*other))));
+        }
         cells.extend(
             self.percentiles
                 .iter()
@@ -138,6 +152,15 @@ impl Table {
 
 const fn digits(quantity: Quantity) -> usize {
     if quantity.less_is_better { 3 } else { 2 }
+}
+
+/// What the computing rank does in a series, and when the receive was posted.
+fn side(row: &Row) -> Option<String> {
+    let side = row.side.as_ref()?;
+    Some(match &row.receive {
+        Some(receive) => format!("{side}-{receive}"),
+        None => side.clone(),
+    })
 }
 
 /// A series' short name.

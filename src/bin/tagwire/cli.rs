@@ -54,6 +54,7 @@ Examples:
   tagwire bench latency                                  two ranks on shared memory
   tagwire bench bandwidth -m 64K:4M:x2 -c                every byte checked
   tagwire bench latency -m 8 -t shm,mpi --launches 5     beside an MPI library, interleaved
+  tagwire bench availability -m 64K,1M -t shm,mpi        what a message leaves of a computing rank
   tagwire bench message-rate -n 4 -o rate.json           kept for 'tagwire compare'";
 
 const AFTER_COMPARE: &str = "\

@@ -12,14 +12,14 @@ use crate::error::Result;
 
 /// A rank's messenger.
 #[derive(Debug)]
-pub(crate) struct Ob1Port {
+pub(crate) struct PmlPort {
     messenger: Messenger,
     deadline: Duration,
 }
 
 const WORLD: ContextId = ContextId::WORLD;
 
-impl Ob1Port {
+impl PmlPort {
     /// Opens the rank, for as many threads as `threads`.
     pub(crate) fn open(
         config: &Config,
@@ -47,7 +47,7 @@ impl Ob1Port {
     }
 }
 
-impl Port for Ob1Port {
+impl Port for PmlPort {
     type Request = RequestId;
 
     fn rank(&self) -> Rank {

@@ -1,0 +1,54 @@
+//! Computation that touches no memory: what a rank does between post and wait.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Does `units` steps of arithmetic, each of which needs the one before. The compiler can neither
+/// leave it out nor shorten it: it knows neither where it begins nor who looks at its end.
+#[inline(never)]
+pub(crate) fn compute(units: u64) {
+    let mut value = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    for step in 0..units {
+        value = value.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(step);
+    }
+    black_box(value);
+}
+
+/// How long a unit takes on this core, in nanoseconds: the least of several looks.
+pub(crate) fn unit_ns() -> f64 {
+    const UNITS: u64 = 1 << 17;
+    let look = || {
+        let start = Instant::now();
+        compute(UNITS);
+        start.elapsed().as_nanos() as f64 / UNITS as f64
+    };
+    (0..8)
+        .map(|_| look())
+        .fold(f64::INFINITY, f64::min)
+        .max(1e-3)
+}
+
+/// What a look at the clock costs, in nanoseconds: the least of several tries.
+pub(crate) fn look_ns() -> f64 {
+    const LOOKS: u32 = 256;
+    let attempt = || {
+        let start = Instant::now();
+        for _ in 1..LOOKS {
+            black_box(Instant::now());
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(LOOKS)
+    };
+    (0..8).map(|_| attempt()).fold(f64::INFINITY, f64::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_not_optimised_away() {
+        // No processor multiplies in this time; a loop that is gone takes less.
+        assert!(unit_ns() > 0.05);
+        assert!(look_ns() > 0.0);
+    }
+}

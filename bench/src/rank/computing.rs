@@ -1,0 +1,155 @@
+//! The tests in which a rank computes while a message is on its way.
+
+use super::{Job, Sink, effort};
+use crate::args::TestName;
+use crate::body::overlap::{Case, Order, Overlap};
+use crate::environment::Used;
+use crate::error::Result;
+use crate::link::Message;
+use crate::measure::overlap::{Availability, Leader, Overlapped, follow};
+use crate::port::Port;
+use crate::record::{Figures, Quantity};
+use crate::stats::Summary;
+
+impl Job<'_> {
+    /// Measures all sizes; rank 0 computes.
+    pub(super) fn measure_computing<P: Port>(
+        &self,
+        port: &P,
+        used: &Used,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        let body = Overlap::new(self.traffic(port, 0)?);
+        if port.rank().as_u32() != 0 {
+            return follow(port, body);
+        }
+        let effort = effort(self.plan);
+        let mut leader = Leader::new(port, body, &effort)?;
+        for size in self.sizes()? {
+            for &side in &self.plan.sides {
+                let mut emit = |order: Option<Order>, iterations, repetitions, figures| {
+                    let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+                    row.side = Some(side.as_str().to_owned());
+                    row.receive = order.map(|order| order.as_str().to_owned());
+                    (row.iterations, row.repetitions) = (iterations, repetitions);
+                    row.figures = figures;
+                    sink(Message::Row(Box::new(row)))
+                };
+                if self.plan.test == TestName::Availability {
+                    let found = leader.availability(size, side)?;
+                    emit(
+                        None,
+                        found.iterations,
+                        found.repetitions,
+                        availability(&found),
+                    )?;
+                    continue;
+                }
+                for order in [Order::Early, Order::Late] {
+                    let found = leader.overlap(Case { size, side, order })?;
+                    let order = Some(order);
+                    emit(order, found.iterations, found.repetitions, overlap(&found))?;
+                }
+            }
+        }
+        leader.finish()
+    }
+}
+
+/// The row's own figures follow from each other: `overhead_us` is `iter_us` less `work_us`, and
+/// `availability_pct` follows from it and `base_us`.
+fn availability(found: &Availability) -> Figures {
+    let base = found.base.median;
+    let overhead = found.iter.median - found.work.median;
+    let left = |overhead: f64, base: f64| 100.0 * (1.0 - overhead / base.max(1.0));
+    let mut figures = Figures::default();
+    figures.set_summary(
+        Quantity::AVAILABILITY,
+        Summary {
+            median: left(overhead, base),
+            min: left(found.overhead.max, base),
+            max: left(found.overhead.min, base),
+        },
+    );
+    let overheads = Summary {
+        median: overhead,
+        ..found.overhead
+    };
+    figures.set_summary(Quantity::OVERHEAD, microseconds(overheads));
+    figures.set_summary(Quantity::BASE, microseconds(found.base));
+    figures.set(Quantity::ITER.key(), found.iter.median / 1e3);
+    figures.set(Quantity::WORK.key(), found.work.median / 1e3);
+    if let Some(base) = found.base_one_core {
+        figures.set(Quantity::BASE_ONE_CORE.key(), base / 1e3);
+        let left = left(overhead, base);
+        figures.set(Quantity::AVAILABILITY_ONE_CORE.key(), left);
+    }
+    figures
+}
+
+fn overlap(found: &Overlapped) -> Figures {
+    let mut figures = Figures::default();
+    figures.set_summary(Quantity::OVERLAP, found.overlap);
+    for (quantity, time) in [
+        (Quantity::COMMUNICATION, found.communication),
+        (Quantity::COMPUTATION, found.computation),
+        (Quantity::TOTAL, found.total),
+    ] {
+        figures.set(quantity.key(), time.median / 1e3);
+    }
+    figures
+}
+
+fn microseconds(time: Summary) -> Summary {
+    Summary {
+        median: time.median / 1e3,
+        min: time.min / 1e3,
+        max: time.max / 1e3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(value: f64) -> Summary {
+        Summary {
+            median: value,
+            min: value,
+            max: value,
+        }
+    }
+
+    #[test]
+    fn availability_follows_from_overhead_and_base() {
+        let overhead = Summary {
+            median: 110.0,
+            min: 90.0,
+            max: 130.0,
+        };
+        let found = Availability {
+            base: same(1000.0),
+            iter: same(1600.0),
+            work: same(1500.0),
+            overhead,
+            base_one_core: Some(2000.0),
+            iterations: 9,
+            repetitions: 9,
+        };
+        let figures = availability(&found);
+        for (key, value) in [
+            ("availability_pct", 90.0),
+            ("availability_min_pct", 87.0),
+            ("availability_max_pct", 91.0),
+            ("availability_spread_pct", 4.0),
+            ("overhead_us", 0.1),
+            ("base_us", 1.0),
+            ("iter_us", 1.6),
+            ("work_us", 1.5),
+            ("base_one_core_us", 2.0),
+            ("availability_one_core_pct", 95.0),
+        ] {
+            assert_eq!(figures.named(key), Some(value), "{key}");
+        }
+    }
+}
