@@ -87,6 +87,10 @@ impl Engine for AnyEngine {
         each!(self, engine => engine.arrive_expected(envelope))
     }
 
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
+        each!(self, engine => engine.expects(envelope))
+    }
+
     #[inline]
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         each!(self, engine => engine.probe(pattern))

@@ -118,6 +118,10 @@ impl<S: Storage<LINKS>> Engine for HashBins<S> {
         }
     }
 
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
+        self.probe_posted(Selector::of_message(envelope))
+    }
+
     #[inline]
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         let (message, cookie) = self.probe_unexpected(Selector::of_receive(pattern))?;

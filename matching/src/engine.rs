@@ -26,6 +26,9 @@ pub trait Engine {
     /// caller whose budget for unexpected messages is spent.
     fn arrive_expected(&mut self, envelope: Envelope) -> Option<Cookie>;
 
+    /// The earliest posted receive that accepts such a message; it stays.
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie>;
+
     /// The earliest unexpected message that `pattern` accepts; it stays (`MPI_Iprobe`).
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)>;
 

@@ -147,6 +147,18 @@ impl<S: Storage<LINKS>> Engine for PlainList<S> {
         self.take_posted(Selector::of_message(envelope))
     }
 
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
+        let view = self.posted();
+        if view.is_empty() {
+            return None;
+        }
+        let message = Selector::of_message(envelope);
+        let head = view.queue.head.load();
+        let (found, looked) = view.find(ORDER, head, |entry, _| entry.accepts(message));
+        view.count_probe(looked);
+        found.map(|(_, node)| node.cookie())
+    }
+
     #[inline]
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         let view = self.unexpected();

@@ -62,6 +62,15 @@ impl Engine for Oracle {
         Some(taken.cookie)
     }
 
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
+        if self.posted.entries.is_empty() {
+            return None;
+        }
+        self.posted.stats.probes += 1;
+        let index = self.posted.find(|pattern| pattern.accepts(&envelope))?;
+        Some(self.posted.entries[index].cookie)
+    }
+
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         if self.unexpected.entries.is_empty() {
             return None;

@@ -77,6 +77,18 @@ impl<S: Storage<LINKS>> PerSource<S> {
         if view.is_empty() {
             return None;
         }
+        let (best, attempts) = self.find_posted(message);
+        view.count_search(best.is_some(), attempts);
+        let (head, slot, node) = best?;
+        view.unlink(CHAIN, head, slot, node);
+        Some(view.release(slot, node))
+    }
+
+    /// The earliest receive that accepts the message, the head of its list, and how many were
+    /// looked at.
+    #[inline]
+    fn find_posted(&self, message: Selector) -> (Option<PostedEntry<'_, S>>, u64) {
+        let view = self.posted();
         let any = &view.queue.head;
         let mut best = None;
         let mut attempts = 0;
@@ -94,10 +106,7 @@ impl<S: Storage<LINKS>> PerSource<S> {
         if let Some((slot, node)) = found.filter(|(_, node)| node.sequence.load() < limit) {
             best = Some((any, slot, node));
         }
-        view.count_search(best.is_some(), attempts);
-        let (head, slot, node) = best?;
-        view.unlink(CHAIN, head, slot, node);
-        Some(view.release(slot, node))
+        (best, attempts)
     }
 
     fn find_unexpected(&self, receive: Selector) -> (Option<(u32, &UnexpectedNode<S>)>, u64) {
@@ -178,6 +187,16 @@ impl<S: Storage<LINKS>> Engine for PerSource<S> {
         self.take_posted(Selector::of_message(envelope))
     }
 
+    fn expects(&mut self, envelope: Envelope) -> Option<Cookie> {
+        let view = self.posted();
+        if view.is_empty() {
+            return None;
+        }
+        let (found, looked) = self.find_posted(Selector::of_message(envelope));
+        view.count_probe(looked);
+        found.map(|(_, _, node)| node.cookie())
+    }
+
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)> {
         let view = self.unexpected();
         if view.is_empty() {
@@ -235,6 +254,12 @@ impl<S: Storage<LINKS>> Engine for PerSource<S> {
     }
 }
 
+/// A receive's list, slot and node.
+type PostedEntry<'a, S> = (
+    &'a <<S as Storage<LINKS>>::Cells as Cells>::Word,
+    u32,
+    &'a Node<<S as Storage<LINKS>>::Cells, 1>,
+);
 type UnexpectedNode<S> = Node<<S as Storage<LINKS>>::Cells, LINKS>;
 
 /// How many lists an unexpected message is on.

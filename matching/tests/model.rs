@@ -20,6 +20,7 @@ enum Operation {
     Post(Pattern),
     Arrive(Envelope),
     ArriveExpected(Envelope),
+    Expects(Envelope),
     Probe(Pattern),
     Claim(Pattern),
     /// Of one of the receives that were ever queued, also of those that left.
@@ -55,6 +56,9 @@ impl<E: Engine> Pair<E> {
             Operation::ArriveExpected(envelope) => {
                 let given = self.engine.arrive_expected(envelope);
                 assert_eq!(given, self.oracle.arrive_expected(envelope));
+            }
+            Operation::Expects(envelope) => {
+                assert_eq!(self.engine.expects(envelope), self.oracle.expects(envelope));
             }
             Operation::Probe(pattern) => {
                 assert_eq!(self.engine.probe(pattern), self.oracle.probe(pattern));
@@ -244,6 +248,7 @@ impl World {
                 2,
                 self.envelopes().prop_map(Operation::ArriveExpected).boxed(),
             ),
+            (2, self.envelopes().prop_map(Operation::Expects).boxed()),
             (2, self.patterns().prop_map(Operation::Probe).boxed()),
             (2, self.patterns().prop_map(Operation::Claim).boxed()),
             (2, any::<usize>().prop_map(Operation::Cancel).boxed()),

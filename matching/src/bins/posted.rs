@@ -57,6 +57,34 @@ impl<S: Storage<LINKS>> HashBins<S> {
         Some(view.release(slot, node))
     }
 
+    /// The earliest receive that accepts the message; it stays. A list that proves long gets bins.
+    pub(super) fn probe_posted(&mut self, message: Selector) -> Option<Cookie> {
+        let view = self.posted();
+        if view.is_empty() {
+            return None;
+        }
+        let mut looked = 0;
+        if view.queue.mode.load() & BINNED == 0 {
+            let accepts = |entry: Selector, _: &Node<S::Cells, 1>| entry.accepts(message);
+            let first = view.queue.head.load();
+            let (found, steps) = view.find_within(FEW, CHAIN, first, accepts);
+            if found.is_some() || view.len() as usize <= FEW {
+                view.count_probe(steps);
+                return found.map(|(_, node)| node.cookie());
+            }
+            looked = steps;
+            if !self.index_posted() {
+                let view = self.posted();
+                let (found, looked) = view.find(CHAIN, first, accepts);
+                view.count_probe(looked);
+                return found.map(|(_, node)| node.cookie());
+            }
+        }
+        let best = self.find_binned(message, &mut looked);
+        self.posted().count_probe(looked);
+        best.map(|best| best.node.cookie())
+    }
+
     /// Takes the earliest message for the receive, or queues it.
     #[inline(always)]
     pub(super) fn post_receive(&mut self, receive: Selector, cookie: Cookie) -> PostOutcome {
@@ -173,15 +201,22 @@ impl<S: Storage<LINKS>> HashBins<S> {
             view.pass(looked);
             return Some(view.release(slot, node));
         }
-        let mut best = self.first_binned(message, &mut looked);
+        let best = self.find_binned(message, &mut looked);
+        self.posted().count_search(best.is_some(), looked);
+        best.map(|best| self.remove_posted(&best))
+    }
+
+    /// The earliest receive in the bins of the patterns that accept the message.
+    #[inline]
+    fn find_binned(&self, message: Selector, looked: &mut u64) -> Option<Candidate<'_, S::Cells>> {
+        let mut best = self.first_binned(message, looked);
         if self.storage.control().wildcards.load() != 0 {
             for wild in self.wildcards_for(message) {
-                let rival = self.first_binned(message.widened(wild), &mut looked);
+                let rival = self.first_binned(message.widened(wild), looked);
                 best = earlier(best, rival);
             }
         }
-        self.posted().count_search(best.is_some(), looked);
-        best.map(|best| self.remove_posted(&best))
+        best
     }
 
     /// The earliest receive with exactly this selector.

@@ -142,9 +142,13 @@ impl Core {
         else {
             return self.broken(from, "an answer to a pull that is not there");
         };
-        if header.kind == Kind::PullReturned
-            && let Some(request) = self.requests.get_mut(send)
-        {
+        if header.kind == Kind::PullReturned {
+            // What has been matched, or answered in any other way, cannot come back.
+            let Some(request) = self.requests.get_mut(send).filter(|request| {
+                request.phase == Phase::AwaitMatch && request.remote == Handle::NONE
+            }) else {
+                return self.broken(from, "a pulled envelope returned after its match");
+            };
             request.phase = Phase::Queued;
             peer.queue.insert(place.min(peer.queue.len()), send);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tagwire_base::{Rank, Sequence};
+use tagwire_base::{ContextId, Rank, Sequence, Tag};
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, Envelope};
 use tagwire_transport::{
     AmHeader, Arrival, Disposition, Outcome, Payload, PeerEvent, Token, Upcalls,
@@ -127,6 +127,10 @@ impl Core {
         let Some(header) = EnvelopeHeader::decode(kind, header) else {
             return self.broken(from, "a reserved tag");
         };
+        let open = self.peers.get(from).map(|peer| peer.stream);
+        if kind != Kind::Body && open.is_some_and(|stream| stream != Stream::None) {
+            return self.broken(from, "a message inside of another");
+        }
         match kind {
             Kind::Match => self.charged_eager(from, header, payload.len(), payload, None),
             Kind::Head => self.charged_eager(from, header, header.length as usize, payload, None),
@@ -296,30 +300,28 @@ impl Core {
     fn set_stream(&mut self, from: PeerIndex, stream: Stream) {
         if let Some(peer) = self.peers.get_mut(from) {
             peer.stream = stream;
+            peer.refresh_clear();
         }
     }
 
     /// More bytes of the eager message that `from` has begun.
     fn more(&mut self, from: PeerIndex, payload: Payload<'_>) {
-        let Some(peer) = self.peers.get_mut(from) else {
+        let Some(stream) = self.peers.get(from).map(|peer| peer.stream) else {
             return;
         };
-        match peer.stream {
+        match stream {
             Stream::Request {
                 receive,
                 offset,
                 total,
             } if payload.len() <= total - offset => {
                 let end = offset + payload.len();
-                peer.stream = if end < total {
-                    Stream::Request {
-                        receive,
-                        offset: end,
-                        total,
-                    }
-                } else {
-                    Stream::None
+                let rest = Stream::Request {
+                    receive,
+                    offset: end,
+                    total,
                 };
+                self.set_stream(from, if end < total { rest } else { Stream::None });
                 if let Some(request) = self.requests.get_mut(receive) {
                     if let Buffer::Recv(data) = &mut request.buffer {
                         data.write(offset, payload);
@@ -335,15 +337,12 @@ impl Core {
                 total,
             } if payload.len() <= total - offset => {
                 let end = offset + payload.len();
-                peer.stream = if end < total {
-                    Stream::Unexpected {
-                        message,
-                        offset: end,
-                        total,
-                    }
-                } else {
-                    Stream::None
+                let rest = Stream::Unexpected {
+                    message,
+                    offset: end,
+                    total,
                 };
+                self.set_stream(from, if end < total { rest } else { Stream::None });
                 if let Some(Unexpected {
                     content: Content::Heap { bytes, arrived },
                     ..
@@ -438,7 +437,7 @@ impl Core {
             // Another message was faster: this one goes back to its place in the order.
             return self.say(from, Kind::PullReturned, sender);
         };
-        if self.is_wanted_earlier(receive, source, header) {
+        if self.is_wanted_earlier(receive, source, header.tag, header.context) {
             // Its wish is on the way, and may be for something before this.
             self.say(from, Kind::PullReturned, sender);
             return self.pull(from, receive);
@@ -453,17 +452,20 @@ impl Core {
 
     /// Whether a receive that was posted before `receive` would take this message too. Only where
     /// the wishes of the two changed places on their way.
-    fn is_wanted_earlier(&self, receive: Handle, source: Rank, header: EnvelopeHeader) -> bool {
-        let Some(order) = self.requests.get(receive).map(|request| request.order) else {
-            return false;
+    fn is_wanted_earlier(
+        &mut self,
+        receive: Handle,
+        source: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> bool {
+        let envelope = Envelope {
+            source,
+            tag,
+            context,
         };
-        self.requests.iter().any(|(_, other)| {
-            other.phase == Phase::Posted
-                && other.order < order
-                && other.context == header.context
-                && other.tag.accepts(header.tag)
-                && other.from.accepts(source)
-        })
+        // `receive` accepts it, so that whoever else is found was posted before.
+        self.engine.expects(envelope) != Some(Cookie(receive.slot()))
     }
 
     /// Begins to move the bytes of a matched rendezvous.
@@ -640,10 +642,12 @@ impl Upcalls for Core {
         match event {
             PeerEvent::Up { endpoint, rank } => {
                 let index = self.peers.enter(rank, endpoint);
-                if let Some(peer) = self.peers.get_mut(index)
-                    && peer.health == Health::Alive
-                {
-                    peer.granted = Window::INITIAL;
+                let Some(peer) = self.peers.get_mut(index) else {
+                    return;
+                };
+                peer.granted = Window::INITIAL;
+                // One that is gone already has this much for its last words, and no more.
+                if peer.health == Health::Alive {
                     peer.accounted = Window::INITIAL;
                     self.budget.envelopes -= Window::INITIAL.envelopes;
                     self.budget.bytes -= Window::INITIAL.bytes;

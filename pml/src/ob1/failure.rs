@@ -33,8 +33,8 @@ impl Core {
         peer.stream = Stream::None;
         peer.starved = false;
         peer.refresh_clear();
-        // Its window is no more. What of its last words has to be kept is stored as it comes.
-        peer.granted = Window::NOTHING;
+        // The budget gets its window back. What it was granted stays the bound of its last words;
+        // what of them has to be kept is stored as it comes.
         let window = std::mem::replace(&mut peer.accounted, Window::NOTHING);
         let rank = peer.rank;
         let Some(failure) = peer.failure() else {

@@ -16,9 +16,9 @@
 use super::core::{Chore, Core};
 use super::header::{ControlHeader, Kind, PullBody};
 use super::peer::{Health, PeerIndex, Window};
-use super::request::Phase;
 use super::unexpected::Unexpected;
 use crate::slab::Handle;
+use tagwire_matching::{Cookie, Engine};
 use zerocopy::IntoBytes;
 
 /// A peer's window is refilled to this, as far as the budget allows.
@@ -90,12 +90,12 @@ impl Core {
         let Some(peer) = self.peers.get_mut(peer) else {
             return false;
         };
-        if peer.health != Health::Alive {
-            // Its window is gone with it; these are its last words.
-            return false;
-        }
         peer.granted.envelopes -= 1;
         peer.granted.bytes -= bytes as i64;
+        if peer.health != Health::Alive {
+            // Its window is not refilled; its last words have to fit into what it had.
+            return peer.granted.envelopes < 0 || peer.granted.bytes < 0;
+        }
         peer.granted.envelopes < self.refill_below.envelopes
             || peer.granted.bytes < self.refill_below.bytes
     }
@@ -125,6 +125,10 @@ impl Core {
     /// the budget knows of less than there is, never of more.
     fn settle(&mut self) {
         for peer in self.peers.iter_mut() {
+            // The budget has the windows of those who are gone already.
+            if peer.health != Health::Alive {
+                continue;
+            }
             self.budget.envelopes += peer.accounted.envelopes - peer.granted.envelopes;
             self.budget.bytes += peer.accounted.bytes - peer.granted.bytes;
             peer.accounted = peer.granted;
@@ -201,15 +205,21 @@ impl Core {
     /// Asks `peer`, which may hold envelopes back, for one for each posted receive that would
     /// take it.
     fn pull_for_posted(&mut self, peer: PeerIndex) {
-        let mut waiting: Vec<(Handle, u64)> = self
-            .requests
-            .iter()
-            .filter(|(_, request)| request.phase == Phase::Posted)
-            .map(|(handle, request)| (handle, request.order))
-            .collect();
-        waiting.sort_unstable_by_key(|(_, order)| *order);
-        for (receive, _) in waiting {
-            self.pull(peer, receive);
+        let Some(rank) = self.peers.get(peer).map(|peer| peer.rank) else {
+            return;
+        };
+        let mut waiting = Vec::new();
+        if self.engine.posted_len() > 0 {
+            self.engine.for_each_posted(&mut |pattern, Cookie(slot)| {
+                if pattern.source.accepts(rank) {
+                    waiting.push(slot);
+                }
+            });
+        }
+        for slot in waiting {
+            if let Some((receive, _)) = self.requests.at_mut(slot) {
+                self.pull(peer, receive);
+            }
         }
     }
 

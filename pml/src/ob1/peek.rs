@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use tagwire_base::{ContextId, Rank, Tag, TagSelector};
-use tagwire_matching::Pattern;
+use tagwire_matching::{Engine, Envelope, Pattern};
 use tagwire_transport::Payload;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -18,7 +18,6 @@ use super::Ob1;
 use super::core::{Chore, Core};
 use super::header::{ControlHeader, EnvelopeHeader, Kind, PullBody, RendezvousBody};
 use super::peer::{Health, PeerIndex};
-use super::request::Phase;
 use super::unexpected::{Content, Unexpected};
 use crate::slab::Handle;
 use crate::types::{MessageId, Status};
@@ -200,12 +199,12 @@ impl Core {
         peer.peeks.asked.retain(|other| *other != question);
         let source = peer.rank;
         // A receive that was posted meanwhile comes first, and has asked for itself.
-        let wanted = self.requests.iter().any(|(_, request)| {
-            request.phase == Phase::Posted
-                && request.context == header.context
-                && request.tag.accepts(header.tag)
-                && request.from.accepts(source)
-        });
+        let envelope = Envelope {
+            source,
+            tag: header.tag,
+            context: header.context,
+        };
+        let wanted = self.engine.expects(envelope).is_some();
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };

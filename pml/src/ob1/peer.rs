@@ -100,7 +100,7 @@ pub(super) struct Peer {
     pub health: Health,
     /// Fast path: connected, alive, and nothing waits in front.
     pub clear: bool,
-    /// Fast path inwards: alive, and no packet came before its turn.
+    /// Fast path inwards: alive, no packet came before its turn, no message is half here.
     pub plain: bool,
     /// The sequence number of the next packet to it.
     pub next_out: Sequence,
@@ -108,7 +108,8 @@ pub(super) struct Peer {
     pub next_in: Sequence,
     /// What this rank may still send.
     pub credit: Window,
-    /// What the peer may still send, as far as this rank has granted it.
+    /// What the peer may still send, as far as this rank has granted it. Of one that is gone: what
+    /// its last words may still be.
     pub granted: Window,
     /// What of that the budget knows: it is told when the window is refilled, not per message.
     pub accounted: Window,
@@ -163,7 +164,8 @@ impl Peer {
             && self.health == Health::Alive
             && self.queue.is_empty()
             && self.pulled.is_none();
-        self.plain = self.health == Health::Alive && self.early.is_empty();
+        self.plain =
+            self.health == Health::Alive && self.early.is_empty() && self.stream == Stream::None;
     }
 
     /// Enters a wish of the peer. Wishes may have changed places on their way.

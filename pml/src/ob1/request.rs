@@ -244,6 +244,9 @@ pub(super) struct Requests {
     slots: Vec<Slot>,
     first_vacant: u32,
     used: usize,
+    /// How many requests walks over all of them have looked at.
+    #[cfg(test)]
+    pub walked: std::cell::Cell<usize>,
 }
 
 impl Requests {
@@ -252,6 +255,8 @@ impl Requests {
             slots: Vec::new(),
             first_vacant: u32::MAX,
             used: 0,
+            #[cfg(test)]
+            walked: std::cell::Cell::new(0),
         }
     }
 
@@ -387,6 +392,8 @@ impl Requests {
             .iter()
             .enumerate()
             .filter(|(_, slot)| slot.generation < VACANT);
+        #[cfg(test)]
+        let used = used.inspect(|_| self.walked.set(self.walked.get() + 1));
         used.map(|(number, slot)| (Handle::new(number as u32, slot.generation), &slot.request))
     }
 }

@@ -10,6 +10,9 @@ use tagwire_transport::{AmHeader, Arrival, Payload, PeerEvent, Upcalls};
 
 use super::*;
 
+mod hostile;
+mod work;
+
 const WORLD: ContextId = ContextId::WORLD;
 
 fn tag(value: i32) -> Tag {

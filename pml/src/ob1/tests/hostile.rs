@@ -1,0 +1,145 @@
+//! What no correct peer sends: the peer is given up, and nothing else happens.
+
+use tagwire_transport::{AmHeader, Arrival, Payload, Upcalls};
+use zerocopy::IntoBytes;
+
+use super::*;
+use crate::ob1::header::{ControlHeader, EnvelopeHeader, Kind, PullBody};
+use crate::ob1::peer::{Health, PeerIndex};
+use crate::slab::Handle;
+
+const PEER: PeerIndex = PeerIndex(0);
+
+/// Rank 0, in contact with rank 1 both ways, and at rest.
+fn victim() -> World {
+    let mut world = World::pair(MemoryOptions::full());
+    for (from, to) in [(0, 1), (1, 0)] {
+        world.send(from, to as u32, tag(0), b"hello", SendMode::Standard);
+        let source = SourceSelector::exact(Rank::new(from as u32));
+        let (received, _) = world.recv(to, source, TagSelector::ANY, 5);
+        world.finish(to, received);
+    }
+    world
+}
+
+impl World {
+    /// Lets a packet of rank 1 arrive at rank 0 that rank 1 never sent.
+    fn forge(&mut self, header: AmHeader, payload: &[u8]) {
+        let endpoint = self.ranks[0].core.peers.get(PEER).unwrap().endpoint;
+        let _ = self.ranks[0].core.deliver(Arrival {
+            from: endpoint,
+            header,
+            payload: Payload::from_slice(payload),
+            retainable: None,
+        });
+        self.ranks[0].run_chores();
+    }
+
+    fn forge_control(&mut self, kind: Kind, handle: Handle, argument: u64, body: &[u8]) {
+        let header = ControlHeader {
+            kind,
+            handle,
+            argument,
+        };
+        self.forge(header.encode(), body);
+    }
+
+    fn forge_envelope(&mut self, kind: Kind, length: u32, payload: &[u8]) {
+        let header = EnvelopeHeader {
+            kind,
+            context: WORLD,
+            tag: tag(1),
+            sequence: self.ranks[0].core.peers.get(PEER).unwrap().next_in,
+            length,
+        };
+        self.forge(header.encode(), payload);
+    }
+
+    fn health(&self) -> Health {
+        self.ranks[0].core.peers.get(PEER).unwrap().health
+    }
+
+    /// A send of rank 0 that was held back, and whose envelope rank 1 has pulled.
+    fn pulled_send(&mut self, len: usize) -> RequestId {
+        let peer = self.ranks[0].core.peers.get_mut(PEER).unwrap();
+        peer.credit.envelopes = 0;
+        let sent = self.send(0, 1, tag(1), &pattern(1, len), SendMode::Standard);
+        let body = PullBody {
+            tag: 1,
+            context: 0,
+            reserved: 0,
+        };
+        self.forge_control(Kind::Pull, Handle::NONE, 0, body.as_bytes());
+        let peer = self.ranks[0].core.peers.get(PEER).unwrap();
+        assert_eq!(peer.pulled, Some((sent.0, 0)), "nothing was pulled");
+        sent
+    }
+}
+
+/// A pulled envelope may come back only while nothing has answered it: a send whose buffer is lent,
+/// or that is over, never goes out again.
+#[test]
+fn an_envelope_does_not_come_back_after_its_match() {
+    for len in [100, 100_000] {
+        for answer in [Kind::Matched, Kind::Fragments] {
+            let mut world = victim();
+            let sent = world.pulled_send(len);
+            let receive = Handle::from_wire(0);
+            let wanted = (len as u64).to_le_bytes();
+            world.forge_control(answer, sent.0, receive.to_wire(), &wanted);
+            world.forge_control(Kind::PullReturned, sent.0, 0, &[]);
+            assert_eq!(world.health(), Health::Broken, "{len} bytes, {answer:?}");
+            let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
+            assert!(queue.is_empty(), "{len} bytes, {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn an_envelope_that_was_not_answered_comes_back() {
+    let mut world = victim();
+    let sent = world.pulled_send(100);
+    world.forge_control(Kind::PullReturned, sent.0, 0, &[]);
+    assert_eq!(world.health(), Health::Alive);
+    let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
+    assert_eq!(queue.front(), Some(&sent.0));
+}
+
+#[test]
+fn no_message_begins_inside_of_another() {
+    for posted in [true, false] {
+        for kind in [Kind::Head, Kind::Match] {
+            let mut world = victim();
+            if posted {
+                world.recv(0, SourceSelector::ANY, TagSelector::ANY, 100);
+            }
+            world.forge_envelope(Kind::Head, 100, &[1; 40]);
+            assert_eq!(world.health(), Health::Alive);
+            world.forge_envelope(kind, 50, &[2; 50]);
+            assert_eq!(world.health(), Health::Broken, "{kind:?}");
+        }
+    }
+}
+
+/// What a peer still says when it is gone is bounded by what it might have said before.
+#[test]
+fn last_words_are_bounded() {
+    for claim in [u32::MAX, 1 << 20] {
+        let mut world = victim();
+        world.network.fail(Rank::new(1));
+        world.ranks[0].look_after_peers();
+        assert_eq!(world.health(), Health::Failed);
+        world.forge_envelope(Kind::Match, 5, b"fine.");
+        assert_eq!(world.ranks[0].core.unexpected.len(), 1);
+        world.forge_envelope(Kind::Head, claim, &[1; 64]);
+        assert_eq!(world.ranks[0].core.unexpected.len(), 1, "{claim} bytes");
+    }
+    let mut world = victim();
+    world.network.fail(Rank::new(1));
+    world.ranks[0].look_after_peers();
+    for _ in 0..1000 {
+        world.forge_envelope(Kind::Match, 0, &[]);
+    }
+    let kept = world.ranks[0].core.unexpected.len();
+    assert!(kept <= 64, "{kept} envelopes of a dead peer");
+}
