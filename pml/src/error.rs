@@ -65,6 +65,13 @@ pub enum Error {
         "called from another thread than the one that opened the rank, or from inside a callback; ask for the thread level 'multiple'"
     )]
     WrongThread,
+    /// A second thread called, and the kernel refuses what would let it in safely
+    /// (`membarrier(2)` and `sched_setaffinity(2)`): a filter of system calls was set up after the
+    /// rank was opened. Passes once the thread that opened the rank has called again.
+    #[error(
+        "the kernel refuses membarrier and sched_setaffinity, so that a second thread can only come in after the thread that opened the rank has called again"
+    )]
+    NoBarrier,
     /// The rank was closed, or is closing.
     #[error("the rank is closed")]
     Closed,
@@ -98,6 +105,7 @@ impl Error {
             Self::WrongThread => 318,
             Self::Closed => 319,
             Self::CloseDeadline { .. } => 320,
+            Self::NoBarrier => 321,
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Thread levels: who may call, and what that costs.
 #![allow(unsafe_code)]
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use rustix::thread::Pid;
 use tagwire_base::sync::{AtomicBool, AtomicU32, Ordering, spin_loop};
 
 use crate::error::{Error, Result};
@@ -29,12 +32,25 @@ impl ThreadLevel {
     }
 }
 
-/// Names the calling thread by the place of a thread-local: two instructions, no state in it.
-fn thread_identity() -> usize {
-    thread_local! {
-        static ANCHOR: u8 = const { 0 };
+thread_local! {
+    /// The number of this thread; 0 until it opens a rank. Not an address of something of the
+    /// thread's, which the system gives to the next thread once this one has ended.
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The calling thread's number, or 0 where it never opened a rank. One load.
+#[inline]
+fn own_number() -> u64 {
+    NUMBER.get()
+}
+
+/// The calling thread's number, given on the first call. No other thread ever gets it.
+fn take_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    if NUMBER.get() == 0 {
+        NUMBER.set(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
     }
-    ANCHOR.with(|anchor| std::ptr::from_ref(anchor).addr())
+    NUMBER.get()
 }
 
 /// A value that one caller at a time gets at. At the levels of one thread that is checked with a
@@ -46,9 +62,14 @@ fn thread_identity() -> usize {
 /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`).
 pub(crate) struct Guarded<T> {
     shared: bool,
-    owner: usize,
+    /// The number of the thread that opened the rank.
+    owner: u64,
+    /// The kernel's name for that thread.
+    owner_id: Pid,
     bias: Bias,
     lock: Lock,
+    /// What takes the bias away; another one in tests.
+    barrier: fn(Pid) -> bool,
     value: UnsafeCell<T>,
 }
 
@@ -70,9 +91,11 @@ impl<T> Guarded<T> {
     pub(crate) fn new(level: ThreadLevel, value: T) -> Self {
         Self {
             shared: level.is_shared(),
-            owner: thread_identity(),
+            owner: take_number(),
+            owner_id: rustix::thread::gettid(),
             bias: Bias::new(level.is_shared() && !register_barrier()),
             lock: Lock::new(),
+            barrier,
             value: UnsafeCell::new(value),
         }
     }
@@ -86,16 +109,12 @@ impl<T> Guarded<T> {
     ///
     /// # Errors
     /// [`Error::WrongThread`] at a level of one thread, and when the owner enters twice.
+    /// [`Error::NoBarrier`] when the bias cannot be taken away now.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Entered<'_, T>> {
-        if self.owner == thread_identity() {
+        if self.owner == own_number() {
             match self.bias.enter() {
-                Bid::Inside => {
-                    return Ok(Entered {
-                        guarded: self,
-                        locked: false,
-                    });
-                }
+                Bid::Inside => return Ok(Entered::new(self, false)),
                 Bid::Twice => return Err(Error::WrongThread),
                 Bid::Revoked => {}
             }
@@ -103,13 +122,26 @@ impl<T> Guarded<T> {
             return Err(Error::WrongThread);
         }
         self.lock.lock();
-        if !self.bias.is_revoked() {
-            self.bias.revoke(barrier);
+        let entered = Entered::new(self, true);
+        if !self.bias.is_closed() {
+            self.close_bias()?;
         }
-        Ok(Entered {
-            guarded: self,
-            locked: true,
-        })
+        Ok(entered)
+    }
+
+    /// Takes the bias away, under the lock.
+    #[cold]
+    fn close_bias(&self) -> Result<()> {
+        if self.owner == own_number() {
+            // It saw that somebody wants in, and came by the lock itself: no race is left.
+            self.bias.close();
+            return Ok(());
+        }
+        if self.bias.revoke(|| (self.barrier)(self.owner_id)) {
+            Ok(())
+        } else {
+            Err(Error::NoBarrier)
+        }
     }
 }
 
@@ -117,6 +149,20 @@ impl<T> Guarded<T> {
 pub(crate) struct Entered<'a, T> {
     guarded: &'a Guarded<T>,
     locked: bool,
+    /// Neither sent nor shared: the bias is left by the thread that entered, and a value that is
+    /// only `Send` must not be seen by two threads.
+    stays: PhantomData<*const T>,
+}
+
+impl<'a, T> Entered<'a, T> {
+    #[inline]
+    const fn new(guarded: &'a Guarded<T>, locked: bool) -> Self {
+        Self {
+            guarded,
+            locked,
+            stays: PhantomData,
+        }
+    }
 }
 
 impl<T> Deref for Entered<'_, T> {
@@ -169,9 +215,14 @@ enum Bid {
 ///
 /// Either the owner's store was made before the barrier, and the second thread sees it; or its
 /// load comes after the barrier, and sees the revocation.
+///
+/// Where the barrier is refused the second thread goes away again, and `revoked` stays: the owner
+/// takes the lock on its next way in, and closes the bias there.
 struct Bias {
     inside: AtomicBool,
     revoked: AtomicBool,
+    /// Nobody is inside by the bias, now or ever again. Written under the lock.
+    closed: AtomicBool,
 }
 
 impl Bias {
@@ -179,6 +230,7 @@ impl Bias {
         Self {
             inside: AtomicBool::new(false),
             revoked: AtomicBool::new(revoked),
+            closed: AtomicBool::new(revoked),
         }
     }
 
@@ -202,18 +254,27 @@ impl Bias {
     }
 
     #[inline]
-    fn is_revoked(&self) -> bool {
-        self.revoked.load(Ordering::Relaxed)
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
-    /// Takes the bias away. Called under the lock, by one thread.
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes the bias away. Called under the lock, by another thread than the owner. Answers
+    /// `false` where there is no barrier: the owner may be inside then.
     #[cold]
-    fn revoke(&self, barrier: impl FnOnce()) {
+    fn revoke(&self, barrier: impl FnOnce() -> bool) -> bool {
         self.revoked.store(true, Ordering::Release);
-        barrier();
+        if !barrier() {
+            return false;
+        }
         while self.inside.load(Ordering::Acquire) {
             yield_core();
         }
+        self.close();
+        true
     }
 }
 
@@ -233,11 +294,41 @@ fn register_barrier() -> bool {
     rustix::thread::membarrier(command).is_ok()
 }
 
-/// The second thread's half of the barrier. Registered for, so that it cannot fail.
+/// The second thread's half of the barrier. Registered for when the guard was made; a filter of
+/// system calls that came since may refuse it all the same.
 #[cfg(not(loom))]
-fn barrier() {
+fn barrier(owner: Pid) -> bool {
     let command = rustix::thread::MembarrierCommand::PrivateExpedited;
-    rustix::thread::membarrier(command).expect("registered when the guard was made");
+    rustix::thread::membarrier(command).is_ok() || run_on_all_cores_of(owner)
+}
+
+/// The same without `membarrier`: this thread runs on every core on which the owner may, one after
+/// the other, and goes back to its own. An owner that was running has been switched out by then,
+/// for this thread or to be moved, and a switch is a full barrier.
+#[cfg(not(loom))]
+fn run_on_all_cores_of(owner: Pid) -> bool {
+    use rustix::io::Errno;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    std::sync::atomic::fence(Ordering::SeqCst);
+    let Ok(own) = sched_getaffinity(None) else {
+        return false;
+    };
+    let cores = match sched_getaffinity(Some(owner)) {
+        Ok(cores) => cores,
+        // It has ended, with a switch.
+        Err(Errno::SRCH) => return true,
+        Err(_) => return false,
+    };
+    let mut all = (0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core));
+    let done = all.all(|core| {
+        let mut only = CpuSet::new();
+        only.set(core);
+        sched_setaffinity(None, &only).is_ok()
+    });
+    // A thread that may not go back stays where it is, and works.
+    let _ = sched_setaffinity(None, &own);
+    done
 }
 
 #[cfg(not(loom))]
@@ -251,8 +342,9 @@ fn register_barrier() -> bool {
 }
 
 #[cfg(loom)]
-fn barrier() {
+fn barrier(_: Pid) -> bool {
     tagwire_base::sync::fence(Ordering::SeqCst);
+    true
 }
 
 #[cfg(loom)]
@@ -376,8 +468,8 @@ mod loom_tests {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
                     shared.lock.lock();
-                    if !shared.bias.is_revoked() {
-                        shared.bias.revoke(barrier);
+                    if !shared.bias.is_closed() {
+                        assert!(shared.bias.revoke(|| barrier(rustix::thread::gettid())));
                     }
                     shared.add();
                     shared.lock.unlock();
@@ -422,6 +514,71 @@ mod tests {
         assert!(guarded.enter().is_err());
         drop(entered);
         assert_eq!(*guarded.enter().unwrap(), 7);
+    }
+
+    /// A thread that takes the place of the owner, and all that was its, is not the owner.
+    #[test]
+    fn nobody_inherits_the_owners_place() {
+        let opened = std::thread::spawn(|| Guarded::new(ThreadLevel::Single, 7));
+        let guarded = opened.join().unwrap();
+        for _ in 0..20 {
+            let refused = std::thread::scope(|scope| {
+                let other = scope.spawn(|| guarded.enter().is_err());
+                other.join().unwrap()
+            });
+            assert!(refused, "another thread was taken for the owner");
+        }
+    }
+
+    /// Without a barrier a second thread is turned away, whoever holds the lock or waits for it
+    /// goes on, and the owner's next call lets the second thread in.
+    #[test]
+    fn without_a_barrier_the_owner_lets_others_in() {
+        let mut guarded = Guarded::new(ThreadLevel::Multiple, 7);
+        if guarded.bias.is_closed() {
+            return; // No barrier on this machine from the start, hence no bias.
+        }
+        guarded.barrier = |_| false;
+        let guarded = &guarded;
+        let enter = || {
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| guarded.enter().map(|entered| *entered));
+                other.join().unwrap()
+            })
+        };
+        for _ in 0..3 {
+            assert!(matches!(enter(), Err(Error::NoBarrier)));
+        }
+        assert_eq!(*guarded.enter().unwrap(), 7);
+        assert!(matches!(enter(), Ok(7)));
+        assert_eq!(*guarded.enter().unwrap(), 7);
+    }
+
+    #[test]
+    fn the_barrier_without_membarrier_puts_the_thread_back() {
+        use rustix::thread::{gettid, sched_getaffinity};
+        let owner = gettid();
+        std::thread::spawn(move || {
+            let cores = sched_getaffinity(None).unwrap();
+            assert!(run_on_all_cores_of(owner));
+            assert!(sched_getaffinity(None).unwrap() == cores);
+        })
+        .join()
+        .unwrap();
+    }
+
+    /// Does not compile when an entered guard may be sent or shared.
+    #[test]
+    fn an_entered_guard_stays_on_its_thread() {
+        trait Stays<Marker> {
+            const YES: bool = true;
+        }
+        struct Sent;
+        struct Shared;
+        impl<T: ?Sized> Stays<()> for T {}
+        impl<T: ?Sized + Send> Stays<Sent> for T {}
+        impl<T: ?Sized + Sync> Stays<Shared> for T {}
+        const _: () = assert!(<Entered<'static, u8> as Stays<_>>::YES);
     }
 
     #[test]
