@@ -1,5 +1,8 @@
 //! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -116,6 +119,21 @@ impl Messenger {
         self.pml.enter()
     }
 
+    /// Runs `body`, and wakes the threads that sleep where it has ended operations: they may be
+    /// theirs.
+    #[inline]
+    fn call<T>(&self, body: impl FnOnce(&mut Ob1) -> Result<T>) -> Result<T> {
+        let mut layer = self.enter()?;
+        let pml = layer.pml();
+        let answer = body(pml);
+        let ended = pml.take_ended();
+        drop(layer);
+        if ended > 0 {
+            self.after_progress(ended);
+        }
+        answer
+    }
+
     /// Starts a send; see [`Pml::isend`].
     ///
     /// # Errors
@@ -129,7 +147,7 @@ impl Messenger {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.enter()?.pml().isend(data, to, tag, context, mode)
+        self.call(|pml| pml.isend(data, to, tag, context, mode))
     }
 
     /// Starts a receive; see [`Pml::irecv`].
@@ -144,7 +162,7 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.enter()?.pml().irecv(data, from, tag, context)
+        self.call(|pml| pml.irecv(data, from, tag, context))
     }
 
     /// Sends, and returns when the buffer is the caller's again.
@@ -251,7 +269,7 @@ impl Messenger {
     /// # Errors
     /// As there.
     pub fn irecv_claimed(&self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
-        self.enter()?.pml().irecv_claimed(data, message)
+        self.call(|pml| pml.irecv_claimed(data, message))
     }
 
     /// Takes back a receive; see [`Pml::cancel`].
@@ -259,7 +277,7 @@ impl Messenger {
     /// # Errors
     /// As there.
     pub fn cancel(&self, request: RequestId) -> Result<CancelOutcome> {
-        self.enter()?.pml().cancel(request)
+        self.call(|pml| pml.cancel(request))
     }
 
     /// An inactive persistent send; see [`Pml::send_init`].
@@ -296,10 +314,7 @@ impl Messenger {
     /// # Errors
     /// As [`Pml::start`]; those before the one that failed are active.
     pub fn start(&self, requests: &[RequestId]) -> Result<()> {
-        let mut layer = self.enter()?;
-        requests
-            .iter()
-            .try_for_each(|request| layer.pml().start(*request))
+        self.call(|pml| requests.iter().try_for_each(|request| pml.start(*request)))
     }
 
     /// Frees an inactive persistent request; see [`Pml::free`].
@@ -493,28 +508,42 @@ impl Messenger {
                 }
                 step
             };
-            if self.idle(step, timeout, &mut deadline)? > LONG_YIELD {
+            let mut answer = None;
+            let mut look = |pml: &mut Ob1| {
+                answer = done(pml)?;
+                Ok(answer.is_some())
+            };
+            let away = self.idle(step, timeout, &mut deadline, &mut look)?;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            if away > LONG_YIELD {
                 backoff.core_is_contended();
             }
         }
     }
 
     /// Yields or sleeps, and looks after everything that is not a message. Answers for how long a
-    /// yield gave the core away.
+    /// yield gave the core away. `look` tells whether the wait is over; nothing is done after it
+    /// has said so.
     #[cold]
     fn idle(
         &self,
         step: Step,
         timeout: Option<Duration>,
         deadline: &mut Option<Instant>,
+        look: &mut dyn FnMut(&mut Ob1) -> Result<bool>,
     ) -> Result<Duration> {
         let now = Instant::now();
         let mut nap = self.policy.sleep;
         if let Some(timeout) = timeout {
-            let deadline = *deadline.get_or_insert(now + timeout);
-            nap = nap.min(deadline.saturating_duration_since(now));
-            if now >= deadline {
-                return Err(Error::TimedOut(timeout));
+            // A timeout that ends after the clock does is none.
+            *deadline = deadline.or_else(|| now.checked_add(timeout));
+            if let Some(deadline) = *deadline {
+                nap = nap.min(deadline.saturating_duration_since(now));
+                if now >= deadline {
+                    return Err(Error::TimedOut(timeout));
+                }
             }
         }
         let mut away = Duration::ZERO;
@@ -524,7 +553,11 @@ impl Messenger {
                 rustix::thread::sched_yield();
                 away = now.elapsed();
             }
-            Step::Sleep => self.sleep(nap)?,
+            Step::Sleep => {
+                if self.sleep(nap, look)? {
+                    return Ok(away);
+                }
+            }
         }
         if now.duration_since(self.start).as_nanos() as u64
             > self.looked.load(Ordering::Relaxed) + LOOK_AFTER.as_nanos() as u64
@@ -538,19 +571,25 @@ impl Messenger {
         Ok(away)
     }
 
-    fn sleep(&self, nap: Duration) -> Result<()> {
+    /// Sleeps, unless something has happened. Answers whether the wait is over.
+    fn sleep(&self, nap: Duration, look: &mut dyn FnMut(&mut Ob1) -> Result<bool>) -> Result<bool> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let key = self.waiter.arm();
-        // What came before the arming is seen here; what comes after it wakes.
-        let events = self.enter().map(|mut layer| layer.pml().progress());
-        match events {
-            Ok(0) => self.waiter.sleep(key, nap),
+        // What came before the arming is seen here, also where another thread has dealt with it,
+        // which did not know that anyone waits. What comes after it wakes.
+        let seen = self.enter().and_then(|mut layer| {
+            let pml = layer.pml();
+            let over = look(pml)?;
+            Ok((over, if over { 0 } else { pml.progress() }))
+        });
+        match seen {
+            Ok((false, 0)) => self.waiter.sleep(key, nap),
             _ => self.waiter.disarm(),
         }
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let events = events?;
+        let (over, events) = seen?;
         self.after_progress(events);
-        Ok(())
+        Ok(over)
     }
 
     /// Looks after peers: deaths, sleepers.
@@ -612,7 +651,10 @@ impl Messenger {
     /// # Errors
     /// [`Error::CloseDeadline`], with what is still open; the rank is closed all the same.
     pub fn close(&self, deadline: Duration) -> Result<()> {
-        self.enter()?.pml().begin_close();
+        self.call(|pml| {
+            pml.begin_close();
+            Ok(())
+        })?;
         let closed = self.wait_until(Some(deadline), |pml| {
             Ok(if pml.open_work().is_none() {
                 Some(())

@@ -80,6 +80,8 @@ pub(super) struct Core {
     pub buffered: usize,
     /// The number of the next posted receive, for the order of pulls.
     pub posted: u64,
+    /// Operations that may have ended since this was last asked, other than by progress.
+    pub ended: usize,
 }
 
 impl Core {
@@ -101,6 +103,7 @@ impl Core {
             acknowledged: 0,
             buffered: 0,
             posted: 0,
+            ended: 0,
         }
     }
 
@@ -109,6 +112,7 @@ impl Core {
         let Some(request) = self.requests.get_mut(handle) else {
             return;
         };
+        self.ended += 1;
         request.phase = Phase::Complete;
         request.lent = false;
         if failure.is_some() {

@@ -131,6 +131,13 @@ impl Ob1 {
         self.core.requests.take_complete(request.0)
     }
 
+    /// Whether operations may have ended since this was asked the last time, other than by
+    /// [`Pml::progress`], which tells: others may wait for them.
+    #[inline]
+    pub(crate) const fn take_ended(&mut self) -> usize {
+        std::mem::replace(&mut self.core.ended, 0)
+    }
+
     fn check_open(&self) -> Result<()> {
         if self.closing {
             Err(Error::Closed)
@@ -399,12 +406,12 @@ impl Pml for Ob1 {
 
     #[inline]
     fn progress(&mut self) -> usize {
-        let events = self.rail.progress(LANE, &mut self.core);
-        if self.core.chores.is_empty() {
-            events
-        } else {
-            events + self.run_chores()
+        let mut events = self.rail.progress(LANE, &mut self.core);
+        if !self.core.chores.is_empty() {
+            events += self.run_chores();
         }
+        self.core.ended = 0;
+        events
     }
 
     fn look_after_peers(&mut self) {

@@ -35,6 +35,8 @@ impl Ob1 {
             },
         ) {
             Ok(()) => {
+                // Whoever waits for this one is still to be told its name.
+                self.core.ended = 0;
                 if !self.core.chores.is_empty() {
                     self.run_chores();
                 }

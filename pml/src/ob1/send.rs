@@ -85,11 +85,14 @@ impl Ob1 {
         // A program that only ever posts sends would not hear of new credit: this call asks.
         // A few times, since the peer's first contact comes before its first packet.
         for _ in 0..4 {
-            if !self.core.peers.get(index).is_some_and(Peer::lacks_credit)
-                || self.rail.progress(LANE, &mut self.core) == 0
-            {
+            if !self.core.peers.get(index).is_some_and(Peer::lacks_credit) {
                 break;
             }
+            let events = self.rail.progress(LANE, &mut self.core);
+            if events == 0 {
+                break;
+            }
+            self.core.ended += events;
             self.run_chores();
         }
         let mut request = Request::send(data, index, to, tag, context, mode);
