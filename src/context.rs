@@ -6,12 +6,14 @@ use std::time::Duration;
 use tagwire_base::ContextId;
 use tagwire_pml::{MessageId, SendMode};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::owned::{OwnedRecv, OwnedSend};
+use crate::persistent::{PersistentRecv, PersistentSend};
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::scope::{Request, Scope};
 use crate::selector::{Source, TagChoice, rank_of, tag_of};
 use crate::session::Session;
+use crate::unwind::NoUnwind;
 
 /// A matching space of a session: messages sent in one context are received in the same.
 ///
@@ -81,14 +83,54 @@ impl<'s> Context<'s> {
     /// # Errors
     /// As [`send`](Context::send); a buffered send also when the setting `buffer-limit` is reached.
     pub fn send_with<T: Plain>(&self, mode: SendMode, data: &[T], to: u32, tag: i32) -> Result<()> {
+        let (to, tag) = (rank_of(to), tag_of(tag)?);
         // SAFETY: `data` is borrowed until this call returns, and it returns when the send is
-        // complete: a wait without a timeout ends in no other way but a refused first call.
+        // complete: a wait without a timeout ends in no other way but a refused first call, and a
+        // panic ends the process.
         let buffer = unsafe { lend(data) };
-        let tag = tag_of(tag)?;
-        Ok(self
-            .session
-            .messenger
-            .send(buffer, rank_of(to), tag, self.id, mode)?)
+        let lent = NoUnwind::of("a send");
+        let sent = self.session.messenger.send(buffer, to, tag, self.id, mode);
+        lent.over();
+        Ok(sent?)
+    }
+
+    /// Sends `data`, waiting up to `timeout`.
+    ///
+    /// # Errors
+    /// The request when the time passed: the send goes on, and `data` stays lent to the scope,
+    /// which waits for it at its end. Inside, as [`send`](Context::send).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let session = tagwire::Session::open()?;
+    /// let (numbers, mut copy) = (vec![1u64; 100_000], vec![0u64; 100_000]);
+    /// session.scope(|scope| {
+    ///     let (world, soon) = (session.world(), Duration::from_millis(1));
+    ///     match world.send_for(scope, &numbers, session.rank(), 7, soon) {
+    ///         Ok(done) => drop(done?),
+    ///         Err(late) => {
+    ///             world.recv(&mut copy, session.rank(), 7)?; // now it can end
+    ///             late.wait()?;
+    ///         }
+    ///     }
+    ///     Ok::<(), tagwire::Error>(())
+    /// })?;
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    pub fn send_for<'scope, 'env, T: Plain>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env [T],
+        to: u32,
+        tag: i32,
+        timeout: Duration,
+    ) -> Result<Result<Status>, Request<'scope, 'env>> {
+        match self.isend(scope, data, to, tag) {
+            Ok(request) => request.wait_for(timeout),
+            Err(error) => Ok(Err(error)),
+        }
     }
 
     /// Receives a message into `data`, and says whose it was.
@@ -102,10 +144,41 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Status> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        Status::checked(self.session.messenger.recv(buffer, from, tag, self.id)?)
+        let lent = NoUnwind::of("a receive");
+        let received = self.session.messenger.recv(buffer, from, tag, self.id);
+        lent.over();
+        Status::checked(received?)
+    }
+
+    /// Receives a message into `data`, waiting up to `timeout`.
+    ///
+    /// # Errors
+    /// The request when the time passed: the receive stays posted, and `data` stays lent to the
+    /// scope. Wait again, or [`cancel`](Request::cancel) it. Inside, as [`recv`](Context::recv).
+    pub fn recv_for<'scope, 'env, T: Plain>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        data: &'env mut [T],
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+        timeout: Duration,
+    ) -> Result<Result<Status>, Request<'scope, 'env>> {
+        match self.irecv(scope, data, from, tag) {
+            Ok(request) => request.wait_for(timeout),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Refuses the scope of another session: its end would not wait for what is started here.
+    fn check_scope(&self, scope: &Scope<'_, '_>) -> Result<()> {
+        if std::ptr::eq(self.session, scope.session) {
+            Ok(())
+        } else {
+            Err(Error::OtherSession)
+        }
     }
 
     /// Starts to send `data`, which stays lent for the scope.
@@ -125,7 +198,8 @@ impl<'s> Context<'s> {
     /// Starts to send `data` in `mode`.
     ///
     /// # Errors
-    /// As [`send_with`](Context::send_with).
+    /// As [`send_with`](Context::send_with). [`Error::OtherSession`] when the scope is not of this
+    /// context's session.
     pub fn isend_with<'scope, 'env, T: Plain>(
         &self,
         mode: SendMode,
@@ -134,6 +208,7 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<Request<'scope, 'env>> {
+        self.check_scope(scope)?;
         let (to, tag) = (rank_of(to), tag_of(tag)?);
         let buffer = scope.lend(data);
         Ok(scope.track(
@@ -147,7 +222,8 @@ impl<'s> Context<'s> {
     /// Starts to receive into `data`, which stays lent for the scope.
     ///
     /// # Errors
-    /// When the source does not exist or the tag is negative.
+    /// When the source does not exist or the tag is negative. [`Error::OtherSession`] when the scope
+    /// is not of this context's session.
     pub fn irecv<'scope, 'env, T: Plain>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
@@ -155,6 +231,7 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Request<'scope, 'env>> {
+        self.check_scope(scope)?;
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
         let buffer = scope.lend_mut(data);
         Ok(scope.track(scope.session.messenger.irecv(buffer, from, tag, self.id)?))
@@ -247,8 +324,58 @@ impl<'s> Context<'s> {
     pub fn recv_claimed<T: Plain>(&self, data: &mut [T], message: Claimed) -> Result<Status> {
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
-        let request = self.session.messenger.irecv_claimed(buffer, message.id)?;
-        Status::checked(self.session.messenger.wait(request, None)?)
+        let messenger = &self.session.messenger;
+        let lent = NoUnwind::of("a receive");
+        let received = messenger
+            .irecv_claimed(buffer, message.id)
+            .and_then(|request| messenger.wait(request, None));
+        lent.over();
+        Status::checked(received?)
+    }
+
+    /// A send that can be started again and again, of the same buffer to the same rank (MPI-5.0,
+    /// section 3.9). It owns the buffer, lends it while a round is under way, and is inactive
+    /// until [started](PersistentSend::start).
+    ///
+    /// # Errors
+    /// As [`isend`](Context::isend).
+    pub fn send_init<T: Plain>(
+        &self,
+        data: Vec<T>,
+        to: u32,
+        tag: i32,
+    ) -> Result<PersistentSend<'s, T>> {
+        self.send_init_with(SendMode::Standard, data, to, tag)
+    }
+
+    /// As [`send_init`](Context::send_init), in another mode.
+    ///
+    /// # Errors
+    /// As [`isend`](Context::isend).
+    pub fn send_init_with<T: Plain>(
+        &self,
+        mode: SendMode,
+        data: Vec<T>,
+        to: u32,
+        tag: i32,
+    ) -> Result<PersistentSend<'s, T>> {
+        let (to, tag) = (rank_of(to), tag_of(tag)?);
+        PersistentSend::make(self.session, self.id, data, to, tag, mode)
+    }
+
+    /// A receive that can be started again and again, into the same buffer, which it owns.
+    /// Inactive until [started](PersistentRecv::start).
+    ///
+    /// # Errors
+    /// As [`irecv`](Context::irecv).
+    pub fn recv_init<T: Plain>(
+        &self,
+        data: Vec<T>,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<PersistentRecv<'s, T>> {
+        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        PersistentRecv::make(self.session, self.id, data, from, tag)
     }
 
     /// Frees the context. Every rank has to do so, in the same order.

@@ -18,6 +18,12 @@ pub enum Error {
     /// The launcher's variables are wrong, or its store is gone.
     #[error(transparent)]
     Launch(#[from] tagwire_launch::Error),
+    /// A context of one session was used in a scope of another.
+    #[error("the context and the scope belong to different sessions")]
+    OtherSession,
+    /// The buffer of a persistent operation is lent while the operation is under way.
+    #[error("the operation is under way: wait for it before its data is touched")]
+    UnderWay,
     /// Tags of messages are not negative.
     #[error("tag {0} is negative; tags go from 0 to {max}", max = i32::MAX)]
     NegativeTag(i32),
@@ -43,6 +49,12 @@ impl Error {
         }
     }
 
+    /// Whether a wait gave up because its time had passed. What it waited for goes on.
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self, Self::Pml(tagwire_pml::Error::TimedOut(_)))
+    }
+
     /// A stable number for this kind of error, for C callers.
     #[must_use]
     pub const fn code(&self) -> u32 {
@@ -53,6 +65,8 @@ impl Error {
             Self::Launch(_) => 400,
             Self::NegativeTag(_) => 500,
             Self::Fraction { .. } => 501,
+            Self::OtherSession => 502,
+            Self::UnderWay => 503,
         }
     }
 }

@@ -27,6 +27,10 @@
 //! - Blocking calls borrow their buffer for the call. Non-blocking ones lend it for a
 //!   [`Scope`], or own it ([`OwnedSend`], [`OwnedRecv`]): a posted buffer cannot be freed or
 //!   touched, by construction.
+//! - Transfers that repeat are made once and started again and again ([`PersistentSend`],
+//!   [`PersistentRecv`]).
+//! - Every wait has a form with a timeout. What timed out goes on: it stays posted, and its buffer
+//!   stays lent to its scope, or with the operation that owns it.
 //! - Lengths are in elements of [`Plain`] data; a [`Status`] tells source, tag and true length.
 //! - What can go wrong is in [`Error`] and [`Failure`]. A truncated receive, or a rank that
 //!   died, fails the operations concerned and nothing else.
@@ -37,15 +41,18 @@
 mod context;
 mod error;
 mod owned;
+mod persistent;
 mod plain;
 mod scope;
 mod selector;
 mod session;
 pub mod settings;
+mod unwind;
 
 pub use context::{Claimed, Context};
 pub use error::{Error, Result};
 pub use owned::{OwnedRecv, OwnedSend};
+pub use persistent::{PersistentRecv, PersistentSend};
 pub use plain::{Plain, Status};
 pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};

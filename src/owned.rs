@@ -15,6 +15,8 @@ use crate::session::Session;
 /// The buffer of a dropped operation, kept until the operation is complete.
 struct Orphan {
     request: RequestId,
+    /// The request is to be freed at its end.
+    persistent: bool,
     buffer: Box<dyn Send>,
 }
 
@@ -30,8 +32,12 @@ impl fmt::Debug for Orphans {
 }
 
 impl Orphans {
-    fn adopt(&self, request: RequestId, buffer: Box<dyn Send>) {
-        let orphan = Orphan { request, buffer };
+    pub(crate) fn adopt(&self, request: RequestId, persistent: bool, buffer: Box<dyn Send>) {
+        let orphan = Orphan {
+            request,
+            persistent,
+            buffer,
+        };
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -41,11 +47,10 @@ impl Orphans {
     /// Frees what is complete.
     pub(crate) fn reap(&self, messenger: &Messenger) {
         let mut orphans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        orphans.retain(|orphan| {
-            !matches!(
-                messenger.test(orphan.request),
-                Ok(Some(_)) | Err(tagwire_pml::Error::StaleRequest)
-            )
+        orphans.retain(|orphan| match messenger.test(orphan.request) {
+            Ok(Some(_)) => orphan.persistent && messenger.free(orphan.request).is_err(),
+            Err(tagwire_pml::Error::StaleRequest) => false,
+            _ => true,
         });
     }
 
@@ -78,7 +83,9 @@ impl<T: Plain> Drop for Owned<'_, T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             let _ = self.session.messenger.cancel(self.request);
-            self.session.orphans.adopt(self.request, Box::new(buffer));
+            self.session
+                .orphans
+                .adopt(self.request, false, Box::new(buffer));
             self.session.orphans.reap(&self.session.messenger);
         }
     }

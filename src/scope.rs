@@ -4,17 +4,21 @@
 //! left before it is complete, so that a posted buffer cannot be freed or touched.
 #![allow(unsafe_code)]
 
+#[cfg(test)]
+mod tests;
+
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tagwire_pml::{CancelOutcome, RequestId};
+use tagwire_pml::{CancelOutcome, Failure, RequestId};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::Result;
 use crate::plain::{Plain, Status};
 use crate::session::Session;
+use crate::unwind::{NoUnwind, end_process};
 
 /// Where buffers are lent to sends and receives. Made by [`Session::scope`].
 #[derive(Debug)]
@@ -76,21 +80,41 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Waits for everything that is open. The buffers are about to go: where that cannot be
     /// waited for, because the scope was moved to a thread that may not call, the process ends.
-    fn drain(&self, cancel: bool) {
+    ///
+    /// After a panic receives are taken back first. A send whose receive is never posted may then
+    /// never end, and the rest of the program that might bring it about is not reached any more: the
+    /// wait has the session's deadline for closing, and the process ends where that passes.
+    fn drain(&self, panicked: bool) {
+        let lent = NoUnwind::of("the end of a scope");
+        let patience = self.session.close_timeout;
+        let deadline = if panicked {
+            Instant::now().checked_add(patience)
+        } else {
+            None
+        };
+        let messenger = &self.session.messenger;
         let open = std::mem::take(&mut *self.lock()).places;
-        for request in open.into_iter().filter(|id| *id != RequestId::COMPLETE) {
-            let messenger = &self.session.messenger;
-            if cancel {
-                let _ = messenger.cancel(request);
-            }
-            match messenger.wait(request, None) {
+        let open = || open.iter().filter(|id| **id != RequestId::COMPLETE);
+        if panicked {
+            open().for_each(|request| drop(messenger.cancel(*request)));
+        }
+        for request in open() {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            match messenger.wait(*request, left) {
                 Ok(_) | Err(tagwire_pml::Error::StaleRequest) => {}
-                Err(error) => {
-                    eprintln!("tagwire: a scope cannot wait for its operations: {error}");
-                    std::process::abort();
+                Err(tagwire_pml::Error::TimedOut(_)) => {
+                    let what = messenger.describe(*request).ok().flatten();
+                    end_process(format_args!(
+                        "a scope was left by a panic, and after {patience:?} (setting 'close-timeout') an operation on its buffers is still under way: {}",
+                        what.unwrap_or_default()
+                    ));
                 }
+                Err(error) => end_process(format_args!(
+                    "a scope cannot wait for its operations: {error}"
+                )),
             }
         }
+        lent.over();
     }
 
     /// Lends a slice to a send for the scope.
@@ -132,17 +156,31 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         requests: impl IntoIterator<Item = Request<'scope, 'env>>,
     ) -> Result<Vec<Status>> {
-        let (ids, places): (Vec<_>, Vec<_>) = requests
-            .into_iter()
-            .map(|request| (request.id, request.place))
-            .unzip();
-        let statuses = self.session.messenger.wait_all(&ids, None)?;
-        let mut open = self.lock();
-        places
-            .into_iter()
-            .flatten()
-            .for_each(|place| open.leave(place));
-        drop(open);
+        self.all_within(&mut requests.into_iter().collect(), None)
+    }
+
+    /// Waits for all of `requests` up to `timeout`, and empties the list.
+    ///
+    /// # Errors
+    /// The first failure among them; all are complete then. When the time passes (see
+    /// [`Error::is_timeout`](crate::Error::is_timeout)) the list is as it was: every operation goes
+    /// on, and its end is still to be taken.
+    pub fn wait_all_for(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+        timeout: Duration,
+    ) -> Result<Vec<Status>> {
+        self.all_within(requests, Some(timeout))
+    }
+
+    fn all_within(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Status>> {
+        let ids = ids(requests);
+        let statuses = self.session.messenger.wait_all(&ids, timeout)?;
+        requests.drain(..).for_each(Request::forget);
         statuses.into_iter().map(Status::checked).collect()
     }
 
@@ -155,13 +193,100 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         requests: &mut Vec<Request<'scope, 'env>>,
     ) -> Result<Option<(usize, Status)>> {
-        let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
-        let Some((place, status)) = self.session.messenger.wait_any(&ids, None)? else {
+        self.any_within(requests, None)
+    }
+
+    /// As [`wait_any`](Scope::wait_any), up to `timeout`.
+    ///
+    /// # Errors
+    /// The failure of the one that completed. When the time passes the list is as it was, and every
+    /// operation goes on.
+    pub fn wait_any_for(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+        timeout: Duration,
+    ) -> Result<Option<(usize, Status)>> {
+        self.any_within(requests, Some(timeout))
+    }
+
+    fn any_within(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+        timeout: Option<Duration>,
+    ) -> Result<Option<(usize, Status)>> {
+        let ids = ids(requests);
+        let Some((place, status)) = self.session.messenger.wait_any(&ids, timeout)? else {
             return Ok(None);
         };
         requests.remove(place).forget();
         Ok(Some((place, Status::checked(status)?)))
     }
+
+    /// Waits until at least one of `requests` is complete, takes all that are out of the list, and
+    /// answers their places before the call, each with its status or how it failed. Empty for an
+    /// empty list.
+    ///
+    /// ```
+    /// let session = tagwire::Session::open()?;
+    /// let (numbers, mut copy) = ([7u32; 3], [0u32; 3]);
+    /// session.scope(|scope| {
+    ///     let world = session.world();
+    ///     let mut open = vec![
+    ///         world.irecv(scope, &mut copy, session.rank(), 1)?,
+    ///         world.isend(scope, &numbers, session.rank(), 1)?,
+    ///     ];
+    ///     while !open.is_empty() {
+    ///         for (_place, end) in scope.wait_some(&mut open)? {
+    ///             end?;
+    ///         }
+    ///     }
+    ///     Ok::<(), tagwire::Error>(())
+    /// })?;
+    /// assert_eq!(copy, numbers);
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn wait_some(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+    ) -> Result<Vec<(usize, Result<Status, Failure>)>> {
+        self.some_within(requests, None)
+    }
+
+    /// As [`wait_some`](Scope::wait_some), up to `timeout`.
+    ///
+    /// # Errors
+    /// When the time passes: the list is as it was, and every operation goes on.
+    pub fn wait_some_for(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+        timeout: Duration,
+    ) -> Result<Vec<(usize, Result<Status, Failure>)>> {
+        self.some_within(requests, Some(timeout))
+    }
+
+    fn some_within(
+        &'scope self,
+        requests: &mut Vec<Request<'scope, 'env>>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<(usize, Result<Status, Failure>)>> {
+        let ids = ids(requests);
+        let ended = self.session.messenger.wait_some(&ids, timeout)?;
+        for (place, _) in ended.iter().rev() {
+            requests.remove(*place).forget();
+        }
+        let ends = ended.into_iter();
+        Ok(ends
+            .map(|(place, status)| (place, status.ok().map(Status)))
+            .collect())
+    }
+}
+
+fn ids(requests: &[Request<'_, '_>]) -> Vec<RequestId> {
+    requests.iter().map(|request| request.id).collect()
 }
 
 /// An operation under way in a scope. May be dropped: the scope waits for it.

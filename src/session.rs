@@ -58,6 +58,9 @@ impl Builder {
 
     /// Joins the job that `bootstrap` knows.
     ///
+    /// From now on the process tells on standard error what goes wrong, as much as the setting
+    /// `log` asks for; a program with a `tracing` subscriber of its own keeps that instead.
+    ///
     /// # Errors
     /// As [`Builder::open`].
     pub fn open_with(self, bootstrap: Box<dyn Bootstrap>) -> Result<Session> {
@@ -67,6 +70,7 @@ impl Builder {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         )?;
+        tagwire_base::log::to_stderr(&config, format!("rank {}", bootstrap.rank()));
         let level = self
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
@@ -100,7 +104,7 @@ fn dump_on_signal(messenger: &Messenger) {
 pub struct Session {
     pub(crate) messenger: Messenger,
     pub(crate) orphans: Orphans,
-    close_timeout: Duration,
+    pub(crate) close_timeout: Duration,
     closed: bool,
 }
 
@@ -155,7 +159,10 @@ impl Session {
     /// Runs `body` with a [`Scope`], in which buffers can be lent to sends and receives, and
     /// waits for all of them before it returns.
     ///
-    /// When `body` panics, receives that nothing matched are taken back first.
+    /// When `body` panics, receives that nothing matched are taken back first, and what is left, such
+    /// as a send whose receive is never posted, is waited for up to the setting `close-timeout`.
+    /// After that the process ends with a message that names the operation, its peer and its tag:
+    /// the buffers cannot be given back.
     ///
     /// Buffers outlive the scope, and are not touched in it once they are lent:
     ///

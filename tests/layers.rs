@@ -49,6 +49,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/ob1/memory.rs",
     "src/context.rs",
     "src/owned.rs",
+    "src/persistent.rs",
     "src/plain.rs",
     "src/scope.rs",
     "transport/src/data.rs",

@@ -635,6 +635,14 @@ impl Messenger {
         self.enter()?.pml().free_context(context)
     }
 
+    /// What a request is and how far it has come; see [`Pml::describe`].
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn describe(&self, request: RequestId) -> Result<Option<String>> {
+        Ok(self.enter()?.pml().describe(request))
+    }
+
     /// What this rank waits for, in words.
     ///
     /// # Errors

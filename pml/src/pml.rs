@@ -192,6 +192,10 @@ pub trait Pml: Send {
     /// Says goodbye to the job's bootstrap. After everything else.
     fn leave(&mut self);
 
+    /// What a request is and how far it has come, in words, with its peer and its tag; `None` when
+    /// it is stale.
+    fn describe(&self, request: RequestId) -> Option<String>;
+
     /// Writes what this rank waits for: posted receives, unexpected messages, unfinished sends,
     /// credits, peers.
     ///

@@ -167,6 +167,9 @@ pub fn open(
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
     let bootstrap = SharedBootstrap::new(bootstrap);
     let rail = tagwire_transport::open(config, &bootstrap)?;
+    let transport = rail.name();
     let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?;
-    Ok(Messenger::new(ob1, level, policy))
+    let port = Messenger::new(ob1, level, policy);
+    tracing::debug!(size = port.size(), transport, ?level, "opened");
+    Ok(port)
 }

@@ -85,6 +85,18 @@ fn more(out: &mut dyn Write, count: usize) -> fmt::Result {
     }
 }
 
+/// A request in one line.
+pub(super) fn describe(request: &Request) -> String {
+    let mut line = String::new();
+    let written = if request.is_send() {
+        write_send(&mut line, request)
+    } else {
+        write_receive(&mut line, request)
+    };
+    debug_assert!(written.is_ok(), "a string takes everything");
+    line.trim().to_owned()
+}
+
 fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
     let state = match request.phase {
         Phase::Posted => "not matched",

@@ -515,6 +515,11 @@ impl Pml for Ob1 {
         self.bootstrap.leave();
     }
 
+    fn describe(&self, request: RequestId) -> Option<String> {
+        let request = self.core.requests.get(request.0)?;
+        Some(dump::describe(request))
+    }
+
     fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.write_dump(out)
     }

@@ -19,6 +19,7 @@ mod bystander;
 mod death;
 mod exchange;
 mod flood;
+mod panics;
 mod threads;
 mod waiting;
 
@@ -49,6 +50,9 @@ fn main() -> ExitCode {
         "threads" => threads::multiple(),
         "wrong-thread" => threads::wrong(),
         "scopes" => threads::scopes(),
+        "panic-unmatched" => panics::unmatched(),
+        "panic-in-recv" => panics::in_recv(),
+        "panic-at-scopes-end" => panics::at_scopes_end(),
         other => Err(format!("no scenario '{other}'").into()),
     };
     match outcome {

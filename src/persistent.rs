@@ -1,0 +1,304 @@
+//! Operations that are made once and started again and again.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_pml::{CancelOutcome, RequestId, SendMode};
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+use crate::error::{Error, Result};
+use crate::plain::{Plain, Status};
+use crate::session::Session;
+
+/// Elements on the heap, reached by one pointer only: the one that the request has too, so that
+/// looking at them between two rounds leaves the request's pointer valid.
+#[derive(Debug)]
+struct Memory<T>(NonNull<[T]>);
+
+// SAFETY: owns its elements as a box does, and `T` may be sent.
+unsafe impl<T: Send> Send for Memory<T> {}
+// SAFETY: a shared reference gives shared references to elements only.
+unsafe impl<T: Sync> Sync for Memory<T> {}
+
+impl<T> Memory<T> {
+    fn new(data: Vec<T>) -> Self {
+        Self(NonNull::from(Box::leak(data.into_boxed_slice())))
+    }
+
+    /// # Safety
+    /// No operation that writes to the elements is under way.
+    const unsafe fn as_slice(&self) -> &[T] {
+        // SAFETY: the box lives as long as this does, and nobody writes.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// # Safety
+    /// No operation on the elements is under way.
+    const unsafe fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: the box lives as long as this does, and nobody else reaches it.
+        unsafe { self.0.as_mut() }
+    }
+
+    fn into_vec(self) -> Vec<T> {
+        let data = self.0;
+        std::mem::forget(self);
+        // SAFETY: it comes from a box, whose owner this was.
+        unsafe { Box::from_raw(data.as_ptr()) }.into_vec()
+    }
+}
+
+impl<T> Drop for Memory<T> {
+    fn drop(&mut self) {
+        // SAFETY: it comes from a box, whose owner this is.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// What persistent sends and receives have in common.
+#[derive(Debug)]
+struct Persistent<'s, T: Plain> {
+    session: &'s Session,
+    request: RequestId,
+    active: bool,
+    /// There until taken out or dropped.
+    memory: Option<Memory<T>>,
+}
+
+impl<T: Plain> Persistent<'_, T> {
+    fn start(&mut self) -> Result<()> {
+        if self.active {
+            return Err(Error::UnderWay);
+        }
+        // Before the call: whatever comes of it, the buffer is taken to be lent.
+        self.active = true;
+        let started = self.session.messenger.start(&[self.request]);
+        if started.is_err() {
+            self.active = false;
+        }
+        Ok(started?)
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<Status> {
+        let status = self.session.messenger.wait(self.request, timeout)?;
+        self.active = false;
+        Status::checked(status)
+    }
+
+    fn test(&mut self) -> Result<Option<Status>> {
+        let Some(status) = self.session.messenger.test(self.request)? else {
+            return Ok(None);
+        };
+        self.active = false;
+        Status::checked(status).map(Some)
+    }
+
+    fn data(&self) -> Result<&[T]> {
+        match &self.memory {
+            // SAFETY: no round is under way.
+            Some(memory) if !self.active => Ok(unsafe { memory.as_slice() }),
+            _ => Err(Error::UnderWay),
+        }
+    }
+
+    fn data_mut(&mut self) -> Result<&mut [T]> {
+        match &mut self.memory {
+            // SAFETY: no round is under way.
+            Some(memory) if !self.active => Ok(unsafe { memory.as_mut_slice() }),
+            _ => Err(Error::UnderWay),
+        }
+    }
+
+    /// Frees the request; gives the elements back.
+    fn into_data(mut self) -> Result<Vec<T>> {
+        if self.active {
+            return Err(Error::UnderWay);
+        }
+        self.session.messenger.free(self.request)?;
+        Ok(self.memory.take().map(Memory::into_vec).unwrap_or_default())
+    }
+}
+
+impl<T: Plain> Drop for Persistent<'_, T> {
+    fn drop(&mut self) {
+        let Some(memory) = self.memory.take() else {
+            return;
+        };
+        let messenger = &self.session.messenger;
+        if self.active {
+            let _ = messenger.cancel(self.request);
+        }
+        if self.active || messenger.free(self.request).is_err() {
+            self.session
+                .orphans
+                .adopt(self.request, true, Box::new(memory));
+            self.session.orphans.reap(messenger);
+        }
+    }
+}
+
+/// A send of the same buffer to the same rank, again and again. Made by
+/// [`Context::send_init`](crate::Context::send_init).
+///
+/// Between two rounds the buffer can be looked at and changed; while a round is under way it is
+/// lent, and asking for it is an error. Dropped while a round is under way, the round goes on, and
+/// the buffer is freed at its end.
+///
+/// ```
+/// let session = tagwire::Session::open()?;
+/// let (world, me) = (session.world(), session.rank());
+/// let mut send = world.send_init(vec![0u64; 4], me, 7)?;
+/// let mut recv = world.recv_init(vec![0u64; 4], me, 7)?;
+/// for round in 0..3 {
+///     send.data_mut()?.fill(round);
+///     recv.start()?;
+///     send.start()?;
+///     recv.wait()?;
+///     send.wait()?;
+///     assert_eq!(recv.data()?, [round; 4]);
+/// }
+/// # drop((send, recv));
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PersistentSend<'s, T: Plain>(Persistent<'s, T>);
+
+/// A receive into the same buffer, again and again. Made by
+/// [`Context::recv_init`](crate::Context::recv_init); see [`PersistentSend`].
+///
+/// Dropped while a round is under way, it is taken back, or goes on when a message has matched; its
+/// buffer is freed at its end.
+#[derive(Debug)]
+pub struct PersistentRecv<'s, T: Plain>(Persistent<'s, T>);
+
+impl<'s, T: Plain> PersistentSend<'s, T> {
+    pub(crate) fn make(
+        session: &'s Session,
+        context: ContextId,
+        data: Vec<T>,
+        to: Rank,
+        tag: Tag,
+        mode: SendMode,
+    ) -> Result<Self> {
+        let memory = Memory::new(data);
+        let bytes = size_of::<T>() * memory.0.len();
+        // SAFETY: the elements stay where they are while the request is there: they go when it has
+        // been freed, or to the orphans. Nobody writes to them while a round is under way. `Plain`
+        // has no padding.
+        let buffer = unsafe { SendBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
+        let request = session
+            .messenger
+            .send_init(buffer, to, tag, context, mode)?;
+        Ok(Self(Persistent {
+            session,
+            request,
+            active: false,
+            memory: Some(memory),
+        }))
+    }
+}
+
+impl<'s, T: Plain> PersistentRecv<'s, T> {
+    pub(crate) fn make(
+        session: &'s Session,
+        context: ContextId,
+        data: Vec<T>,
+        from: SourceSelector,
+        tag: TagSelector,
+    ) -> Result<Self> {
+        let memory = Memory::new(data);
+        let bytes = size_of::<T>() * memory.0.len();
+        // SAFETY: as in `PersistentSend::make`, and nobody reads them while a round is under way. Any
+        // bytes make a `Plain` value.
+        let buffer = unsafe { RecvBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
+        let request = session.messenger.recv_init(buffer, from, tag, context)?;
+        Ok(Self(Persistent {
+            session,
+            request,
+            active: false,
+            memory: Some(memory),
+        }))
+    }
+
+    /// Takes the round back unless a message has matched. It completes either way: wait for it.
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    pub fn cancel(&self) -> Result<CancelOutcome> {
+        Ok(self.0.session.messenger.cancel(self.0.request)?)
+    }
+}
+
+macro_rules! rounds {
+    ($($operation:ident),*) => {$(
+        impl<T: Plain> $operation<'_, T> {
+            /// Begins a round.
+            ///
+            /// # Errors
+            /// [`Error::UnderWay`] when one is under way; as the operation that it stands for.
+            pub fn start(&mut self) -> Result<()> {
+                self.0.start()
+            }
+
+            /// Waits until the round is complete. At once, with an empty status, when none was
+            /// started.
+            ///
+            /// # Errors
+            /// How the round failed, if it did; the next one can be started all the same.
+            pub fn wait(&mut self) -> Result<Status> {
+                self.0.wait(None)
+            }
+
+            /// Waits up to `timeout`.
+            ///
+            /// # Errors
+            /// As [`wait`](Self::wait). When the time passes
+            /// ([`Error::is_timeout`]) the round goes on, and the buffer stays lent.
+            pub fn wait_for(&mut self, timeout: Duration) -> Result<Status> {
+                self.0.wait(Some(timeout))
+            }
+
+            /// Looks whether the round is complete, after moving things on once.
+            ///
+            /// # Errors
+            /// How the round failed, if it did.
+            pub fn test(&mut self) -> Result<Option<Status>> {
+                self.0.test()
+            }
+
+            /// Whether a round was started whose end has not been taken.
+            #[must_use]
+            pub const fn is_active(&self) -> bool {
+                self.0.active
+            }
+
+            /// The elements, between two rounds.
+            ///
+            /// # Errors
+            /// [`Error::UnderWay`] while a round is under way.
+            pub fn data(&self) -> Result<&[T]> {
+                self.0.data()
+            }
+
+            /// The elements, to be changed between two rounds.
+            ///
+            /// # Errors
+            /// [`Error::UnderWay`] while a round is under way.
+            pub fn data_mut(&mut self) -> Result<&mut [T]> {
+                self.0.data_mut()
+            }
+
+            /// Ends the operation, and gives the elements back.
+            ///
+            /// # Errors
+            /// [`Error::UnderWay`] while a round is under way; the operation is dropped then.
+            pub fn into_data(self) -> Result<Vec<T>> {
+                self.0.into_data()
+            }
+        }
+    )*};
+}
+
+rounds!(PersistentSend, PersistentRecv);

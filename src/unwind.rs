@@ -1,0 +1,44 @@
+//! What must not be left by a panic: while a buffer is lent, its owner's stack has to stay.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Ends the process when a panic drops it: a buffer that is lent would be given back, and what is
+/// still under way would write to it, or read what is no longer there.
+///
+/// What panics while operations are under way is code of others that the library calls: a
+/// bootstrap, a subscriber of log lines.
+#[must_use = "guards until it is dropped"]
+pub(crate) struct NoUnwind(&'static str);
+
+impl NoUnwind {
+    /// Guards `what`, words that follow "a panic in".
+    #[inline]
+    pub(crate) const fn of(what: &'static str) -> Self {
+        Self(what)
+    }
+
+    /// It is over: panics do no harm any more.
+    #[inline]
+    pub(crate) const fn over(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for NoUnwind {
+    #[cold]
+    fn drop(&mut self) {
+        end_process(format_args!(
+            "a panic in {} whose buffer is lent to an operation",
+            self.0
+        ));
+    }
+}
+
+/// Says why, where anybody listens, and ends the process without unwinding.
+#[cold]
+pub(crate) fn end_process(why: impl Display) -> ! {
+    // Not `eprintln`, which panics when standard error is closed.
+    let _ = writeln!(std::io::stderr(), "tagwire: {why}; ending the process");
+    std::process::abort();
+}
