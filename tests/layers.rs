@@ -46,6 +46,7 @@ const UNSAFE: &[&str] = &[
     "bench/src/mpi/abi.rs",
     "launch/src/job/child.rs",
     "pml/src/guard.rs",
+    "pml/src/lend.rs",
     "pml/src/ob1/memory.rs",
     "src/context.rs",
     "src/owned.rs",

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tagwire_base::Rank;
+use tagwire_base::{Rank, Tag};
+use tagwire_transport::Refusal;
 
 /// What a call can be refused with. How an accepted operation ended is in its
 /// [`Status`](crate::Status).
@@ -54,6 +55,49 @@ pub enum Error {
     /// The context is not there.
     #[error("context {0} does not exist")]
     NoSuchContext(u16),
+    /// The tag has no place in the transport's match bits.
+    #[error("{tag} is too wide: over {transport} the largest is {limit}")]
+    TagTooWide {
+        /// The tag as given.
+        tag: Tag,
+        /// Whose limit it is.
+        transport: &'static str,
+        /// The largest tag of a user.
+        limit: i32,
+    },
+    /// The message is longer than the transport takes.
+    #[error("a message of {length} bytes is too long: {transport} takes {limit}")]
+    MessageTooLong {
+        /// Its length in bytes.
+        length: u64,
+        /// Whose limit it is.
+        transport: &'static str,
+        /// The longest message, in bytes.
+        limit: u64,
+    },
+    /// The transport's match bits leave no room for context and tag.
+    #[error(
+        "{transport} has {available} match bits in a row to be used: too few for context and tag"
+    )]
+    TooFewMatchBits {
+        /// The transport.
+        transport: &'static str,
+        /// How many there are.
+        available: u32,
+    },
+    /// The transport does not match, and the layer leaves matching to it.
+    #[error(
+        "the layer '{layer}' needs a transport that matches, and '{transport}' does not (settings 'pml' and 'transport')"
+    )]
+    NoMatching {
+        /// The layer.
+        layer: &'static str,
+        /// The transport.
+        transport: String,
+    },
+    /// The transport does not do what was asked.
+    #[error("the transport refused: {0:?}")]
+    Refused(Refusal),
     /// Waiting took longer than asked for; the operation goes on.
     #[error("not complete within {0:?}")]
     TimedOut(Duration),
@@ -106,6 +150,11 @@ impl Error {
             Self::Closed => 319,
             Self::CloseDeadline { .. } => 320,
             Self::NoBarrier => 321,
+            Self::TagTooWide { .. } => 330,
+            Self::MessageTooLong { .. } => 331,
+            Self::TooFewMatchBits { .. } => 332,
+            Self::NoMatching { .. } => 333,
+            Self::Refused(_) => 334,
         }
     }
 }

@@ -5,27 +5,37 @@
 //!        |
 //!       Pml        the contract: isend, irecv, probes, requests, close
 //!        |
-//!       ob1        matches in software, over any ByteTransport
+//!      /   \
+//!   ob1     cm     ob1 matches in software, over any ByteTransport;
+//!                  cm leaves matching to its MatchTransport
 //! ```
 //!
 //! A [`Pml`] is a state machine that never blocks and that one caller at a time drives; the
 //! [`Messenger`] puts a thread level, waiting and timeouts around it.
 
+pub mod cm;
 pub mod conformance;
+mod contact;
+mod contexts;
 pub mod error;
 pub mod guard;
+pub mod layer;
+mod lend;
+mod losses;
 pub mod messenger;
 pub mod ob1;
 pub mod pml;
 pub mod settings;
 pub mod slab;
+mod table;
 pub mod types;
 pub mod wait;
 
 pub use error::{Error, Result};
 pub use guard::ThreadLevel;
+pub use layer::Layer;
 pub use messenger::Messenger;
 pub use pml::Pml;
 pub use settings::{SETTINGS, open};
-pub use types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status};
+pub use types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status, TagLimits};
 pub use wait::{WaitMode, WaitPolicy};

@@ -14,9 +14,9 @@ use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
 
 use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
-use crate::ob1::Ob1;
+use crate::layer::Layer;
 use crate::pml::Pml;
-use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status};
+use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, Step, WaitPolicy};
 
 /// How often a caller that only tests has its peers looked after, in calls.
@@ -53,21 +53,6 @@ pub struct Messenger {
     dump_wanted: Arc<AtomicBool>,
 }
 
-/// The layers there are. Chosen when the rank is opened.
-#[derive(Debug)]
-enum Layer {
-    Ob1(Box<Ob1>),
-}
-
-impl Layer {
-    #[inline]
-    fn pml(&mut self) -> &mut Ob1 {
-        match self {
-            Self::Ob1(ob1) => ob1,
-        }
-    }
-}
-
 impl fmt::Debug for Messenger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Messenger")
@@ -78,14 +63,15 @@ impl fmt::Debug for Messenger {
 }
 
 impl Messenger {
-    /// A port over ob1.
+    /// A port over one of the layers.
     #[must_use]
-    pub fn new(ob1: Ob1, level: ThreadLevel, policy: WaitPolicy) -> Self {
+    pub fn new(layer: impl Into<Layer>, level: ThreadLevel, policy: WaitPolicy) -> Self {
+        let layer = layer.into();
         Self {
-            waiter: ob1.waiter(),
-            rank: ob1.rank(),
-            size: ob1.size(),
-            pml: Guarded::new(level, Layer::Ob1(Box::new(ob1))),
+            waiter: layer.waiter(),
+            rank: layer.rank(),
+            size: layer.size(),
+            pml: Guarded::new(level, layer),
             policy,
             start: Instant::now(),
             looked: AtomicU64::new(0),
@@ -93,6 +79,14 @@ impl Messenger {
             waiting: AtomicU32::new(0),
             dump_wanted: Arc::new(AtomicBool::new(false)),
         }
+    }
+
+    /// Which tags and how many contexts there can be.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn tag_limits(&self) -> Result<TagLimits> {
+        Ok(self.enter()?.tag_limits())
     }
 
     /// This rank.
@@ -122,9 +116,9 @@ impl Messenger {
     /// Runs `body`, and wakes the threads that sleep where it has ended operations: they may be
     /// theirs.
     #[inline]
-    fn call<T>(&self, body: impl FnOnce(&mut Ob1) -> Result<T>) -> Result<T> {
+    fn call<T>(&self, body: impl FnOnce(&mut Layer) -> Result<T>) -> Result<T> {
         let mut layer = self.enter()?;
-        let pml = layer.pml();
+        let pml: &mut Layer = &mut layer;
         let answer = body(pml);
         let ended = pml.take_ended();
         drop(layer);
@@ -212,7 +206,7 @@ impl Messenger {
         context: ContextId,
     ) -> Result<Option<Status>> {
         self.progress()?;
-        self.enter()?.pml().probe(from, tag, context)
+        self.enter()?.probe(from, tag, context)
     }
 
     /// Looks for a message and takes it out of matching; see [`Pml::claim`]. Makes progress once.
@@ -226,7 +220,7 @@ impl Messenger {
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>> {
         self.progress()?;
-        self.enter()?.pml().claim(from, tag, context)
+        self.enter()?.claim(from, tag, context)
     }
 
     /// Waits for a message without receiving it.
@@ -292,7 +286,7 @@ impl Messenger {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.enter()?.pml().send_init(data, to, tag, context, mode)
+        self.enter()?.send_init(data, to, tag, context, mode)
     }
 
     /// An inactive persistent receive; see [`Pml::recv_init`].
@@ -306,7 +300,7 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.enter()?.pml().recv_init(data, from, tag, context)
+        self.enter()?.recv_init(data, from, tag, context)
     }
 
     /// Activates persistent requests, in order.
@@ -322,7 +316,7 @@ impl Messenger {
     /// # Errors
     /// As there.
     pub fn free(&self, request: RequestId) -> Result<()> {
-        self.enter()?.pml().free(request)
+        self.enter()?.free(request)
     }
 
     /// Takes the end of a request, if it has come. Makes progress once.
@@ -331,7 +325,7 @@ impl Messenger {
     /// [`Error::StaleRequest`] when its end was taken before.
     pub fn test(&self, request: RequestId) -> Result<Option<Status>> {
         self.progress()?;
-        self.enter()?.pml().take(request)
+        self.enter()?.take(request)
     }
 
     /// Waits for a request and takes its end.
@@ -343,7 +337,7 @@ impl Messenger {
         // At the levels of one thread nobody wants in meanwhile: the first polls stay inside.
         if !self.pml.is_shared() {
             let mut layer = self.enter()?;
-            let pml = layer.pml();
+            let pml: &mut Layer = &mut layer;
             for _ in 0..POLLS_INSIDE {
                 if let Some(status) = pml.take_complete(request) {
                     return Ok(status);
@@ -366,7 +360,7 @@ impl Messenger {
     ) -> Result<Vec<Status>> {
         self.wait_complete(requests, timeout)?;
         let mut layer = self.enter()?;
-        let pml = layer.pml();
+        let pml: &mut Layer = &mut layer;
         requests
             .iter()
             .map(|request| pml.take(*request)?.ok_or(Error::StaleRequest))
@@ -381,7 +375,7 @@ impl Messenger {
     pub fn wait_all_quiet(&self, requests: &[RequestId], timeout: Option<Duration>) -> Result<()> {
         self.wait_complete(requests, timeout)?;
         let mut layer = self.enter()?;
-        let pml = layer.pml();
+        let pml: &mut Layer = &mut layer;
         let mut failure = None;
         for request in requests {
             if let Some(status) = pml.take(*request)? {
@@ -458,7 +452,7 @@ impl Messenger {
     /// [`Error::WrongThread`].
     #[inline]
     pub fn progress(&self) -> Result<usize> {
-        let events = self.enter()?.pml().progress();
+        let events = self.enter()?.progress();
         self.after_progress(events);
         if self.calls.fetch_add(1, Ordering::Relaxed) % CALLS_PER_LOOK == CALLS_PER_LOOK - 1 {
             self.look_around()?;
@@ -479,14 +473,14 @@ impl Messenger {
     fn wait_until<T>(
         &self,
         timeout: Option<Duration>,
-        mut done: impl FnMut(&mut Ob1) -> Result<Option<T>>,
+        mut done: impl FnMut(&mut Layer) -> Result<Option<T>>,
     ) -> Result<T> {
         let mut backoff = Backoff::new(self.policy);
         let mut deadline = None;
         let mut busy = 0u32;
         loop {
             let mut layer = self.enter()?;
-            let pml = layer.pml();
+            let pml: &mut Layer = &mut layer;
             if let Some(answer) = done(pml)? {
                 return Ok(answer);
             }
@@ -509,7 +503,7 @@ impl Messenger {
                 step
             };
             let mut answer = None;
-            let mut look = |pml: &mut Ob1| {
+            let mut look = |pml: &mut Layer| {
                 answer = done(pml)?;
                 Ok(answer.is_some())
             };
@@ -532,7 +526,7 @@ impl Messenger {
         step: Step,
         timeout: Option<Duration>,
         deadline: &mut Option<Instant>,
-        look: &mut dyn FnMut(&mut Ob1) -> Result<bool>,
+        look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
     ) -> Result<Duration> {
         let now = Instant::now();
         let mut nap = self.policy.sleep;
@@ -572,13 +566,17 @@ impl Messenger {
     }
 
     /// Sleeps, unless something has happened. Answers whether the wait is over.
-    fn sleep(&self, nap: Duration, look: &mut dyn FnMut(&mut Ob1) -> Result<bool>) -> Result<bool> {
+    fn sleep(
+        &self,
+        nap: Duration,
+        look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
+    ) -> Result<bool> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let key = self.waiter.arm();
         // What came before the arming is seen here, also where another thread has dealt with it,
         // which did not know that anyone waits. What comes after it wakes.
         let seen = self.enter().and_then(|mut layer| {
-            let pml = layer.pml();
+            let pml: &mut Layer = &mut layer;
             let over = look(pml)?;
             Ok((over, if over { 0 } else { pml.progress() }))
         });
@@ -596,7 +594,7 @@ impl Messenger {
     fn look_around(&self) -> Result<()> {
         let now = self.start.elapsed().as_nanos() as u64;
         self.looked.store(now, Ordering::Relaxed);
-        self.enter()?.pml().look_after_peers();
+        self.enter()?.look_after_peers();
         // A failure completes operations of other threads too.
         self.after_progress(1);
         Ok(())
@@ -608,7 +606,7 @@ impl Messenger {
     /// [`Error::WrongThread`].
     pub fn failed(&self) -> Result<Vec<Rank>> {
         self.look_around()?;
-        Ok(self.enter()?.pml().failed())
+        Ok(self.enter()?.failed())
     }
 
     /// Takes note of failures; see [`Pml::acknowledge_failures`].
@@ -616,7 +614,7 @@ impl Messenger {
     /// # Errors
     /// [`Error::WrongThread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<Rank>> {
-        Ok(self.enter()?.pml().acknowledge_failures())
+        Ok(self.enter()?.acknowledge_failures())
     }
 
     /// A new context; see [`Pml::create_context`].
@@ -624,7 +622,7 @@ impl Messenger {
     /// # Errors
     /// As there.
     pub fn create_context(&self) -> Result<ContextId> {
-        self.enter()?.pml().create_context()
+        self.enter()?.create_context()
     }
 
     /// Frees a context; see [`Pml::free_context`].
@@ -632,7 +630,7 @@ impl Messenger {
     /// # Errors
     /// As there.
     pub fn free_context(&self, context: ContextId) -> Result<()> {
-        self.enter()?.pml().free_context(context)
+        self.enter()?.free_context(context)
     }
 
     /// What a request is and how far it has come; see [`Pml::describe`].
@@ -640,7 +638,7 @@ impl Messenger {
     /// # Errors
     /// [`Error::WrongThread`].
     pub fn describe(&self, request: RequestId) -> Result<Option<String>> {
-        Ok(self.enter()?.pml().describe(request))
+        Ok(self.enter()?.describe(request))
     }
 
     /// What this rank waits for, in words.
@@ -649,7 +647,7 @@ impl Messenger {
     /// [`Error::WrongThread`].
     pub fn dump(&self) -> Result<String> {
         let mut text = String::new();
-        let dumped = self.enter()?.pml().dump(&mut text);
+        let dumped = self.enter()?.dump(&mut text);
         debug_assert!(dumped.is_ok(), "a string takes everything");
         Ok(text)
     }
@@ -672,10 +670,10 @@ impl Messenger {
         });
         let open = match closed {
             Ok(()) => None,
-            Err(Error::TimedOut(_)) => self.enter()?.pml().open_work(),
+            Err(Error::TimedOut(_)) => self.enter()?.open_work(),
             Err(error) => return Err(error),
         };
-        self.enter()?.pml().leave();
+        self.enter()?.leave();
         open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))
     }
 }

@@ -7,7 +7,7 @@ use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
 
 use crate::error::Result;
-use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status};
+use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// One rank's point-to-point layer: a state machine that never blocks.
 ///
@@ -35,10 +35,16 @@ pub trait Pml: Send {
     /// How many ranks the job has.
     fn size(&self) -> u32;
 
+    /// Which tags and how many contexts there can be.
+    fn tag_limits(&self) -> TagLimits {
+        TagLimits::ALL
+    }
+
     /// Starts to send `data`.
     ///
     /// # Errors
-    /// When the rank does not exist, cannot be reached, or a buffered send has no room.
+    /// When the rank does not exist, cannot be reached, a buffered send has no room, or the tag is
+    /// beyond the layer's [limits](Pml::tag_limits).
     fn isend(
         &mut self,
         data: SendBuffer,

@@ -7,16 +7,19 @@ use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, topology};
 use tagwire_matching::AnyEngine;
 
-use crate::error::Result;
+use crate::cm::{Cm, CmOptions};
+use crate::error::{Error, Result};
 use crate::guard::ThreadLevel;
+use crate::layer::Layer;
 use crate::messenger::Messenger;
 use crate::ob1::{Ob1, Ob1Options};
+use crate::pml::Pml as _;
 use crate::wait::{WaitMode, WaitPolicy};
 
 const READER: &str = "pml";
 
 /// The names of the point-to-point layers.
-pub const LAYERS: &[&str] = &["ob1"];
+pub const LAYERS: &[&str] = &["ob1", "cm"];
 
 const WAITS: &[&str] = &["adaptive", "spin", "yield", "sleep"];
 
@@ -24,7 +27,13 @@ const LEVELS: &[&str] = &["single", "funneled", "serialized", "multiple"];
 
 /// The settings that this crate reads.
 pub const SETTINGS: &[Setting] = &[
-    Setting::choice(READER, "pml", "ob1", LAYERS, "The point-to-point layer"),
+    Setting::choice(
+        READER,
+        "pml",
+        "ob1",
+        LAYERS,
+        "The point-to-point layer: ob1 (matches itself), or cm (over a transport that matches)",
+    ),
     Setting::choice(
         READER,
         "engine",
@@ -120,6 +129,16 @@ impl Ob1Options {
     }
 }
 
+impl CmOptions {
+    /// The options that `config` holds.
+    #[must_use]
+    pub fn from_config(config: &Config) -> Self {
+        Self {
+            buffer_limit: config.bytes("buffer-limit"),
+        }
+    }
+}
+
 impl ThreadLevel {
     /// The level that `config` holds.
     #[must_use]
@@ -158,7 +177,8 @@ impl WaitPolicy {
 /// Opens this process's rank as `config` says, at thread level `level`.
 ///
 /// # Errors
-/// When the transport cannot be opened or the job's bootstrap breaks.
+/// When the transport cannot be opened, does not match where the layer needs that, or the job's
+/// bootstrap breaks.
 pub fn open(
     config: &Config,
     level: ThreadLevel,
@@ -166,10 +186,25 @@ pub fn open(
 ) -> Result<Messenger> {
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
     let bootstrap = SharedBootstrap::new(bootstrap);
-    let rail = tagwire_transport::open(config, &bootstrap)?;
-    let transport = rail.name();
-    let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?;
-    let port = Messenger::new(ob1, level, policy);
-    tracing::debug!(size = port.size(), transport, ?level, "opened");
+    let layer: Layer = if config.choice("pml") == "cm" {
+        let rail = tagwire_transport::open_matching(config, &bootstrap)?;
+        let rail = rail.ok_or_else(|| Error::NoMatching {
+            layer: "cm",
+            transport: config.choice("transport").to_owned(),
+        })?;
+        Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?.into()
+    } else {
+        let rail = tagwire_transport::open(config, &bootstrap)?;
+        Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?.into()
+    };
+    let (name, transport) = (layer.name(), config.choice("transport"));
+    let port = Messenger::new(layer, level, policy);
+    tracing::debug!(
+        size = port.size(),
+        layer = name,
+        transport,
+        ?level,
+        "opened"
+    );
     Ok(port)
 }

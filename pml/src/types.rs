@@ -104,6 +104,23 @@ impl Status {
     }
 }
 
+/// What a layer's matching has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TagLimits {
+    /// The largest tag that a user may give.
+    pub largest_tag: i32,
+    /// How many contexts there can be.
+    pub contexts: usize,
+}
+
+impl TagLimits {
+    /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId).
+    pub const ALL: Self = Self {
+        largest_tag: Tag::USER_MAX,
+        contexts: 1 << 16,
+    };
+}
+
 /// What came of a wish to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CancelOutcome {

@@ -36,5 +36,5 @@ pub use network::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
-pub use open::open;
+pub use open::{open, open_matching};
 pub use wait::{WaitKey, Waiter};

@@ -253,8 +253,8 @@ pub trait MatchUpcalls {
 ///
 /// **Who calls, life.** As for [`ByteTransport`](crate::ByteTransport): one rank owns the object, one thread at a time
 /// calls it, nothing blocks; a peer's address is fetched on first contact, peers that contact us
-/// appear as [`PeerEvent::Up`], dropping the object closes it and peers see [`PeerEvent::Left`].
-/// Before that the layer above makes progress until [`unfinished`](MatchTransport::unfinished) is 0. It reaches its own rank.
+/// appear as [`PeerEvent::Up`]. Dropping the object after [`leave`](MatchTransport::leave) closes it, and peers see
+/// [`PeerEvent::Left`]. Before that the layer above makes progress until [`unfinished`](MatchTransport::unfinished) is 0. It reaches its own rank.
 /// A transport may implement both contracts.
 ///
 /// **Order.** Messages from one rank to another match in the order of their sends, whatever their
@@ -349,6 +349,9 @@ pub trait MatchTransport: Send {
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
     /// had found out itself.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls);
+
+    /// This rank has done all that it had to: when the object is dropped, that is a goodbye.
+    fn leave(&mut self);
 
     /// How many things this rank still has to do for its peers, besides the operations that are
     /// open (a notice to be sent, say).

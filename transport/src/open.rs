@@ -7,8 +7,9 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
 
 use crate::byte::ByteTransport;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fault::{FaultOptions, FaultTransport};
+use crate::network::MatchTransport;
 use crate::null::{NullOptions, NullTransport};
 use crate::shm::{Shm, ShmOptions};
 
@@ -38,6 +39,24 @@ pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn Byte
         Some(options) => Box::new(FaultTransport::new(transport, rank, options)),
         None => transport,
     })
+}
+
+/// Opens the transport that `config` names, as one that matches; `None` where it does not.
+///
+/// # Errors
+/// As [`open`]; and when faults are asked for, which come between bytes only.
+pub fn open_matching(
+    config: &Config,
+    bootstrap: &SharedBootstrap,
+) -> Result<Option<Box<dyn MatchTransport>>> {
+    let _ = bootstrap;
+    if FaultOptions::from_config(config)?.is_some() {
+        return Err(Error::Unsupported {
+            transport: "fault",
+            what: "matching in the transport",
+        });
+    }
+    Ok(None)
 }
 
 /// Shared memory, with the bootstrap to pass descriptors where process namespaces differ.

@@ -1,14 +1,15 @@
-//! Jobs of ob1 inside this process.
+//! Jobs of ob1 and cm inside this process.
 
 use std::sync::{Mutex, PoisonError};
 
 use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
 use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
+use tagwire_transport::{ByteTransport, MatchTransport};
 
 use super::Job;
+use crate::cm::{Cm, CmOptions};
 use crate::guard::ThreadLevel;
 use crate::messenger::Messenger;
 use crate::ob1::{Ob1, Ob1Options};
@@ -161,5 +162,101 @@ impl MemoryJob {
         .with_kill(move |rank| mortal.fail(rank))
         .with_faults(faults);
         RailJob::open(size, rails, options)
+    }
+}
+
+/// Opens the matching rail of one rank.
+type OpenMatchRail =
+    Box<dyn Fn(&mut LocalBootstrap) -> Result<Box<dyn MatchTransport>, String> + Send>;
+
+/// The rails of a job that match themselves.
+pub struct MatchRails {
+    open: OpenMatchRail,
+    kill: Option<KillRail>,
+}
+
+impl MatchRails {
+    /// Rails that `open` opens, given the rank's bootstrap. A rank that dies is never dropped,
+    /// and the others hear of it from the launcher.
+    pub fn new(
+        open: impl Fn(&mut LocalBootstrap) -> Result<Box<dyn MatchTransport>, String> + Send + 'static,
+    ) -> Self {
+        Self {
+            open: Box::new(open),
+            kill: None,
+        }
+    }
+
+    /// A rank dies by `kill`, which its peers may find out themselves, and is dropped.
+    #[must_use]
+    pub fn with_kill(mut self, kill: impl Fn(Rank) + Send + 'static) -> Self {
+        self.kill = Some(Box::new(kill));
+        self
+    }
+}
+
+impl std::fmt::Debug for MatchRails {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MatchRails")
+    }
+}
+
+/// A job of cm over any transport that matches.
+#[derive(Debug)]
+pub struct MatchJob {
+    rails: Mutex<MatchRails>,
+    job: LocalJob,
+    options: CmOptions,
+}
+
+impl MatchJob {
+    /// A job of `size` ranks over `rails`.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn open(size: u32, rails: MatchRails, options: CmOptions) -> Result<Self, String> {
+        Ok(Self {
+            rails: Mutex::new(rails),
+            job: LocalJob::new(size).map_err(|error| error.to_string())?,
+            options,
+        })
+    }
+
+    fn cm(&self, rank: Rank) -> Result<Cm, String> {
+        let mut bootstrap = self.job.member(rank);
+        let rail = {
+            let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
+            (rails.open)(&mut bootstrap)?
+        };
+        let bootstrap = Box::new(bootstrap) as Box<dyn Bootstrap>;
+        Cm::open(&self.options, rail, bootstrap).map_err(|error| error.to_string())
+    }
+}
+
+impl Job for MatchJob {
+    fn open(&self, rank: Rank) -> Result<Box<dyn Pml>, String> {
+        Ok(Box::new(self.cm(rank)?))
+    }
+
+    fn port(
+        &self,
+        rank: Rank,
+        level: ThreadLevel,
+        policy: WaitPolicy,
+    ) -> Result<Messenger, String> {
+        Ok(Messenger::new(self.cm(rank)?, level, policy))
+    }
+
+    fn kill(&self, rank: Rank, victim: Box<dyn Send>) {
+        let rails = self.rails.lock().unwrap_or_else(PoisonError::into_inner);
+        match &rails.kill {
+            Some(kill) => {
+                kill(rank);
+                drop(victim);
+            }
+            // An object that is dropped says goodbye. The dead say nothing.
+            None => std::mem::forget(victim),
+        }
+        self.job.declare_failed(rank);
     }
 }

@@ -50,8 +50,9 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 pub use checks::CHECKS;
-pub use jobs::{MemoryJob, RailJob, Rails};
+pub use jobs::{MatchJob, MatchRails, MemoryJob, RailJob, Rails};
 
+use crate::cm::CmOptions;
 use crate::guard::ThreadLevel;
 use crate::messenger::Messenger;
 use crate::ob1::Ob1Options;
@@ -150,6 +151,20 @@ impl Factory {
         .slack(Slack {
             envelopes: 64,
             bytes: 64 << 10,
+        })
+    }
+
+    /// A factory for [`Cm`](crate::cm::Cm): `open` is given the size, the budgets if a check wants some,
+    /// and cm's options.
+    pub fn cm<J: Job + 'static>(
+        open: impl Fn(u32, Option<Budget>, CmOptions) -> Result<J, String> + 'static,
+    ) -> Self {
+        Self::new(move |size, setup| {
+            let mut options = CmOptions::default();
+            if let Some(budget) = setup.budget {
+                options.buffer_limit = budget.buffered;
+            }
+            Ok(Arc::new(open(size, setup.budget, options)?) as Arc<dyn Job>)
         })
     }
 

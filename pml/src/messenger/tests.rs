@@ -8,7 +8,7 @@ use tagwire_transport::WaitKey;
 use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 
 use super::*;
-use crate::ob1::Ob1Options;
+use crate::ob1::{Ob1, Ob1Options};
 use crate::wait::WaitMode;
 
 const TAG: Tag = Tag::user(7).expect("not negative");

@@ -547,7 +547,9 @@ impl Rig {
                 return Err(format!("rank {rank} never finishes"));
             }
         }
-        drop(self.take(rank));
+        let mut transport = self.take(rank);
+        transport.leave();
+        drop(transport);
         Ok(())
     }
 

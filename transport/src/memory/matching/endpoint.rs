@@ -47,6 +47,8 @@ pub struct MatchMemory {
     pub(super) events: Vec<Event>,
     /// Verbs so far, for those that are answered that there is no room.
     verbs: u32,
+    /// Dropping is a goodbye.
+    leaving: bool,
     waiter: Arc<EpochWaiter>,
 }
 
@@ -60,6 +62,7 @@ impl MatchMemory {
             seen_channels: 0,
             events: Vec::new(),
             verbs: 0,
+            leaving: false,
             waiter,
         }
     }
@@ -441,6 +444,10 @@ impl MatchTransport for MatchMemory {
         self.tell(upcalls);
     }
 
+    fn leave(&mut self) {
+        self.leaving = true;
+    }
+
     fn levels(&self) -> MatchLevels {
         let state = self.shared.state();
         let mut levels = MatchLevels::default();
@@ -505,6 +512,11 @@ impl MatchTransport for MatchMemory {
 
 impl Drop for MatchMemory {
     fn drop(&mut self) {
-        self.shared.state().end(self.rank, Status::Left);
+        let status = if self.leaving {
+            Status::Left
+        } else {
+            Status::Failed
+        };
+        self.shared.state().end(self.rank, status);
     }
 }

@@ -1,0 +1,139 @@
+//! What a rank waits for, in words: for `SIGUSR1` and for deadlines.
+
+use std::fmt::{self, Write};
+
+use super::Cm;
+use super::request::{Phase, Request};
+use crate::types::Failure;
+
+/// How many lines of each list are written out.
+const SHOWN: usize = 16;
+
+impl Cm {
+    pub(super) fn write_dump(&self, out: &mut dyn Write) -> fmt::Result {
+        let core = &self.core;
+        writeln!(
+            out,
+            "tagwire: rank {} of {} (cm over {})",
+            self.rank,
+            self.size,
+            self.rail.name()
+        )?;
+        let (mut receives, mut sends) = (Vec::new(), Vec::new());
+        for (_, request) in core.requests.iter().filter(|(_, r)| r.is_active()) {
+            if request.is_send {
+                sends.push(request);
+            } else {
+                receives.push(request);
+            }
+        }
+        receives.sort_unstable_by_key(|request| request.order);
+        writeln!(out, "  receives under way: {}", receives.len())?;
+        for request in receives.iter().take(SHOWN) {
+            write_receive(out, request)?;
+        }
+        more(out, receives.len())?;
+        writeln!(out, "  sends under way: {}", sends.len())?;
+        for request in sends.iter().take(SHOWN) {
+            write_send(out, request)?;
+        }
+        more(out, sends.len())?;
+        self.write_unexpected(out)?;
+        writeln!(out, "  peers in contact: {}", core.peers.len())?;
+        for peer in core.peers.iter().take(SHOWN) {
+            let health = match peer.lost {
+                None => "alive",
+                Some(Failure::PeerLeft(_)) => "has left",
+                Some(Failure::Protocol(_)) => "broke the protocol",
+                Some(_) => "failed",
+            };
+            let waiting = peer.queue.len();
+            writeln!(
+                out,
+                "    rank {}: {health}; {waiting} sends wait",
+                peer.rank
+            )?;
+        }
+        more(out, core.peers.len())?;
+        self.rail.describe(out);
+        Ok(())
+    }
+
+    fn write_unexpected(&self, out: &mut dyn Write) -> fmt::Result {
+        let levels = self.rail.levels();
+        writeln!(
+            out,
+            "  unexpected messages: {} ({} bytes here); {} of ours are held back; {} claimed",
+            levels.unexpected,
+            levels.unexpected_bytes,
+            levels.held,
+            self.core.claimed.len()
+        )?;
+        let (mut count, mut result) = (0, Ok(()));
+        self.rail.visit_unexpected(&mut |envelope| {
+            count += 1;
+            if count > SHOWN || result.is_err() {
+                return;
+            }
+            let (source, length) = (envelope.source, envelope.length);
+            result = match self.core.layout.read(envelope) {
+                Some((tag, context)) => writeln!(
+                    out,
+                    "    from rank {source}, {tag:?}, {context:?}, {length} bytes"
+                ),
+                None => writeln!(out, "    from rank {source}, a reserved tag"),
+            };
+        });
+        result?;
+        more(out, count)
+    }
+}
+
+fn more(out: &mut dyn Write, count: usize) -> fmt::Result {
+    if count > SHOWN {
+        writeln!(out, "    ... and {} more", count - SHOWN)
+    } else {
+        Ok(())
+    }
+}
+
+/// A request in one line.
+pub(super) fn describe(request: &Request) -> String {
+    let mut line = String::new();
+    let written = if request.is_send {
+        write_send(&mut line, request)
+    } else {
+        write_receive(&mut line, request)
+    };
+    debug_assert!(written.is_ok(), "a string takes everything");
+    line.trim().to_owned()
+}
+
+fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
+    let state = match (request.phase, request.claim) {
+        (Phase::Queued, _) => "waits for room",
+        (_, Some(_)) => "claimed, being copied",
+        _ => "with the transport",
+    };
+    writeln!(
+        out,
+        "    receive from {:?}, {:?}, {:?}, room for {} bytes: {state}",
+        request.from, request.tag, request.context, request.capacity
+    )
+}
+
+fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
+    let state = match request.phase {
+        Phase::Queued => "waits for room",
+        _ => "with the transport",
+    };
+    writeln!(
+        out,
+        "    {:?} send to rank {}, {:?}, {:?}, {} bytes: {state}",
+        request.mode,
+        request.status.source,
+        request.status.tag,
+        request.context,
+        request.status.length
+    )
+}

@@ -1,0 +1,522 @@
+//! cm: one thin request over any [`MatchTransport`], which does the rest.
+//!
+//! ```text
+//!    isend ---> rail.send(bits)     Done: no request at all | Open: a slot in the table
+//!    irecv ---> rail.post(pattern)  Done | Open
+//!                                             \-> rail.progress -> Core (upcalls) -> the slot
+//! ```
+//!
+//! Context and tag travel in the match bits (`layout.rs`), the source beside them. Where the
+//! transport has no room, operations wait here in their order: sends per peer, receives together.
+//! Shapes of memory that the transport does not take go through a copy.
+
+mod config;
+mod core;
+mod dump;
+mod layout;
+mod peer;
+mod recv;
+mod request;
+mod send;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub use config::CmOptions;
+use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_transport::{Directed, Lane, MatchTransport, RecvBuffer, SendBuffer, Waiter};
+
+use self::core::{Chore, Core};
+use self::layout::Layout;
+use self::request::{Buffer, Phase};
+use crate::contact;
+use crate::contexts::Contexts;
+use crate::error::{Error, Result};
+use crate::pml::Pml;
+use crate::slab::Handle;
+use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status, TagLimits};
+
+const LANE: Lane = Lane(0);
+
+/// The cm layer of one rank.
+pub struct Cm {
+    rail: Box<dyn MatchTransport>,
+    bootstrap: Box<dyn Bootstrap>,
+    core: Core,
+    rank: Rank,
+    size: u32,
+    directed: Directed,
+    max_message: u64,
+    buffer_limit: usize,
+    contexts: Contexts,
+    closing: bool,
+}
+
+impl fmt::Debug for Cm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cm")
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .field("rail", &self.rail.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cm {
+    /// Opens the layer over `rail`: publishes the rail's address and waits until every rank of
+    /// the job has done so.
+    ///
+    /// # Errors
+    /// When the rail has too few match bits, or the bootstrap breaks.
+    pub fn open(
+        options: &CmOptions,
+        rail: Box<dyn MatchTransport>,
+        mut bootstrap: Box<dyn Bootstrap>,
+    ) -> Result<Self> {
+        let (rank, size) = (bootstrap.rank(), bootstrap.size());
+        let limits = rail.match_limits();
+        let layout = Layout::choose(&limits, rail.name(), rank, size)?;
+        contact::publish(&mut *bootstrap, rail.name(), &rail.address())?;
+        Ok(Self {
+            core: Core::new(layout),
+            rank,
+            size,
+            directed: limits.directed,
+            max_message: limits.max_message,
+            buffer_limit: options.buffer_limit,
+            contexts: Contexts::new(layout.contexts()),
+            closing: false,
+            rail,
+            bootstrap,
+        })
+    }
+
+    /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
+    #[inline]
+    pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
+        self.core.requests.take_complete(request.0)
+    }
+
+    /// Whether operations may have ended since this was asked the last time, other than by
+    /// [`Pml::progress`], which tells: others may wait for them.
+    #[inline]
+    pub(crate) const fn take_ended(&mut self) -> usize {
+        std::mem::replace(&mut self.core.ended, 0)
+    }
+
+    #[inline]
+    fn check_context(&self, context: ContextId) -> Result<()> {
+        if context == ContextId::WORLD && !self.closing {
+            return Ok(());
+        }
+        self.check_any_context(context)
+    }
+
+    #[cold]
+    fn check_any_context(&self, context: ContextId) -> Result<()> {
+        if !self.contexts.contains(context) {
+            return Err(Error::NoSuchContext(context.as_u16()));
+        }
+        self.check_open()
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closing {
+            Err(Error::Closed)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn progress_once(&mut self) -> usize {
+        let events = self.rail.progress(LANE, &mut self.core);
+        if self.core.chores.is_empty() {
+            events
+        } else {
+            events + self.run_chores()
+        }
+    }
+
+    /// Does each chore once; what finds the transport busy stays for the next time. Answers how
+    /// many things happened.
+    #[cold]
+    fn run_chores(&mut self) -> usize {
+        let mut events = 0;
+        for _ in 0..self.core.chores.len() {
+            let Some(chore) = self.core.chores.pop_front() else {
+                break;
+            };
+            events += match chore {
+                Chore::Flush(peer) => self.flush(peer),
+                Chore::Post => self.post_waiting(),
+                Chore::Bury {
+                    peer,
+                    rank,
+                    failure,
+                    died,
+                } => {
+                    if let Some(peer) = self.core.peers.get_mut(peer) {
+                        for handle in std::mem::take(&mut peer.queue) {
+                            self.core.finish(handle, Some(failure));
+                        }
+                    }
+                    self.bury(rank, failure, died)
+                }
+            };
+        }
+        events
+    }
+
+    /// Ends the receives that wait for `rank`, and, when it `died`, those that wait for any.
+    fn bury(&mut self, rank: Rank, failure: Failure, died: bool) -> usize {
+        let concerned: Vec<Handle> = self
+            .core
+            .requests
+            .iter()
+            .filter(|(_, request)| {
+                request.is_active()
+                    && !request.is_send
+                    && request.claim.is_none()
+                    && request.from.accepts(rank)
+                    && (died || !request.from.is_any())
+            })
+            .map(|(handle, _)| handle)
+            .collect();
+        for handle in &concerned {
+            self.give_up(*handle, failure);
+        }
+        concerned.len() + 1
+    }
+
+    /// Starts a persistent buffered send: an ordinary one, with a copy, in its place.
+    fn start_persistent_buffered(&mut self, request: RequestId) -> Result<()> {
+        let Some(template) = self.core.requests.get_mut(request.0) else {
+            return Err(Error::StaleRequest);
+        };
+        let Status {
+            source: to, tag, ..
+        } = template.status;
+        let (index, context) = (template.peer, template.context);
+        let Buffer::Send(data) = std::mem::replace(&mut template.buffer, Buffer::None) else {
+            return Err(Error::StaleRequest);
+        };
+        let started = self.start_buffered(&data, index, to, tag, context);
+        if let Some(template) = self.core.requests.get_mut(request.0) {
+            template.buffer = Buffer::Send(data);
+        }
+        started?;
+        self.core.finish(request.0, None);
+        Ok(())
+    }
+}
+
+impl Pml for Cm {
+    fn name(&self) -> &'static str {
+        "cm"
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn tag_limits(&self) -> TagLimits {
+        TagLimits {
+            largest_tag: self.core.layout.largest_tag(),
+            contexts: self.core.layout.contexts(),
+        }
+    }
+
+    #[inline]
+    fn isend(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.start_send(data, to, tag, context, mode)
+    }
+
+    #[inline]
+    fn irecv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.start_recv(data, from, tag, context)
+    }
+
+    fn probe(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<Status>> {
+        self.check_context(context)?;
+        self.check_receive(from, tag)?;
+        self.find(from, tag, context)
+    }
+
+    fn claim(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>> {
+        self.check_context(context)?;
+        self.check_receive(from, tag)?;
+        self.find_and_claim(from, tag, context)
+    }
+
+    fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
+        if self.core.losses.is_empty() {
+            return Ok(());
+        }
+        self.core
+            .losses
+            .of_receive(from)
+            .map_or(Ok(()), |failure| Err(Error::Failed(failure)))
+    }
+
+    fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
+        self.check_open()?;
+        self.start_claimed(data, message)
+    }
+
+    fn cancel(&mut self, request: RequestId) -> Result<CancelOutcome> {
+        if request == RequestId::COMPLETE {
+            return Err(Error::WrongRequest("cancelled: it is a send"));
+        }
+        self.take_back(request.0)
+    }
+
+    fn send_init(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.check_message(tag, data.len())?;
+        let peer = self.contact(to)?;
+        let (handle, request) = self.core.requests.occupy();
+        request.set_send(peer, to, tag, context, mode, data.len());
+        request.buffer = Buffer::Send(data);
+        request.phase = Phase::Inactive;
+        request.persistent = true;
+        Ok(RequestId(handle))
+    }
+
+    fn recv_init(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.check_context(context)?;
+        self.check_receive(from, tag)?;
+        let (handle, request) = self.core.requests.occupy();
+        request.set_recv(from, tag, context, data.capacity());
+        request.buffer = Buffer::Recv(data);
+        request.phase = Phase::Inactive;
+        request.persistent = true;
+        Ok(RequestId(handle))
+    }
+
+    fn start(&mut self, request: RequestId) -> Result<()> {
+        self.check_open()?;
+        let posted = self.core.posted;
+        let entry = self
+            .core
+            .requests
+            .get_mut(request.0)
+            .ok_or(Error::StaleRequest)?;
+        if !entry.persistent || entry.phase != Phase::Inactive {
+            return Err(Error::WrongRequest(
+                "started: it is not persistent and inactive",
+            ));
+        }
+        entry.doomed = None;
+        if !entry.is_send {
+            entry.status = Status::EMPTY;
+            entry.order = posted;
+            self.core.posted += 1;
+            self.queue_recv(request.0);
+            return Ok(());
+        }
+        entry.status.failure = None;
+        if entry.mode == SendMode::Buffered {
+            return self.start_persistent_buffered(request);
+        }
+        self.enqueue(request.0);
+        Ok(())
+    }
+
+    fn free(&mut self, request: RequestId) -> Result<()> {
+        let entry = self
+            .core
+            .requests
+            .get(request.0)
+            .ok_or(Error::StaleRequest)?;
+        if !entry.persistent || entry.phase != Phase::Inactive {
+            return Err(Error::WrongRequest(
+                "freed: it is not persistent and inactive",
+            ));
+        }
+        self.core.requests.remove(request.0);
+        Ok(())
+    }
+
+    #[inline]
+    fn is_complete(&self, request: RequestId) -> bool {
+        request == RequestId::COMPLETE
+            || self
+                .core
+                .requests
+                .get(request.0)
+                .is_none_or(|request| !request.is_active())
+    }
+
+    #[inline]
+    fn take(&mut self, request: RequestId) -> Result<Option<Status>> {
+        if request == RequestId::COMPLETE {
+            return Ok(Some(Status::EMPTY));
+        }
+        let Some(entry) = self.core.requests.get_mut(request.0) else {
+            return Err(Error::StaleRequest);
+        };
+        match entry.phase {
+            Phase::Complete if entry.persistent => {
+                entry.phase = Phase::Inactive;
+                Ok(Some(entry.status))
+            }
+            Phase::Complete => {
+                let status = entry.status;
+                self.core.requests.remove(request.0);
+                Ok(Some(status))
+            }
+            Phase::Inactive => Ok(Some(Status::EMPTY)),
+            Phase::Queued | Phase::Open => Ok(None),
+        }
+    }
+
+    #[inline]
+    fn progress(&mut self) -> usize {
+        let events = self.progress_once();
+        self.core.ended = 0;
+        events
+    }
+
+    fn look_after_peers(&mut self) {
+        self.rail.look_after_peers(&mut self.core);
+        let events = self.bootstrap.poll_events();
+        if !events.is_empty() {
+            // Whoever left sent what it had to say before: its contact, which the transport may
+            // not have looked at yet, comes before the goodbye.
+            let _ = self.rail.progress(LANE, &mut self.core);
+        }
+        for event in events {
+            match event {
+                MemberEvent::Left(rank) => {
+                    self.core.member_gone(rank, Failure::PeerLeft(rank));
+                }
+                MemberEvent::Failed(rank) => {
+                    self.rail.peer_failed(rank, &mut self.core);
+                    self.core.member_gone(rank, Failure::PeerFailed(rank));
+                }
+                _ => {}
+            }
+        }
+        self.run_chores();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        self.rail.waiter()
+    }
+
+    fn failed(&self) -> Vec<Rank> {
+        self.core.losses.failed()
+    }
+
+    fn acknowledge_failures(&mut self) -> Vec<Rank> {
+        self.core.losses.acknowledge()
+    }
+
+    fn create_context(&mut self) -> Result<ContextId> {
+        self.check_open()?;
+        self.contexts.create()
+    }
+
+    fn free_context(&mut self, context: ContextId) -> Result<()> {
+        self.check_context(context)?;
+        self.contexts.free(context)
+    }
+
+    fn begin_close(&mut self) {
+        self.closing = true;
+        let receives: Vec<Handle> = self
+            .core
+            .requests
+            .iter()
+            .filter(|(_, request)| {
+                request.is_active() && !request.is_send && request.claim.is_none()
+            })
+            .map(|(handle, _)| handle)
+            .collect();
+        for handle in receives {
+            self.give_up(handle, Failure::Closed);
+        }
+    }
+
+    fn open_work(&self) -> Option<String> {
+        let active = || {
+            self.core
+                .requests
+                .iter()
+                .map(|(_, request)| request)
+                .filter(|request| request.is_active())
+        };
+        let sends = active().filter(|request| request.is_send).count();
+        let receives = active().filter(|request| !request.is_send).count();
+        let chores = self.core.chores.len() + self.rail.unfinished();
+        if sends + receives + chores == 0 {
+            return None;
+        }
+        let mut peers: Vec<u32> = active()
+            .filter(|request| request.is_send)
+            .map(|request| request.status.source.as_u32())
+            .collect();
+        peers.sort_unstable();
+        peers.dedup();
+        Some(format!(
+            "{sends} sends, {receives} matched receives, {chores} notices; with ranks {peers:?}"
+        ))
+    }
+
+    fn leave(&mut self) {
+        self.rail.leave();
+        self.bootstrap.leave();
+    }
+
+    fn describe(&self, request: RequestId) -> Option<String> {
+        let request = self.core.requests.get(request.0)?;
+        Some(dump::describe(request))
+    }
+
+    fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.write_dump(out)
+    }
+}

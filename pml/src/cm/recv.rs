@@ -1,0 +1,340 @@
+//! The receiving half: posting, probing, claiming, cancelling.
+
+use tagwire_base::{ContextId, SourceSelector, TagSelector};
+use tagwire_transport::{
+    Cancel, Directed, Found, MatchPattern, Posted, Probed, ReceiveEnd, RecvBuffer, Refusal, Token,
+};
+
+use super::core::{Chore, Claimed, Core};
+use super::request::{Buffer, Phase};
+use super::{Cm, LANE};
+use crate::error::{Error, Result};
+use crate::lend::lend_room;
+use crate::slab::Handle;
+use crate::types::{CancelOutcome, Failure, MessageId, RequestId, Status};
+
+/// How often a transport that answers later is asked to go on before it is taken to be broken:
+/// the contract has it answer by progress of this rank alone.
+const PATIENCE: u32 = 1 << 20;
+
+impl Cm {
+    /// Posts a receive, or takes a message that is here already.
+    #[inline]
+    pub(super) fn start_recv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        self.check_receive(from, tag)?;
+        let (handle, request) = self.core.requests.occupy();
+        request.set_recv(from, tag, context, data.capacity());
+        request.order = self.core.posted;
+        self.core.posted += 1;
+        if self.core.waiting.is_empty() {
+            let pattern = self.core.layout.pattern(from, tag, context);
+            let token = Token(handle.to_wire());
+            match self.rail.post(LANE, pattern, &data, token) {
+                Posted::Open if self.core.losses.is_empty() => return Ok(RequestId(handle)),
+                Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
+                    let ended = self.core.ended;
+                    self.core.matched(handle, &envelope, outcome);
+                    // Whoever waits for this one is still to be told its name.
+                    self.core.ended = ended;
+                    return Ok(RequestId(handle));
+                }
+                Posted::Open => {
+                    self.posted_in_trouble(handle, from);
+                    return Ok(RequestId(handle));
+                }
+                Posted::Full => {
+                    self.core.requests.remove(handle);
+                    return Err(Error::TooManyReceives);
+                }
+                _ => {}
+            }
+        }
+        if let Some(request) = self.core.requests.get_mut(handle) {
+            request.buffer = Buffer::Recv(data);
+        }
+        self.queue_recv(handle);
+        Ok(RequestId(handle))
+    }
+
+    /// Whether the source is there and the tag has a place; makes contact with the source, where
+    /// the transport asks for that.
+    #[inline]
+    pub(super) fn check_receive(&mut self, from: SourceSelector, tag: TagSelector) -> Result<()> {
+        if let Some(tag) = tag.tag() {
+            self.check_tag(tag)?;
+        }
+        match from.rank() {
+            Some(rank) if rank.as_u32() >= self.size => Err(Error::NoSuchRank {
+                rank,
+                size: self.size,
+            }),
+            Some(rank) if self.directed == Directed::AfterConnect => {
+                if self.core.losses.of(rank).is_none() {
+                    self.contact(rank)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A receive was posted while ranks are gone.
+    #[cold]
+    pub(super) fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
+        if let Some(failure) = self.core.losses.of_receive(from) {
+            self.give_up(handle, failure);
+        }
+    }
+
+    /// Puts an active receive behind those that wait for room, and posts what can go.
+    #[cold]
+    pub(super) fn queue_recv(&mut self, handle: Handle) {
+        if let Some(request) = self.core.requests.get_mut(handle) {
+            request.phase = Phase::Queued;
+        }
+        self.core.waiting.push_back(handle);
+        if self.core.waiting.len() == 1 {
+            self.post_waiting();
+        }
+    }
+
+    /// Posts receives that wait for room, in order. Answers how many.
+    pub(super) fn post_waiting(&mut self) -> usize {
+        let mut posted = 0;
+        while let Some(handle) = self.core.waiting.front() {
+            if !self.post_queued(*handle) {
+                self.core.chores.push_back(Chore::Post);
+                break;
+            }
+            self.core.waiting.pop_front();
+            posted += 1;
+        }
+        posted
+    }
+
+    /// Gives a queued receive to the transport. Answers whether its turn is over.
+    fn post_queued(&mut self, handle: Handle) -> bool {
+        let Some(request) = self.core.requests.get_mut(handle) else {
+            return true;
+        };
+        if request.phase != Phase::Queued {
+            return true;
+        }
+        let (from, tag, context) = (request.from, request.tag, request.context);
+        let pattern = self.core.layout.pattern(from, tag, context);
+        let token = Token(handle.to_wire());
+        let claim = request.claim;
+        loop {
+            let lent = request.bounce.as_deref_mut().map(lend_room);
+            let answer = match (&lent, &request.buffer) {
+                (Some(data), _) | (None, Buffer::Recv(data)) => match claim {
+                    Some(claim) => self.rail.receive_claimed(LANE, claim, data, token),
+                    None => self.rail.post(LANE, pattern, data, token),
+                },
+                _ => return true,
+            };
+            let bounced = lent.is_some();
+            match answer {
+                Posted::Busy => return false,
+                // As many receives as there may be, and this one is accepted: it waits.
+                Posted::Full => return false,
+                Posted::Open => {
+                    request.phase = Phase::Open;
+                    if claim.is_none() && !self.core.losses.is_empty() {
+                        self.posted_in_trouble(handle, from);
+                    }
+                    return true;
+                }
+                Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
+                    request.phase = Phase::Open;
+                    self.core.matched(handle, &envelope, outcome);
+                    return true;
+                }
+                Posted::Done(ReceiveEnd::Cancelled) => {
+                    self.core.taken_back(handle);
+                    return true;
+                }
+                // The transport wants one region.
+                Posted::Refused(Refusal::Shape) if !bounced => {
+                    request.bounce = Some(vec![0; request.capacity].into_boxed_slice());
+                }
+                Posted::Refused(why) => {
+                    tracing::error!("a receive was refused: {why:?}");
+                    self.core.finish(handle, Some(Failure::Closed));
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// Ends a receive with `failure`, unless a message has matched.
+    pub(super) fn give_up(&mut self, handle: Handle, failure: Failure) {
+        let Some(request) = self.core.requests.get_mut(handle) else {
+            return;
+        };
+        match request.phase {
+            Phase::Queued => {
+                self.core.waiting.retain(|other| *other != handle);
+                self.core.finish_in_vain(handle, failure);
+            }
+            Phase::Open => match self.rail.cancel(LANE, Token(handle.to_wire())) {
+                Cancel::Cancelled => self.core.finish_in_vain(handle, failure),
+                Cancel::TooLate => {}
+                Cancel::Pending => request.doomed = Some(failure),
+            },
+            Phase::Inactive | Phase::Complete => {}
+        }
+    }
+
+    /// What the transport finds, now or a few rounds later.
+    fn look(&mut self, pattern: MatchPattern, claim: bool) -> Result<Option<Found>> {
+        for _ in 0..PATIENCE {
+            // Receives that were posted before come first.
+            if !self.core.waiting.is_empty() {
+                self.post_waiting();
+                if !self.core.waiting.is_empty() {
+                    return Ok(None);
+                }
+            }
+            let token = self.core.probe_token();
+            match self.rail.probe(LANE, pattern, claim, token) {
+                Probed::Found(found) => return Ok(Some(found)),
+                Probed::Nothing => return Ok(None),
+                Probed::Pending => return Ok(self.await_answer()),
+                Probed::Busy => {
+                    self.rail.progress(LANE, &mut self.core);
+                }
+                Probed::Refused(why) => return Err(Error::Refused(why)),
+            }
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn await_answer(&mut self) -> Option<Found> {
+        for _ in 0..PATIENCE {
+            self.rail.progress(LANE, &mut self.core);
+            if let Some(found) = self.core.probed.take() {
+                return found;
+            }
+        }
+        None
+    }
+
+    pub(super) fn find(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<Status>> {
+        let pattern = self.core.layout.pattern(from, tag, context);
+        let found = self.look(pattern, false)?;
+        Ok(found.and_then(|found| self.core.describe(&found.envelope)))
+    }
+
+    pub(super) fn find_and_claim(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>> {
+        let pattern = self.core.layout.pattern(from, tag, context);
+        let found = self.look(pattern, true)?;
+        Ok(found.and_then(|found| self.core.keep(&found)))
+    }
+
+    /// Receives what was claimed.
+    pub(super) fn start_claimed(
+        &mut self,
+        data: RecvBuffer,
+        message: MessageId,
+    ) -> Result<RequestId> {
+        let Some(Claimed { id, status }) = self.core.claimed.remove(message.0) else {
+            return Err(Error::StaleRequest);
+        };
+        let (handle, request) = self.core.requests.occupy();
+        let (from, tag) = (
+            SourceSelector::exact(status.source),
+            TagSelector::exact(status.tag),
+        );
+        request.set_recv(from, tag, ContextId::WORLD, data.capacity());
+        request.order = self.core.posted;
+        self.core.posted += 1;
+        request.claim = Some(id);
+        request.buffer = Buffer::Recv(data);
+        request.phase = Phase::Queued;
+        // It waits for no other: only for room.
+        if self.post_queued(handle) {
+            return Ok(RequestId(handle));
+        }
+        self.core.waiting.push_front(handle);
+        self.core.chores.push_back(Chore::Post);
+        Ok(RequestId(handle))
+    }
+
+    pub(super) fn take_back(&mut self, handle: Handle) -> Result<CancelOutcome> {
+        let request = self
+            .core
+            .requests
+            .get_mut(handle)
+            .ok_or(Error::StaleRequest)?;
+        if request.is_send {
+            return Err(Error::WrongRequest("cancelled: it is a send"));
+        }
+        match request.phase {
+            Phase::Queued if request.claim.is_none() => {
+                self.core.waiting.retain(|other| *other != handle);
+                self.core.taken_back(handle);
+            }
+            Phase::Open => match self.rail.cancel(LANE, Token(handle.to_wire())) {
+                Cancel::Cancelled => self.core.taken_back(handle),
+                Cancel::TooLate => {}
+                Cancel::Pending => self.await_cancel(handle),
+            },
+            _ => {}
+        }
+        let cancelled = self
+            .core
+            .requests
+            .get(handle)
+            .is_some_and(|request| request.status.cancelled);
+        Ok(if cancelled {
+            CancelOutcome::Cancelled
+        } else {
+            CancelOutcome::AlreadyMatched
+        })
+    }
+
+    /// Until a late transport has said what became of a cancel: not for longer than a message
+    /// would take to complete.
+    #[cold]
+    fn await_cancel(&mut self, handle: Handle) {
+        for _ in 0..LATE_ROUNDS {
+            self.rail.progress(LANE, &mut self.core);
+            let open = self.core.requests.get(handle);
+            if open.is_none_or(|request| request.phase != Phase::Open) {
+                return;
+            }
+        }
+    }
+}
+
+/// How often a late transport is asked to go on after a cancel. If its answer comes later still, it
+/// is that a message has matched whose bytes are on the way.
+const LATE_ROUNDS: u32 = 64;
+
+impl Core {
+    /// Keeps a claimed message until it is received.
+    fn keep(&mut self, found: &Found) -> Option<(MessageId, Status)> {
+        let status = self.describe(&found.envelope)?;
+        let id = found.claim?;
+        let handle = self.claimed.insert(Claimed { id, status });
+        Some((MessageId(handle), status))
+    }
+}

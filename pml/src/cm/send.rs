@@ -1,0 +1,275 @@
+//! The sending half.
+
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_transport::{EndpointId, Refusal, SendBuffer, Sent, Token};
+
+use super::core::Chore;
+use super::peer::{Peer, PeerIndex};
+use super::request::{Buffer, Phase};
+use super::{Cm, LANE};
+use crate::contact;
+use crate::error::{Error, Result};
+use crate::lend::lend;
+use crate::slab::Handle;
+use crate::types::{Failure, RequestId, SendMode};
+
+impl Cm {
+    /// Sends at once where nothing stands in the way; else queues.
+    #[inline]
+    pub(super) fn start_send(
+        &mut self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        let index = match self.core.peers.find(to) {
+            Some(index) => index,
+            None => self.contact(to)?,
+        };
+        self.check_message(tag, data.len())?;
+        if mode == SendMode::Buffered {
+            return self.start_buffered(&data, index, to, tag, context);
+        }
+        if let Some(Peer {
+            clear: true,
+            endpoint,
+            ..
+        }) = self.core.peers.get(index)
+        {
+            let bits = self.core.layout.bits(tag, context);
+            let handle = self.core.requests.next_handle();
+            let synchronous = mode == SendMode::Synchronous;
+            let token = Token(handle.to_wire());
+            let sent = self
+                .rail
+                .send(LANE, *endpoint, bits, &data, synchronous, token);
+            if sent == Sent::Done {
+                return Ok(RequestId::COMPLETE);
+            }
+            if sent == Sent::Open {
+                let (handle, request) = self.core.requests.occupy();
+                request.set_send(index, to, tag, context, mode, data.len());
+                return Ok(RequestId(handle));
+            }
+        }
+        self.queue_send(data, index, to, tag, context, mode)
+    }
+
+    #[cold]
+    fn queue_send(
+        &mut self,
+        data: SendBuffer,
+        index: PeerIndex,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        // A program that only ever posts sends would not hear of new room: this call asks.
+        self.progress_once();
+        let (handle, request) = self.core.requests.occupy();
+        request.set_send(index, to, tag, context, mode, data.len());
+        request.buffer = Buffer::Send(data);
+        self.enqueue(handle);
+        Ok(RequestId(handle))
+    }
+
+    /// Whether the tag has a place in the match bits, and the transport takes such a length.
+    #[inline]
+    pub(super) fn check_message(&self, tag: Tag, length: usize) -> Result<()> {
+        self.check_tag(tag)?;
+        if length as u64 <= self.max_message {
+            return Ok(());
+        }
+        Err(Error::MessageTooLong {
+            length: length as u64,
+            transport: self.rail.name(),
+            limit: self.max_message,
+        })
+    }
+
+    #[inline]
+    pub(super) fn check_tag(&self, tag: Tag) -> Result<()> {
+        if self.core.layout.fits(tag) {
+            return Ok(());
+        }
+        Err(Error::TagTooWide {
+            tag,
+            transport: self.rail.name(),
+            limit: self.core.layout.largest_tag(),
+        })
+    }
+
+    /// Sends a copy. Complete for its caller; if it is not already out, nobody waits for it.
+    pub(super) fn start_buffered(
+        &mut self,
+        data: &SendBuffer,
+        index: PeerIndex,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        let wanted = data.len();
+        if self.core.buffered + wanted > self.buffer_limit {
+            // What is out already may be done.
+            self.progress_once();
+        }
+        if self.core.buffered + wanted > self.buffer_limit {
+            return Err(Error::BufferFull {
+                wanted,
+                used: self.core.buffered,
+                limit: self.buffer_limit,
+            });
+        }
+        let mut copy = vec![0; wanted].into_boxed_slice();
+        data.copy_out(0, &mut copy);
+        let (handle, request) = self.core.requests.occupy();
+        request.set_send(index, to, tag, context, SendMode::Buffered, wanted);
+        request.buffer = Buffer::Send(lend(&copy));
+        request.bounce = Some(copy);
+        request.detached = true;
+        self.core.buffered += wanted;
+        self.enqueue(handle);
+        Ok(RequestId::COMPLETE)
+    }
+
+    /// Puts an active send into its peer's queue and sends what can go.
+    pub(super) fn enqueue(&mut self, handle: Handle) {
+        let Some(request) = self.core.requests.get_mut(handle) else {
+            return;
+        };
+        request.phase = Phase::Queued;
+        let index = request.peer;
+        let Some(peer) = self.core.peers.get_mut(index) else {
+            return;
+        };
+        if let Some(failure) = peer.lost {
+            return self.core.finish(handle, Some(failure));
+        }
+        peer.queue.push_back(handle);
+        peer.clear = false;
+        if peer.queue.len() == 1 {
+            self.flush(index);
+        }
+    }
+
+    /// Sends what waits for `index`, as far as the transport has room. Answers how many.
+    pub(super) fn flush(&mut self, index: PeerIndex) -> usize {
+        if self.ensure_connected(index).is_err() {
+            return 0;
+        }
+        let mut gone = 0;
+        while let Some(front) = self.core.peers.get(index).and_then(|p| p.queue.front()) {
+            if !self.launch(index, *front) {
+                break;
+            }
+            gone += 1;
+            if let Some(peer) = self.core.peers.get_mut(index) {
+                peer.queue.pop_front();
+            }
+        }
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            peer.refresh_clear();
+            if !peer.queue.is_empty() {
+                self.core.chores.push_back(Chore::Flush(index));
+            }
+        }
+        gone
+    }
+
+    /// Gives a queued send to the transport. Answers whether its turn is over.
+    fn launch(&mut self, index: PeerIndex, handle: Handle) -> bool {
+        let (Some(peer), Some(request)) = (
+            self.core.peers.get(index),
+            self.core.requests.get_mut(handle),
+        ) else {
+            return true;
+        };
+        let bits = self.core.layout.bits(request.status.tag, request.context);
+        let token = Token(handle.to_wire());
+        let synchronous = request.mode == SendMode::Synchronous;
+        loop {
+            let lent = request.bounce.as_deref().map(lend);
+            let data = lent.as_ref().unwrap_or_else(|| request.send_buffer());
+            match self
+                .rail
+                .send(LANE, peer.endpoint, bits, data, synchronous, token)
+            {
+                Sent::Done => {
+                    self.core.finish(handle, None);
+                    return true;
+                }
+                Sent::Open => {
+                    request.phase = Phase::Open;
+                    return true;
+                }
+                // How a peer is gone will be told, and ends whatever waits for it.
+                Sent::Busy | Sent::Gone => return false,
+                // The transport wants one region.
+                Sent::Refused(Refusal::Shape) if lent.is_none() => {
+                    let mut copy = vec![0; request.send_buffer().len()].into_boxed_slice();
+                    request.send_buffer().copy_out(0, &mut copy);
+                    request.bounce = Some(copy);
+                }
+                Sent::Refused(why) => {
+                    let rank = request.status.source;
+                    tracing::error!(rank = rank.as_u32(), "a send was refused: {why:?}");
+                    self.core.finish(handle, Some(Failure::Protocol(rank)));
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// The peer that `rank` is, connected.
+    #[cold]
+    pub(super) fn contact(&mut self, rank: Rank) -> Result<PeerIndex> {
+        if let Some(index) = self.core.peers.find(rank) {
+            self.ensure_connected(index)?;
+            return Ok(index);
+        }
+        if rank.as_u32() >= self.size {
+            return Err(Error::NoSuchRank {
+                rank,
+                size: self.size,
+            });
+        }
+        let endpoint = self.connect(rank)?;
+        let index = self.core.peers.enter(rank, endpoint);
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            peer.connected = true;
+            peer.lost = self.core.losses.of(rank);
+            peer.refresh_clear();
+        }
+        Ok(index)
+    }
+
+    /// Connects to a peer that so far has only been heard.
+    fn ensure_connected(&mut self, index: PeerIndex) -> Result<()> {
+        let Some(peer) = self.core.peers.get(index) else {
+            return Ok(());
+        };
+        if peer.connected || peer.lost.is_some() {
+            return Ok(());
+        }
+        let rank = peer.rank;
+        let connected = self.connect(rank);
+        if let Err(error) = &connected {
+            tracing::warn!(rank = rank.as_u32(), "cannot answer: {error}");
+            self.core.lose(index, Failure::PeerFailed(rank));
+        }
+        connected?;
+        if let Some(peer) = self.core.peers.get_mut(index) {
+            peer.connected = true;
+            peer.refresh_clear();
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
+        let address = contact::address(&mut *self.bootstrap, self.rail.name(), rank)?;
+        Ok(self.rail.connect(rank, &address)?)
+    }
+}

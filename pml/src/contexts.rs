@@ -1,0 +1,56 @@
+//! The contexts of a rank: which of their ids are in use.
+
+use tagwire_base::ContextId;
+
+use crate::error::{Error, Result};
+
+/// The contexts in use, by id. The world is always there.
+#[derive(Debug)]
+pub(crate) struct Contexts {
+    used: Vec<bool>,
+    most: usize,
+}
+
+impl Contexts {
+    /// The world's context alone, of at most `most`.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            used: vec![true],
+            most,
+        }
+    }
+
+    /// The lowest id that is free.
+    pub(crate) fn create(&mut self) -> Result<ContextId> {
+        let free = self
+            .used
+            .iter()
+            .position(|used| !used)
+            .unwrap_or(self.used.len());
+        if free >= self.most {
+            return Err(Error::NoContext);
+        }
+        let id = u16::try_from(free).map_err(|_| Error::NoContext)?;
+        if free == self.used.len() {
+            self.used.push(true);
+        } else {
+            self.used[free] = true;
+        }
+        Ok(ContextId::new(id))
+    }
+
+    pub(crate) fn free(&mut self, context: ContextId) -> Result<()> {
+        if context == ContextId::WORLD || !self.contains(context) {
+            return Err(Error::NoSuchContext(context.as_u16()));
+        }
+        self.used[usize::from(context.as_u16())] = false;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, context: ContextId) -> bool {
+        self.used
+            .get(usize::from(context.as_u16()))
+            .is_some_and(|used| *used)
+    }
+}
