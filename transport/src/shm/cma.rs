@@ -2,6 +2,15 @@
 //!
 //! An address of a peer is only ever an operand of these calls: the kernel checks it against the
 //! peer's mappings, and a wrong one is an error code.
+//!
+//! The calls name a process by its number, which the system may give to another process once the
+//! first one has ended and its parent has taken note. So whoever copies makes sure of the peer: before
+//! each writing call, and after each copy, before it counts. What remains: the peer ends, is reaped, and
+//! every other number of the namespace is given out in turn, all between the check and the call that
+//! follows at once (this thread may be stopped just there); and then the new process of that number
+//! must be one that this user may attach to, with writable memory at the same address. There is no call
+//! that copies by a descriptor of the process. `tagwire run` reaps no rank before the job has ended, so
+//! that under it no number is given out again.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -49,12 +58,14 @@ pub(super) fn read(pid: u32, address: u64, to: WriteRegion, range: Range<usize>)
     Ok(())
 }
 
-/// Copies the part `range` of `from` to `address` of process `pid`, all of it.
+/// Copies the part `range` of `from` to `address` of process `pid`, all of it. Before each call
+/// `is_there` tells whether `pid` is still the process that is meant.
 pub(super) fn write(
     pid: u32,
     address: u64,
     from: ReadRegion,
     range: Range<usize>,
+    is_there: impl Fn() -> bool,
 ) -> io::Result<()> {
     let (start, len) = check(range, from.len())?;
     let mut done = 0;
@@ -68,7 +79,13 @@ pub(super) fn write(
         // SAFETY: the local vector is lent readable memory, which the call only reads; what the
         // remote one names is the kernel's to check.
         let call = || unsafe { libc::process_vm_writev(id(pid), &local, 1, &remote, 1, 0) };
-        done += retry(|| answer(call()))?;
+        done += retry(|| {
+            if is_there() {
+                answer(call())
+            } else {
+                Err(io::Error::from_raw_os_error(libc::ESRCH))
+            }
+        })?;
     }
     Ok(())
 }

@@ -80,7 +80,10 @@ impl Shm {
         let endpoint = known.unwrap_or_else(|| self.add_peer(peer));
         let entry = &mut self.peers[endpoint.index()];
         entry.identity = Some(identity);
-        entry.liveness = liveness;
+        // The first watch is the surest: the number may name somebody else by now.
+        if matches!(entry.liveness, Liveness::Unknown) {
+            entry.liveness = liveness;
+        }
         self.reach_out(endpoint, &segment)?;
         Ok(endpoint)
     }

@@ -89,6 +89,21 @@ impl Peer {
         }
     }
 
+    /// Whether process `pid`, which was this peer's, still is: no other process can have its number
+    /// before the peer has ended.
+    pub(super) fn is_still(&self, pid: u32) -> bool {
+        match &self.liveness {
+            Liveness::SameProcess => true,
+            Liveness::Descriptor(_) => !self.liveness.is_over(),
+            // Without a descriptor the peer is known by a number in its private memory.
+            Liveness::Unknown | Liveness::Over | Liveness::Listing(_) => {
+                let test =
+                    |identity: Identity| Attach::test(pid, identity.nonce_address, identity.nonce);
+                self.identity.map(test) == Some(Attach::Usable(pid))
+            }
+        }
+    }
+
     /// What the peer answered to our hello.
     pub(super) fn answer(&self) -> u64 {
         use std::sync::atomic::Ordering::Acquire;

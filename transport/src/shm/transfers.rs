@@ -4,12 +4,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 
+use tagwire_base::Rank;
+
 use super::cma;
 use super::config::{CrossAttach, ShmOptions};
 use super::endpoint::Shm;
 use super::layout::{DescriptorLine, OFFERS};
 use super::offers::{self, CLAIMED, Chunk, OPEN, RELEASED, Side, Standing, Taken, WITHDRAWN};
-use super::peer::PeerState;
+use super::peer::{Peer, PeerState};
 use super::segment::AreaMap;
 use crate::byte::{Offer, Post, Ticket};
 use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
@@ -107,18 +109,19 @@ impl Transfer {
         offers::stop(&self.line.get().claims);
     }
 
-    /// Copies a chunk; answers whether it worked.
-    fn copy(&self, run: &Run, chunk: Chunk) -> bool {
+    /// Copies a chunk; answers whether it worked, and with the process that was meant.
+    fn copy(&self, run: &Run, chunk: Chunk, peer: &Peer) -> bool {
         let Some(pid) = run.pid else { return false };
         let start = u64::from(chunk.first) * offers::UNIT;
         let end = (start + u64::from(chunk.count) * offers::UNIT).min(run.total);
         let address = run.address.wrapping_add(start);
         let range = start as usize..end as usize;
+        let is_there = || peer.is_still(pid);
         let copied = match self.buffer {
-            Buffer::Source(region) => cma::write(pid, address, region, range),
+            Buffer::Source(region) => cma::write(pid, address, region, range, is_there),
             Buffer::Target(region) => cma::read(pid, address, region, range),
         };
-        copied.is_ok()
+        copied.is_ok() && is_there()
     }
 
     /// Whether every byte has been moved.
@@ -270,7 +273,7 @@ impl Shm {
         if self.options.cross_attach == CrossAttach::Off || offers::units(len).is_none() {
             return Offer::Unsupported;
         }
-        let alive = |peer: &super::peer::Peer| peer.state == PeerState::Alive;
+        let alive = |peer: &Peer| peer.state == PeerState::Alive;
         if !self.peers.get(to.index()).is_some_and(alive)
             || (self.outbound[to.index()].is_none() && !self.answer_contact(to))
         {
@@ -453,7 +456,8 @@ impl Shm {
                     // Not its turn; nobody has finished it, so there is nothing to see.
                     Some(run) if run.has_work && copied => return true,
                     Some(run) if run.has_work => {
-                        let stepped = step(transfer, run, size);
+                        let peer = &self.peers[transfer.endpoint.index()];
+                        let stepped = step(transfer, run, size, peer);
                         copied = stepped == Step::Copied;
                         events += usize::from(copied);
                         if stepped == Step::Insane {
@@ -502,8 +506,11 @@ impl Shm {
         peer.has_closed() || peer.liveness.is_over()
     }
 
-    /// Stops everything before closing, and waits a moment for peers that are just copying.
-    pub(super) fn abandon_transfers(&mut self) {
+    /// Stops everything before closing, and waits a moment for peers that are just copying. No
+    /// operation completes by this: a buffer whose transfer has not ended stays lent. Answers the
+    /// peers that may still touch one: they are stopped, or have not run since.
+    pub(super) fn abandon_transfers(&mut self) -> Vec<Rank> {
+        let mut holders = Vec::new();
         let endpoints = (0..self.peers.len()).map(|index| EndpointId(index as u32));
         for endpoint in endpoints {
             self.stop_transfers(endpoint, Outcome::PeerFailed);
@@ -512,17 +519,20 @@ impl Shm {
         let deadline = Instant::now() + CLOSING;
         let transfers = std::mem::take(&mut self.transfers.offers);
         for transfer in transfers.iter().chain(&self.transfers.claims) {
-            while transfer.outcome().is_none()
-                && !self.is_harmless(transfer.endpoint)
-                && Instant::now() < deadline
-            {
+            let is_held = || transfer.outcome().is_none() && !self.is_harmless(transfer.endpoint);
+            while is_held() && Instant::now() < deadline {
                 std::thread::yield_now();
+            }
+            let rank = self.peers[transfer.endpoint.index()].rank;
+            if is_held() && !holders.contains(&rank) {
+                holders.push(rank);
             }
             let line = &transfer.line;
             if transfer.side() == Side::Receiver {
                 offers::publish(&line.get().claimed, line.generation, CLAIMED | RELEASED);
             }
         }
+        holders
     }
 }
 
@@ -548,11 +558,11 @@ enum Step {
 }
 
 /// Claims and copies a chunk of a transfer.
-fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32, u32) -> u32) -> Step {
+fn step(transfer: &mut Transfer, run: Run, size: impl Fn(u32, u32) -> u32, peer: &Peer) -> Step {
     let (side, line) = (transfer.side(), transfer.line.get());
     match offers::take(&line.claims, side, run.units, |free| size(free, run.units)) {
         Taken::Chunk(chunk) => {
-            let worked = transfer.copy(&run, chunk);
+            let worked = transfer.copy(&run, chunk, peer);
             if !worked {
                 offers::stop(&line.claims);
             }

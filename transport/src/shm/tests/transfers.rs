@@ -202,6 +202,55 @@ fn a_withdrawn_offer_cannot_be_claimed() {
     scene.check(0);
 }
 
+/// The peer has ended, and its number names another process now: here, this one, in which the
+/// addresses mean something. Nothing may be written there, and nothing read there counts.
+#[test]
+fn the_number_of_a_dead_peer_is_not_trusted() {
+    // Short enough to be moved in one piece.
+    const LEN: usize = 20_000;
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let watch = || crate::shm::liveness::Liveness::watch(child.id());
+    let dead: [_; 4] = std::array::from_fn(|_| watch());
+    let mut dead = dead.into_iter();
+    child.wait().unwrap();
+    for sender_copies in [true, false] {
+        let mut scene = Scene::new(LEN, LEN);
+        let ticket = scene.open(1);
+        assert_eq!(scene.claim(ticket, 2), Post::Posted);
+        scene.a.shm.peers[scene.to_b.index()].liveness = dead.next().unwrap();
+        scene.b.shm.peers[scene.to_a.index()].liveness = dead.next().unwrap();
+        if sender_copies {
+            scene.a.progress();
+            assert_eq!(scene.a.log.completions, [(1, Outcome::PeerFailed)]);
+            scene.check(0);
+        } else {
+            scene.b.progress();
+            assert_eq!(scene.b.log.completions, [(2, Outcome::PeerFailed)]);
+        }
+    }
+}
+
+/// Where there is no descriptor of the process, the peer is known by its number in private memory.
+#[test]
+fn a_process_that_does_not_know_the_nonce_is_not_trusted() {
+    // Short enough to be moved in one piece.
+    const LEN: usize = 20_000;
+    let mut scene = Scene::new(LEN, LEN);
+    let ticket = scene.open(1);
+    assert_eq!(scene.claim(ticket, 2), Post::Posted);
+    scene.a.progress();
+    let ticket = scene.open(3);
+    scene.a.log.completions.clear();
+    let peer = &mut scene.a.shm.peers[scene.to_b.index()];
+    peer.liveness = crate::shm::liveness::Liveness::Unknown;
+    peer.identity.as_mut().unwrap().nonce ^= 1;
+    scene.target.fill(0xee);
+    assert_eq!(scene.claim(ticket, 4), Post::Posted);
+    scene.a.progress();
+    assert_eq!(scene.a.log.completions, [(3, Outcome::Impossible)]);
+    scene.check(0);
+}
+
 /// The kernel refuses to read from there.
 #[test]
 fn a_copy_that_fails_ends_both_sides() {
