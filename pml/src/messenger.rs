@@ -653,6 +653,8 @@ impl Messenger {
     }
 
     /// Does what is under way, says goodbye, and is closed. Posted receives complete as closed.
+    /// What is still open after the deadline never completes, and its buffers stay lent until the
+    /// process ends: a peer that is stopped may touch them when it goes on.
     ///
     /// # Errors
     /// [`Error::CloseDeadline`], with what is still open; the rank is closed all the same.

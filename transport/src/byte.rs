@@ -89,7 +89,8 @@ pub struct RegistrationHandle {
 /// **Completion.** Verbs that take a [`Token`] give it back exactly once through
 /// [`Upcalls::complete`], from within `progress`; local completion: the buffer is the caller's
 /// again. Whether the bytes are at the target is another thing, see
-/// [`flush`](ByteTransport::flush).
+/// [`flush`](ByteTransport::flush). What has not completed when the object is dropped never does:
+/// its buffer stays lent, since a peer that is stopped, say, may touch it whenever it goes on.
 ///
 /// **What may fail.** Setting up returns [`Error`]. Traffic answers a [`Post`] or an outcome.
 /// After a peer failed, every operation with it completes with

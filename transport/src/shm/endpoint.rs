@@ -322,7 +322,14 @@ impl fmt::Debug for Shm {
 
 impl Drop for Shm {
     fn drop(&mut self) {
-        self.abandon_transfers();
+        let holders = self.abandon_transfers();
+        if !holders.is_empty() {
+            let ranks: Vec<_> = holders.iter().map(|rank| rank.as_u32()).collect();
+            tracing::warn!(
+                ?ranks,
+                "closed while these may still copy: the buffers of open transfers with them stay lent"
+            );
+        }
         let mark = if self.leaving {
             CLOSED_LEFT
         } else {

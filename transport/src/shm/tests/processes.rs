@@ -9,6 +9,7 @@ use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Result};
 use super::*;
 use crate::byte::{Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
+use crate::shm::offers::{self, Chunk, Side, Taken};
 
 const PART: &str = "SHM_TEST_PART";
 const ADDRESS: &str = "SHM_TEST_ADDRESS";
@@ -128,6 +129,17 @@ fn plays_its_part() {
             .shm
             .claim(LANE, to, Ticket([first, second]), &data, Token(1));
         assert_eq!(post, Post::Posted);
+        if part == "stop in the middle" {
+            // A chunk is claimed, and the copying never begins.
+            let area = own.shm.peers[to.index()].inbound.clone().unwrap();
+            let claims = &area.offers[first as u32 as usize].claims;
+            let taken = offers::take(claims, Side::Receiver, 16 << 10, |_| 8);
+            assert_eq!(taken, Taken::Chunk(Chunk { first: 0, count: 8 }));
+            let own = rustix::process::getpid();
+            rustix::process::kill_process(own, rustix::process::Signal::STOP).unwrap();
+            // Other threads may be told first.
+            std::thread::sleep(PATIENCE);
+        }
         own.progress();
         if part == "finish" {
             until(&mut own, "the end", |log| !log.completions.is_empty());
@@ -193,6 +205,50 @@ fn a_buffer_comes_back_from_a_peer_killed_in_the_middle() {
         !log.completions.is_empty() && !log.failed.is_empty()
     });
     assert_eq!(parent.log.completions, [(5, Outcome::PeerFailed)]);
+}
+
+/// Waits until the child has stopped itself.
+fn wait_for_stop(child: &Child) {
+    let id = rustix::process::Pid::from_child(child);
+    let options = rustix::process::WaitOptions::UNTRACED;
+    let (_, status) = rustix::process::waitpid(Some(id), options)
+        .unwrap()
+        .unwrap();
+    assert!(status.stopped(), "{status:?}");
+}
+
+#[test]
+fn a_peer_that_is_stopped_keeps_the_buffer() {
+    let (mut parent, mut child) = with_child("stop in the middle");
+    let source = pattern();
+    offer_to(&mut parent, &source);
+    wait_for_stop(&child);
+    // Whoever takes it for dead is told so; the buffer is another thing.
+    parent.shm.peer_failed(Rank::new(1), &mut parent.log);
+    assert_eq!(parent.log.failed.len(), 1);
+    for _ in 0..1000 {
+        parent.progress();
+        parent.look_after_peers();
+    }
+    assert_eq!(parent.log.completions, []);
+    child.kill().unwrap();
+    until(&mut parent, "the buffer", |log| !log.completions.is_empty());
+    assert_eq!(parent.log.completions, [(5, Outcome::PeerFailed)]);
+    child.wait().unwrap();
+}
+
+/// Closing takes bounded time, and names who may still touch a buffer, which is not given back.
+#[test]
+fn who_closes_knows_which_buffers_are_held() {
+    let (mut parent, mut child) = with_child("stop in the middle");
+    let source = pattern();
+    offer_to(&mut parent, &source);
+    wait_for_stop(&child);
+    assert_eq!(parent.shm.abandon_transfers(), [Rank::new(1)]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(parent.shm);
+    assert_eq!(parent.log.completions, []);
 }
 
 #[test]
