@@ -71,6 +71,8 @@ pub(super) struct Core {
     pub refill_below: Window,
     /// Peers whose windows wait for the budget.
     pub starving: Vec<PeerIndex>,
+    /// Peers that have used something of their windows of which the budget does not know.
+    pub unsettled: Vec<PeerIndex>,
     pub chores: VecDeque<Chore>,
     /// Ranks that failed or left, in contact or not; empty in the good case.
     pub gone: HashMap<Rank, Failure>,
@@ -97,6 +99,7 @@ impl Core {
                 bytes: Window::INITIAL.bytes / 2,
             },
             starving: Vec::new(),
+            unsettled: Vec::new(),
             chores: VecDeque::new(),
             gone: HashMap::new(),
             failed: Vec::new(),
@@ -176,6 +179,7 @@ impl Core {
         if word as u8 != Kind::Match as u8
             || (rest >> 32) as u32 != peer.next_in.as_u32()
             || !peer.plain
+            || !peer.unsettled
             || left.envelopes < self.refill_below.envelopes
             || left.bytes < self.refill_below.bytes
         {

@@ -86,10 +86,14 @@ impl Core {
     /// Takes an envelope and `bytes` of payload from what `peer` may send. Answers whether the
     /// window should be refilled.
     #[inline]
-    pub(super) fn charge(&mut self, peer: PeerIndex, bytes: usize) -> bool {
-        let Some(peer) = self.peers.get_mut(peer) else {
+    pub(super) fn charge(&mut self, index: PeerIndex, bytes: usize) -> bool {
+        let Some(peer) = self.peers.get_mut(index) else {
             return false;
         };
+        if !peer.unsettled {
+            peer.unsettled = true;
+            self.unsettled.push(index);
+        }
         peer.granted.envelopes -= 1;
         peer.granted.bytes -= bytes as i64;
         if peer.health != Health::Alive {
@@ -122,9 +126,14 @@ impl Core {
     }
 
     /// Tells the budget what peers have used of their windows. Not done per message: in between,
-    /// the budget knows of less than there is, never of more.
+    /// the budget knows of less than there is, never of more. Only those are looked at who have sent
+    /// something since the last time.
     fn settle(&mut self) {
-        for peer in self.peers.iter_mut() {
+        while let Some(index) = self.unsettled.pop() {
+            let Some(peer) = self.peers.get_mut(index) else {
+                continue;
+            };
+            peer.unsettled = false;
             // The budget has the windows of those who are gone already.
             if peer.health != Health::Alive {
                 continue;

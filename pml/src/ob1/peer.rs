@@ -113,6 +113,8 @@ pub(super) struct Peer {
     pub granted: Window,
     /// What of that the budget knows: it is told when the window is refilled, not per message.
     pub accounted: Window,
+    /// It is in the list of those of whom the budget does not know all.
+    pub unsettled: bool,
     /// The window could not be refilled: the budget is spent, and the peer may hold envelopes.
     pub starved: bool,
     pub stream: Stream,
@@ -147,6 +149,7 @@ impl Peer {
             credit: Window::INITIAL,
             granted: Window::NOTHING,
             accounted: Window::NOTHING,
+            unsettled: false,
             starved: false,
             stream: Stream::None,
             queue: VecDeque::new(),
@@ -273,10 +276,6 @@ impl Peers {
             .iter()
             .enumerate()
             .map(|(i, peer)| (PeerIndex(i as u32), peer))
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer> {
-        self.list.iter_mut()
     }
 
     pub(super) const fn len(&self) -> usize {

@@ -8,6 +8,7 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{AmHeader, Arrival, Payload, PeerEvent, Upcalls};
 
+use super::peer::Health;
 use super::*;
 
 mod hostile;
@@ -528,9 +529,42 @@ fn audit(core: &Core) {
     for (_, peer) in core.peers.iter() {
         envelopes += peer.accounted.envelopes;
         bytes += peer.accounted.bytes;
+        // Of whom it does not know all, they are in the list.
+        let known = peer.accounted == peer.granted || peer.health != Health::Alive;
+        assert!(peer.unsettled || known);
     }
+    let listed = core.unsettled.len();
+    let flagged = core.peers.iter().filter(|(_, peer)| peer.unsettled).count();
+    assert_eq!(listed, flagged, "unsettled peers");
     assert_eq!(envelopes, core.budget.total.envelopes, "envelopes");
     assert_eq!(bytes, core.budget.total.bytes, "bytes");
+}
+
+/// A refill looks at those who have sent something, however many are in contact.
+#[test]
+fn refills_look_only_at_who_has_sent() {
+    const PEERS: u32 = 40;
+    let mut world = World::new(PEERS + 1, MemoryOptions::default(), &Ob1Options::default());
+    let receive = |world: &mut World, from: u32, count: i32| {
+        for i in 0..count {
+            let source = SourceSelector::exact(Rank::new(from));
+            let (received, _) = world.recv(0, source, TagSelector::ANY, 8);
+            world.send(from as usize, 0, tag(i), b"x", SendMode::Standard);
+            world.finish(0, received);
+        }
+    };
+    for from in 1..=PEERS {
+        receive(&mut world, from, 1);
+    }
+    assert_eq!(world.ranks[0].core.unsettled.len(), PEERS as usize);
+    // More than half a window: it is refilled, and all accounts are settled.
+    receive(&mut world, 1, 40);
+    assert!(world.ranks[0].core.unsettled.len() <= 1);
+    audit(&world.ranks[0].core);
+    // From now on it is one peer that counts.
+    receive(&mut world, 1, 3000);
+    assert_eq!(world.ranks[0].core.unsettled.len(), 1);
+    audit(&world.ranks[0].core);
 }
 
 #[test]
