@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use process::{Job, KILLED};
 
 /// The design says one second. Here more, for machines that do ten other things.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(2);
 const GO_ON: &[&str] = &["--on-failure", "continue"];
 
 /// Waits until `line` is said, soon after `killed`.
@@ -105,6 +105,18 @@ fn a_rank_that_is_never_idle_hears_of_a_death() {
     hear_soon(&mut job, "0 saw it fail", killed);
     let outcome = job.finish();
     assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+}
+
+#[test]
+fn a_rank_that_never_waits_hears_of_a_death() {
+    for scenario in ["death-tested", "death-served"] {
+        let mut job = Job::of_ranks(3, GO_ON, &[scenario]);
+        job.hear("0 ready");
+        let killed = job.kill(1);
+        hear_soon(&mut job, "0 saw it fail", killed);
+        let outcome = job.finish();
+        assert_eq!(outcome.status, KILLED, "{scenario}: {outcome:#?}");
+    }
 }
 
 #[test]

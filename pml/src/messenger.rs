@@ -19,8 +19,9 @@ use crate::pml::Pml;
 use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, Step, WaitPolicy};
 
-/// How often a caller that only tests has its peers looked after, in calls.
-const CALLS_PER_LOOK: u32 = 1 << 14;
+/// How many calls a caller that is never idle makes between two looks at the clock, which costs as
+/// much as an empty test. Who tests at least every 50 ms hears of a death within a second.
+const CALLS_PER_CLOCK: u32 = 16;
 
 /// How many polls a wait makes before it looks at anything else.
 const POLLS_INSIDE: u32 = 64;
@@ -334,6 +335,7 @@ impl Messenger {
     /// [`Error::StaleRequest`] when its end was taken before, [`Error::TimedOut`].
     #[inline]
     pub fn wait(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
+        self.count_call()?;
         // At the levels of one thread nobody wants in meanwhile: the first polls stay inside.
         if !self.pml.is_shared() {
             let mut layer = self.enter()?;
@@ -412,6 +414,7 @@ impl Messenger {
         if requests.is_empty() {
             return Ok(None);
         }
+        self.count_call()?;
         self.wait_until(timeout, |pml| {
             for (place, request) in requests.iter().enumerate() {
                 if let Some(status) = pml.take(*request)? {
@@ -435,6 +438,7 @@ impl Messenger {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
+        self.count_call()?;
         self.wait_until(timeout, |pml| {
             let mut ended = Vec::new();
             for (place, request) in requests.iter().enumerate() {
@@ -454,10 +458,30 @@ impl Messenger {
     pub fn progress(&self) -> Result<usize> {
         let events = self.enter()?.progress();
         self.after_progress(events);
-        if self.calls.fetch_add(1, Ordering::Relaxed) % CALLS_PER_LOOK == CALLS_PER_LOOK - 1 {
+        self.count_call()?;
+        Ok(events)
+    }
+
+    /// Looks after peers when it is time, also for a caller that is never idle.
+    #[inline]
+    fn count_call(&self) -> Result<()> {
+        // Threads may lose counts to each other: it is a rhythm, no sum.
+        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
+        self.calls.store(calls, Ordering::Relaxed);
+        if calls.is_multiple_of(CALLS_PER_CLOCK) {
+            self.look_if_due(Instant::now())?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn look_if_due(&self, now: Instant) -> Result<()> {
+        if now.duration_since(self.start).as_nanos() as u64
+            > self.looked.load(Ordering::Relaxed) + LOOK_AFTER.as_nanos() as u64
+        {
             self.look_around()?;
         }
-        Ok(events)
+        Ok(())
     }
 
     /// Another thread may wait for what this one has completed.
@@ -553,11 +577,7 @@ impl Messenger {
                 }
             }
         }
-        if now.duration_since(self.start).as_nanos() as u64
-            > self.looked.load(Ordering::Relaxed) + LOOK_AFTER.as_nanos() as u64
-        {
-            self.look_around()?;
-        }
+        self.look_if_due(now)?;
         if self.dump_wanted.swap(false, Ordering::Relaxed) {
             // In one piece: other ranks write to the same place.
             let _ = std::io::stderr().write_all(self.dump()?.as_bytes());

@@ -278,8 +278,6 @@ pub fn asleep() -> Outcome {
 /// Rank 0 is never idle when the victim dies: it talks to rank 2 all the time, and looks now and
 /// then what became of a receive from the victim.
 pub fn busy() -> Outcome {
-    const PING: i32 = 9;
-    const DONE: u64 = u64::MAX;
     let session = Session::open()?;
     meet(&session)?;
     let world = session.world();
@@ -304,15 +302,75 @@ pub fn busy() -> Outcome {
             world.send(&[DONE], 2, PING)?;
         }
         VICTIM => sleep_until_killed(),
-        _ => {
-            let mut ping = [0u64];
-            while ping[0] != DONE {
-                world.recv(&mut ping, 0, PING)?;
-                if ping[0] != DONE {
-                    world.send(&ping, 0, PING)?;
-                }
-            }
+        _ => echo(&world)?,
+    }
+    Ok(session.close()?)
+}
+
+const PING: i32 = 9;
+const DONE: u64 = u64::MAX;
+
+/// Sends back what comes from rank 0, until that says that it is done.
+fn echo(world: &Context<'_>) -> Outcome {
+    let mut ping = [0u64];
+    while ping[0] != DONE {
+        let count = world.recv(&mut ping, 0, PING)?.count::<u64>()?;
+        if ping[0] != DONE {
+            world.send(&ping[..count], 0, PING)?;
         }
+    }
+    Ok(())
+}
+
+/// Rank 0 never waits: it computes, and tests a receive from the victim every millisecond.
+pub fn tested() -> Outcome {
+    let session = Session::open()?;
+    meet(&session)?;
+    match session.rank() {
+        0 => {
+            let mut from_it = [0u64];
+            session.scope(|scope| {
+                let mut receive = session.world().irecv(scope, &mut from_it, VICTIM, TAG)?;
+                say(0, "ready");
+                loop {
+                    std::thread::sleep(Duration::from_millis(1));
+                    match receive.test() {
+                        Err(request) => receive = request,
+                        Ok(ended) => return check_failed("the receive", ended),
+                    }
+                }
+            })?;
+            say(0, "saw it fail");
+        }
+        VICTIM => sleep_until_killed(),
+        _ => {}
+    }
+    Ok(session.close()?)
+}
+
+/// Rank 0 waits for the victim or for rank 2, which always answers soon.
+pub fn served() -> Outcome {
+    let session = Session::open()?;
+    meet(&session)?;
+    let world = session.world();
+    match session.rank() {
+        0 => {
+            session.scope(|scope| {
+                let mut requests = vec![world.irecv(scope, &mut [0u64; 0], VICTIM, TAG)?];
+                say(0, "ready");
+                loop {
+                    world.send(&[0u64; 0], 2, PING)?;
+                    requests.push(world.irecv(scope, &mut [0u64; 0], 2, PING)?);
+                    if let Err(error) = scope.wait_any(&mut requests) {
+                        return check_failed::<()>("the receive", Err(error));
+                    }
+                }
+            })?;
+            say(0, "saw it fail");
+            world.send(&[DONE], 2, PING)?;
+        }
+        VICTIM => sleep_until_killed(),
+        _ => echo(&world)?,
     }
     Ok(session.close()?)
 }

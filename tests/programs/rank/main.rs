@@ -42,6 +42,8 @@ fn main() -> ExitCode {
         "death-asleep" => death::asleep(),
         "death-busy" => death::busy(),
         "death-panic" => death::panic(),
+        "death-tested" => death::tested(),
+        "death-served" => death::served(),
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
         "many-requests" => flood::requests(),
