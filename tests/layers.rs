@@ -69,6 +69,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "pml/src/conformance/buffers.rs",
     "pml/src/conformance/rig.rs",
     "pml/src/ob1/tests.rs",
+    "pml/tests/quiet.rs",
     "tests/programs/confine.rs",
     "transport/src/conformance/memory.rs",
     "transport/src/conformance/retain.rs",
