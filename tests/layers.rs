@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// Every crate, with the crates below it that it may use. A new crate gets its place here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-base", &[]),
-    ("tagwire-transport", &["tagwire-base"]),
     ("tagwire-matching", &["tagwire-base"]),
+    ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),
     ("tagwire-launch", &["tagwire-base"]),
     (
         "tagwire-pml",
@@ -60,6 +60,7 @@ const UNSAFE: &[&str] = &[
     "transport/src/shm/cma.rs",
     "transport/src/shm/layout.rs",
     "transport/src/shm/segment.rs",
+    "transport/src/shm/matching/memory.rs",
 ];
 
 /// Tests, benches and test programs in which it is.

@@ -93,7 +93,29 @@ impl ReadRegion {
     }
 }
 
+impl ReadRegion {
+    pub(crate) const fn new(start: *const u8, len: usize) -> Self {
+        Self { start, len }
+    }
+
+    /// The region as a buffer: what its maker promised of the one holds for the other.
+    pub(crate) const fn as_buffer(self) -> SendBuffer {
+        SendBuffer(SendShape::Contiguous(self))
+    }
+}
+
 impl WriteRegion {
+    /// Room for nothing.
+    pub(crate) const EMPTY: Self = Self {
+        start: ptr::dangling_mut(),
+        len: 0,
+    };
+
+    /// The region as a buffer: what its maker promised of the one holds for the other.
+    pub(crate) const fn as_buffer(self) -> RecvBuffer {
+        RecvBuffer(RecvShape::Contiguous(self))
+    }
+
     /// The address, as an operand for a remote access.
     #[must_use]
     pub fn address(self) -> u64 {

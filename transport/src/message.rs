@@ -124,6 +124,14 @@ impl<'a> Payload<'a> {
         unsafe { copy_bytes(self.start, to, len.min(self.len)) };
     }
 
+    /// The bytes as a region to be copied from.
+    ///
+    /// # Safety
+    /// The region is not used for longer than the payload.
+    pub(crate) unsafe fn region(&self) -> crate::data::ReadRegion {
+        crate::data::ReadRegion::new(self.start, self.len)
+    }
+
     /// Fills `out` from the start of the payload; answers whether there was enough.
     #[inline]
     #[must_use = "a short payload leaves the rest of `out` as it was"]

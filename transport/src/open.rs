@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fault::{FaultOptions, FaultTransport};
 use crate::network::MatchTransport;
 use crate::null::{NullOptions, NullTransport};
-use crate::shm::{Shm, ShmOptions};
+use crate::shm::{Shm, ShmMatch, ShmOptions};
 
 /// The names of the transports that a job can run on.
 pub const NAMES: &[&str] = &["shm", "null"];
@@ -49,14 +49,21 @@ pub fn open_matching(
     config: &Config,
     bootstrap: &SharedBootstrap,
 ) -> Result<Option<Box<dyn MatchTransport>>> {
-    let _ = bootstrap;
     if FaultOptions::from_config(config)?.is_some() {
         return Err(Error::Unsupported {
             transport: "fault",
             what: "matching in the transport",
         });
     }
-    Ok(None)
+    match config.choice("transport") {
+        "shm" => {
+            let mut passing = bootstrap.clone();
+            let mut shm = ShmMatch::open(ShmOptions::from_config(config), &mut passing)?;
+            shm.set_descriptor_source(move |rank| passing.get_descriptor(rank, DESCRIPTOR_TIMEOUT));
+            Ok(Some(Box::new(shm)))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Shared memory, with the bootstrap to pass descriptors where process namespaces differ.

@@ -2,6 +2,8 @@
 
 use tagwire_base::config::{Config, Setting};
 
+use super::matching::{MAX_HEADERS, MAX_OVERFLOW};
+
 /// Whether ranks copy straight between each other's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -37,6 +39,13 @@ pub struct ShmOptions {
     pub chunk_min: usize,
     /// Largest chunk of a cooperative transfer, in bytes.
     pub chunk_max: usize,
+    /// Bytes of unexpected short messages that a rank that matches keeps.
+    pub overflow: usize,
+    /// Unexpected messages that a rank that matches keeps the headers of.
+    pub headers: usize,
+    /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
+    #[doc(hidden)]
+    pub matches: bool,
 }
 
 impl Default for ShmOptions {
@@ -46,6 +55,9 @@ impl Default for ShmOptions {
             descriptor: DescriptorWay::Auto,
             chunk_min: 32 * 1024,
             chunk_max: 512 * 1024,
+            overflow: MAX_OVERFLOW,
+            headers: MAX_HEADERS,
+            matches: false,
         }
     }
 }
@@ -68,6 +80,9 @@ impl ShmOptions {
             },
             chunk_min,
             chunk_max: config.bytes("shm-chunk-max").max(chunk_min),
+            overflow: config.bytes("shm-overflow"),
+            headers: config.integer("shm-headers") as usize,
+            matches: false,
         }
     }
 }
@@ -103,6 +118,22 @@ pub const SETTINGS: &[Setting] = &[
         512 * 1024,
         4096..=1 << 30,
         "Largest piece of a large message that one of both ranks takes to copy",
+    ),
+    Setting::bytes(
+        READER,
+        "shm-overflow",
+        MAX_OVERFLOW as u64,
+        0..=MAX_OVERFLOW as u64,
+        "Payload of unexpected short messages that a rank keeps where the transport matches; past \
+         it their senders keep them",
+    ),
+    Setting::integer(
+        READER,
+        "shm-headers",
+        MAX_HEADERS as u64,
+        0..=MAX_HEADERS as u64,
+        "Unexpected messages that a rank knows of where the transport matches; past it their \
+         senders keep them",
     ),
 ];
 

@@ -163,7 +163,14 @@ impl Shm {
             .map_err(|reason| unreachable(rank, reason))?;
         let own = self.identity.rank as usize;
         header.bitmap()[own / 64].fetch_or(1 << (own % 64), Release);
+        let target = if self.options.matches {
+            let map = segment.map_target();
+            Some(map.map_err(|error| system("the match list", error))?)
+        } else {
+            None
+        };
         let peer = &mut self.peers[to.index()];
+        peer.target = target;
         peer.outbound = Some(area.clone());
         peer.header = Some(header.clone());
         if let Some(way) = self.inbound.iter_mut().find(|way| way.endpoint == to) {
@@ -350,8 +357,11 @@ impl Shm {
         let peer = &mut self.peers[endpoint.index()];
         peer.identity = Some(identity);
         peer.inbound = Some(area.clone());
+        let mut consumer = Consumer::new(area.clone());
+        // Where this rank matches, the sender may have looked at its messages itself.
+        consumer.resume(super::matching::load_state(&area.taken));
         self.inbound.push(Inbound {
-            consumer: Consumer::new(area),
+            consumer,
             endpoint,
             header: peer.header.clone(),
             broken: None,

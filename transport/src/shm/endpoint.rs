@@ -143,6 +143,42 @@ impl Shm {
         })
     }
 
+    /// Ranks of the job.
+    pub(super) const fn size(&self) -> u32 {
+        self.identity.size
+    }
+
+    /// Whether nothing has been heard of the end of a peer.
+    pub(super) fn is_alive(&self, endpoint: EndpointId) -> bool {
+        self.peers
+            .get(endpoint.index())
+            .is_some_and(|peer| peer.state == PeerState::Alive)
+    }
+
+    /// Whether the process of a peer has ended.
+    pub(super) fn is_over(&self, endpoint: EndpointId) -> bool {
+        self.peers
+            .get(endpoint.index())
+            .is_some_and(|peer| peer.state == PeerState::Dead || peer.liveness.is_over())
+    }
+
+    /// Whether the process of a rank has ended that wrote its hello and was not looked at since.
+    pub(super) fn unknown_is_over(&self, rank: Rank) -> bool {
+        use super::liveness::Liveness;
+        let Ok(area) = self.segment.map_area(rank.as_u32()) else {
+            return false;
+        };
+        Identity::read(&area.hello).is_ok_and(|identity| {
+            identity.shares_namespace(&self.identity)
+                && Liveness::watch_unseen(identity.pid, identity.descriptor).is_over()
+        })
+    }
+
+    /// The area for what this rank sends to a peer.
+    pub(super) fn outbound_area(&self, to: EndpointId) -> Option<&super::segment::AreaMap> {
+        self.peers.get(to.index())?.outbound.as_ref()
+    }
+
     /// The slow way to send: no way out yet, or none any more.
     #[cold]
     fn send_first(&mut self, to: EndpointId, class: Class, header: AmHeader, data: &[u8]) -> Post {

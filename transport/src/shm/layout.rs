@@ -7,12 +7,16 @@
 //!   H          area 0   what rank 0 sends to the owner       (H: header, rounded up to pages)
 //!   H +  64 K  area 1   what rank 1 sends to the owner
 //!   ...
+//!   then       target   what a rank that matches shares with its senders, see `target`
 //!
 //!   an area, 64 KiB:
 //!        0   hello      identity of the sender            written by the sender
 //!       64   admission  secret, state, closed             written by the sender
 //!      128   answer     accepted or refused               written by the owner
 //!      192   credit     slots | payload consumed          written by the owner
+//!      256   taken      where the ring has been read to   written under the match lock
+//!      320   allowed    messages the sender may have sent written under the match lock
+//!      384   holding    messages the sender keeps back    written by the sender
 //!     1024   offers     64 descriptors of one line        see `offers`
 //!     5120   slots      256 slots of one line             see `ring`
 //!    21504   payload    43 KiB of payload, in lines
@@ -28,7 +32,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -151,6 +155,26 @@ pub(super) struct DescriptorLine {
     pub claimed: AtomicU64,
 }
 
+/// Where a ring has been read to, for whoever reads it next.
+#[repr(C, align(64))]
+pub(super) struct TakenLine {
+    /// Messages taken, and the position in the payload ring in the upper half.
+    pub head: AtomicU64,
+    /// The offset in the payload ring.
+    pub offset: AtomicU64,
+    /// Messages that were matched or kept, as the sender's allowance counts them.
+    pub arrived: AtomicU64,
+}
+
+/// What a sender may send, counted from first contact.
+#[repr(C, align(64))]
+pub(super) struct AllowedLine {
+    /// Messages.
+    pub messages: AtomicU64,
+    /// Messages besides, of which the sender keeps the bytes.
+    pub envelopes: AtomicU64,
+}
+
 /// What one rank sends to another.
 #[repr(C, align(64))]
 pub(super) struct PairArea {
@@ -158,7 +182,10 @@ pub(super) struct PairArea {
     pub admission: AdmissionLine,
     pub answer: Line64,
     pub credit: Line64,
-    reserved: [Line64; 12],
+    pub taken: TakenLine,
+    pub allowed: AllowedLine,
+    pub holding: Line64,
+    reserved: [Line64; 9],
     pub offers: [DescriptorLine; OFFERS],
     pub slots: [Slot; SLOTS],
     pub payload: UnsafeCell<[u8; PAYLOAD]>,

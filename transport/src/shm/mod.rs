@@ -28,6 +28,7 @@ mod endpoint;
 mod identity;
 mod layout;
 mod liveness;
+mod matching;
 mod offers;
 mod peer;
 mod probe;
@@ -45,6 +46,7 @@ mod tests;
 
 pub use config::{CrossAttach, DescriptorWay, SETTINGS, ShmOptions};
 pub use endpoint::Shm;
+pub use matching::ShmMatch;
 pub use probe::{Probe, probe};
 
 /// The name in settings and reports.

@@ -6,6 +6,7 @@ use super::cma::Attach;
 use super::identity::Identity;
 use super::layout::{ANSWER_NONE, CLOSED_LEFT};
 use super::liveness::Liveness;
+use super::matching::TargetMap;
 use super::ring::Producer;
 use super::segment::{AreaMap, HeaderMap};
 use super::waiter;
@@ -53,6 +54,8 @@ pub(super) struct Peer {
     pub outbound: Option<AreaMap>,
     /// What it sends to us, in our segment.
     pub inbound: Option<AreaMap>,
+    /// Where it matches, if this rank does.
+    pub target: Option<TargetMap>,
     pub liveness: Liveness,
     /// Whether we can attach to its memory.
     pub attach: Attach,
@@ -67,6 +70,7 @@ impl Peer {
             header: None,
             outbound: None,
             inbound: None,
+            target: None,
             liveness: Liveness::Unknown,
             attach: Attach::Untested,
         }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
 
 /// Messages of one peer that one call of progress delivers.
-const BURST: usize = 64;
+pub(super) const BURST: usize = 64;
 
 impl Shm {
     #[inline]
@@ -38,6 +38,11 @@ impl Shm {
     /// Everything but the rings.
     #[cold]
     fn attend(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        self.attend_peers(upcalls) + self.attend_transfers(upcalls)
+    }
+
+    /// Contacts, answers, and peers that broke the protocol.
+    pub(super) fn attend_peers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let mut events = 0;
         if self.header.contacts.word.load(Relaxed) != self.seen_contacts {
             events += self.look_at_contacts(upcalls);
@@ -45,8 +50,12 @@ impl Shm {
         if !self.awaiting.is_empty() {
             events += self.look_at_answers(upcalls);
         }
-        events += self.bury_broken(upcalls);
-        events += self.move_transfers(upcalls);
+        events + self.bury_broken(upcalls)
+    }
+
+    /// The transfers.
+    pub(super) fn attend_transfers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = self.move_transfers(upcalls);
         while let Some(endpoint) = self.transfers.take_insane() {
             if self.peers[endpoint.index()].state == PeerState::Alive {
                 events += self.break_off(endpoint, "impossible claims".to_owned(), upcalls);
@@ -157,17 +166,17 @@ impl Shm {
 }
 
 /// What came of looking into a ring.
-struct Taken {
-    count: usize,
+pub(super) struct Taken {
+    pub count: usize,
     /// Something impossible was found.
-    broken: bool,
+    pub broken: bool,
 }
 
 /// Delivers up to `most` messages of a peer. In line, without a look beforehand: that would make
 /// empty looks shorter by 20 instructions (callgrind), and the way from a message's arrival to its
 /// delivery, which counts, longer by as many.
 #[inline]
-fn drain(way: &mut Inbound, most: usize, upcalls: &mut dyn Upcalls) -> Taken {
+pub(super) fn drain(way: &mut Inbound, most: usize, upcalls: &mut dyn Upcalls) -> Taken {
     let from = way.endpoint;
     let mut count = 0;
     while count < most {
@@ -182,7 +191,7 @@ fn drain(way: &mut Inbound, most: usize, upcalls: &mut dyn Upcalls) -> Taken {
         });
         match popped {
             Pop::Message(()) => count += 1,
-            Pop::Empty => break,
+            Pop::Empty | Pop::Left => break,
             Pop::Corrupt(shape) => {
                 note_corrupt(way, shape);
                 return Taken {
@@ -201,7 +210,7 @@ fn drain(way: &mut Inbound, most: usize, upcalls: &mut dyn Upcalls) -> Taken {
 /// Wakes a peer that sleeps because its ring was full. As with messages, the sleeper has closed
 /// the race: it tries to send once more after its barrier.
 #[inline(never)]
-fn wake_for_credits(way: &Inbound) {
+pub(super) fn wake_for_credits(way: &Inbound) {
     if let Some(header) = &way.header {
         compiler_fence(SeqCst);
         if waiter::word::is_armed(&header.sleeping.word) {

@@ -189,6 +189,16 @@ impl<M: RingMemory> Producer<M> {
         self.payload_consumed = (credit >> 32) as u32;
     }
 
+    /// The memory of the ring.
+    pub(super) const fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Messages sent.
+    pub(super) const fn sent(&self) -> u32 {
+        self.tail
+    }
+
     /// Messages sent that the consumer has not credited.
     pub(super) fn uncredited(&self) -> u32 {
         self.tail
@@ -203,11 +213,24 @@ impl<M: RingMemory> Producer<M> {
     }
 }
 
+/// Where a consumer stands, for another one to go on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct RingState {
+    /// Messages taken.
+    pub head: u32,
+    /// Position in the payload ring.
+    pub position: u32,
+    /// Offset in the payload ring.
+    pub offset: u32,
+}
+
 /// What [`Consumer::pop`] found.
 #[derive(Debug)]
 pub(super) enum Pop<R> {
     /// Nothing.
     Empty,
+    /// A message that was looked at and left where it is.
+    Left,
     /// A message, and what became of it.
     Message(R),
     /// What no correct producer writes: the upper half of the slot's first word.
@@ -243,6 +266,53 @@ impl<M: RingMemory> Consumer<M> {
         }
     }
 
+    /// The memory of the ring.
+    pub(super) const fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// Goes on where another consumer of the same ring stood. Offsets out of range, which only a
+    /// broken peer leaves, are taken for the ring's start.
+    pub(super) fn resume(&mut self, state: RingState) {
+        let credit = self.memory.credit().load(Acquire);
+        self.head = state.head;
+        self.payload = Cursor {
+            position: state.position,
+            offset: if state.offset <= M::PAYLOAD && state.offset.is_multiple_of(64) {
+                state.offset
+            } else {
+                0
+            },
+        };
+        self.credited = credit as u32;
+        self.payload_credited = (credit >> 32) as u32;
+    }
+
+    /// Where this consumer stands.
+    pub(super) const fn state(&self) -> RingState {
+        RingState {
+            head: self.head,
+            position: self.payload.position,
+            offset: self.payload.offset,
+        }
+    }
+
+    /// Where this consumer will stand once it has taken the next message. Right only where there
+    /// is one that is in order.
+    pub(super) fn state_after(&self) -> RingState {
+        let len = (self.first_word() >> 48) as usize;
+        let payload = if len <= super::layout::INLINE {
+            self.payload
+        } else {
+            self.payload.advance::<M>(len).1
+        };
+        RingState {
+            head: self.head.wrapping_add(1),
+            position: payload.position,
+            offset: payload.offset,
+        }
+    }
+
     /// Whether a message is there.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
@@ -252,6 +322,15 @@ impl<M: RingMemory> Consumer<M> {
     /// Takes the next message, which `look` sees.
     #[inline]
     pub(super) fn pop<R>(&mut self, look: impl FnOnce(AmHeader, Payload<'_>) -> R) -> Pop<R> {
+        self.pop_if(|header, payload| Some(look(header, payload)))
+    }
+
+    /// The same; where `look` answers `None` the message stays.
+    #[inline(always)]
+    pub(super) fn pop_if<R>(
+        &mut self,
+        look: impl FnOnce(AmHeader, Payload<'_>) -> Option<R>,
+    ) -> Pop<R> {
         let first = self.first_word();
         let next = self.head.wrapping_add(1);
         if first as u32 != next {
@@ -267,6 +346,7 @@ impl<M: RingMemory> Consumer<M> {
             .will_read((next.wrapping_add(BEHIND) & (M::SLOTS - 1)) as usize);
         let slot = self.memory.slot(index);
         let header = AmHeader([slot[1].load(Relaxed), slot[2].load(Relaxed)]);
+        let before = self.payload;
         let place = if len <= super::layout::INLINE {
             Place::Inline(index)
         } else {
@@ -275,6 +355,10 @@ impl<M: RingMemory> Consumer<M> {
         let answer = self
             .memory
             .read(place, len, |payload| look(header, payload));
+        let Some(answer) = answer else {
+            self.payload = before;
+            return Pop::Left;
+        };
         self.head = next;
         if next.wrapping_sub(self.credited) >= M::SLOTS / 4
             || self.payload.position.wrapping_sub(self.payload_credited) >= M::PAYLOAD / 4

@@ -15,6 +15,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use super::layout::{
     AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, SLOTS, SegmentHeader, header_len,
 };
+use super::matching::{Shape, TargetMap};
 use super::ring::{Place, RingMemory};
 use crate::data::copy_bytes;
 use crate::message::Payload;
@@ -72,6 +73,17 @@ impl Segment {
         Self::adopt(file, size)
     }
 
+    /// Maps what the owner shares with its senders for matching. Only addresses are taken; memory
+    /// exists once it is touched.
+    pub(super) fn map_target(&self) -> io::Result<TargetMap> {
+        let shape = Shape::of(self.size);
+        let map = MmapOptions::new()
+            .len(shape.len)
+            .offset(self.target_at())
+            .map_raw(&self.file)?;
+        TargetMap::new(map, shape).ok_or_else(|| io::Error::other("mapped at address 0"))
+    }
+
     fn over(file: File, size: u32) -> Self {
         let page = rustix::param::page_size();
         Self { file, size, page }
@@ -121,6 +133,10 @@ impl Segment {
 
     /// Bytes of the whole, most of which never exist.
     fn len(&self) -> u64 {
+        self.target_at() + Shape::of(self.size).len.next_multiple_of(self.page) as u64
+    }
+
+    fn target_at(&self) -> u64 {
         header_len(self.size, self.page) as u64 + u64::from(self.size) * AREA as u64
     }
 }

@@ -29,6 +29,14 @@ struct Line {
 }
 
 impl Line {
+    fn of(area: AreaMap, ticket: Ticket) -> Self {
+        Self {
+            area,
+            number: ticket.0[0] as u32 as usize,
+            generation: (ticket.0[0] >> 32) as u32,
+        }
+    }
+
     fn get(&self) -> &DescriptorLine {
         &self.area.offers[self.number % OFFERS]
     }
@@ -309,24 +317,33 @@ impl Shm {
         data: &RecvBuffer,
         token: Token,
     ) -> Post {
+        match data.region() {
+            Some(region) => self.take_offer_into(from, ticket, region, token),
+            None => Post::Unsupported,
+        }
+    }
+
+    pub(super) fn take_offer_into(
+        &mut self,
+        from: EndpointId,
+        ticket: Ticket,
+        region: WriteRegion,
+        token: Token,
+    ) -> Post {
         let Some(peer) = self.peers.get(from.index()) else {
             return Post::Gone;
         };
         if peer.state != PeerState::Alive {
             return Post::Gone;
         }
-        let (Some(region), Some(area)) = (data.region(), peer.inbound.clone()) else {
+        let Some(area) = peer.inbound.clone() else {
             return Post::Unsupported;
         };
         let nonce = peer.identity.map_or(0, |identity| identity.nonce);
         let Some(pid) = self.attach(from) else {
             return Post::Unsupported;
         };
-        let line = Line {
-            area,
-            number: ticket.0[0] as u32 as usize,
-            generation: (ticket.0[0] >> 32) as u32,
-        };
+        let line = Line::of(area, ticket);
         let open = offers::mark(line.generation, OPEN);
         let words = line.get();
         if line.number >= OFFERS || words.offered.load(Acquire) != open {
@@ -371,6 +388,50 @@ impl Shm {
         Post::Posted
     }
 
+    /// Goes on, as the receiver, with an offer that its sender has claimed for us with
+    /// [`claim_for_receiver`].
+    pub(super) fn adopt_claim(
+        &mut self,
+        from: EndpointId,
+        ticket: Ticket,
+        region: WriteRegion,
+        token: Token,
+    ) -> Post {
+        let pid = self.attach(from);
+        let Some(area) = self
+            .peers
+            .get(from.index())
+            .and_then(|peer| peer.inbound.clone())
+        else {
+            return Post::Gone;
+        };
+        let line = Line::of(area, ticket);
+        let words = line.get();
+        let total = words.target_len.load(Relaxed);
+        let Some(units) = offers::units(total).filter(|_| total <= region.len() as u64) else {
+            return Post::Unsupported;
+        };
+        if line.receiver_mark() != CLAIMED {
+            return Post::Unsupported;
+        }
+        self.transfers.claims.push(Transfer {
+            endpoint: from,
+            token,
+            buffer: Buffer::Target(region),
+            run: Some(Run {
+                pid,
+                address: words.source.load(Relaxed),
+                total,
+                units,
+                has_work: pid.is_some() && units > 0,
+            }),
+            line,
+            end: None,
+        });
+        self.attention = true;
+        Post::Posted
+    }
+
     pub(super) fn withdraw_offer(&mut self, to: EndpointId, ticket: Ticket) {
         let number = ticket.0[0] as u32 as usize;
         let generation = (ticket.0[0] >> 32) as u32;
@@ -380,6 +441,24 @@ impl Shm {
                 transfer.stop(Outcome::Withdrawn);
                 self.attention = true;
             }
+        }
+    }
+
+    /// Takes back an offer that nobody was told of: it ends without a word.
+    pub(super) fn drop_offer(&mut self, to: EndpointId, ticket: Ticket) {
+        let is_it = |transfer: &Transfer| {
+            transfer.endpoint == to
+                && transfer.line.number == ticket.0[0] as u32 as usize
+                && transfer.line.generation == (ticket.0[0] >> 32) as u32
+        };
+        if let Some(at) = self.transfers.offers.iter().rposition(is_it) {
+            let transfer = self.transfers.offers.remove(at);
+            offers::publish(
+                &transfer.line.get().offered,
+                transfer.line.generation,
+                WITHDRAWN,
+            );
+            self.transfers.give_back(&transfer);
         }
     }
 
@@ -534,6 +613,25 @@ impl Shm {
         }
         holders
     }
+}
+
+/// Claims the own offer `ticket` on behalf of its receiver, whose buffer of `room` bytes lies at
+/// `address`: by a sender that has matched its message itself. Answers whether the offer is open.
+pub(super) fn claim_for_receiver(area: &AreaMap, ticket: Ticket, address: u64, room: u64) -> bool {
+    let line = Line::of(area.clone(), ticket);
+    let words = line.get();
+    if line.number >= OFFERS || words.offered.load(Relaxed) != offers::mark(line.generation, OPEN) {
+        return false;
+    }
+    let total = words.source_len.load(Relaxed).min(room);
+    let Some(units) = offers::units(total) else {
+        return false;
+    };
+    words.target.store(address, Relaxed);
+    words.target_len.store(total, Relaxed);
+    offers::prepare(&words.claims, &words.finished, units);
+    offers::publish(&words.claimed, line.generation, CLAIMED);
+    true
 }
 
 /// The ticket of an offer: the line and its generation, and a word by which tickets that were

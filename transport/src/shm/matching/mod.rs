@@ -1,0 +1,61 @@
+//! Matching in shared memory: the target of Portals 4, with whoever is free as the hardware.
+//!
+//! Each rank's match list lies in its own segment ([`layout`]): posted receives (the priority
+//! list), headers of unexpected messages, overflow blocks with the payload of short ones. A lock
+//! in it ([`lock`]) is taken by
+//!
+//! - the owner, while it is inside a call: it takes messages out of its rings and matches them,
+//!   as it would with a list of its own;
+//! - a sender that waits and sees that its messages lie untaken ([`visit`]): it empties its own
+//!   ring into the list, in order, and delivers: short messages into the receive's entry or, by
+//!   cross-memory attach, into the user's buffer; long ones by a transfer that it claims on the
+//!   receiver's behalf, and whose chunks either side then copies.
+//!
+//! ```text
+//!     sender                ring              target of the receiver          receiver
+//!     send     ---------->  | | | |
+//!                                \----------> (in a call) matches, copies  <-- progress
+//!     waits                       \
+//!     takes the lock               \--------> matches, copies                  computes
+//!                                             state = landed, an event
+//!                                             (in a call) sees the event   <-- test, wait
+//! ```
+//!
+//! **Order.** A ring is only read under the lock, from its front, by either. Messages that a
+//! sender keeps back are later than everything in its ring; it matches them itself once that is
+//! empty.
+//!
+//! **Bounds.** A sender sends as many messages as it was allowed ([`table`]); what it was not
+//! allowed it keeps, and looks into the match list for receives that take one of these whenever
+//! something was posted. So no receive waits for a message that a bound holds up. A probe is answered
+//! from what has arrived; where senders keep messages back it makes them send envelopes, up to
+//! the number of headers there are.
+//!
+//! **Death.** The engine's state is a cache: should the holder of the lock die, the owner takes
+//! the lock over, and makes the engine anew from the states of receives and headers, each
+//! of which is one word. The journal says whether the message that the dead was dealing with
+//! counts as taken ([`recover`](owner)).
+//!
+//! **Trust.** What the owner needs for its own memory (tokens, buffers, lengths) it keeps to
+//! itself; an index or length from the target is checked where it is used. A peer that breaks the
+//! rules can make a rank match wrongly, and no more than that.
+
+mod chores;
+mod endpoint;
+mod layout;
+mod lock;
+mod memory;
+mod owner;
+mod send;
+mod table;
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod visit;
+mod wire;
+
+pub use endpoint::ShmMatch;
+pub(super) use layout::{MAX_HEADERS, MAX_OVERFLOW, Shape};
+#[cfg(all(test, loom))]
+pub(super) use lock::{take_over, try_lock, unlock};
+pub(super) use memory::TargetMap;
+pub(super) use table::load_state;

@@ -1,0 +1,411 @@
+//! What whoever holds the lock does to a target: match, keep, allow.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, HashBins, Pattern};
+
+use super::super::layout::{PairArea, TakenLine};
+use super::super::ring::RingState;
+use super::layout::{
+    CLASSES, FREE, Header, INITIAL, JOURNAL_HEADER, JOURNAL_IDLE, JOURNAL_RECEIVE, QUEUED, UNIT,
+    WINDOW,
+};
+use super::memory::{ArenaStorage, TargetMap};
+use super::wire::{Kind, Message};
+use crate::network::MatchPattern;
+
+/// The engine over a target.
+pub(super) type TargetEngine = HashBins<ArenaStorage>;
+
+/// A target, in the hands of somebody who may hold its lock.
+pub(in super::super) struct Table {
+    pub(super) map: TargetMap,
+    pub(super) engine: TargetEngine,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Placed {
+    /// It goes to this receive, which is out of matching.
+    Matched(u32),
+    /// It is kept under this header.
+    Kept(u32),
+    /// It would be kept, and there is no block for its bytes. It is not in matching.
+    NoBlock,
+    /// There is no header: the sender sent more than it was allowed.
+    Full,
+}
+
+/// What the journal says while a message of a ring is dealt with: the ring's state afterwards.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub rank: u32,
+    pub after: RingState,
+}
+
+impl Table {
+    pub(in super::super) fn attach(map: TargetMap) -> Self {
+        let engine = HashBins::attach(ArenaStorage(map.clone()));
+        Self { map, engine }
+    }
+
+    /// Deals with a message that has arrived: the earliest receive that accepts it, or a header.
+    /// With an `entry`, says in the journal what it goes to before anything else shows it.
+    #[inline]
+    pub(super) fn place(&mut self, message: &Message<'_>, entry: Option<Entry>) -> Placed {
+        let Some(envelope) = envelope(message.source, message.bits) else {
+            return Placed::Full;
+        };
+        let header = self.next_header();
+        match self
+            .engine
+            .arrive(envelope, Cookie(header.unwrap_or(u32::MAX)))
+        {
+            ArriveOutcome::Matched(cookie) => {
+                if let Some(entry) = entry {
+                    self.note(entry, JOURNAL_RECEIVE | u64::from(cookie.0));
+                }
+                Placed::Matched(cookie.0)
+            }
+            ArriveOutcome::Queued(handle) => match header {
+                Some(index) => self.keep(message, index, handle, entry),
+                None => {
+                    let _ = self.engine.discard(handle);
+                    Placed::Full
+                }
+            },
+            ArriveOutcome::Full => Placed::Full,
+        }
+    }
+
+    /// Whether a receive is posted that takes the message; it is out of matching then.
+    pub(super) fn take_posted(&mut self, source: Rank, bits: u64) -> Option<u32> {
+        let envelope = envelope(source, bits)?;
+        self.engine.arrive_expected(envelope).map(|cookie| cookie.0)
+    }
+
+    #[inline(never)]
+    fn keep(
+        &mut self,
+        message: &Message<'_>,
+        index: u32,
+        handle: Handle,
+        entry: Option<Entry>,
+    ) -> Placed {
+        let mut data = message.ticket;
+        if message.kind == Kind::Short {
+            let Some(block) = self.take_block(message.payload.len()) else {
+                let _ = self.engine.discard(handle);
+                return Placed::NoBlock;
+            };
+            self.map.fill(block as usize, message.payload);
+            data = [u64::from(block), 0];
+        }
+        if let Some(entry) = entry {
+            self.note(entry, JOURNAL_HEADER | u64::from(index));
+        }
+        self.fill_header(message, index, handle, data);
+        Placed::Kept(index)
+    }
+
+    /// Writes the header at `index`, the next free one.
+    pub(super) fn fill_header(
+        &self,
+        message: &Message<'_>,
+        index: u32,
+        handle: Handle,
+        data: [u64; 2],
+    ) {
+        let Some(header) = self.map.header(index) else {
+            return;
+        };
+        let line = &self.map.head().headers;
+        self.pop_header(header, index);
+        let arrival = line.arrivals.load(Relaxed).wrapping_add(1);
+        line.arrivals.store(arrival, Relaxed);
+        header.source.store(
+            u64::from(message.source.as_u32()) | message.number >> 32 << 32,
+            Relaxed,
+        );
+        header.bits.store(message.bits, Relaxed);
+        header.length.store(message.length, Relaxed);
+        header.sequence.store(arrival, Relaxed);
+        header.data[0].store(data[0], Relaxed);
+        header.data[1].store(data[1], Relaxed);
+        header.link.store(
+            u64::from(handle.slot()) | u64::from(handle.generation()) << 32,
+            Relaxed,
+        );
+        header.state.store(
+            QUEUED | (message.kind as u64) << 8 | message.number << 32,
+            Release,
+        );
+    }
+
+    // ---- headers
+
+    /// The header that the next unexpected message gets.
+    #[inline]
+    pub(super) fn next_header(&self) -> Option<u32> {
+        let line = &self.map.head().headers;
+        let free = line.free.load(Relaxed);
+        let index = if free != 0 {
+            free - 1
+        } else {
+            line.fresh.load(Relaxed)
+        };
+        ((index as usize) < self.map.headers().len()).then_some(index)
+    }
+
+    fn pop_header(&self, header: &Header, index: u32) {
+        let line = &self.map.head().headers;
+        if line.free.load(Relaxed) == index + 1 {
+            line.free.store(header.link.load(Relaxed) as u32, Relaxed);
+        } else {
+            line.fresh.store(index + 1, Relaxed);
+        }
+        add(&line.live, 1);
+    }
+
+    /// Gives a header back.
+    pub(super) fn free_header(&self, index: u32) {
+        let Some(header) = self.map.header(index) else {
+            return;
+        };
+        let line = &self.map.head().headers;
+        header.state.store(FREE, Relaxed);
+        header
+            .link
+            .store(u64::from(line.free.load(Relaxed)), Relaxed);
+        line.free.store(index + 1, Relaxed);
+        add(&line.live, u32::MAX);
+    }
+
+    // ---- blocks
+
+    /// Takes a block for `len` bytes.
+    pub(super) fn take_block(&self, len: usize) -> Option<u32> {
+        let class = class(len)?;
+        let line = &self.map.head().blocks;
+        let units = 1_u32 << class;
+        let head = &line.free[class];
+        let first = head.load(Relaxed);
+        let block = if first != 0 {
+            let next = self.map.block_word(first as usize - 1)?;
+            head.store(next.load(Relaxed), Relaxed);
+            first - 1
+        } else {
+            let fresh = line.fresh.load(Relaxed);
+            let end = fresh.checked_add(units)?;
+            if end as usize > self.map.units() {
+                return None;
+            }
+            line.fresh.store(end, Relaxed);
+            fresh
+        };
+        add(&line.live, 1);
+        add(&line.used, units);
+        Some(block)
+    }
+
+    /// Gives the block of `len` bytes back.
+    pub(super) fn free_block(&self, block: u32, len: usize) {
+        let (Some(class), Some(word)) = (class(len), self.map.block_word(block as usize)) else {
+            return;
+        };
+        let line = &self.map.head().blocks;
+        add(&line.live, u32::MAX);
+        add(&line.used, (1_u32 << class).wrapping_neg());
+        if line.live.load(Relaxed) == 0 {
+            // Everything is free: no pieces are left over.
+            line.fresh.store(0, Relaxed);
+            line.free.iter().for_each(|head| head.store(0, Relaxed));
+            return;
+        }
+        word.store(line.free[class].load(Relaxed), Relaxed);
+        line.free[class].store(block + 1, Relaxed);
+    }
+
+    // ---- the list of receives that peers matched
+
+    /// Appends a receive.
+    pub(super) fn add_event(&self, index: u32) {
+        let head = self.map.head();
+        let Some(receive) = self.map.receive(index) else {
+            return;
+        };
+        receive.next.store(0, Relaxed);
+        let last = head.last_event.load(Relaxed);
+        match last.checked_sub(1).and_then(|last| self.map.receive(last)) {
+            Some(last) => last.next.store(u64::from(index) + 1, Relaxed),
+            None => head.first_event.store(index + 1, Relaxed),
+        }
+        head.last_event.store(index + 1, Relaxed);
+    }
+
+    /// Takes the first receive out of the list.
+    pub(super) fn take_event(&self) -> Option<u32> {
+        let head = self.map.head();
+        let index = head.first_event.load(Relaxed).checked_sub(1)?;
+        let next = self.map.receive(index).map_or(0, |e| e.next.load(Relaxed)) as u32;
+        head.first_event.store(next, Relaxed);
+        if next == 0 {
+            head.last_event.store(0, Relaxed);
+        }
+        Some(index)
+    }
+
+    // ---- allowances
+
+    /// Counts `taken` messages of a sender, and allows it more when half of a window is used;
+    /// answers whether it got some.
+    pub(super) fn count_arrivals(&self, area: &PairArea, taken: u32) -> bool {
+        let counts = &self.map.head().counts;
+        let outstanding = counts.outstanding.load(Relaxed);
+        counts
+            .outstanding
+            .store(outstanding.saturating_sub(u64::from(taken)), Relaxed);
+        let arrived = area.taken.arrived.load(Relaxed) + u64::from(taken);
+        area.taken.arrived.store(arrived, Relaxed);
+        open_allowance(area) < WINDOW / 2 && self.allow(area)
+    }
+
+    /// Allows a sender as much as there is room for, up to a window. Answers whether it got some.
+    pub(super) fn allow(&self, area: &PairArea) -> bool {
+        let head = self.map.head();
+        let counts = &head.counts;
+        let headers = counts
+            .max_headers
+            .load(Relaxed)
+            .saturating_sub(head.headers.live.load(Relaxed));
+        let units = counts
+            .max_units
+            .load(Relaxed)
+            .saturating_sub(head.blocks.used.load(Relaxed));
+        let outstanding = counts.outstanding.load(Relaxed);
+        let room = u64::from(headers.min(units >> (CLASSES - 1))).saturating_sub(outstanding);
+        let wanted = u64::from(WINDOW - open_allowance(area).min(WINDOW));
+        let granted = wanted.min(room);
+        if granted < wanted {
+            counts.starved.store(1, Relaxed);
+        }
+        if granted == 0 {
+            return false;
+        }
+        counts.outstanding.store(outstanding + granted, Relaxed);
+        let allowed = area.allowed.messages.load(Relaxed);
+        area.allowed
+            .messages
+            .store(allowed.wrapping_add(granted), Release);
+        true
+    }
+
+    // ---- the journal
+
+    fn note(&self, entry: Entry, what: u64) {
+        let journal = &self.map.head().journal;
+        let after = entry.after;
+        journal.head.store(
+            u64::from(after.head) | u64::from(after.position) << 32,
+            Relaxed,
+        );
+        journal.offset.store(u64::from(after.offset), Relaxed);
+        journal.rank.store(u64::from(entry.rank) + 1, Relaxed);
+        journal.what.store(what, Release);
+    }
+
+    pub(super) fn clear_journal(&self) {
+        self.map.head().journal.what.store(JOURNAL_IDLE, Release);
+    }
+}
+
+/// How many messages a sender may still send.
+pub(super) fn open_allowance(area: &PairArea) -> u32 {
+    let allowed = area.allowed.messages.load(Relaxed) + u64::from(INITIAL);
+    allowed
+        .saturating_sub(area.taken.arrived.load(Relaxed))
+        .min(u64::from(u32::MAX)) as u32
+}
+
+/// The state of a ring, as it was left.
+pub(in super::super) fn load_state(line: &TakenLine) -> RingState {
+    let head = line.head.load(Acquire);
+    RingState {
+        head: head as u32,
+        position: (head >> 32) as u32,
+        offset: line.offset.load(Relaxed) as u32,
+    }
+}
+
+/// Leaves the state of a ring to whoever reads it next. The offset first: who looks whether all
+/// is taken, without the lock, looks at the head.
+pub(super) fn store_state(line: &TakenLine, state: RingState) {
+    line.offset.store(u64::from(state.offset), Relaxed);
+    line.head.store(
+        u64::from(state.head) | u64::from(state.position) << 32,
+        Release,
+    );
+}
+
+/// The match bits that may be set: for the engine, the lower 31 are a tag, the 16 above it a
+/// context. (The layer above has a tag's sign in the lowest of these 16, so that internal tags
+/// are a context of their own, which no any-tag of the users reaches.)
+pub(super) const BITS: u64 = (1 << 47) - 1;
+/// The bits that an any-tag receive ignores.
+pub(super) const IGNORABLE: u64 = 0x7fff_ffff;
+
+/// The engine's words for match bits.
+#[inline]
+pub(super) fn envelope(source: Rank, bits: u64) -> Option<Envelope> {
+    Some(Envelope {
+        source,
+        tag: Tag::user((bits & IGNORABLE) as i32)?,
+        context: ContextId::new((bits >> 31) as u16),
+    })
+}
+
+/// The engine's words for a pattern; `None` for what it cannot match.
+#[inline]
+pub(super) fn pattern(wanted: &MatchPattern) -> Option<Pattern> {
+    let tag = match wanted.ignore {
+        0 => TagSelector::exact(Tag::user((wanted.bits & IGNORABLE) as i32)?),
+        IGNORABLE => TagSelector::ANY,
+        _ => return None,
+    };
+    Some(Pattern {
+        source: wanted
+            .source
+            .map_or(SourceSelector::ANY, SourceSelector::exact),
+        tag,
+        context: ContextId::new((wanted.bits >> 31) as u16),
+    })
+}
+
+/// Which size of block holds so many bytes.
+#[inline]
+fn class(len: usize) -> Option<usize> {
+    let units = len.div_ceil(UNIT).max(1).next_power_of_two();
+    let class = units.trailing_zeros() as usize;
+    (class < CLASSES).then_some(class)
+}
+
+/// Adds to a word that is only written under the lock. It wraps: in shared memory it may hold
+/// anything.
+#[inline]
+fn add(word: &AtomicU32, by: u32) {
+    word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+/// The sender's number that a header holds.
+pub(super) fn number_of(header: &Header) -> u64 {
+    let low = header.state.load(Relaxed) >> 32;
+    low | header.source.load(Relaxed) >> 32 << 32
+}
+
+/// Reads a word that the holder of the lock before this one wrote.
+#[inline]
+pub(super) fn get(word: &AtomicU64) -> u64 {
+    word.load(Relaxed)
+}

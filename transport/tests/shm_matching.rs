@@ -1,0 +1,64 @@
+//! The conformance kit for matching transports on shared memory: with cross-memory attach,
+//! without it, and with chunks so small that every transfer has many.
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::{Bootstrap, LocalJob};
+use tagwire_transport::conformance::matching::{Factory, Job, Slack, Wanted};
+use tagwire_transport::shm::{CrossAttach, DescriptorWay, ShmMatch, ShmOptions};
+use tagwire_transport::{MatchTransport, match_conformance};
+
+fn job(size: u32, wanted: Wanted, options: &ShmOptions) -> Result<Job, String> {
+    let job = LocalJob::new(size).map_err(|error| error.to_string())?;
+    let mut options = options.clone();
+    options.overflow = wanted.unexpected_bytes.min(options.overflow);
+    options.headers = wanted.unexpected_messages.min(options.headers);
+    let open = |rank| {
+        let mut bootstrap = job.member(Rank::new(rank));
+        let mut shm =
+            ShmMatch::open(options.clone(), &mut bootstrap).map_err(|error| error.to_string())?;
+        shm.set_descriptor_source(move |peer| {
+            bootstrap.get_descriptor(peer, std::time::Duration::from_secs(10))
+        });
+        Ok(Box::new(shm) as Box<dyn MatchTransport>)
+    };
+    (0..size).map(open).collect::<Result<_, _>>().map(Job::new)
+}
+
+/// Eight messages of each sender go before anything is known of the receiver's bounds.
+const SLACK: Slack = Slack {
+    bytes: 16 * 8 * 8192,
+    messages: 16 * 8,
+};
+
+fn factory(options: ShmOptions) -> Factory {
+    Factory::new(8, move |size, wanted| job(size, wanted, &options))
+        .slack(SLACK)
+        .boundaries(&[16, 40, 8192])
+}
+
+fn small_chunks() -> ShmOptions {
+    ShmOptions {
+        chunk_min: 4096,
+        chunk_max: 8192,
+        ..ShmOptions::default()
+    }
+}
+
+fn without_attach() -> ShmOptions {
+    ShmOptions {
+        cross_attach: CrossAttach::Off,
+        ..ShmOptions::default()
+    }
+}
+
+fn passed() -> ShmOptions {
+    ShmOptions {
+        descriptor: DescriptorWay::Passed,
+        ..ShmOptions::default()
+    }
+}
+
+match_conformance!(on_shm, factory(ShmOptions::default()));
+match_conformance!(on_shm_with_small_chunks, factory(small_chunks()));
+match_conformance!(on_shm_without_attach, factory(without_attach()));
+match_conformance!(on_shm_with_passed_descriptors, factory(passed()));
