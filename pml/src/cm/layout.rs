@@ -18,7 +18,15 @@ use tagwire_transport::{Directed, MatchEnvelope, MatchLimits, MatchPattern};
 use crate::error::{Error, Result};
 
 /// Context and tag bits to choose among, the best first.
-const SHAPES: [(u32, u32); 7] = [(16, 31), (15, 31), (12, 31), (12, 23), (8, 23), (8, 15), (4, 15)];
+const SHAPES: [(u32, u32); 7] = [
+    (16, 31),
+    (15, 31),
+    (12, 31),
+    (12, 23),
+    (8, 23),
+    (8, 15),
+    (4, 15),
+];
 
 /// The bits of each field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
