@@ -2,12 +2,12 @@
 #![allow(dead_code)]
 
 use tagwire_base::Bootstrap;
-use tagwire_pml::conformance::{Factory, MemoryJob, RailJob, Rails, Tier};
+use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, MemoryJob, RailJob, Rails, Tier};
 use tagwire_pml::ob1::Ob1Options;
-use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::FaultOptions;
 use tagwire_transport::memory::MemoryOptions;
-use tagwire_transport::shm::{CrossAttach, Shm, ShmOptions};
+use tagwire_transport::shm::{CrossAttach, Shm, ShmMatch, ShmOptions};
+use tagwire_transport::{ByteTransport, MatchTransport};
 
 /// Few slots, little in them.
 pub fn tiny() -> MemoryOptions {
@@ -70,4 +70,23 @@ pub fn shm(engine: &'static str, cross_attach: CrossAttach, text: &'static str) 
         RailJob::open(size, rails, with_engine(engine, options))
     });
     with_claims(factory, text)
+}
+
+/// cm over shared memory.
+pub fn shm_matching(options: ShmOptions) -> Factory {
+    Factory::cm(move |size, budget, cm| {
+        let mut options = options.clone();
+        if let Some(budget) = budget {
+            options.overflow = budget.payload.min(options.overflow);
+            options.headers = (budget.headers / 128).min(options.headers);
+        }
+        let rails = MatchRails::new(move |bootstrap| {
+            match ShmMatch::open(options.clone(), bootstrap as &mut dyn Bootstrap) {
+                Ok(rail) => Ok(Box::new(rail) as Box<dyn MatchTransport>),
+                Err(error) => Err(error.to_string()),
+            }
+        });
+        MatchJob::open(size, rails, cm)
+    })
+    .boundaries(&[16, 40, 8192])
 }

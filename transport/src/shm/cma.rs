@@ -113,17 +113,18 @@ unsafe fn read_once(pid: u32, address: u64, to: *mut u8, len: usize) -> io::Resu
     answer(unsafe { libc::process_vm_readv(id(pid), &local, 1, &remote, 1, 0) })
 }
 
-/// Copies the first `len` bytes of `payload` to `address` of process `pid`.
+/// As [`write`], the first `len` bytes of `payload`.
 pub(super) fn write_payload(
     pid: u32,
     address: u64,
     payload: crate::message::Payload<'_>,
     len: usize,
+    is_there: impl Fn() -> bool,
 ) -> io::Result<()> {
     // SAFETY: a payload is readable memory for the time of this call; a peer that changes it
     // meanwhile changes what is copied, nothing else.
     let region = unsafe { payload.region() };
-    write(pid, address, region, 0..len.min(region.len()))
+    write(pid, address, region, 0..len.min(region.len()), is_there)
 }
 
 fn remote(address: u64, len: usize) -> libc::iovec {

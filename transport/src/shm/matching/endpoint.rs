@@ -23,7 +23,7 @@ use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
-use crate::message::{AmHeader, EndpointId, Lane, Outcome, Token};
+use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token};
 use crate::network::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
@@ -107,11 +107,12 @@ pub(super) enum OwnState {
     Streaming,
 }
 
-/// What has ended.
-#[derive(Debug, Clone, Copy)]
+/// What is to be told.
+#[derive(Debug)]
 pub(super) enum Ended {
     Sent(Token, Outcome),
     Received(Token, ReceiveEnd),
+    Peer(PeerEvent),
 }
 
 /// Tokens of the transfers underneath: receives have this bit, sends have not.
@@ -321,6 +322,12 @@ impl ShmMatch {
             ));
         };
         let envelope = kept.envelope;
+        if !self.shm.by_rank.contains_key(&envelope.source) {
+            // It has matched for us before we took note of its contact.
+            let mut deliver = Deliver::new(&mut self.core, None);
+            self.shm.look_at_contacts(&mut deliver);
+        }
+        let core = &mut self.core;
         let from = self.shm.by_rank.get(&envelope.source).copied();
         if kept.kind == Kind::Short {
             let len = envelope.length.min(region.len() as u64) as usize;
@@ -680,7 +687,8 @@ impl MatchTransport for ShmMatch {
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
-        let mut events = 0;
+        // What ended before comes first.
+        let mut events = self.tell_ended(upcalls);
         let contacts = self.shm.header.contacts.word.load(Relaxed) != self.shm.seen_contacts;
         let peers = contacts | self.shm.attention | !self.core.broken.is_empty();
         if (peers || self.has_work() || !self.core.cancels.is_empty())

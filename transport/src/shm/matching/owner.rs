@@ -251,9 +251,7 @@ impl Upcalls for Deliver<'_> {
         if let Some(endpoint) = gone {
             self.core.forget_messages(endpoint);
         }
-        if let Some(upcalls) = &mut self.upcalls {
-            upcalls.peer(event);
-        }
+        self.tell(Ended::Peer(event));
         if let Some(endpoint) = gone {
             self.core.end_operations(endpoint);
         }
@@ -266,6 +264,7 @@ impl Ended {
         match self {
             Self::Sent(token, outcome) => upcalls.sent(token, outcome),
             Self::Received(token, end) => upcalls.received(token, end),
+            Self::Peer(event) => upcalls.peer(event),
         }
     }
 }

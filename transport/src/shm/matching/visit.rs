@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use tagwire_matching::Engine;
 
 use super::super::cma;
+use super::super::liveness::Liveness;
 use super::super::peer::PeerState;
 use super::super::ring::{Consumer, Pop};
 use super::super::segment::AreaMap;
@@ -66,9 +67,6 @@ impl ShmMatch {
 
     /// Matches, for a peer, what this rank has sent it; answers how many messages were dealt with.
     fn visit(&mut self, to: EndpointId) -> usize {
-        if self.core.ranks[to.index()] == self.core.rank {
-            return 0;
-        }
         let pid = self.shm.attach(to);
         let peer = &self.shm.peers[to.index()];
         let Some(way) = &self.shm.outbound[to.index()] else {
@@ -104,6 +102,7 @@ impl ShmMatch {
             table: &mut table,
             area: &area,
             pid,
+            liveness: &peer.liveness,
             answered: Vec::new(),
         };
         let taken = visit.empty_ring(self.core.rank.as_u32());
@@ -204,7 +203,10 @@ impl ShmMatch {
             land_in_entry(receive, Payload::from_slice(&bytes[..short]));
             INLINE
         } else if len <= super::super::layout::MAX_SEND
-            && pid.is_some_and(|pid| cma::write(pid, address, send.region, 0..short).is_ok())
+            && pid.is_some_and(|pid| {
+                let is_there = || !self.shm.peers[to.index()].liveness.is_over();
+                cma::write(pid, address, send.region, 0..short, is_there).is_ok()
+            })
         {
             LANDED
         } else {
@@ -251,6 +253,7 @@ struct Visit<'a> {
     area: &'a AreaMap,
     /// The receiver's process, if it can be attached to.
     pid: Option<u32>,
+    liveness: &'a Liveness,
     /// The own numbers of synchronous short messages that have matched.
     answered: Vec<u64>,
 }
@@ -342,7 +345,10 @@ impl Visit<'_> {
             return INLINE;
         }
         if let Some(pid) = self.pid
-            && cma::write_payload(pid, address, message.payload, len).is_ok()
+            && cma::write_payload(pid, address, message.payload, len, || {
+                !self.liveness.is_over()
+            })
+            .is_ok()
         {
             return LANDED;
         }
