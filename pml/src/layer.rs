@@ -10,7 +10,7 @@ use crate::cm::Cm;
 use crate::error::Result;
 use crate::ob1::Ob1;
 use crate::pml::Pml;
-use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
+use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// One of the layers.
 #[derive(Debug)]
@@ -199,6 +199,10 @@ impl Pml for Layer {
 
     fn begin_close(&mut self) {
         either!(self, pml => pml.begin_close());
+    }
+
+    fn counters(&self) -> Counters {
+        either!(self, pml => pml.counters())
     }
 
     fn open_work(&self) -> Option<String> {

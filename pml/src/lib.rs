@@ -37,5 +37,7 @@ pub use layer::Layer;
 pub use messenger::Messenger;
 pub use pml::Pml;
 pub use settings::{SETTINGS, open};
-pub use types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status, TagLimits};
+pub use types::{
+    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
+};
 pub use wait::{WaitMode, WaitPolicy};

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
 use crate::pml::Pml;
-use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
+use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, Step, WaitPolicy};
 
 /// How many calls a caller that is never idle makes between two looks at the clock, which costs as
@@ -659,6 +659,14 @@ impl Messenger {
     /// [`Error::WrongThread`].
     pub fn describe(&self, request: RequestId) -> Result<Option<String>> {
         Ok(self.enter()?.describe(request))
+    }
+
+    /// How many messages took which way so far; see [`Pml::counters`].
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn counters(&self) -> Result<Counters> {
+        Ok(self.enter()?.counters())
     }
 
     /// What this rank waits for, in words.

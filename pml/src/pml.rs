@@ -7,7 +7,7 @@ use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
 
 use crate::error::Result;
-use crate::types::{CancelOutcome, MessageId, RequestId, SendMode, Status, TagLimits};
+use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// One rank's point-to-point layer: a state machine that never blocks.
 ///
@@ -190,6 +190,9 @@ pub trait Pml: Send {
     /// From now on only what is under way is done: posted receives complete as
     /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
     fn begin_close(&mut self);
+
+    /// How many messages took which way so far.
+    fn counters(&self) -> Counters;
 
     /// What is still open after [`begin_close`](Pml::begin_close), by name; `None` when all is
     /// done and the object may be dropped.

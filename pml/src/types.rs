@@ -121,6 +121,20 @@ impl TagLimits {
     };
 }
 
+/// Messages by the way they took. Counted only off the shortest way, on which nothing is counted:
+/// the short ones among the sent are all sends but the long ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Sent with the envelope first: the bytes moved after the match. Where the transport matches,
+    /// the sends that were not over at once.
+    pub sent_long: u64,
+    /// Received whole, or begun, before the receive was posted.
+    pub unexpected_short: u64,
+    /// Announced before the receive was posted: only the envelope was kept, and the bytes were
+    /// fetched after the match.
+    pub unexpected_long: u64,
+}
+
 /// What came of a wish to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CancelOutcome {

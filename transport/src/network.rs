@@ -362,6 +362,12 @@ pub trait MatchTransport: Send {
     /// How full the lists are. For tests and reports; may count.
     fn levels(&self) -> MatchLevels;
 
+    /// How many long messages came before their receive, so that only the envelope was kept and the
+    /// bytes were fetched after the match. For reports; 0 where nobody counts.
+    fn fetched(&self) -> u64 {
+        0
+    }
+
     /// Shows the unexpected messages that are kept here, in no order that counts. For the hang dump.
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope));
 

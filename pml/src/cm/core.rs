@@ -16,7 +16,7 @@ use super::request::{Phase, Request};
 use crate::losses::Losses;
 use crate::slab::{Handle, Slab};
 use crate::table::Table;
-use crate::types::{Failure, Status};
+use crate::types::{Counters, Failure, Status};
 
 /// Marks the tokens of probes: no handle has so high a bit.
 const PROBE: u64 = 1 << 63;
@@ -64,6 +64,8 @@ pub(super) struct Core {
     /// The probe that waits for its answer, and the answer.
     pub probing: u64,
     pub probed: Option<Option<Found>>,
+    /// But for the long unexpected messages, of which the transport knows.
+    pub counters: Counters,
 }
 
 impl Core {
@@ -78,6 +80,7 @@ impl Core {
             losses: Losses::default(),
             buffered: 0,
             posted: 0,
+            counters: Counters::default(),
             ended: 0,
             probing: 0,
             probed: None,

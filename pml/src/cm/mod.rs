@@ -34,7 +34,9 @@ use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::pml::Pml;
 use crate::slab::Handle;
-use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status, TagLimits};
+use crate::types::{
+    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
+};
 
 const LANE: Lane = Lane(0);
 
@@ -478,6 +480,13 @@ impl Pml for Cm {
             .collect();
         for handle in receives {
             self.give_up(handle, Failure::Closed);
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            unexpected_long: self.rail.fetched(),
+            ..self.core.counters
         }
     }
 

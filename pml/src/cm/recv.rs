@@ -38,6 +38,7 @@ impl Cm {
             match self.rail.post(LANE, pattern, &data, token) {
                 Posted::Open if self.core.losses.is_empty() => return Ok(RequestId(handle)),
                 Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
+                    self.core.counters.unexpected_short += 1;
                     let ended = self.core.ended;
                     self.core.matched(handle, &envelope, outcome);
                     // Whoever waits for this one is still to be told its name.
@@ -153,6 +154,7 @@ impl Cm {
                 }
                 Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
                     request.phase = Phase::Open;
+                    self.core.counters.unexpected_short += 1;
                     self.core.matched(handle, &envelope, outcome);
                     return true;
                 }

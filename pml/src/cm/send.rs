@@ -49,6 +49,7 @@ impl Cm {
                 return Ok(RequestId::COMPLETE);
             }
             if sent == Sent::Open {
+                self.core.counters.sent_long += 1;
                 let (handle, request) = self.core.requests.occupy();
                 request.set_send(index, to, tag, context, mode, data.len());
                 return Ok(RequestId(handle));
@@ -203,6 +204,7 @@ impl Cm {
                 }
                 Sent::Open => {
                     request.phase = Phase::Open;
+                    self.core.counters.sent_long += 1;
                     return true;
                 }
                 // How a peer is gone will be told, and ends whatever waits for it.

@@ -18,7 +18,7 @@ use super::peer::{Early, Health, PeerIndex, Peers, Stream, Window};
 use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
 use crate::slab::{Handle, Slab};
-use crate::types::Failure;
+use crate::types::{Counters, Failure};
 
 /// How far ahead of its turn a packet may come.
 const EARLY_WINDOW: i32 = 4096;
@@ -84,6 +84,7 @@ pub(super) struct Core {
     pub posted: u64,
     /// Operations that may have ended since this was last asked, other than by progress.
     pub ended: usize,
+    pub counters: Counters,
 }
 
 impl Core {
@@ -107,6 +108,7 @@ impl Core {
             buffered: 0,
             posted: 0,
             ended: 0,
+            counters: Counters::default(),
         }
     }
 

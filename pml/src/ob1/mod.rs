@@ -49,7 +49,7 @@ use self::flow::Budget;
 use self::request::{Buffer, Phase, Request};
 use crate::error::{Error, Result};
 use crate::pml::Pml;
-use crate::types::{CancelOutcome, Failure, MessageId, RequestId, SendMode, Status};
+use crate::types::{CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status};
 
 const LANE: Lane = Lane(0);
 
@@ -489,6 +489,10 @@ impl Pml for Ob1 {
             let _ = self.core.engine.cancel(queued);
             self.core.finish(handle, Some(Failure::Closed));
         }
+    }
+
+    fn counters(&self) -> Counters {
+        self.core.counters
     }
 
     fn open_work(&self) -> Option<String> {

@@ -118,6 +118,10 @@ impl Core {
             return;
         };
         self.refund(charged);
+        match content {
+            Content::Rendezvous { .. } => self.counters.unexpected_long += 1,
+            _ => self.counters.unexpected_short += 1,
+        }
         let Some(peer) = self.peers.get_mut(from) else {
             return;
         };

@@ -353,6 +353,7 @@ impl Ob1 {
         }
         peer.next_out = peer.next_out.next();
         peer.credit.envelopes -= 1;
+        self.core.counters.sent_long += 1;
         request.announced = true;
         if ticket.is_none() {
             request.phase = Phase::AwaitMatch;

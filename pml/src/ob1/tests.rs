@@ -168,6 +168,27 @@ fn every_length_arrives_posted_or_not() {
 }
 
 #[test]
+fn messages_are_counted_by_the_way_they_took() {
+    let mut world = World::pair(networks().remove(0));
+    let from = SourceSelector::exact(Rank::new(0));
+    for (posted_first, len) in [(true, 8), (false, 8), (true, 100_000), (false, 100_000)] {
+        let data = pattern(1, len);
+        let early = posted_first.then(|| world.recv(1, from, TagSelector::ANY, len));
+        let sent = world.send(0, 1, tag(7), &data, SendMode::Standard);
+        world.settle();
+        let (received, _) = early.unwrap_or_else(|| world.recv(1, from, TagSelector::ANY, len));
+        assert_eq!(world.finish(1, received).failure, None);
+        assert_eq!(world.finish(0, sent).failure, None);
+    }
+    let counters = |rank: usize| world.ranks[rank].counters();
+    assert_eq!((counters(0).sent_long, counters(1).sent_long), (2, 0));
+    assert_eq!(
+        (counters(1).unexpected_short, counters(1).unexpected_long),
+        (1, 1)
+    );
+}
+
+#[test]
 fn synchronous_sends_wait_for_the_match() {
     for len in [8, 5000, 100_000] {
         let mut world = World::pair(MemoryOptions::full());
