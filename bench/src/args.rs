@@ -231,6 +231,10 @@ pub struct BenchArgs {
     )]
     pub percentiles: Option<Percentiles>,
 
+    /// Also tell where the time went: the part inside the library, messages by protocol, calls
+    #[arg(long, conflicts_with_all = ["raw", "layers"])]
+    pub profile: bool,
+
     /// Threads per rank that send and receive at once (message-rate)
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,

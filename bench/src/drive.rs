@@ -213,6 +213,7 @@ impl<W: Write + Send> Run<'_, W> {
                     progress.inc(1);
                     return progress.suspend(|| output.row(*row));
                 }
+                Message::Profile(profile) => output.report_mut().add_profile(*profile),
                 Message::Done => heard.is_done = true,
                 Message::Failure {
                     rank,
@@ -385,6 +386,11 @@ fn as_rank(args: &BenchArgs, host: &Host, launcher: Launcher) -> Result<ExitStat
             Message::Row(row) => {
                 if let Some(output) = &mut output {
                     output.row(*row)?;
+                }
+            }
+            Message::Profile(profile) => {
+                if let Some(output) = &mut output {
+                    output.report_mut().add_profile(*profile);
                 }
             }
             Message::Done => {

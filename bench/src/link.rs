@@ -15,6 +15,7 @@ use tagwire_base::JobSecret;
 use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::plan::Address;
+use crate::profile::Profile;
 use crate::record::Row;
 
 /// What a rank says.
@@ -25,6 +26,8 @@ pub(crate) enum Message {
     Greeting(Used),
     /// Rank 0 has measured something.
     Row(Box<Row>),
+    /// Where the time of a rank went.
+    Profile(Box<Profile>),
     /// Rank 0 has measured everything.
     Done,
     /// A rank failed.

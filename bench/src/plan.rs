@@ -64,6 +64,8 @@ pub(crate) struct Plan {
     pub idle: Duration,
     pub validate: bool,
     pub percentiles: Option<Percentiles>,
+    /// Ranks keep account of their calls.
+    pub profile: bool,
     pub seed: u64,
     pub launch: u32,
     /// The CPUs of the ranks, where each has to bind itself.
@@ -107,6 +109,7 @@ impl Plan {
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
             validate: args.validate,
             percentiles: args.percentiles.clone(),
+            profile: args.profile,
             seed,
             launch,
             bind_here: None,

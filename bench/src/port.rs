@@ -4,13 +4,16 @@
 //! a pml, the bare transport, and any library of the MPI standard ABI.
 
 use tagwire_base::{Rank, Tag};
+use tagwire_pml::Counters;
 
 use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
+use crate::profile::Profile;
 
 #[cfg(test)]
 pub(crate) mod channel;
 pub(crate) mod pml;
+pub(crate) mod profiled;
 pub(crate) mod raw;
 
 /// The tags that bodies use. All are below 32,768, which every MPI library allows, but for those
@@ -71,6 +74,16 @@ pub(crate) trait Port {
 
     /// Receives.
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()>;
+
+    /// How many messages took which way so far, where that is told.
+    fn counters(&self) -> Option<Counters> {
+        None
+    }
+
+    /// Where the time went, where it was kept account of.
+    fn profile(&self) -> Option<Profile> {
+        None
+    }
 }
 
 /// The few bytes with which ranks agree on what to do, next to the measured messages.

@@ -16,7 +16,9 @@ use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
 use crate::port::Port;
 use crate::port::pml::PmlPort;
+use crate::port::profiled::Profiled;
 use crate::port::raw::RawPort;
+use crate::profile::Profile;
 use crate::record::{Figures, Quantity, Row};
 use crate::stats::Summary;
 
@@ -156,6 +158,13 @@ impl Job<'_> {
 
     /// Measures over a port that several threads may use.
     fn measure_shared<P: Port + Sync>(&self, port: &P, used: Used, sink: Sink<'_>) -> Result<()> {
+        if self.plan.profile {
+            return self.measure_threads(&Profiled::new(port), used, sink);
+        }
+        self.measure_threads(port, used, sink)
+    }
+
+    fn measure_threads<P: Port + Sync>(&self, port: &P, used: Used, sink: Sink<'_>) -> Result<()> {
         if self.plan.test.computes() {
             return self.measure(port, Vec::new(), used, sink);
         }
@@ -242,6 +251,15 @@ impl Job<'_> {
             lead(&mut stages, &self.sizes()?, &effort(self.plan), &mut emit)?;
         } else {
             follow(&mut stages)?;
+        }
+        if let Some(profile) = port.profile() {
+            sink(Message::Profile(Box::new(Profile {
+                transport: used.transport,
+                library: used.library,
+                pml: used.pml,
+                launch: self.plan.launch,
+                ..profile
+            })))?;
         }
         if leads {
             sink(Message::Done)?;
@@ -330,6 +348,7 @@ impl Job<'_> {
             side: None,
             receive: None,
             validated: plan.validate,
+            profiled: plan.profile,
             launch: Some(plan.launch),
             launches: None,
             iterations: 0,

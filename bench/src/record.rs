@@ -52,6 +52,9 @@ pub struct Row {
     /// Whether every byte was checked, which the times include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub validated: bool,
+    /// Whether each call was timed, which the times include.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub profiled: bool,
     /// Which start of the job, counted from 0. None in a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<u32>,
@@ -285,6 +288,7 @@ pub(crate) mod tests {
             side: None,
             receive: None,
             validated: false,
+            profiled: false,
             launch: Some(launch),
             launches: None,
             iterations: 10_000,

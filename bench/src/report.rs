@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::TestName;
 use crate::environment::{Environment, Used};
+use crate::profile::Profile;
 use crate::record::{Figures, Quantity, Row, SCHEMA};
 use crate::stats::Summary;
 
@@ -30,6 +31,9 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// One for each size and series: medians over launches.
     pub summary: Vec<Row>,
+    /// With `--profile`: one for each rank and launch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Profile>,
 }
 
 impl Report {
@@ -42,6 +46,7 @@ impl Report {
             environment,
             rows: Vec::new(),
             summary: Vec::new(),
+            profiles: Vec::new(),
         }
     }
 
@@ -49,6 +54,16 @@ impl Report {
     pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
         self.summary = self.summarize();
+    }
+
+    /// Adds a rank's profile, in its place: by launch, then by rank.
+    pub(crate) fn add_profile(&mut self, profile: Profile) {
+        let place = |profile: &Profile| (profile.launch, profile.transport.clone(), profile.rank);
+        let behind = place(&profile);
+        let at = self
+            .profiles
+            .partition_point(|known| place(known) <= behind);
+        self.profiles.insert(at, profile);
     }
 
     /// The series, each by its first row: in the order of the command, whatever the order of the
@@ -96,7 +111,7 @@ impl Report {
 
     /// As text, with a line for each row.
     pub(crate) fn to_json(&self) -> serde_json::Result<String> {
-        let lines = |rows: &[Row]| -> serde_json::Result<String> {
+        fn lines<T: Serialize>(rows: &[T]) -> serde_json::Result<String> {
             let lines: Vec<_> = rows
                 .iter()
                 .map(serde_json::to_string)
@@ -106,11 +121,16 @@ impl Report {
                 .map(|line| format!("\n    {line}"))
                 .collect::<Vec<_>>()
                 .join(","))
+        }
+        let profiles = if self.profiles.is_empty() {
+            String::new()
+        } else {
+            format!(",\n  \"profiles\": [{}\n  ]", lines(&self.profiles)?)
         };
         let environment = serde_json::to_string_pretty(&self.environment)?.replace('\n', "\n  ");
         Ok(format!(
             "{{\n  \"schema\": {},\n  \"test\": {},\n  \"command\": {},\n  \
-             \"environment\": {environment},\n  \"rows\": [{}\n  ],\n  \"summary\": [{}\n  ]\n}}\n",
+             \"environment\": {environment},\n  \"rows\": [{}\n  ],\n  \"summary\": [{}\n  ]{profiles}\n}}\n",
             serde_json::to_string(&self.schema)?,
             serde_json::to_string(&self.test)?,
             serde_json::to_string(&self.command)?,

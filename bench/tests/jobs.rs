@@ -83,7 +83,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 12] = [
+const TESTS: [(&str, fn()); 13] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
@@ -106,6 +106,10 @@ const TESTS: [(&str, fn()); 12] = [
     (
         "computing_ranks_are_measured_on_both_sides",
         computing_ranks_are_measured_on_both_sides,
+    ),
+    (
+        "profiles_account_for_every_call",
+        profiles_account_for_every_call,
     ),
     ("a_peer_runs_the_same_bodies", a_peer_runs_the_same_bodies),
     (
@@ -273,6 +277,39 @@ fn computing_ranks_are_measured_on_both_sides() {
             assert_positive(row, key);
         }
     }
+}
+
+fn profiles_account_for_every_call() {
+    let document = measure("bench latency --profile -m 8,64K -i 20 -x 1");
+    assert_eq!(rows(&document)[0]["profiled"], true);
+    let profiles = document["profiles"].as_array().unwrap();
+    let ranks: Vec<_> = profiles.iter().map(|profile| &profile["rank"]).collect();
+    assert_eq!(ranks, [0, 1]);
+    let total = |key: &str| -> u64 {
+        let of = |profile: &Value| profile["messages"][key].as_u64().unwrap();
+        profiles.iter().map(of).sum()
+    };
+    // Two ranks among themselves: what one sends the other receives. 20 + 1 round trips are long.
+    assert_eq!(total("sent"), total("received"));
+    assert_eq!(total("sent_long"), 2 * 21);
+    assert_eq!(total("sent_short") + total("sent_long"), total("sent"));
+    for profile in profiles {
+        assert!(
+            profile["library_pct"].as_f64().unwrap() <= 100.0,
+            "{profile}"
+        );
+        let calls = profile["calls"].as_array().unwrap();
+        let of = |name: &str| calls.iter().find(|call| call["call"] == name).unwrap();
+        assert!(of("send")["calls"].as_u64().unwrap() >= 42, "{profile}");
+        assert!(of("recv")["calls"].as_u64().unwrap() >= 42, "{profile}");
+    }
+    let text = run("bench latency --profile -m 8 -i 20 -x 1");
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(
+        text.contains("# Profile: rank 1 over shm, launch 0: "),
+        "{text}"
+    );
+    assert!(text.contains("by protocol: sent short"), "{text}");
 }
 
 fn a_peer_runs_the_same_bodies() {

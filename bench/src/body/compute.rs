@@ -3,6 +3,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use tagwire_base::clock::MonotonicClock;
+use tagwire_base::topology::clock_cost_ns;
+
 /// Does `units` steps of arithmetic, each of which needs the one before. The compiler can neither
 /// leave it out nor shorten it: it knows neither where it begins nor who looks at its end.
 #[inline(never)]
@@ -28,17 +31,9 @@ pub(crate) fn unit_ns() -> f64 {
         .max(1e-3)
 }
 
-/// What a look at the clock costs, in nanoseconds: the least of several tries.
+/// What a look at the clock costs, in nanoseconds.
 pub(crate) fn look_ns() -> f64 {
-    const LOOKS: u32 = 256;
-    let attempt = || {
-        let start = Instant::now();
-        for _ in 1..LOOKS {
-            black_box(Instant::now());
-        }
-        start.elapsed().as_nanos() as f64 / f64::from(LOOKS)
-    };
-    (0..8).map(|_| attempt()).fold(f64::INFINITY, f64::min)
+    clock_cost_ns(&MonotonicClock::new())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Config, ContextId, Rank, Tag};
-use tagwire_pml::{Messenger, RequestId, SendMode, ThreadLevel};
+use tagwire_pml::{Counters, Messenger, RequestId, SendMode, ThreadLevel};
 
 use super::Port;
 use crate::buffer::{Incoming, Outgoing};
@@ -93,5 +93,9 @@ impl Port for PmlPort {
             .recv(data.buffer(), from.into(), tag.into(), WORLD)?;
         status.ok().map_err(tagwire_pml::Error::Failed)?;
         Ok(())
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        self.messenger.counters().ok()
     }
 }

@@ -8,6 +8,7 @@ use super::text::{Table, preamble};
 use super::{Report, csv};
 use crate::args::{Format, Percentiles};
 use crate::error::{Error, Result};
+use crate::profile::Profile;
 use crate::record::Row;
 
 /// A report, its file, and the standard output.
@@ -85,10 +86,13 @@ impl<W: Write> Output<W> {
             return Ok(());
         }
         match self.format {
-            Format::Text if self.streams => Ok(()),
             Format::Text => {
-                let table = Table::of(&self.report, self.percentiles.as_ref());
-                let text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
+                let mut text = String::new();
+                if !self.streams {
+                    let table = Table::of(&self.report, self.percentiles.as_ref());
+                    text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
+                }
+                text.extend(self.report.profiles.iter().map(Profile::to_text));
                 self.print(&text)
             }
             format => {

@@ -236,6 +236,9 @@ pub(crate) fn preamble(report: &Report) -> String {
     for (name, value) in &environment.settings {
         line("Setting", &format!("{name} = {value}"));
     }
+    if report.rows.iter().any(|row| row.profiled) {
+        line("Profile", "on; each call takes two looks at the clock more");
+    }
     if report.rows.iter().any(|row| row.validated) {
         line("Validation", "on; times include filling and checking");
     }
