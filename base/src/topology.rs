@@ -18,7 +18,7 @@ mod cpus;
 #[cfg(test)]
 mod tests;
 
-pub use cpus::CpuList;
+pub use cpus::{CpuList, ranges};
 
 /// A NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +126,17 @@ pub fn binding() -> Option<CpuList> {
     Some((0..limit).filter(|cpu| set.is_set(*cpu as usize)).collect())
 }
 
+/// Names a physical core: package and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CoreId(pub i64, pub i64);
+
+/// The core that `cpu` belongs to; where the system does not say, each CPU is its own.
+#[must_use]
+pub fn core_of(cpu: u32) -> CoreId {
+    let root = Path::new("/");
+    core_in(&Files { root }, cpu).unwrap_or_else(|| CoreId(i64::MAX, i64::from(cpu)))
+}
+
 /// Binds the calling thread, and the threads that it starts from now on, to one CPU.
 ///
 /// # Errors
@@ -211,16 +222,14 @@ fn cpu_model(information: &str) -> Option<String> {
 }
 
 fn cores(files: &Files<'_>, online: &CpuList) -> Option<usize> {
-    let core = |cpu| -> Option<(i64, i64)> {
-        Some((
-            files
-                .of_cpu(cpu, "topology/physical_package_id")
-                .unwrap_or(0),
-            files.of_cpu(cpu, "topology/core_id")?,
-        ))
-    };
-    let names: Option<BTreeSet<_>> = online.iter().map(core).collect();
+    let names: Option<BTreeSet<_>> = online.iter().map(|cpu| core_in(files, cpu)).collect();
     names.map(|names| names.len())
+}
+
+fn core_in(files: &Files<'_>, cpu: u32) -> Option<CoreId> {
+    let number = files.of_cpu(cpu, "topology/core_id")?;
+    let package = files.of_cpu(cpu, "topology/physical_package_id");
+    Some(CoreId(package.unwrap_or(0), number))
 }
 
 fn smt(files: &Files<'_>, online: Option<&CpuList>) -> Option<bool> {

@@ -2,9 +2,8 @@
 //! has its ranks on the same CPUs.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use tagwire_base::topology;
+use tagwire_base::topology::{self, CoreId, core_of};
 use tagwire_launch::Binding;
 
 use crate::error::{Error, Result};
@@ -26,7 +25,7 @@ impl Placement {
         let allowed: Vec<usize> = topology::binding()
             .map(|cpus| cpus.iter().map(|cpu| cpu as usize).collect())
             .unwrap_or_default();
-        let cores = one_of_each_core(&allowed, core_of);
+        let cores = one_of_each_core(&allowed, core);
         // A rank's threads would have to share the one core that it is bound to.
         let fits = threads == 1 && ranks as usize <= cores.len();
         let binding = match asked {
@@ -56,7 +55,7 @@ impl Placement {
                         "--bind: this process may not use CPU {cpu}"
                     )));
                 }
-                let distinct = one_of_each_core(&list, core_of).len();
+                let distinct = one_of_each_core(&list, core).len();
                 Self {
                     text: join(&list, ranks),
                     cores: distinct,
@@ -78,8 +77,8 @@ fn join(cpus: &[usize], ranks: u32) -> String {
 }
 
 /// Of `cpus`, the first of each core.
-fn one_of_each_core(cpus: &[usize], core_of: impl Fn(usize) -> (usize, usize)) -> Vec<usize> {
-    let mut first: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+fn one_of_each_core(cpus: &[usize], core_of: impl Fn(usize) -> CoreId) -> Vec<usize> {
+    let mut first: BTreeMap<CoreId, usize> = BTreeMap::new();
     for &cpu in cpus {
         first.entry(core_of(cpu)).or_insert(cpu);
     }
@@ -88,15 +87,8 @@ fn one_of_each_core(cpus: &[usize], core_of: impl Fn(usize) -> (usize, usize)) -
     cores
 }
 
-/// Package and core; where the system does not say, each CPU is its own.
-fn core_of(cpu: usize) -> (usize, usize) {
-    let read = |file: &str| {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}");
-        fs::read_to_string(path).ok()?.trim().parse::<usize>().ok()
-    };
-    read("core_id").map_or((usize::MAX, cpu), |core| {
-        (read("physical_package_id").unwrap_or(0), core)
-    })
+fn core(cpu: usize) -> CoreId {
+    core_of(u32::try_from(cpu).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -105,7 +97,7 @@ mod tests {
 
     #[test]
     fn one_cpu_of_each_core_is_taken() {
-        let two_threads = |cpu| (0, cpu % 2);
+        let two_threads = |cpu| CoreId(0, cpu as i64 % 2);
         assert_eq!(one_of_each_core(&[0, 1, 2, 3], two_threads), [0, 1]);
         assert_eq!(one_of_each_core(&[2, 3], two_threads), [2, 3]);
     }

@@ -1,10 +1,10 @@
 //! Which CPU each rank may run on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::str::FromStr;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
+use tagwire_base::topology::{CoreId, CpuList, core_of, ranges};
 
 use crate::error::{Error, Result};
 
@@ -52,14 +52,16 @@ impl Binding {
     /// The CPU of each of `ranks` ranks on this machine.
     pub(crate) fn place(&self, ranks: u32) -> Result<Placement> {
         let allowed = allowed_cpus()?;
-        self.place_among(ranks, &allowed, core_of)
+        self.place_among(ranks, &allowed, |cpu| {
+            core_of(u32::try_from(cpu).unwrap_or(u32::MAX))
+        })
     }
 
     fn place_among(
         &self,
         ranks: u32,
         allowed: &BTreeSet<usize>,
-        core_of: impl Fn(usize) -> Core,
+        core_of: impl Fn(usize) -> CoreId,
     ) -> Result<Placement> {
         let order = match self {
             Self::None => {
@@ -87,38 +89,20 @@ impl Binding {
     }
 }
 
-/// Names a physical core: package and core number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Core(usize, usize);
-
 fn usage(message: String) -> Error {
     Error::Usage(message)
 }
 
 fn parse_list(text: &str) -> Result<Vec<usize>> {
-    let bad = |part: &str| {
+    let bad = || {
         usage(format!(
-            "binding '{text}': '{part}' is no CPU; expected none, core, or a list such as 0,1,4-7"
+            "binding '{text}' is none of: none, core, or a list of CPUs such as 0,1,4-7"
         ))
     };
-    let number = |part: &str| {
-        part.parse::<usize>()
-            .ok()
-            .filter(|&cpu| cpu < CpuSet::MAX_CPU)
-            .ok_or_else(|| bad(part))
-    };
-    let mut list = Vec::new();
-    for part in text.split(',') {
-        match part.split_once('-') {
-            None => list.push(number(part)?),
-            Some((first, last)) => {
-                let (first, last) = (number(first)?, number(last)?);
-                if first > last {
-                    return Err(bad(part));
-                }
-                list.extend(first..=last);
-            }
-        }
+    let list = CpuList::in_order(text).map_err(|_| bad())?;
+    let list: Vec<usize> = list.into_iter().map(|cpu| cpu as usize).collect();
+    if list.is_empty() || list.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
+        return Err(bad());
     }
     Ok(list)
 }
@@ -130,7 +114,8 @@ fn check_list(list: &[usize], allowed: &BTreeSet<usize>) -> Result<()> {
     match list.iter().find(|cpu| !allowed.contains(cpu)) {
         None => Ok(()),
         Some(cpu) => {
-            let have = ranges(allowed.iter().copied());
+            let number = |&cpu: &usize| u32::try_from(cpu).ok();
+            let have = ranges(allowed.iter().filter_map(number));
             Err(usage(format!(
                 "cannot bind to CPU {cpu}: this process may use {have}"
             )))
@@ -148,9 +133,9 @@ fn allowed_cpus() -> Result<BTreeSet<usize>> {
 }
 
 /// One CPU of each core, then the second ones, and so on.
-fn cores_first(allowed: &BTreeSet<usize>, core_of: impl Fn(usize) -> Core) -> Vec<usize> {
-    let mut taken: BTreeMap<Core, usize> = BTreeMap::new();
-    let mut order: Vec<(usize, Core, usize)> = allowed
+fn cores_first(allowed: &BTreeSet<usize>, core_of: impl Fn(usize) -> CoreId) -> Vec<usize> {
+    let mut taken: BTreeMap<CoreId, usize> = BTreeMap::new();
+    let mut order: Vec<(usize, CoreId, usize)> = allowed
         .iter()
         .map(|&cpu| {
             let core = core_of(cpu);
@@ -163,33 +148,6 @@ fn cores_first(allowed: &BTreeSet<usize>, core_of: impl Fn(usize) -> Core) -> Ve
     order.into_iter().map(|(_, _, cpu)| cpu).collect()
 }
 
-/// The core that `cpu` belongs to; where the system does not say, each CPU is its own.
-fn core_of(cpu: usize) -> Core {
-    let read = |file: &str| {
-        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}");
-        fs::read_to_string(path).ok()?.trim().parse::<usize>().ok()
-    };
-    read("core_id").map_or(Core(usize::MAX, cpu), |core| {
-        Core(read("physical_package_id").unwrap_or(0), core)
-    })
-}
-
-/// Numbers in rising order as text: `0-3,7`.
-pub(crate) fn ranges(numbers: impl IntoIterator<Item = usize>) -> String {
-    let mut spans: Vec<(usize, usize)> = Vec::new();
-    for number in numbers {
-        match spans.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => spans.push((number, number)),
-        }
-    }
-    let text = |&(first, last): &(usize, usize)| match last {
-        last if last == first => first.to_string(),
-        last => format!("{first}-{last}"),
-    };
-    spans.iter().map(text).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +157,7 @@ mod tests {
         // Two hardware threads per core: 0 and 4, 1 and 5, ...
         binding
             .parse::<Binding>()?
-            .place_among(ranks, &allowed, |cpu| Core(0, cpu % 4))
+            .place_among(ranks, &allowed, |cpu| CoreId(0, cpu as i64 % 4))
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The engines behind one type, chosen by name at run time.
 
 use tagwire_base::ContextId;
+use tagwire_base::nearest::distance;
 
 use crate::bins::HashBins;
 use crate::engine::{ArriveOutcome, CancelOutcome, ContextAssertions, Engine, PostOutcome, Stats};
@@ -138,27 +139,11 @@ impl Engine for AnyEngine {
     }
 }
 
-/// The engine whose name is the fewest edits away.
+/// The engine whose name is the fewest edits away, however many they are.
 fn nearest(name: &str) -> &'static str {
     let by_distance = |known: &&&str| distance(known, name);
     let nearest = AnyEngine::NAMES.iter().min_by_key(by_distance);
     nearest.copied().unwrap_or(AnyEngine::DEFAULT)
-}
-
-/// How many characters must be put in, left out or replaced to turn one name into the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
@@ -186,13 +171,5 @@ mod tests {
             let text = format!("unknown matching engine '{typed}'; did you mean '{meant}'?");
             assert_eq!(error.to_string(), text);
         }
-    }
-
-    #[test]
-    fn distances_count_edits() {
-        assert_eq!(distance("bins", "bins"), 0);
-        assert_eq!(distance("bins", "bin"), 1);
-        assert_eq!(distance("bins", "sbin"), 2);
-        assert_eq!(distance("list", ""), 4);
     }
 }

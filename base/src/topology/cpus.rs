@@ -38,6 +38,30 @@ impl CpuList {
         self.0.contains(&cpu)
     }
 
+    /// The numbers of such a text in the order in which they stand there, also twice.
+    ///
+    /// # Errors
+    /// What is wrong, when it is no list.
+    pub fn in_order(text: &str) -> Result<Vec<u32>, String> {
+        let bad = || format!("'{text}' is no list of CPUs such as 0-3,8");
+        let number = |part: &str| {
+            let number = part.parse::<u32>().ok()?;
+            (number < Self::LIMIT && !part.starts_with('+')).then_some(number)
+        };
+        let mut numbers = Vec::new();
+        let text = text.trim();
+        for part in text.split(',').filter(|_| !text.is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let first = number(first).ok_or_else(bad)?;
+            let last = number(last).ok_or_else(bad)?;
+            if first > last {
+                return Err(bad());
+            }
+            numbers.extend(first..=last);
+        }
+        Ok(numbers)
+    }
+
     /// The numbers, rising.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
         self.0.iter().copied()
@@ -54,44 +78,36 @@ impl FromStr for CpuList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("'{text}' is no list of CPUs such as 0-3,8");
-        let number = |part: &str| {
-            let number = part.parse::<u32>().ok()?;
-            (number < Self::LIMIT && !part.starts_with('+')).then_some(number)
-        };
-        let mut numbers = BTreeSet::new();
-        let text = text.trim();
-        for part in text.split(',').filter(|_| !text.is_empty()) {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let first = number(first).ok_or_else(bad)?;
-            let last = number(last).ok_or_else(bad)?;
-            if first > last {
-                return Err(bad());
-            }
-            numbers.extend(first..=last);
-        }
-        Ok(Self(numbers))
+        Self::in_order(text).map(Self::from_iter)
     }
 }
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut numbers = self.iter().peekable();
-        let mut separator = "";
-        while let Some(first) = numbers.next() {
-            let mut last = first;
-            while let Some(next) = numbers.next_if_eq(&(last + 1)) {
-                last = next;
-            }
-            if first == last {
-                write!(f, "{separator}{first}")?;
-            } else {
-                write!(f, "{separator}{first}-{last}")?;
-            }
-            separator = ",";
-        }
-        Ok(())
+        f.write_str(&ranges(self.iter()))
     }
+}
+
+/// Rising numbers as text: `0-3,7`.
+///
+/// ```
+/// use tagwire_base::topology::ranges;
+/// assert_eq!(ranges([0, 1, 2, 3, 7]), "0-3,7");
+/// ```
+#[must_use]
+pub fn ranges(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => spans.push((number, number)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| match last {
+        last if last == first => first.to_string(),
+        last => format!("{first}-{last}"),
+    };
+    spans.iter().map(text).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -106,6 +122,7 @@ mod tests {
         assert_eq!(list("\n").unwrap().len(), 0);
         assert_eq!(list("0\n").unwrap().to_string(), "0");
         assert_eq!(list("8,0-1,2").unwrap().to_string(), "0-2,8");
+        assert_eq!(CpuList::in_order("8,0-1,8"), Ok(vec![8, 0, 1, 8]));
         for text in [
             "a",
             "1-",

@@ -24,10 +24,12 @@ use tagwire_base::Rank;
 
 use super::child::{self, RankProcess, Setup};
 use super::input::{self, Forwarder};
+use tagwire_base::topology::ranges;
+
 use super::output::{Pump, Sinks, Source, Stream};
 use super::signals::Signals;
 use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, note, processes};
-use crate::binding::{Placement, ranges};
+use crate::binding::Placement;
 use crate::error::{Error, Result};
 use crate::store::Store;
 
