@@ -11,6 +11,7 @@
 //! - `self`: one rank to itself over shm: isend, irecv, progress, take.
 //! - `pair`: two ranks over shm in one thread: the sum of both sides, receive posted first.
 //! - `unexpected`: as `pair`, the message comes first.
+//! - `cm-self`, `cm-pair`, `cm-unexpected`: the same on cm.
 //! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
 #![allow(unsafe_code)]
 
@@ -24,7 +25,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 const TAG: Tag = Tag::user(7).expect("not negative");
 
 /// A rank of `job`, opened on a thread of its own, since opening waits for the others.
-fn open(job: &LocalJob, rank: u32, level: ThreadLevel) -> Result<Messenger> {
+fn open(job: &LocalJob, layer: &str, rank: u32, level: ThreadLevel) -> Result<Messenger> {
     let registry = Registry::new(&[
         tagwire_base::SETTINGS,
         tagwire_pml::SETTINGS,
@@ -32,7 +33,8 @@ fn open(job: &LocalJob, rank: u32, level: ThreadLevel) -> Result<Messenger> {
         tagwire_transport::shm::SETTINGS,
         tagwire_transport::fault::SETTINGS,
     ]);
-    let config = Config::defaults(&registry);
+    let mut config = Config::defaults(&registry);
+    config.set("pml", layer)?;
     let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(rank))));
     tagwire_pml::open(&config, level, Box::new(bootstrap))
 }
@@ -44,15 +46,19 @@ fn main() -> Result<()> {
         .next()
         .and_then(|text| text.parse().ok())
         .unwrap_or(1000);
+    let (layer, case) = match case.strip_prefix("cm-") {
+        Some(case) => ("cm", case.to_owned()),
+        None => ("ob1", case),
+    };
     let size = if case == "self" { 1 } else { 2 };
     let job = LocalJob::new(size)?;
     // Any thread may have opened a rank at the level 'multiple'; the one that did keeps the bias,
     // so the rank under test is opened here, last.
     let peer = (size == 2).then(|| {
         let job = job.clone();
-        std::thread::spawn(move || open(&job, 1, ThreadLevel::Multiple))
+        std::thread::spawn(move || open(&job, layer, 1, ThreadLevel::Multiple))
     });
-    let here = Arc::new(open(&job, 0, ThreadLevel::Single)?);
+    let here = Arc::new(open(&job, layer, 0, ThreadLevel::Single)?);
     let there = match peer {
         Some(thread) => Arc::new(thread.join().expect("opening does not panic")?),
         None => Arc::clone(&here),

@@ -72,6 +72,8 @@ pub(super) struct Core {
     pub(super) broken: Vec<(EndpointId, &'static str)>,
     /// Calls of progress in which nothing happened, in a row.
     pub(super) idle: u32,
+    /// After how many of them it looks after its untaken messages.
+    pub(super) patience: u32,
     /// Attempts to get the lock that failed, in a row.
     pub(super) shut_out: u32,
 }
@@ -121,6 +123,10 @@ pub(super) const RECEIVING: u64 = 1 << 63;
 /// How often progress finds nothing before a rank looks after its untaken messages. A message
 /// that the receiver is looking for is gone after one or two.
 const PATIENCE: u32 = 48;
+
+/// The same, while looks show that the receiver is busy inside its own calls: each look takes
+/// the line with the lock away from it for a moment.
+const LONG_PATIENCE: u32 = 512;
 
 /// How long a call waits for the lock before it goes without.
 const LOCK_LIMIT: Duration = Duration::from_millis(50);
@@ -397,6 +403,7 @@ impl Core {
             cancels: Vec::new(),
             broken: Vec::new(),
             idle: 0,
+            patience: PATIENCE,
             shut_out: 0,
         }
     }
@@ -455,6 +462,12 @@ impl Core {
             .counts
             .posts
             .store(self.posts, Release);
+    }
+
+    /// Whether anything is kept back.
+    fn holds(&self) -> bool {
+        let holds = |to: &EndpointId| !self.outs[to.index()].held.is_empty();
+        self.dirty.iter().any(holds)
     }
 
     /// A receive is over.
@@ -708,11 +721,18 @@ impl MatchTransport for ShmMatch {
         }
         if events != 0 {
             self.core.idle = 0;
+            self.core.patience = PATIENCE;
         } else if !self.core.dirty.is_empty() {
             self.core.idle += 1;
-            if self.core.idle >= PATIENCE {
+            if self.core.idle >= self.core.patience {
                 self.core.idle = 0;
-                events += self.visit_peers(upcalls);
+                let taken = self.visit_peers(upcalls);
+                events += taken;
+                self.core.patience = if taken != 0 || self.core.holds() {
+                    PATIENCE
+                } else {
+                    (self.core.patience * 2).min(LONG_PATIENCE)
+                };
             }
         }
         events

@@ -29,6 +29,8 @@ pub(super) struct Out {
     pub(super) dirty: bool,
     /// Its match list, once it was visited.
     pub(super) table: Option<Table>,
+    /// Its lock's word when it was last looked at: it changes while the peer is inside calls.
+    pub(super) seen_lock: u64,
     /// How many receives it had posted when the kept messages were last compared with them ...
     pub(super) seen_posts: u64,
     /// ... and how many of the kept ones were.

@@ -90,6 +90,14 @@ impl ShmMatch {
         if !untaken && out.compared >= out.held.len() {
             return 0;
         }
+        let word = head.lock.load(Relaxed);
+        let for_held = !untaken && out.compared < out.held.len();
+        if word as u32 != 0 || (word != out.seen_lock && !for_held) {
+            // Somebody has had the lock since the last look: the peer is inside its own calls, and
+            // takes what is in its ring itself.
+            out.seen_lock = word;
+            return 0;
+        }
         let mut table = out
             .table
             .take()
@@ -118,6 +126,7 @@ impl ShmMatch {
                 .store(head.visits.load(Relaxed).wrapping_add(1), Release);
         }
         lock::unlock(&head.lock, held);
+        let unlocked = head.lock.load(Relaxed);
         if changed {
             self.shm.peers[to.index()].nudge();
         }
@@ -129,7 +138,9 @@ impl ShmMatch {
                 self.core.sent(slot, Outcome::Done(len));
             }
         }
-        self.core.outs[to.index()].table = Some(table);
+        let out = &mut self.core.outs[to.index()];
+        out.seen_lock = unlocked;
+        out.table = Some(table);
         (taken + matched) as usize
     }
 
