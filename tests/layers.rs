@@ -75,6 +75,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/src/conformance/memory.rs",
     "transport/src/conformance/retain.rs",
     "transport/src/shm/models.rs",
+    "transport/src/shm/matching/tests.rs",
     "transport/src/shm/tests.rs",
     "transport/tests/broken.rs",
 ];

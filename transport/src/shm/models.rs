@@ -12,6 +12,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use loom::thread;
 
+use super::matching;
 use super::offers::{self, Side, Standing, Taken};
 use super::ring::{Consumer, Place, Pop, Producer, RingMemory};
 use super::waiter::word;
@@ -232,4 +233,57 @@ fn each_unit_is_copied_once_and_both_sides_see_the_end() {
 #[test]
 fn a_failed_copy_ends_both_sides_alike() {
     transfer(2, true);
+}
+
+/// The lock of a match list: two passers-by and the owner, who takes it over from a holder that
+/// died, never have it together, and each sees what the one before wrote.
+#[test]
+fn the_match_lock_has_one_holder() {
+    loom::model(|| {
+        let shared = Arc::new((AtomicU64::new(0), UnsafeCell::new(0_u64)));
+        let visit = |shared: &(AtomicU64, UnsafeCell<u64>), rank| {
+            if let Some(held) = matching::try_lock(&shared.0, rank) {
+                // SAFETY: the lock gives the cell to its holder alone; loom checks it.
+                shared.1.with_mut(|cell| unsafe { *cell += 1 });
+                matching::unlock(&shared.0, held);
+                return 1;
+            }
+            0
+        };
+        let visitors: Vec<_> = [1, 2]
+            .map(|rank| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || visit(&shared, rank))
+            })
+            .into();
+        let own = visit(&shared, 0);
+        let total: u64 = own + visitors.into_iter().map(|v| v.join().unwrap()).sum::<u64>();
+        let counted = matching::try_lock(&shared.0, 0).map(|_| {
+            // SAFETY: as above.
+            shared.1.with(|cell| unsafe { *cell })
+        });
+        assert_eq!(counted, Some(total));
+    });
+}
+
+/// The owner takes the lock over from a holder that it takes for dead, while a passer-by tries
+/// for it: one of both has it. The dead does nothing any more.
+#[test]
+fn the_lock_of_the_dead_is_taken_over_once() {
+    loom::model(|| {
+        let word = Arc::new(AtomicU64::new(0));
+        // The holder dies without giving it back.
+        let _dead = matching::try_lock(&*word, 7).unwrap();
+        let found = word.load(Ordering::Relaxed);
+        let passer = {
+            let word = Arc::clone(&word);
+            thread::spawn(move || matching::try_lock(&*word, 1).is_some())
+        };
+        let owner = matching::take_over(&*word, found, 0);
+        let again = matching::take_over(&*word, found, 0);
+        assert!(owner.is_some() && again.is_none());
+        assert!(!passer.join().unwrap());
+        matching::unlock(&*word, owner.unwrap());
+        assert!(matching::try_lock(&*word, 1).is_some());
+    });
 }

@@ -176,11 +176,7 @@ pub(super) struct Taken {
 /// empty looks shorter by 20 instructions (callgrind), and the way from a message's arrival to its
 /// delivery, which counts, longer by as many.
 #[inline]
-pub(super) fn drain<U: Upcalls + ?Sized>(
-    way: &mut Inbound,
-    most: usize,
-    upcalls: &mut U,
-) -> Taken {
+pub(super) fn drain<U: Upcalls + ?Sized>(way: &mut Inbound, most: usize, upcalls: &mut U) -> Taken {
     let from = way.endpoint;
     let mut count = 0;
     while count < most {

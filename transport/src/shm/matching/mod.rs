@@ -48,7 +48,7 @@ mod memory;
 mod owner;
 mod send;
 mod table;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod visit;
 mod wire;

@@ -1,1 +1,380 @@
-//! Tests of ranks that match.
+//! What only shared memory has: visitors that die, in processes of their own. The test program
+//! runs itself again as rank 1.
+#![allow(unsafe_code, clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
+
+use super::ShmMatch;
+use super::visit::Point;
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
+use crate::network::{
+    Cancel, Found, MatchPattern, MatchTransport, MatchUpcalls, Posted, ReceiveEnd, Sent,
+};
+use crate::shm::ShmOptions;
+
+const PART: &str = "SHM_MATCH_TEST_PART";
+const ADDRESS: &str = "SHM_MATCH_TEST_ADDRESS";
+const SECRET: &str = "SHM_MATCH_TEST_SECRET";
+const PATIENCE: Duration = Duration::from_secs(20);
+const LANE: Lane = Lane(0);
+const LONG: usize = 1 << 20;
+
+thread_local! {
+    /// Where the visitor dies, and the how many-th time that it gets there.
+    static DEATH: Cell<Option<(Point, u32)>> = const { Cell::new(None) };
+}
+
+/// The visitor has come to a point.
+pub(super) fn reach(point: Point) {
+    let Some((fatal, times)) = DEATH.get() else {
+        return;
+    };
+    if fatal == point {
+        if times <= 1 {
+            die();
+        }
+        DEATH.set(Some((fatal, times - 1)));
+    }
+}
+
+fn die() -> ! {
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
+    loop {
+        std::thread::sleep(PATIENCE);
+    }
+}
+
+/// Just what a rank must know.
+struct Given {
+    rank: u32,
+    secret: JobSecret,
+}
+
+impl Bootstrap for Given {
+    fn rank(&self) -> Rank {
+        Rank::new(self.rank)
+    }
+    fn size(&self) -> u32 {
+        2
+    }
+    fn locality(&self) -> Locality {
+        Locality {
+            local_rank: self.rank,
+            local_size: 2,
+        }
+    }
+    fn secret(&self) -> &JobSecret {
+        &self.secret
+    }
+    fn put(&mut self, _: &str, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+    fn get(&mut self, _: Rank, _: &str, _: Duration) -> Result<Vec<u8>> {
+        Err(Error::Bootstrap("there is no store".to_owned()))
+    }
+    fn fence(&mut self, _: Duration) -> Result<()> {
+        Ok(())
+    }
+    fn put_descriptor(&mut self, _: BorrowedFd<'_>) -> Result<()> {
+        Ok(())
+    }
+    fn get_descriptor(&mut self, _: Rank, _: Duration) -> Result<OwnedFd> {
+        Err(Error::Bootstrap("there is no store".to_owned()))
+    }
+    fn poll_events(&mut self) -> Vec<MemberEvent> {
+        Vec::new()
+    }
+    fn leave(&mut self) {}
+}
+
+#[derive(Default)]
+struct Log {
+    sent: Vec<(u64, Outcome)>,
+    received: Vec<(u64, ReceiveEnd)>,
+    failed: Vec<EndpointId>,
+}
+
+impl MatchUpcalls for Log {
+    fn sent(&mut self, token: Token, outcome: Outcome) {
+        self.sent.push((token.0, outcome));
+    }
+    fn received(&mut self, token: Token, end: ReceiveEnd) {
+        self.received.push((token.0, end));
+    }
+    fn probed(&mut self, _: Token, _: Option<Found>) {}
+    fn peer(&mut self, event: PeerEvent) {
+        if let PeerEvent::Failed(endpoint) = event {
+            self.failed.push(endpoint);
+        }
+    }
+}
+
+/// A rank, what it was told, and the memory it has lent, which is never freed: the test ends
+/// with the process.
+struct Member {
+    shm: ShmMatch,
+    log: Log,
+}
+
+impl Member {
+    fn open(rank: u32, secret: JobSecret) -> Self {
+        let shm = ShmMatch::open(ShmOptions::default(), &mut Given { rank, secret }).unwrap();
+        Self {
+            shm,
+            log: Log::default(),
+        }
+    }
+
+    fn send(&mut self, to: EndpointId, bits: u64, len: usize) -> Sent {
+        let memory: &'static [u8] = vec![bits as u8; len].leak();
+        // SAFETY: the memory is never freed.
+        let data = unsafe { SendBuffer::contiguous(memory.as_ptr(), len) };
+        self.shm.send(LANE, to, bits, &data, false, Token(bits))
+    }
+
+    /// Posts a receive for messages with these bits, from anybody.
+    fn post(&mut self, bits: u64, len: usize, token: u64) -> &'static [Cell<u8>] {
+        let memory: &'static mut [u8] = vec![0; len].leak();
+        // SAFETY: the memory is never freed, and only looked at through the cells.
+        let data = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), len) };
+        let pattern = MatchPattern {
+            bits,
+            ignore: 0,
+            source: None,
+        };
+        match self.shm.post(LANE, pattern, &data, Token(token)) {
+            Posted::Done(end) => self.log.received.push((token, end)),
+            Posted::Open => {}
+            other => panic!("a receive was answered {other:?}"),
+        }
+        Cell::from_mut(memory).as_slice_of_cells()
+    }
+
+    fn progress(&mut self) {
+        self.shm.progress(LANE, &mut self.log);
+    }
+
+    fn until(&mut self, what: &str, done: impl Fn(&Log) -> bool) {
+        let start = Instant::now();
+        while !done(&self.log) {
+            assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+            self.progress();
+            self.shm.look_after_peers(&mut self.log);
+            std::thread::yield_now();
+        }
+    }
+
+    fn ends_of(&self, token: u64) -> Vec<ReceiveEnd> {
+        let ends = self.log.received.iter();
+        ends.filter(|(other, _)| *other == token)
+            .map(|(_, end)| *end)
+            .collect()
+    }
+}
+
+/// Opens rank 0 here and has it post; then starts rank 1, which plays `part`.
+fn with_child(part: &str, post: impl FnOnce(&mut Member)) -> (Member, Child) {
+    let secret = JobSecret::generate().unwrap();
+    let mut parent = Member::open(0, secret.clone());
+    post(&mut parent);
+    let address = parent.shm.address();
+    let address: String = address.iter().map(|byte| format!("{byte:02x}")).collect();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "shm::matching::tests::plays_its_part",
+            "--nocapture",
+        ])
+        .env(PART, part)
+        .env(ADDRESS, address)
+        .env(SECRET, secret.to_hex())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    (parent, child)
+}
+
+const POINTS: [Point; 6] = [
+    Point::Locked,
+    Point::Matched,
+    Point::Claimed,
+    Point::Landed,
+    Point::Dealt,
+    Point::Taken,
+];
+
+/// What the child does; in the parent's run of the tests, nothing.
+#[test]
+fn plays_its_part() {
+    let Ok(part) = std::env::var(PART) else {
+        return;
+    };
+    let hex = std::env::var(ADDRESS).unwrap();
+    let address: Vec<u8> = (0..hex.len() / 2)
+        .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
+        .collect();
+    let secret = JobSecret::from_hex(&std::env::var(SECRET).unwrap()).unwrap();
+    let mut own = Member::open(1, secret);
+    let to = own.shm.connect(Rank::new(0), &address).unwrap();
+    if part == "receive" {
+        for token in 0..1000 {
+            own.post(9000 + token, 64, token);
+        }
+        // Contact, so that the parent can send; and then no word any more.
+        assert_eq!(own.send(to, 1, 8), Sent::Done);
+        let start = Instant::now();
+        while own.log.received.len() < 10 {
+            assert!(start.elapsed() < PATIENCE);
+            own.progress();
+        }
+        die();
+    }
+    let (point, times) = part.split_once(' ').unwrap();
+    let point = POINTS
+        .into_iter()
+        .find(|known| format!("{known:?}") == point)
+        .unwrap();
+    DEATH.set(Some((point, times.parse().unwrap())));
+    // Posted, posted for a long buffer, for nobody, long.
+    assert_eq!(own.send(to, 1, 8), Sent::Done);
+    assert_eq!(own.send(to, 2, 5000), Sent::Done);
+    assert_eq!(own.send(to, 3, 100), Sent::Done);
+    assert_eq!(own.send(to, 4, LONG), Sent::Open);
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        own.progress();
+    }
+    // The point was never reached: the parent sees an exit instead of a death.
+}
+
+/// A visitor dies at a point of its work, the receiver not looking. What it had sent is received,
+/// each message once; its long one ends with it; and matching goes on.
+fn a_visitor_dies(point: Point, times: u32) {
+    let mut memory = None;
+    let (mut parent, mut child) = with_child(&format!("{point:?} {times}"), |parent| {
+        let first = parent.post(1, 8, 101);
+        let second = parent.post(2, 6000, 102);
+        memory = Some((first, second));
+        parent.post(4, LONG, 104);
+        parent.post(99, 8, 199);
+    });
+    let status = child.wait().unwrap();
+    assert!(
+        !status.success(),
+        "{point:?} {times}: the point was not reached"
+    );
+    parent.until("the failure", |log| !log.failed.is_empty());
+    let third = parent.post(3, 100, 103);
+    for _ in 0..100 {
+        parent.progress();
+    }
+    let (first, second) = memory.unwrap();
+    for (token, memory, bits, len) in [
+        (101, first, 1, 8),
+        (102, second, 2, 5000),
+        (103, third, 3, 100),
+    ] {
+        let ends = parent.ends_of(token);
+        let [ReceiveEnd::Matched(envelope, Outcome::Done(moved))] = ends[..] else {
+            panic!("{point:?} {times}: the receive of {len} bytes ended {ends:?}");
+        };
+        assert_eq!((envelope.bits, envelope.length, moved), (bits, len, len));
+        assert!(memory[..len as usize].iter().all(|b| b.get() == bits as u8));
+    }
+    match parent.ends_of(104)[..] {
+        [ReceiveEnd::Matched(_, Outcome::PeerFailed)] => {}
+        [] => {
+            let answer = parent.shm.cancel(LANE, Token(104));
+            assert_eq!(answer, Cancel::Cancelled, "{point:?} {times}");
+        }
+        ref ends => panic!("{point:?} {times}: the long receive ended {ends:?}"),
+    }
+    // Nothing is there twice ...
+    for bits in 1..=4 {
+        parent.post(bits, 8, 200 + bits);
+        let answer = parent.shm.cancel(LANE, Token(200 + bits));
+        assert_eq!(answer, Cancel::Cancelled, "{point:?} {times}: {bits} again");
+    }
+    // ... and the list works.
+    let address = parent.shm.address();
+    let own = parent.shm.connect(Rank::new(0), &address).unwrap();
+    assert_eq!(parent.send(own, 99, 8), Sent::Done);
+    parent.until("a message to oneself", |log| {
+        log.received.iter().any(|(token, _)| *token == 199)
+    });
+}
+
+#[test]
+fn visitors_die_with_the_lock() {
+    for times in 1..=2 {
+        a_visitor_dies(Point::Locked, 1);
+        a_visitor_dies(Point::Matched, times);
+    }
+}
+
+#[test]
+fn visitors_die_between_a_receive_and_the_ring() {
+    for times in 1..=3 {
+        a_visitor_dies(Point::Landed, times);
+    }
+    a_visitor_dies(Point::Claimed, 1);
+}
+
+#[test]
+fn visitors_die_between_a_message_and_the_ring() {
+    for times in 1..=4 {
+        a_visitor_dies(Point::Dealt, times);
+        a_visitor_dies(Point::Taken, times);
+    }
+}
+
+/// A receiver dies with its list full of receives; the sender is told, and goes on.
+#[test]
+fn a_receiver_dies_with_its_list_full() {
+    let (mut parent, mut child) = with_child("receive", |parent| {
+        parent.post(1, 8, 101);
+    });
+    parent.until("contact", |log| !log.received.is_empty());
+    let to = parent.shm.shm.by_rank[&Rank::new(1)];
+    let mut open = 0;
+    for bits in 0..10 {
+        open += usize::from(parent.send(to, 9000 + bits, 64) == Sent::Open);
+    }
+    let start = Instant::now();
+    while !matches!(child.try_wait(), Ok(Some(_))) {
+        assert!(start.elapsed() < PATIENCE);
+        parent.progress();
+    }
+    // Some of them for receives of the dead; a long one; more than is allowed.
+    for bits in 0..400 {
+        match parent.send(to, 9010 + bits, if bits == 0 { LONG } else { 64 }) {
+            Sent::Open => open += 1,
+            Sent::Done | Sent::Gone => {}
+            other => panic!("a send was answered {other:?}"),
+        }
+    }
+    parent.until("the failure", |log| !log.failed.is_empty());
+    parent.until("the ends", |log| log.sent.len() >= open);
+    assert!(
+        parent
+            .log
+            .sent
+            .iter()
+            .all(|(_, outcome)| matches!(outcome, Outcome::PeerFailed | Outcome::Done(_)))
+    );
+    assert_eq!(parent.send(to, 1, 8), Sent::Gone);
+    let address = parent.shm.address();
+    let own = parent.shm.connect(Rank::new(0), &address).unwrap();
+    parent.post(99, 8, 199);
+    assert_eq!(parent.send(own, 99, 8), Sent::Done);
+    parent.until("a message to oneself", |log| {
+        log.received.iter().any(|(token, _)| *token == 199)
+    });
+}

@@ -106,6 +106,7 @@ impl ShmMatch {
             self.core.outs[to.index()].table = Some(table);
             return 0;
         };
+        reach(Point::Locked);
         let mut visit = Visit {
             table: &mut table,
             area: &area,
@@ -258,6 +259,33 @@ impl ShmMatch {
     }
 }
 
+/// Places in a visit at which tests let the visitor die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code))]
+pub(super) enum Point {
+    /// It has the lock.
+    Locked,
+    /// A receive has left the engine.
+    Matched,
+    /// The offer of a long message is claimed for its receiver.
+    Claimed,
+    /// The receive says that it has matched.
+    Landed,
+    /// The message is matched or kept.
+    Dealt,
+    /// The ring says so, too.
+    Taken,
+}
+
+#[cfg(not(test))]
+#[inline(always)]
+const fn reach(_: Point) {}
+
+#[cfg(test)]
+fn reach(point: Point) {
+    super::tests::reach(point);
+}
+
 /// One visit, under the lock.
 struct Visit<'a> {
     table: &'a mut Table,
@@ -291,7 +319,9 @@ impl Visit<'_> {
                 self.table.clear_journal();
                 break;
             }
+            reach(Point::Dealt);
             store_state(&area.taken, consumer.state());
+            reach(Point::Taken);
             self.table.clear_journal();
             taken += 1;
         }
@@ -305,6 +335,7 @@ impl Visit<'_> {
     fn deal_with(&mut self, message: &Message<'_>, entry: Entry) -> bool {
         match self.table.place(message, Some(entry)) {
             Placed::Matched(index) => {
+                reach(Point::Matched);
                 self.land(index, message);
                 true
             }
@@ -333,6 +364,7 @@ impl Visit<'_> {
                 receive.data[0].store(message.ticket[0], Relaxed);
                 receive.data[1].store(message.ticket[1], Relaxed);
                 if claim_for_receiver(self.area, Ticket(message.ticket), address, room) {
+                    reach(Point::Claimed);
                     LONG
                 } else {
                     STREAM
@@ -341,6 +373,7 @@ impl Visit<'_> {
             _ => STREAM,
         };
         receive.state.store(state, Release);
+        reach(Point::Landed);
         self.table.add_event(index);
     }
 
