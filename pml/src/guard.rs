@@ -129,6 +129,19 @@ impl<T> Guarded<T> {
         Ok(entered)
     }
 
+    /// The value, for its owner, who enters by the bias: the short way. `None` for anybody else, and
+    /// whenever there is more to be looked at; [`Guarded::enter`] does that.
+    #[inline(always)]
+    pub(crate) fn enter_by_bias(&self) -> Option<Biased<'_, T>> {
+        if self.owner != own_number() || self.bias.enter() != Bid::Inside {
+            return None;
+        }
+        Some(Biased {
+            guarded: self,
+            stays: PhantomData,
+        })
+    }
+
     /// Takes the bias away, under the lock.
     #[cold]
     fn close_bias(&self) -> Result<()> {
@@ -191,6 +204,30 @@ impl<T> Drop for Entered<'_, T> {
         } else {
             self.guarded.bias.leave();
         }
+    }
+}
+
+/// The value of a [`Guarded`] that its owner entered by the bias, until dropped.
+pub(crate) struct Biased<'a, T> {
+    guarded: &'a Guarded<T>,
+    /// As in [`Entered`].
+    stays: PhantomData<*const T>,
+}
+
+impl<T> Biased<'_, T> {
+    /// The value.
+    #[inline(always)]
+    pub(crate) fn value(&mut self) -> &mut T {
+        // SAFETY: the owner is inside by the bias, which keeps everybody else out and does not let
+        // the owner in twice; this guard is borrowed exclusively.
+        unsafe { &mut *self.guarded.value.get() }
+    }
+}
+
+impl<T> Drop for Biased<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.guarded.bias.leave();
     }
 }
 

@@ -45,6 +45,15 @@ macro_rules! either {
 }
 
 impl Layer {
+    /// ob1, if it is that: its short ways are tried before any other.
+    #[inline(always)]
+    pub(crate) fn ob1(&mut self) -> Option<&mut Ob1> {
+        match self {
+            Self::Ob1(ob1) => Some(ob1),
+            Self::Cm(_) => None,
+        }
+    }
+
     /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
     #[inline]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {

@@ -119,14 +119,19 @@ impl Messenger {
     #[inline]
     fn call<T>(&self, body: impl FnOnce(&mut Layer) -> Result<T>) -> Result<T> {
         let mut layer = self.enter()?;
-        let pml: &mut Layer = &mut layer;
-        let answer = body(pml);
-        let ended = pml.take_ended();
+        let answer = body(&mut layer);
+        self.leave(layer);
+        answer
+    }
+
+    /// Leaves, and wakes as [`Messenger::call`] does.
+    #[inline]
+    fn leave(&self, mut layer: Entered<'_, Layer>) {
+        let ended = layer.take_ended();
         drop(layer);
         if ended > 0 {
             self.after_progress(ended);
         }
-        answer
     }
 
     /// Starts a send; see [`Pml::isend`].
@@ -142,7 +147,37 @@ impl Messenger {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.call(|pml| pml.isend(data, to, tag, context, mode))
+        if let Some(mut layer) = self.pml.enter_by_bias()
+            && let Some(pml) = layer.value().ob1()
+            && pml.send_now(&data, to, tag, context, mode)
+        {
+            // One region, or it would not have gone: it owns nothing.
+            std::mem::forget(data);
+            return Ok(RequestId::COMPLETE);
+        }
+        self.isend_at_length(data, to, tag, context, mode)
+    }
+
+    /// The same for whatever does not go at once, and for other threads than the first.
+    #[inline(never)]
+    fn isend_at_length(
+        &self,
+        data: SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Result<RequestId> {
+        // Threads that come by the lock have the short way too.
+        let mut layer = self.enter()?;
+        if let Some(pml) = layer.ob1()
+            && pml.send_now(&data, to, tag, context, mode)
+        {
+            return Ok(RequestId::COMPLETE);
+        }
+        let sent = layer.isend(data, to, tag, context, mode);
+        self.leave(layer);
+        sent
     }
 
     /// Starts a receive; see [`Pml::irecv`].
@@ -157,7 +192,36 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        self.call(|pml| pml.irecv(data, from, tag, context))
+        if let Some(mut layer) = self.pml.enter_by_bias()
+            && let Some(region) = data.region()
+            && let Some(pml) = layer.value().ob1()
+            && let Some(request) = pml.post_now(region, from, tag, context)
+        {
+            std::mem::forget(data);
+            return Ok(request);
+        }
+        self.irecv_at_length(data, from, tag, context)
+    }
+
+    /// The same for whatever is not simply queued, and for other threads than the first.
+    #[inline(never)]
+    fn irecv_at_length(
+        &self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<RequestId> {
+        let mut layer = self.enter()?;
+        if let Some(region) = data.region()
+            && let Some(pml) = layer.ob1()
+            && let Some(request) = pml.post_now(region, from, tag, context)
+        {
+            return Ok(request);
+        }
+        let posted = layer.irecv(data, from, tag, context);
+        self.leave(layer);
+        posted
     }
 
     /// Sends, and returns when the buffer is the caller's again.
@@ -336,18 +400,65 @@ impl Messenger {
     #[inline]
     pub fn wait(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
         self.count_call()?;
-        // At the levels of one thread nobody wants in meanwhile: the first polls stay inside.
-        if !self.pml.is_shared() {
-            let mut layer = self.enter()?;
-            let pml: &mut Layer = &mut layer;
-            for _ in 0..POLLS_INSIDE {
-                if let Some(status) = pml.take_complete(request) {
+        if request == RequestId::COMPLETE {
+            return Ok(Status::EMPTY);
+        }
+        if let Some(mut layer) = self.pml.enter_by_bias()
+            && let Some(pml) = layer.value().ob1()
+        {
+            let mut events = 0;
+            let mut polls = self.polls_inside();
+            loop {
+                if pml.is_takeable(request) {
+                    let status = pml.take_now(request);
+                    drop(layer);
+                    self.after_progress(events);
                     return Ok(status);
                 }
-                pml.progress();
+                if polls == 0 {
+                    break;
+                }
+                polls -= 1;
+                events += pml.progress();
             }
+            drop(layer);
+            self.after_progress(events);
+        }
+        self.wait_at_length(request, timeout)
+    }
+
+    /// The same for whatever takes longer, for other layers, and for other threads than the first.
+    #[inline(never)]
+    fn wait_at_length(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
+        let mut layer = self.enter()?;
+        if self.pml.is_shared() || layer.ob1().is_none() {
+            let pml: &mut Layer = &mut layer;
+            let mut events = 0;
+            for _ in 0..=self.polls_inside() {
+                if let Some(status) = pml.take_complete(request) {
+                    drop(layer);
+                    self.after_progress(events);
+                    return Ok(status);
+                }
+                events += pml.progress();
+            }
+            drop(layer);
+            self.after_progress(events);
+        } else {
+            drop(layer);
         }
         self.wait_until(timeout, |pml| pml.take(request))
+    }
+
+    /// How many polls a wait makes at first, without leaving in between: one where other threads
+    /// may want in.
+    #[inline(always)]
+    const fn polls_inside(&self) -> u32 {
+        if self.pml.is_shared() {
+            1
+        } else {
+            POLLS_INSIDE
+        }
     }
 
     /// Waits for all requests and takes their ends, in the order of `requests`. After a timeout

@@ -386,7 +386,7 @@ impl RecvBuffer {
     }
 
     /// Takes `payload`, which lies at `offset` in the message. What does not fit is left out.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, offset: usize, payload: Payload<'_>) {
         let count = self.capacity().saturating_sub(offset).min(payload.len());
         if count == 0 {

@@ -15,6 +15,12 @@ pub const CHECKS: &[Check] = &[
         lengths::every_length_arrives,
     ),
     Check::new(
+        "ready_sends_go_to_posted_receives",
+        Tier::Core,
+        2,
+        lengths::ready_sends_go_to_posted_receives,
+    ),
+    Check::new(
         "messages_to_oneself_arrive",
         Tier::Core,
         1,
@@ -199,6 +205,12 @@ pub const CHECKS: &[Check] = &[
         Tier::Core,
         2,
         waits::waits_time_out_and_the_operation_goes_on,
+    ),
+    Check::new(
+        "waits_for_all_and_some_keep_what_timed_out",
+        Tier::Core,
+        2,
+        waits::waits_for_all_and_some_keep_what_timed_out,
     ),
     Check::new(
         "waits_for_any_and_some",
@@ -432,6 +444,7 @@ macro_rules! pml_conformance {
         $crate::pml_conformance! {
             @$what
             every_length_arrives
+            ready_sends_go_to_posted_receives
             messages_to_oneself_arrive
             synchronous_sends_wait_for_the_match
             truncation_concerns_one_receive
@@ -463,6 +476,7 @@ macro_rules! pml_conformance {
             pieces_are_gathered_and_scattered
             data_is_packed_and_unpacked
             waits_time_out_and_the_operation_goes_on
+            waits_for_all_and_some_keep_what_timed_out
             waits_for_any_and_some
             waits_for_probes_and_claims
             blocking_calls_get_on

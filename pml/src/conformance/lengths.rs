@@ -49,6 +49,43 @@ pub(super) fn every_length_arrives(factory: &Factory) -> Checked {
     world.is_idle()
 }
 
+/// Ready mode (MPI-5.0, section 3.4): with the receives posted, whatever they ask for, each message
+/// goes to the one it would go to in any other mode, and keeps its place among those.
+pub(super) fn ready_sends_go_to_posted_receives(factory: &Factory) -> Checked {
+    let mut world = World::pair(factory)?;
+    for len in factory.lengths() {
+        let wanted = [
+            (from(0), only(1)),
+            (ANYONE, only(2)),
+            (from(0), ANYTHING),
+            (ANYONE, ANYTHING),
+        ];
+        let mut posted = Vec::new();
+        for (source, value) in wanted {
+            posted.push(world.recv(1, source, value, len + 3)?);
+        }
+        // The first two meet their tags; the wildcards take the rest in order of posting.
+        let tags = [2, 1, 1, 3];
+        let modes = [
+            SendMode::Ready,
+            SendMode::Ready,
+            SendMode::Standard,
+            SendMode::Ready,
+        ];
+        let mut sent = Vec::new();
+        for (seed, (value, mode)) in tags.into_iter().zip(modes).enumerate() {
+            sent.push(world.send(0, 1, value, &pattern(seed, len), mode)?);
+        }
+        for (receiving, (value, seed)) in posted.into_iter().zip([(1, 1), (2, 0), (1, 2), (3, 3)]) {
+            world.got(receiving, 0, value, seed, len)?;
+        }
+        for request in sent {
+            world.finish_well(0, request)?;
+        }
+    }
+    world.is_idle()
+}
+
 pub(super) fn messages_to_oneself_arrive(factory: &Factory) -> Checked {
     let mut world = World::open(factory, 1, &Setup::default())?;
     for (seed, len) in factory.lengths().into_iter().enumerate() {

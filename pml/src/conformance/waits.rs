@@ -99,6 +99,56 @@ pub(super) fn waits_time_out_and_the_operation_goes_on(factory: &Factory) -> Che
     })
 }
 
+/// A wait for all that times out takes no end, also not of those that are complete; a wait for some
+/// takes these and leaves the rest; what is left ends as if nobody had waited before.
+pub(super) fn waits_for_all_and_some_keep_what_timed_out(factory: &Factory) -> Checked {
+    let lengths = factory.protocols();
+    pair(factory, |port, peer| {
+        for (round, len) in lengths.iter().enumerate() {
+            if port.rank() == Rank::new(1) {
+                for value in [1, 0, 2] {
+                    wait_for_go(port, peer)?;
+                    send(
+                        port,
+                        peer,
+                        value,
+                        &pattern(round, *len),
+                        SendMode::Synchronous,
+                    )?;
+                }
+                continue;
+            }
+            let rooms: Vec<_> = (0..3).map(|_| Room::new(*len)).collect();
+            let mut requests = Vec::new();
+            for (value, room) in rooms.iter().enumerate() {
+                requests.push(post(port, value as u32, room)?);
+            }
+            go(port, peer)?;
+            for _ in 0..2 {
+                let all = port.wait_all(&requests, SHORT);
+                ensure!(matches!(all, Err(Error::TimedOut(_))), "all: {all:?}");
+                let quiet = port.wait_all_quiet(&requests, SHORT);
+                ensure!(matches!(quiet, Err(Error::TimedOut(_))), "all: {quiet:?}");
+            }
+            let some = accepted("wait_some", port.wait_some(&requests, PATIENCE))?;
+            let seen: Vec<_> = some.iter().map(|(place, end)| (*place, end.tag)).collect();
+            same("what is complete", seen, vec![(1, tag(1))])?;
+            requests.remove(1);
+            let some = port.wait_some(&requests, SHORT);
+            ensure!(matches!(some, Err(Error::TimedOut(_))), "some: {some:?}");
+            go(port, peer)?;
+            go(port, peer)?;
+            let all = accepted("wait_all", port.wait_all(&requests, PATIENCE))?;
+            let tags: Vec<_> = all.iter().map(|status| status.tag).collect();
+            same("the ends", tags, vec![tag(0), tag(2)])?;
+            for room in &rooms {
+                ensure!(room.bytes() == pattern(round, *len), "wrong bytes");
+            }
+        }
+        Ok(())
+    })
+}
+
 pub(super) fn waits_for_any_and_some(factory: &Factory) -> Checked {
     pair(factory, |port, peer| {
         if port.rank() == Rank::new(1) {

@@ -76,6 +76,8 @@ pub(super) struct Core {
     pub chores: VecDeque<Chore>,
     /// Ranks that failed or left, in contact or not; empty in the good case.
     pub gone: HashMap<Rank, Failure>,
+    /// A rank is gone or a budget is spent: posted receives are looked at twice.
+    pub in_trouble: bool,
     pub failed: Vec<Rank>,
     pub acknowledged: usize,
     /// Bytes of buffered sends that wait.
@@ -103,6 +105,7 @@ impl Core {
             unsettled: Vec::new(),
             chores: VecDeque::new(),
             gone: HashMap::new(),
+            in_trouble: false,
             failed: Vec::new(),
             acknowledged: 0,
             buffered: 0,
@@ -167,10 +170,7 @@ impl Core {
     #[inline]
     fn deliver_plain(&mut self, arrival: &Arrival<'_>) -> bool {
         let AmHeader([word, rest]) = arrival.header;
-        let Some(index) = self.peers.of_endpoint(arrival.from) else {
-            return false;
-        };
-        let Some(peer) = self.peers.get_mut(index) else {
+        let Some((index, peer)) = self.peers.at_endpoint(arrival.from) else {
             return false;
         };
         let length = arrival.payload.len();

@@ -42,7 +42,7 @@ impl Core {
         };
         self.budget.envelopes += window.envelopes;
         self.budget.bytes += window.bytes;
-        self.starving.retain(|other| *other != index);
+        self.feed(index);
         self.forget_messages_of(index);
         self.fail_operations(index, rank, failure);
         self.note_gone(rank, failure);
@@ -72,6 +72,7 @@ impl Core {
     fn note_gone(&mut self, rank: Rank, failure: Failure) {
         if let Entry::Vacant(entry) = self.gone.entry(rank) {
             entry.insert(failure);
+            self.in_trouble = true;
             if !matches!(failure, Failure::PeerLeft(_)) {
                 self.failed.push(rank);
             }

@@ -204,11 +204,18 @@ impl Core {
         match (was_starved, starved) {
             (false, true) => {
                 self.starving.push(index);
+                self.in_trouble = true;
                 self.pull_for_posted(index);
             }
-            (true, false) => self.starving.retain(|other| *other != index),
+            (true, false) => self.feed(index),
             _ => {}
         }
+    }
+
+    /// Takes a peer off the list of the starving.
+    pub(super) fn feed(&mut self, index: PeerIndex) {
+        self.starving.retain(|other| *other != index);
+        self.in_trouble = !(self.gone.is_empty() && self.starving.is_empty());
     }
 
     /// Asks `peer`, which may hold envelopes back, for one for each posted receive that would

@@ -125,10 +125,22 @@ impl Ob1 {
         Ok(self.rail.connect(rank, &address)?)
     }
 
-    /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
+    /// As [`Pml::take`], for requests that are complete and not persistent.
     #[inline]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
-        self.core.requests.take_complete(request.0)
+        self.is_takeable(request).then(|| self.take_now(request))
+    }
+
+    /// Whether the request is complete and not persistent: [`Ob1::take_now`] may take its end.
+    #[inline(always)]
+    pub(crate) fn is_takeable(&self, request: RequestId) -> bool {
+        self.core.requests.is_takeable(request.0)
+    }
+
+    /// As [`Pml::take`], for requests that are takeable: the short way.
+    #[inline(always)]
+    pub(crate) fn take_now(&mut self, request: RequestId) -> Status {
+        self.core.requests.take(request.0)
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
@@ -146,9 +158,16 @@ impl Ob1 {
         }
     }
 
+    /// Whether new operations may use `context`.
+    #[inline(always)]
+    fn is_usable(&self, context: ContextId) -> bool {
+        let used = self.contexts.get(usize::from(context.as_u16()));
+        used == Some(&true) && !self.closing
+    }
+
     #[inline]
     fn check_context(&self, context: ContextId) -> Result<()> {
-        if context == ContextId::WORLD && !self.closing {
+        if self.is_usable(context) {
             return Ok(());
         }
         self.check_any_context(context)

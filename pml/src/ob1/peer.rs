@@ -237,12 +237,23 @@ impl Peers {
         Some(peer)
     }
 
+    /// The peer that `rank` is, if it was asked for lately.
+    #[inline(always)]
+    pub(super) fn known(&mut self, rank: Rank) -> Option<&mut Peer> {
+        let (known, peer) = self.recent[rank.index() % Self::RECENT];
+        if known != rank.as_u32() {
+            return None;
+        }
+        self.list.get_mut(peer.index())
+    }
+
     /// The peer that `rank` is, entered if new.
     pub(super) fn enter(&mut self, rank: Rank, endpoint: EndpointId) -> PeerIndex {
         let peer = self.find(rank).unwrap_or_else(|| {
             let peer = PeerIndex(self.list.len() as u32);
             self.list.push(Peer::new(rank, endpoint));
             self.by_rank.insert(rank, peer);
+            self.recent[rank.index() % Self::RECENT] = (rank.as_u32(), peer);
             peer
         });
         if self.by_endpoint.len() <= endpoint.index() {
@@ -259,6 +270,14 @@ impl Peers {
             .get(endpoint.index())
             .copied()
             .filter(|peer| *peer != PeerIndex::NONE)
+    }
+
+    /// The peer at `endpoint`, and its place.
+    #[inline(always)]
+    pub(super) fn at_endpoint(&mut self, endpoint: EndpointId) -> Option<(PeerIndex, &mut Peer)> {
+        let place = *self.by_endpoint.get(endpoint.index())?;
+        // No peer has the place that stands for none.
+        Some((place, self.list.get_mut(place.index())?))
     }
 
     #[inline]

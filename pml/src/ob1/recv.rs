@@ -3,6 +3,7 @@
 use tagwire_base::{ContextId, SourceSelector, TagSelector};
 use tagwire_matching::{CancelOutcome as Cancelled, Cookie, Engine, Pattern, PostOutcome};
 use tagwire_transport::RecvBuffer;
+use tagwire_transport::data::WriteRegion;
 
 use super::Ob1;
 use super::core::Core;
@@ -15,6 +16,48 @@ use crate::slab::Handle;
 use crate::types::{CancelOutcome, MessageId, RequestId, Status};
 
 impl Ob1 {
+    /// Posts a receive where that is all there is to it: nothing unexpected is here, and nobody is
+    /// gone or short of budget. `None`, with nothing done, where it may be more.
+    #[inline(always)]
+    pub(crate) fn post_now(
+        &mut self,
+        region: WriteRegion,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        let core = &mut self.core;
+        let exists = from.is_any() || from.as_u32() < self.size;
+        let used = self.contexts.get(usize::from(context.as_u16()));
+        if !exists || self.closing || used != Some(&true) {
+            return None;
+        }
+        if core.in_trouble || core.engine.unexpected_len() != 0 {
+            return None;
+        }
+        let requests = &mut core.requests;
+        let (handle, request) = requests.insert_recv_now(region, from, tag, context)?;
+        let pattern = Pattern {
+            source: from,
+            tag,
+            context,
+        };
+        match core.engine.post(pattern, Cookie(handle.slot())) {
+            PostOutcome::Queued(queued) => {
+                request.phase = Phase::Posted;
+                request.queued = queued;
+                request.order = core.posted;
+                core.posted += 1;
+                Some(RequestId(handle))
+            }
+            // No message was there to match, so that it is full.
+            _ => {
+                core.requests.remove(handle);
+                None
+            }
+        }
+    }
+
     /// Posts a receive, or takes a message that is here already.
     #[inline]
     pub(super) fn start_recv(
@@ -25,7 +68,7 @@ impl Ob1 {
         context: ContextId,
     ) -> Result<RequestId> {
         self.check_source(from)?;
-        let (handle, _) = self.core.requests.insert_recv(data, from, tag, context);
+        let handle = self.core.requests.insert_recv(data, from, tag, context);
         match self.core.post(
             handle,
             Pattern {
@@ -73,7 +116,7 @@ impl Core {
                     request.order = self.posted;
                 }
                 self.posted += 1;
-                if !(self.gone.is_empty() && self.starving.is_empty()) {
+                if self.in_trouble {
                     self.posted_in_trouble(handle, pattern.source);
                 }
                 Ok(())

@@ -2,6 +2,7 @@
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching as matching;
+use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{RecvBuffer, SendBuffer, Ticket};
 
 use super::peer::PeerIndex;
@@ -167,6 +168,27 @@ impl Request {
         }
     }
 
+    /// Makes the content of a vacant slot a receive: writes only what a receive reads.
+    #[inline(always)]
+    fn become_recv(
+        &mut self,
+        data: RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) {
+        self.phase = Phase::Inactive;
+        self.persistent = false;
+        self.detached = false;
+        self.lent = false;
+        self.context = context;
+        self.from = from;
+        self.tag = tag;
+        // A vacant slot's buffer owns nothing (see `remove`): there is nothing to drop.
+        std::mem::forget(std::mem::replace(&mut self.buffer, Buffer::Recv(data)));
+        self.status = Status::EMPTY;
+    }
+
     /// The bytes to be sent; empty for a receive.
     pub(super) const fn send_buffer(&self) -> &SendBuffer {
         const NOTHING: &SendBuffer = &SendBuffer::EMPTY;
@@ -203,7 +225,7 @@ impl Request {
     }
 
     /// Notes the envelope of the message that a receive takes, and whether it fits.
-    #[inline]
+    #[inline(always)]
     pub(super) fn matched(&mut self, peer: PeerIndex, source: Rank, tag: Tag, length: usize) {
         let capacity = self.capacity();
         self.peer = peer;
@@ -261,17 +283,23 @@ impl Requests {
     }
 
     /// A slot for a new request: its handle, and what the slot held before.
-    #[inline]
     fn occupy(&mut self) -> (Handle, &mut Request) {
         if self.first_vacant as usize >= self.slots.len() {
             self.grow();
         }
+        let vacant = self.occupy_vacant();
+        vacant.expect("there is a vacant slot: it was just made")
+    }
+
+    /// The same, where a slot is vacant.
+    #[inline(always)]
+    fn occupy_vacant(&mut self) -> Option<(Handle, &mut Request)> {
         let number = self.first_vacant;
-        let slot = &mut self.slots[number as usize];
+        let slot = self.slots.get_mut(number as usize)?;
         self.first_vacant = slot.next;
         self.used += 1;
         slot.generation &= !VACANT;
-        (Handle::new(number, slot.generation), &mut slot.request)
+        Some((Handle::new(number, slot.generation), &mut slot.request))
     }
 
     #[cold]
@@ -294,27 +322,31 @@ impl Requests {
         handle
     }
 
-    /// Takes a receive in: writes only what a receive reads.
-    #[inline]
+    /// Takes a receive in.
     pub(super) fn insert_recv(
         &mut self,
         data: RecvBuffer,
         from: SourceSelector,
         tag: TagSelector,
         context: ContextId,
-    ) -> (Handle, &mut Request) {
+    ) -> Handle {
         let (handle, request) = self.occupy();
-        request.phase = Phase::Inactive;
-        request.persistent = false;
-        request.detached = false;
-        request.lent = false;
-        request.context = context;
-        request.from = from;
-        request.tag = tag;
-        // A vacant slot's buffer owns nothing (see `remove`): there is nothing to drop.
-        std::mem::forget(std::mem::replace(&mut request.buffer, Buffer::Recv(data)));
-        request.status = Status::EMPTY;
-        (handle, request)
+        request.become_recv(data, from, tag, context);
+        handle
+    }
+
+    /// The same for a buffer of one region, where a slot is vacant.
+    #[inline(always)]
+    pub(super) fn insert_recv_now(
+        &mut self,
+        region: WriteRegion,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<(Handle, &mut Request)> {
+        let (handle, request) = self.occupy_vacant()?;
+        request.become_recv(RecvBuffer::of(region), from, tag, context);
+        Some((handle, request))
     }
 
     #[inline]
@@ -344,20 +376,21 @@ impl Requests {
         }
     }
 
-    /// The status of the request, if it is complete and not persistent; frees its slot then.
-    #[inline]
-    pub(super) fn take_complete(&mut self, handle: Handle) -> Option<Status> {
-        let slot = self.slots.get_mut(handle.slot() as usize)?;
-        let request = &slot.request;
-        if slot.generation != handle.generation()
-            || request.phase != Phase::Complete
-            || request.persistent
-        {
-            return None;
-        }
-        let status = request.status;
+    /// Whether the request is there, complete and not persistent.
+    #[inline(always)]
+    pub(super) fn is_takeable(&self, handle: Handle) -> bool {
+        self.get(handle)
+            .is_some_and(|request| request.phase == Phase::Complete && !request.persistent)
+    }
+
+    /// The status of a request that [is there to be taken](Requests::is_takeable); frees its slot.
+    #[inline(always)]
+    pub(super) fn take(&mut self, handle: Handle) -> Status {
+        let status = self
+            .get(handle)
+            .map_or(Status::EMPTY, |request| request.status);
         self.remove(handle);
-        Some(status)
+        status
     }
 
     /// Frees the request's slot; its handle is stale from now on.

@@ -26,8 +26,55 @@ enum Launch {
 }
 
 impl Ob1 {
+    /// Sends a short message in one packet, if nothing stands in the way: no request, no queue.
+    /// Answers whether it is out; nothing has happened where it is not.
+    #[inline(always)]
+    pub(crate) fn send_now(
+        &mut self,
+        data: &SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> bool {
+        if mode == SendMode::Synchronous || !self.is_usable(context) {
+            return false;
+        }
+        let Some(bytes) = data.bytes(0..data.len()) else {
+            return false;
+        };
+        let Some(peer) = self.core.peers.known(to) else {
+            return false;
+        };
+        let length = bytes.len();
+        if length > self.at_once
+            || !peer.clear
+            || peer.credit.envelopes <= 0
+            || peer.credit.bytes < length as i64
+        {
+            return false;
+        }
+        let header = EnvelopeHeader {
+            kind: Kind::Match,
+            context,
+            tag,
+            sequence: peer.next_out,
+            length: length as u32,
+        };
+        let packet = header.encode();
+        let posted = self
+            .rail
+            .send(LANE, peer.endpoint, Class::Data, packet, bytes);
+        if posted != Post::Posted {
+            return false;
+        }
+        peer.next_out = peer.next_out.next();
+        peer.credit.envelopes -= 1;
+        peer.credit.bytes -= length as i64;
+        true
+    }
+
     /// Sends at once where nothing stands in the way; else queues.
-    #[inline]
     pub(super) fn start_send(
         &mut self,
         data: SendBuffer,
@@ -40,34 +87,8 @@ impl Ob1 {
             Some(index) => index,
             None => self.contact(to)?,
         };
-        if matches!(
-            mode,
-            SendMode::Standard | SendMode::Ready | SendMode::Buffered
-        ) && let Some(bytes) = data.bytes(0..data.len())
-            && bytes.len() <= self.at_once
-            && let Some(peer) = self.core.peers.get_mut(index)
-            && peer.clear
-            && peer.credit.envelopes > 0
-            && peer.credit.bytes >= bytes.len() as i64
-        {
-            let header = EnvelopeHeader {
-                kind: Kind::Match,
-                context,
-                tag,
-                sequence: peer.next_out,
-                length: bytes.len() as u32,
-            };
-            let endpoint = peer.endpoint;
-            if self
-                .rail
-                .send(LANE, endpoint, Class::Data, header.encode(), bytes)
-                == Post::Posted
-            {
-                peer.next_out = peer.next_out.next();
-                peer.credit.envelopes -= 1;
-                peer.credit.bytes -= bytes.len() as i64;
-                return Ok(RequestId::COMPLETE);
-            }
+        if self.send_now(&data, to, tag, context, mode) {
+            return Ok(RequestId::COMPLETE);
         }
         self.queue_send(data, index, to, tag, context, mode)
     }
