@@ -5,12 +5,16 @@
 //!
 //! The calls name a process by its number, which the system may give to another process once the
 //! first one has ended and its parent has taken note. So whoever copies makes sure of the peer: before
-//! each writing call, and after each copy, before it counts. What remains: the peer ends, is reaped, and
-//! every other number of the namespace is given out in turn, all between the check and the call that
-//! follows at once (this thread may be stopped just there); and then the new process of that number
-//! must be one that this user may attach to, with writable memory at the same address. There is no call
-//! that copies by a descriptor of the process. `tagwire run` reaps no rank before the job has ended, so
-//! that under it no number is given out again.
+//! each writing call, which must not go astray, and after reading, before the bytes count. (That a peer
+//! ended while it was written to is the same as that it ended just after.) To make sure is a `poll` of
+//! the peer's descriptor, or a look at the clock where the last one was within a millisecond: the poll
+//! takes 0.25 us, and a copy of 16 KiB 2 us.
+//!
+//! What remains: the peer ends, is reaped, and every other number of the namespace is given out in turn,
+//! all within that millisecond, or between the look at the clock and the call that follows at once (this
+//! thread may be stopped just there); and then the new process of that number must be one that this user may attach to, with writable memory at
+//! the same address. There is no call that copies by a descriptor of the process. `tagwire run` reaps no
+//! rank before the job has ended, so that under it no number is given out again.
 #![allow(unsafe_code)]
 
 use std::io;

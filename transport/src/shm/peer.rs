@@ -1,5 +1,8 @@
 //! What is known of one peer.
 
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
 use tagwire_base::Rank;
 
 use super::cma::Attach;
@@ -59,7 +62,13 @@ pub(super) struct Peer {
     pub liveness: Liveness,
     /// Whether we can attach to its memory.
     pub attach: Attach,
+    /// When its process was last found to be there.
+    seen: Cell<Option<Instant>>,
 }
+
+/// For how long a process that was there is taken to have its number still. The system gives numbers
+/// out in turn: a number comes again after tens of thousands of new processes or threads.
+const FRESH: Duration = Duration::from_millis(1);
 
 impl Peer {
     pub(super) const fn new(rank: Rank) -> Self {
@@ -73,6 +82,7 @@ impl Peer {
             target: None,
             liveness: Liveness::Unknown,
             attach: Attach::Untested,
+            seen: Cell::new(None),
         }
     }
 
@@ -94,18 +104,28 @@ impl Peer {
     }
 
     /// Whether process `pid`, which was this peer's, still is: no other process can have its number
-    /// before the peer has ended.
+    /// before the peer has ended. Looks at most once in [`FRESH`], by the clock.
     pub(super) fn is_still(&self, pid: u32) -> bool {
-        match &self.liveness {
-            Liveness::SameProcess => true,
+        if matches!(self.liveness, Liveness::SameProcess) {
+            return true;
+        }
+        // Before the look, so that what it shows is not taken for newer than it is.
+        let now = Instant::now();
+        let is_fresh = |then| now.duration_since(then) < FRESH;
+        if self.seen.get().is_some_and(is_fresh) {
+            return true;
+        }
+        let is_there = match &self.liveness {
             Liveness::Descriptor(_) => !self.liveness.is_over(),
             // Without a descriptor the peer is known by a number in its private memory.
-            Liveness::Unknown | Liveness::Over | Liveness::Listing(_) => {
+            _ => {
                 let test =
                     |identity: Identity| Attach::test(pid, identity.nonce_address, identity.nonce);
                 self.identity.map(test) == Some(Attach::Usable(pid))
             }
-        }
+        };
+        self.seen.set(is_there.then_some(now));
+        is_there
     }
 
     /// What the peer answered to our hello.

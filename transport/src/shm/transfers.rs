@@ -125,11 +125,11 @@ impl Transfer {
         let address = run.address.wrapping_add(start);
         let range = start as usize..end as usize;
         let is_there = || peer.is_still(pid);
-        let copied = match self.buffer {
-            Buffer::Source(region) => cma::write(pid, address, region, range, is_there),
-            Buffer::Target(region) => cma::read(pid, address, region, range),
-        };
-        copied.is_ok() && is_there()
+        match self.buffer {
+            Buffer::Source(region) => cma::write(pid, address, region, range, is_there).is_ok(),
+            // What was read of another process is not counted, and the transfer fails.
+            Buffer::Target(region) => cma::read(pid, address, region, range).is_ok() && is_there(),
+        }
     }
 
     /// Whether every byte has been moved.
