@@ -95,6 +95,9 @@ pub enum Error {
         /// The transport.
         transport: String,
     },
+    /// The progress thread could not be started (setting 'progress-thread').
+    #[error("the progress thread could not be started: {0}")]
+    NoThread(std::io::Error),
     /// The transport does not do what was asked.
     #[error("the transport refused: {0:?}")]
     Refused(Refusal),
@@ -155,6 +158,7 @@ impl Error {
             Self::TooFewMatchBits { .. } => 332,
             Self::NoMatching { .. } => 333,
             Self::Refused(_) => 334,
+            Self::NoThread(_) => 335,
         }
     }
 }

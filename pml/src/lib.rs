@@ -25,6 +25,7 @@ mod losses;
 pub mod messenger;
 pub mod ob1;
 pub mod pml;
+pub mod progress;
 pub mod settings;
 pub mod slab;
 mod table;
@@ -36,6 +37,7 @@ pub use guard::ThreadLevel;
 pub use layer::Layer;
 pub use messenger::Messenger;
 pub use pml::Pml;
+pub use progress::ProgressThread;
 pub use settings::{SETTINGS, open};
 pub use types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,

@@ -41,6 +41,7 @@ const LONG_YIELD: Duration = Duration::from_micros(100);
 /// Buffers are lent as [`SendBuffer`] and [`RecvBuffer`] say; the facade has a safe interface.
 pub struct Messenger {
     pml: Guarded<Layer>,
+    level: ThreadLevel,
     waiter: Arc<dyn Waiter>,
     policy: WaitPolicy,
     rank: Rank,
@@ -73,6 +74,7 @@ impl Messenger {
             rank: layer.rank(),
             size: layer.size(),
             pml: Guarded::new(level, layer),
+            level,
             policy,
             start: Instant::now(),
             looked: AtomicU64::new(0),
@@ -593,6 +595,23 @@ impl Messenger {
             self.look_around()?;
         }
         Ok(())
+    }
+
+    /// Whether threads other than the one that opened the rank may call at any time.
+    pub(crate) const fn takes_any_thread(&self) -> bool {
+        matches!(self.level, ThreadLevel::Multiple)
+    }
+
+    /// Moves things on, or sleeps while there is nothing to move, for at most `nap`; looks after
+    /// peers now and then.
+    pub(crate) fn progress_or_sleep(&self, nap: Duration) -> Result<()> {
+        self.sleep(nap, &mut |_| Ok(false))?;
+        self.look_if_due(Instant::now())
+    }
+
+    /// Wakes every thread that sleeps in this rank.
+    pub(crate) fn wake(&self) {
+        self.waiter.wake();
     }
 
     /// Another thread may wait for what this one has completed.
