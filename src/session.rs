@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Config, ContextId};
 use tagwire_launch as launch;
-use tagwire_pml::{Messenger, ThreadLevel};
+use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -74,9 +74,10 @@ impl Builder {
         let level = self
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
-        let messenger = tagwire_pml::open(&config, level, bootstrap)?;
+        let messenger = Arc::new(tagwire_pml::open(&config, level, bootstrap)?);
         dump_on_signal(&messenger);
         Ok(Session {
+            driver: ProgressThread::from_config(&config, &messenger)?,
             messenger,
             orphans: Orphans::default(),
             close_timeout: config.duration("close-timeout"),
@@ -102,7 +103,9 @@ fn dump_on_signal(messenger: &Messenger) {
 /// word; [`close`](Session::close) tells what went wrong.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) messenger: Messenger,
+    /// Moves messages on while the program computes, where that was asked for.
+    driver: Option<ProgressThread>,
+    pub(crate) messenger: Arc<Messenger>,
     pub(crate) orphans: Orphans,
     pub(crate) close_timeout: Duration,
     closed: bool,
@@ -131,13 +134,13 @@ impl Session {
 
     /// This rank's number, from 0.
     #[must_use]
-    pub const fn rank(&self) -> u32 {
+    pub fn rank(&self) -> u32 {
         self.messenger.rank().as_u32()
     }
 
     /// How many ranks the job has.
     #[must_use]
-    pub const fn size(&self) -> u32 {
+    pub fn size(&self) -> u32 {
         self.messenger.size()
     }
 
@@ -296,6 +299,7 @@ impl Session {
 
     fn shut(&mut self) -> Result<()> {
         self.closed = true;
+        self.driver = None;
         let closed = self
             .messenger
             .close(self.close_timeout)

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tagwire_base::Config;
+
 use crate::error::{Error, Result};
 use crate::messenger::Messenger;
 
@@ -25,6 +27,15 @@ pub struct ProgressThread {
 }
 
 impl ProgressThread {
+    /// The thread for `messenger`, if `config` asks for one.
+    ///
+    /// # Errors
+    /// As [`start`](ProgressThread::start).
+    pub fn from_config(config: &Config, messenger: &Arc<Messenger>) -> Result<Option<Self>> {
+        let wanted = config.flag("progress-thread");
+        wanted.then(|| Self::start(messenger)).transpose()
+    }
+
     /// Starts the thread for `messenger`.
     ///
     /// # Errors

@@ -90,6 +90,12 @@ pub const SETTINGS: &[Setting] = &[
         LEVELS,
         "From which threads a rank may be called, unless its program asks for more",
     ),
+    Setting::flag(
+        READER,
+        "progress-thread",
+        false,
+        "A thread of the rank moves messages on while the program computes; the thread level is 'multiple' then",
+    ),
     Setting::choice(
         READER,
         "wait",
@@ -174,7 +180,8 @@ impl WaitPolicy {
     }
 }
 
-/// Opens this process's rank as `config` says, at thread level `level`.
+/// Opens this process's rank as `config` says, at thread level `level`, or above it where a
+/// [progress thread](crate::ProgressThread::from_config) is to come.
 ///
 /// # Errors
 /// When the transport cannot be opened, does not match where the layer needs that, or the job's
@@ -184,6 +191,11 @@ pub fn open(
     level: ThreadLevel,
     bootstrap: Box<dyn Bootstrap>,
 ) -> Result<Messenger> {
+    let level = if config.flag("progress-thread") {
+        ThreadLevel::Multiple
+    } else {
+        level
+    };
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
     let bootstrap = SharedBootstrap::new(bootstrap);
     let layer: Layer = if config.choice("pml") == "cm" {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Config, ContextId, Rank, Tag};
-use tagwire_pml::{Counters, Messenger, RequestId, SendMode, ThreadLevel};
+use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
 
 use super::Port;
 use crate::buffer::{Incoming, Outgoing};
@@ -13,7 +13,9 @@ use crate::error::Result;
 /// A rank's messenger.
 #[derive(Debug)]
 pub(crate) struct PmlPort {
-    messenger: Messenger,
+    /// Drives the rank while its benchmark computes, where that was asked for.
+    driver: Option<ProgressThread>,
+    messenger: Arc<Messenger>,
     deadline: Duration,
 }
 
@@ -31,18 +33,20 @@ impl PmlPort {
         } else {
             ThreadLevel::from_config(config)
         };
-        let messenger = tagwire_pml::open(config, level, bootstrap)?;
+        let messenger = Arc::new(tagwire_pml::open(config, level, bootstrap)?);
         // Without the handler, the signal ends the rank instead of making it tell.
         let flag = messenger.dump_flag();
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
         Ok(Self {
+            driver: ProgressThread::from_config(config, &messenger)?,
             messenger,
             deadline: config.duration("close-timeout"),
         })
     }
 
     /// Leaves the job in good order.
-    pub(crate) fn close(self) -> Result<()> {
+    pub(crate) fn close(mut self) -> Result<()> {
+        self.driver = None;
         Ok(self.messenger.close(self.deadline)?)
     }
 }
