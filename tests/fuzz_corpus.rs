@@ -13,7 +13,9 @@ mod targets;
 
 /// Runs `target` on every file of its corpus, on every beginning of it, and with every byte changed once.
 fn replay(name: &str, target: fn(&[u8]), every: usize) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(name);
     let mut files = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

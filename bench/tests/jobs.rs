@@ -162,7 +162,7 @@ fn every_test_runs_and_every_byte_is_right() {
         ("message-rate", "rate_msg_s"),
         ("ring", "latency_us"),
     ] {
-        for raw in ["", "--raw"] {
+        for raw in ["", "--raw", "-p cm"] {
             let sizes = "1,8,63,64,4096,10000,70000,1M";
             let document = measure(&format!("bench {test} -c -m {sizes} -i 6 -x 1 {raw}"));
             assert_eq!(rows(&document).len(), 8);
@@ -265,7 +265,7 @@ fn computing_ranks_are_measured_on_both_sides() {
         );
         assert!(figure("availability_min_pct") <= figure("availability_max_pct"));
     }
-    let document = measure("bench overlap --side recv -m 8,64K -i 20 -x 1");
+    let document = measure("bench overlap --side recv -m 8,64K -i 20 -x 1 -p cm");
     let receives: Vec<_> = rows(&document)
         .iter()
         .map(|row| row["receive"].as_str().unwrap())
@@ -280,6 +280,8 @@ fn computing_ranks_are_measured_on_both_sides() {
 }
 
 fn profiles_account_for_every_call() {
+    let cm = measure("bench latency --profile -m 8 -i 20 -x 1 -p cm");
+    assert_eq!(cm["profiles"][0]["pml"], "cm");
     let document = measure("bench latency --profile -m 8,64K -i 20 -x 1");
     assert_eq!(rows(&document)[0]["profiled"], true);
     let profiles = document["profiles"].as_array().unwrap();

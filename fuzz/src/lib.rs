@@ -58,7 +58,12 @@ pub fn ob1_packets(data: &[u8]) {
         if what & 1 == 1 {
             // SAFETY: the room outlives the rank, and nobody looks at it.
             let buffer = unsafe { RecvBuffer::contiguous(room.as_mut_ptr(), room.len()) };
-            let _ = rank.irecv(buffer, SourceSelector::ANY, TagSelector::ANY, ContextId::WORLD);
+            let _ = rank.irecv(
+                buffer,
+                SourceSelector::ANY,
+                TagSelector::ANY,
+                ContextId::WORLD,
+            );
         }
         let word = |at: usize| {
             let bytes = header[at..at + 8].try_into().expect("eight bytes");

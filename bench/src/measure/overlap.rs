@@ -4,8 +4,9 @@
 //! The method is that of the Sandia Micro-Benchmarks (`mpi_overhead`): the work doubles until an
 //! iteration takes half as long again as one without work; what it then takes longer than the work
 //! alone is the overhead. Refined where noise cut the original short: the work is calibrated, steps
-//! are medians of several blocks, blocks of all kinds alternate, and each block counts by the mean
-//! of the middle half of its iterations.
+//! are medians of several blocks, the work is no shorter than what one core needs for the message,
+//! blocks of all kinds alternate, and each block counts by the mean of the middle half of its
+//! iterations.
 
 use std::time::{Duration, Instant};
 
@@ -112,7 +113,7 @@ impl<'a, P: Port> Leader<'a, P> {
         let rough = self.warm_up(case)?;
         let blocks = self.blocks(rough);
         let alone = self.units(ALONE * rough);
-        let mut units = self.enough_work(case, blocks[0], rough)?;
+        let mut units = self.enough_work(case, blocks[0], alone)?;
         for doubled in 0.. {
             let mut times = Times::default();
             for &count in &blocks {
@@ -208,12 +209,26 @@ impl<'a, P: Port> Leader<'a, P> {
         (time / self.unit_ns).max(1.0) as u64
     }
 
-    /// Doubles the work until iterations take long enough.
-    fn enough_work(&mut self, case: Case, count: u64, rough: f64) -> Result<u64> {
-        let base = self.steady(case, Kind::Both, count, 0)?;
-        let mut units = self.units(rough / 8.0);
+    /// Doubles the work until iterations take long enough, and the work itself as long as one core
+    /// needs for the message: what two cores do in less is not to count as overhead because one of
+    /// them had no time for it yet.
+    fn enough_work(&mut self, case: Case, count: u64, alone: u64) -> Result<u64> {
+        let mut times = Times::default();
+        for _ in 0..3 {
+            times.shake.push(self.block(case, Kind::Work, count, 0)?);
+            times.base.push(self.block(case, Kind::Both, count, 0)?);
+            let here = self.block(case, Kind::AloneHere, count, alone)?;
+            times.here.push(here);
+            let there = self.block(case, Kind::AloneThere, count, alone)?;
+            times.there.push(there);
+        }
+        let base = summary(&times.base).median;
+        let computed = alone as f64 * self.unit_ns;
+        let least = times.one_core(computed).unwrap_or(0.0);
+        let mut units = self.units(base / 8.0);
         for _ in 0..DOUBLINGS {
-            if self.steady(case, Kind::Both, count, units)? > ENOUGH * base {
+            let long = units as f64 * self.unit_ns >= least;
+            if long && self.steady(case, Kind::Both, count, units)? > ENOUGH * base {
                 break;
             }
             units *= 2;

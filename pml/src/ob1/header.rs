@@ -18,6 +18,11 @@
 //! that order whatever the transport does. Control packets name an operation of their receiver
 //! by slot and generation and need no order.
 
+#[cfg(target_endian = "big")]
+compile_error!(
+    "the bodies of ob1's packets are little-endian, and are written as the machine has them"
+);
+
 use tagwire_base::{ContextId, Sequence, Tag};
 use tagwire_transport::{AmHeader, Ticket};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
