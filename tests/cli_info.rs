@@ -131,6 +131,19 @@ fn the_text_names_all_that_the_document_names() {
 }
 
 #[test]
+fn every_pml_says_what_it_has_room_for_and_what_it_passes() {
+    let document = document(&info(&["--json"]));
+    for pml in document["pmls"].as_array().unwrap() {
+        assert!(pml["largest_tag"].as_i64().unwrap() >= 32_767, "{pml}");
+        assert!(pml["contexts"].as_u64().unwrap() > 1, "{pml}");
+        assert_eq!(pml["conformance"][0]["transport"], "shm");
+        assert_eq!(pml["conformance"][0]["tiers"][0], "core");
+    }
+    let shm = &document["transports"][0];
+    assert_eq!(shm["conformance"][0], "core");
+}
+
+#[test]
 fn why_not_answers_for_every_transport_and_engine() {
     let document = document(&info(&["--json"]));
     for list in ["transports", "engines", "pmls"] {

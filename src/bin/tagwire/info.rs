@@ -9,6 +9,8 @@ use tagwire_base::topology::Topology;
 use crate::failure::Failure;
 use crate::output;
 
+mod conformance;
+mod pmls;
 mod report;
 mod shm;
 mod text;

@@ -7,6 +7,7 @@ use tagwire_base::config::{Entry, Kind};
 use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
+use super::pmls::PmlReport;
 use super::transports::{TransportReport, catalogue};
 use crate::failure::Failure;
 use crate::stamp::{Build, build};
@@ -27,7 +28,7 @@ pub struct Report {
     /// The matching engines.
     pub engines: Vec<Named>,
     /// The layers that make messages of what transports move.
-    pub pmls: Vec<Named>,
+    pub pmls: Vec<PmlReport>,
     /// The settings.
     pub settings: Vec<SettingReport>,
 }
@@ -102,7 +103,7 @@ pub fn gather(config: &Config, topology: Topology) -> Report {
         transports: catalogue(config, &topology),
         machine: machine(topology),
         engines: choices(config, ENGINE),
-        pmls: choices(config, PML),
+        pmls: super::pmls::catalogue(config),
         settings: config.entries().map(setting).collect(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::pmls::PmlReport;
 use super::report::{Machine, Named, Report, SettingReport};
 use super::transports::{LimitsReport, TransportReport, Verdict};
 use tagwire_base::config::parse::format_bytes;
@@ -35,12 +36,32 @@ pub fn render(report: &Report) -> String {
     page.section("Matching engines");
     page.line(&format!("  {}", choices(&report.engines)));
     page.section("Pmls");
-    page.line(&format!("  {}", choices(&report.pmls)));
+    for pml in &report.pmls {
+        layer(&mut page, pml);
+    }
     page.section("Settings");
     for setting in &report.settings {
         explain(&mut page, setting);
     }
     page.0
+}
+
+/// One point-to-point layer.
+fn layer(page: &mut Page, pml: &PmlReport) {
+    page.line(&format!("  {}", choices(std::slice::from_ref(&pml.named))));
+    if let (Some(tag), Some(contexts)) = (pml.largest_tag, pml.contexts) {
+        page.line(&format!("    tags up to {tag}, {contexts} contexts"));
+    }
+    if let Some(why_not) = &pml.why_not {
+        page.line(&format!("    - {why_not}"));
+    }
+    for passed in &pml.conformance {
+        let tiers = passed.tiers.join(", ");
+        page.line(&format!(
+            "    conformance over {}: {tiers}",
+            passed.transport
+        ));
+    }
 }
 
 /// One transport.
@@ -56,6 +77,10 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     }
     let capabilities = or(&transport.capabilities.join(", "), "none");
     page.line(&format!("    capabilities: {capabilities}"));
+    if !transport.conformance.is_empty() {
+        let tiers = transport.conformance.join(", ");
+        page.line(&format!("    conformance: {tiers}"));
+    }
     if let Some(known) = &transport.limits {
         page.line(&format!("    limits: {}", limits(known)));
     }

@@ -10,6 +10,7 @@ use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
 use tagwire_transport::{ByteTransport, Capabilities, Limits};
 
+use super::conformance;
 use super::report::{Named, choices};
 
 /// The setting that chooses the transport.
@@ -43,6 +44,8 @@ pub struct TransportReport {
     pub notes: Vec<String>,
     /// What it offers here.
     pub capabilities: Vec<String>,
+    /// The tiers of the conformance kit that it passes.
+    pub conformance: &'static [&'static str],
     /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
     /// be opened.
     pub limits: Option<LimitsReport>,
@@ -80,6 +83,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         verdict: Verdict::Unusable,
         notes: Vec::new(),
         capabilities: Vec::new(),
+        conformance: published(named.name),
         limits: None,
     };
     match open(named.name, config) {
@@ -124,6 +128,11 @@ fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
     let job = LocalJob::new(1).map_err(|error| error.to_string())?;
     let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
     tagwire_transport::open(&config, &bootstrap).map_err(|error| error.to_string())
+}
+
+fn published(name: &str) -> &'static [&'static str] {
+    let found = conformance::BYTES.iter().find(|(known, _)| *known == name);
+    found.map_or(&[], |(_, tiers)| tiers)
 }
 
 /// What a transport is, in a few words.

@@ -1,0 +1,67 @@
+//! The point-to-point layers of this build, and what each has room for on this machine.
+
+use serde::Serialize;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{Config, Rank};
+use tagwire_pml::{TagLimits, ThreadLevel};
+
+use super::conformance;
+use super::report::{Named, PML, choices};
+
+/// What there is to say of a layer.
+#[derive(Debug, Serialize)]
+pub struct PmlReport {
+    /// Its name, and whether it is used.
+    #[serde(flatten)]
+    pub named: Named,
+    /// The largest tag and the number of contexts over the transport in use; `None` where it
+    /// cannot be opened.
+    pub largest_tag: Option<i32>,
+    pub contexts: Option<usize>,
+    /// Why it cannot be opened.
+    pub why_not: Option<String>,
+    /// The tiers of the conformance suite that it passes, by transport.
+    pub conformance: Vec<Passed>,
+}
+
+/// The tiers of a conformance suite that are passed over a transport.
+#[derive(Debug, Serialize)]
+pub struct Passed {
+    pub transport: &'static str,
+    pub tiers: &'static [&'static str],
+}
+
+/// Every layer of this build.
+pub fn catalogue(config: &Config) -> Vec<PmlReport> {
+    choices(config, PML)
+        .into_iter()
+        .map(|named| describe(named, config))
+        .collect()
+}
+
+fn describe(named: Named, config: &Config) -> PmlReport {
+    let limits = limits(named.name, config);
+    let known = limits.as_ref().ok();
+    PmlReport {
+        largest_tag: known.map(|limits| limits.largest_tag),
+        contexts: known.map(|limits| limits.contexts),
+        conformance: conformance::PAIRS
+            .iter()
+            .filter(|(layer, ..)| *layer == named.name)
+            .map(|&(_, transport, tiers)| Passed { transport, tiers })
+            .collect(),
+        why_not: limits.err(),
+        named,
+    }
+}
+
+/// Opens the layer as the only rank of a job would.
+fn limits(name: &str, config: &Config) -> Result<TagLimits, String> {
+    let mut config = config.clone();
+    config.set(PML, name).map_err(|error| error.to_string())?;
+    let job = LocalJob::new(1).map_err(|error| error.to_string())?;
+    let member = Box::new(job.member(Rank::new(0)));
+    let opened = tagwire_pml::open(&config, ThreadLevel::Single, member);
+    let messenger = opened.map_err(|error| error.to_string())?;
+    messenger.tag_limits().map_err(|error| error.to_string())
+}
