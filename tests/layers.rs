@@ -44,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const UNSAFE: &[&str] = &[
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",
+    "fuzz/src/lib.rs",
     "launch/src/job/child.rs",
     "pml/src/guard.rs",
     "pml/src/lend.rs",
