@@ -31,7 +31,7 @@ const ENOUGH: f64 = 1.5;
 /// How often the work may double.
 const DOUBLINGS: u32 = 24;
 /// How many times the time of an iteration the other rank computes while one moves a message alone.
-const ALONE: f64 = 4.0;
+const ALONE: f64 = 6.0;
 
 /// What a case came to, all times in nanoseconds.
 #[derive(Debug, Clone)]
