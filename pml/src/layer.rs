@@ -45,12 +45,47 @@ macro_rules! either {
 }
 
 impl Layer {
-    /// ob1, if it is that: its short ways are tried before any other.
+    /// ob1, if it is that: its way to wait is kept apart from that of other layers.
     #[inline(always)]
     pub(crate) fn ob1(&mut self) -> Option<&mut Ob1> {
         match self {
             Self::Ob1(ob1) => Some(ob1),
             Self::Cm(_) => None,
+        }
+    }
+
+    /// Sends where nothing stands in the way: the short way. `None`, with nothing done, where
+    /// something does. What went owns nothing: it was one region.
+    #[inline(always)]
+    pub(crate) fn send_now(
+        &mut self,
+        data: &SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Option<RequestId> {
+        match self {
+            Self::Ob1(ob1) => ob1
+                .send_now(data, to, tag, context, mode)
+                .then_some(RequestId::COMPLETE),
+            Self::Cm(cm) => cm.send_now(data, to, tag, context, mode),
+        }
+    }
+
+    /// Posts a receive where that is all there is to it: the short way. `None`, with nothing
+    /// done, where it may be more. What was posted owns nothing: it was one region.
+    #[inline(always)]
+    pub(crate) fn post_now(
+        &mut self,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        match self {
+            Self::Ob1(ob1) => ob1.post_now(data.region()?, from, tag, context),
+            Self::Cm(cm) => cm.post_now(data, from, tag, context),
         }
     }
 

@@ -150,12 +150,11 @@ impl Messenger {
         mode: SendMode,
     ) -> Result<RequestId> {
         if let Some(mut layer) = self.pml.enter_by_bias()
-            && let Some(pml) = layer.value().ob1()
-            && pml.send_now(&data, to, tag, context, mode)
+            && let Some(request) = layer.value().send_now(&data, to, tag, context, mode)
         {
             // One region, or it would not have gone: it owns nothing.
             std::mem::forget(data);
-            return Ok(RequestId::COMPLETE);
+            return Ok(request);
         }
         self.isend_at_length(data, to, tag, context, mode)
     }
@@ -172,10 +171,8 @@ impl Messenger {
     ) -> Result<RequestId> {
         // Threads that come by the lock have the short way too.
         let mut layer = self.enter()?;
-        if let Some(pml) = layer.ob1()
-            && pml.send_now(&data, to, tag, context, mode)
-        {
-            return Ok(RequestId::COMPLETE);
+        if let Some(request) = layer.send_now(&data, to, tag, context, mode) {
+            return Ok(request);
         }
         let sent = layer.isend(data, to, tag, context, mode);
         self.leave(layer);
@@ -195,9 +192,7 @@ impl Messenger {
         context: ContextId,
     ) -> Result<RequestId> {
         if let Some(mut layer) = self.pml.enter_by_bias()
-            && let Some(region) = data.region()
-            && let Some(pml) = layer.value().ob1()
-            && let Some(request) = pml.post_now(region, from, tag, context)
+            && let Some(request) = layer.value().post_now(&data, from, tag, context)
         {
             std::mem::forget(data);
             return Ok(request);
@@ -215,10 +210,7 @@ impl Messenger {
         context: ContextId,
     ) -> Result<RequestId> {
         let mut layer = self.enter()?;
-        if let Some(region) = data.region()
-            && let Some(pml) = layer.ob1()
-            && let Some(request) = pml.post_now(region, from, tag, context)
-        {
+        if let Some(request) = layer.post_now(&data, from, tag, context) {
             return Ok(request);
         }
         let posted = layer.irecv(data, from, tag, context);

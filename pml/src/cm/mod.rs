@@ -107,6 +107,11 @@ impl Cm {
     }
 
     #[inline]
+    fn is_usable(&self, context: ContextId) -> bool {
+        !self.closing && (context == ContextId::WORLD || self.contexts.contains(context))
+    }
+
+    #[inline]
     fn check_context(&self, context: ContextId) -> Result<()> {
         if context == ContextId::WORLD && !self.closing {
             return Ok(());

@@ -18,6 +18,62 @@ use crate::types::{CancelOutcome, Failure, MessageId, RequestId, Status};
 const PATIENCE: u32 = 1 << 20;
 
 impl Cm {
+    /// Posts a receive of one region, if that is all there is to it. `None`, with nothing done,
+    /// where it may be more.
+    #[inline(always)]
+    pub(crate) fn post_now(
+        &mut self,
+        data: &RecvBuffer,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Option<RequestId> {
+        let exists = from.is_any() || from.as_u32() < self.size;
+        let fits = tag.tag().is_none_or(|tag| self.core.layout.fits(tag));
+        if !exists
+            || !fits
+            || !self.is_usable(context)
+            || self.directed == Directed::AfterConnect
+            || !self.core.waiting.is_empty()
+            || !self.core.losses.is_empty()
+            || data.region().is_none()
+        {
+            return None;
+        }
+        let handle = self.core.requests.next_handle();
+        let pattern = self.core.layout.pattern(from, tag, context);
+        match self.rail.post(LANE, pattern, data, Token(handle.to_wire())) {
+            Posted::Open => {
+                self.enter_recv(from, tag, context, data.capacity());
+            }
+            Posted::Done(ReceiveEnd::Matched(envelope, outcome)) => {
+                self.enter_recv(from, tag, context, data.capacity());
+                self.core.counters.unexpected_short += 1;
+                let ended = self.core.ended;
+                self.core.matched(handle, &envelope, outcome);
+                // Whoever waits for this one is still to be told its name.
+                self.core.ended = ended;
+            }
+            // Nothing has happened.
+            _ => return None,
+        }
+        Some(RequestId(handle))
+    }
+
+    #[inline]
+    fn enter_recv(
+        &mut self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+        capacity: usize,
+    ) {
+        let (_, request) = self.core.requests.occupy();
+        request.set_recv(from, tag, context, capacity);
+        request.order = self.core.posted;
+        self.core.posted += 1;
+    }
+
     /// Posts a receive, or takes a message that is here already.
     #[inline]
     pub(super) fn start_recv(

@@ -14,6 +14,45 @@ use crate::slab::Handle;
 use crate::types::{Failure, RequestId, SendMode};
 
 impl Cm {
+    /// Hands a message of one region to the transport, if nothing stands in the way. `None`, with
+    /// nothing done, where something does.
+    #[inline(always)]
+    pub(crate) fn send_now(
+        &mut self,
+        data: &SendBuffer,
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+        mode: SendMode,
+    ) -> Option<RequestId> {
+        let index = self.core.peers.find(to)?;
+        let peer = self.core.peers.get(index)?;
+        let is_plain = mode != SendMode::Synchronous && mode != SendMode::Buffered;
+        if !is_plain
+            || !peer.clear
+            || !self.is_usable(context)
+            || !self.core.layout.fits(tag)
+            || data.len() as u64 > self.max_message
+            || data.region().is_none()
+        {
+            return None;
+        }
+        let endpoint = peer.endpoint;
+        let bits = self.core.layout.bits(tag, context);
+        let token = Token(self.core.requests.next_handle().to_wire());
+        match self.rail.send(LANE, endpoint, bits, data, false, token) {
+            Sent::Done => Some(RequestId::COMPLETE),
+            Sent::Open => {
+                self.core.counters.sent_long += 1;
+                let (handle, request) = self.core.requests.occupy();
+                request.set_send(index, to, tag, context, mode, data.len());
+                Some(RequestId(handle))
+            }
+            // Neither has done anything.
+            _ => None,
+        }
+    }
+
     /// Sends at once where nothing stands in the way; else queues.
     #[inline]
     pub(super) fn start_send(

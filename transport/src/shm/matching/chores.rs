@@ -34,11 +34,16 @@ impl Chore {
 
 impl ShmMatch {
     /// Does what is to be done. What ends by it is told at once, or later without `upcalls`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run_chores(&mut self, upcalls: Option<&mut dyn MatchUpcalls>) -> usize {
         if self.core.chores.is_empty() {
             return 0;
         }
+        self.run_all_chores(upcalls)
+    }
+
+    #[inline(never)]
+    fn run_all_chores(&mut self, upcalls: Option<&mut dyn MatchUpcalls>) -> usize {
         let mut events = 0;
         while let Some(chore) = self.core.chores.pop_front() {
             self.run_chore(chore);
@@ -143,8 +148,16 @@ impl ShmMatch {
     }
 
     /// Tells what has ended.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tell_ended(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
+        if self.core.ended.is_empty() {
+            return 0;
+        }
+        self.tell_all_ended(upcalls)
+    }
+
+    #[inline(never)]
+    fn tell_all_ended(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
         let mut events = 0;
         while let Some(ended) = self.core.ended.pop_front() {
             ended.tell(upcalls);

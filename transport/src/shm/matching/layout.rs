@@ -124,17 +124,11 @@ pub(in super::super) struct CountsLine {
 pub(in super::super) struct Receive {
     /// [`FREE`], [`POSTED`] or how it was matched.
     pub state: AtomicU64,
-    /// Match bits, with [`ANY`] for an any-tag receive.
-    pub bits: AtomicU64,
-    /// The source wanted, or `u32::MAX`.
-    pub source: AtomicU64,
-    /// The order of posting.
-    pub sequence: AtomicU64,
     /// The user's buffer, for cross-memory attach; 0 where there is none of one piece.
     pub address: AtomicU64,
     /// Its length in bytes.
     pub capacity: AtomicU64,
-    reserved: [AtomicU64; 2],
+    reserved: [AtomicU64; 5],
     /// Who sent the message.
     pub from: AtomicU64,
     /// With which bits.
@@ -150,9 +144,6 @@ pub(in super::super) struct Receive {
     /// Keeps the line full.
     filler: AtomicU64,
 }
-
-/// Any-tag, in [`Receive::bits`].
-pub(super) const ANY: u64 = 1 << 63;
 
 /// States of a [`Receive`].
 pub(super) const FREE: u64 = 0;
