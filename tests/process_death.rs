@@ -101,6 +101,8 @@ fn sleepers_wake_for_the_death_of_a_sleeper() {
 fn a_rank_that_is_never_idle_hears_of_a_death() {
     let mut job = Job::of_ranks(3, GO_ON, &["death-busy"]);
     job.hear("0 ready");
+    // It has met everybody too, the victim among them.
+    job.hear("2 ready");
     let killed = job.kill(1);
     hear_soon(&mut job, "0 saw it fail", killed);
     let outcome = job.finish();
@@ -112,6 +114,7 @@ fn a_rank_that_never_waits_hears_of_a_death() {
     for scenario in ["death-tested", "death-served"] {
         let mut job = Job::of_ranks(3, GO_ON, &[scenario]);
         job.hear("0 ready");
+        job.hear("2 ready");
         let killed = job.kill(1);
         hear_soon(&mut job, "0 saw it fail", killed);
         let outcome = job.finish();

@@ -302,7 +302,10 @@ pub fn busy() -> Outcome {
             world.send(&[DONE], 2, PING)?;
         }
         VICTIM => sleep_until_killed(),
-        _ => echo(&world)?,
+        _ => {
+            say(session.rank(), "ready");
+            echo(&world)?;
+        }
     }
     Ok(session.close()?)
 }
@@ -343,7 +346,7 @@ pub fn tested() -> Outcome {
             say(0, "saw it fail");
         }
         VICTIM => sleep_until_killed(),
-        _ => {}
+        other => say(other, "ready"),
     }
     Ok(session.close()?)
 }
@@ -370,7 +373,10 @@ pub fn served() -> Outcome {
             world.send(&[DONE], 2, PING)?;
         }
         VICTIM => sleep_until_killed(),
-        _ => echo(&world)?,
+        _ => {
+            say(session.rank(), "ready");
+            echo(&world)?;
+        }
     }
     Ok(session.close()?)
 }

@@ -72,6 +72,8 @@ pub(super) struct Core {
     pub(super) broken: Vec<(EndpointId, &'static str)>,
     /// A posting call has looked into the rings since the last call of progress.
     has_looked: bool,
+    /// Unexpected messages whose bytes came after the match.
+    fetched: u64,
     /// Calls of progress in which nothing happened, in a row.
     pub(super) idle: u32,
     /// After how many of them it looks after its untaken messages.
@@ -374,6 +376,7 @@ impl ShmMatch {
             return Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(len as u64)));
         }
         core.table.free_header(header_index);
+        core.fetched += 1;
         let (Some(from), Some(index)) = (from, core.free.pop()) else {
             return Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed));
         };
@@ -431,6 +434,7 @@ impl Core {
             cancels: Vec::new(),
             broken: Vec::new(),
             has_looked: false,
+            fetched: 0,
             idle: 0,
             patience: PATIENCE,
             looks: 0,
@@ -829,6 +833,10 @@ impl MatchTransport for ShmMatch {
 
     fn unfinished(&self) -> usize {
         self.core.controls.len() + self.core.chores.len() + self.core.ended.len()
+    }
+
+    fn fetched(&self) -> u64 {
+        self.core.fetched
     }
 
     fn levels(&self) -> MatchLevels {
