@@ -14,6 +14,7 @@ use super::cma::{self, Attach, Nonce};
 use super::config::{CrossAttach, ShmOptions};
 use super::identity::{Identity, own_namespace};
 use super::layout::{AREA, CLOSED_FAILED, CLOSED_LEFT, INLINE, MAX_SEND, OFFERS};
+use super::liveness::Liveness;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::segment::{HeaderMap, Segment};
 use super::transfers::Transfers;
@@ -155,16 +156,18 @@ impl Shm {
             .is_some_and(|peer| peer.state == PeerState::Alive)
     }
 
-    /// Whether the process of a peer has ended.
-    pub(super) fn is_over(&self, endpoint: EndpointId) -> bool {
-        self.peers
-            .get(endpoint.index())
-            .is_some_and(|peer| peer.state == PeerState::Dead || peer.liveness.is_over())
+    /// Whether the process of a peer has ended: as it shows, or, where it cannot be watched, as
+    /// others say (`failed`).
+    pub(super) fn is_over(&self, endpoint: EndpointId, failed: bool) -> bool {
+        self.peers.get(endpoint.index()).is_some_and(|peer| {
+            peer.liveness.is_over()
+                || (matches!(peer.liveness, Liveness::Unknown)
+                    && (failed || peer.state == PeerState::Dead))
+        })
     }
 
     /// Whether the process of a rank has ended that wrote its hello and was not looked at since.
     pub(super) fn unknown_is_over(&self, rank: Rank) -> bool {
-        use super::liveness::Liveness;
         let Ok(area) = self.segment.map_area(rank.as_u32()) else {
             return false;
         };

@@ -68,6 +68,8 @@ pub(super) struct Core {
     pub(super) late: Vec<u32>,
     /// Receives to be cancelled when the lock is to be had.
     pub(super) cancels: Vec<Token>,
+    /// Ranks that the bootstrap calls failed, to be looked at when the lock is to be had.
+    pub(super) failures: Vec<Rank>,
     /// Peers that sent what no correct peer sends.
     pub(super) broken: Vec<(EndpointId, &'static str)>,
     /// A posting call has looked into the rings since the last call of progress.
@@ -432,6 +434,7 @@ impl Core {
             seen_visits: 0,
             late: Vec::new(),
             cancels: Vec::new(),
+            failures: Vec::new(),
             broken: Vec::new(),
             has_looked: false,
             fetched: 0,
@@ -747,7 +750,10 @@ impl MatchTransport for ShmMatch {
         // What ended before comes first.
         let mut events = self.tell_ended(upcalls);
         let contacts = self.shm.header.contacts.word.load(Relaxed) != self.shm.seen_contacts;
-        let peers = contacts | self.shm.attention | !self.core.broken.is_empty();
+        let peers = contacts
+            | self.shm.attention
+            | !self.core.broken.is_empty()
+            | !self.core.failures.is_empty();
         if (peers || self.has_work() || !self.core.cancels.is_empty())
             && let Some(held) = self.lock()
         {
@@ -805,24 +811,13 @@ impl MatchTransport for ShmMatch {
     }
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
-        // Its process may still hold the lock, if it is dead already.
-        let held = loop {
-            match self.lock_patiently() {
-                Some(held) => break held,
-                None if lock::holder(&self.core.table.map.head().lock)
-                    .is_some_and(|(holder, _)| holder == rank.as_u32()) =>
-                {
-                    if let Some(held) = self.take_over_from(rank) {
-                        break held;
-                    }
-                }
-                None => {}
-            }
-        };
-        self.catch_up(Some(upcalls));
-        let mut deliver = Deliver::new(&mut self.core, Some(upcalls));
-        ByteTransport::peer_failed(&mut self.shm, rank, &mut deliver);
-        self.unlock(held);
+        self.core.failures.push(rank);
+        // Its process may still have the lock.
+        if let Some(held) = self.lock_patiently() {
+            self.catch_up(Some(upcalls));
+            self.take_failures(upcalls);
+            self.unlock(held);
+        }
         self.run_chores(Some(upcalls));
         self.tell_ended(upcalls);
     }

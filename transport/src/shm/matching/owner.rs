@@ -18,6 +18,7 @@ use super::memory::{ArenaStorage, unpack};
 use super::send::SendState;
 use super::table::{self, Placed, get, load_state, number_of, store_state};
 use super::wire::{self, Kind, Message};
+use crate::byte::ByteTransport;
 use crate::data::WriteRegion;
 use crate::message::{
     AmHeader, Arrival, Disposition, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls,
@@ -250,6 +251,9 @@ impl Upcalls for Deliver<'_> {
         };
         if let Some(endpoint) = gone {
             self.core.forget_messages(endpoint);
+            // Its allowance is there for others.
+            let counts = &self.core.table.map.head().counts;
+            counts.starved.store(1, Relaxed);
         }
         self.tell(Ended::Peer(event));
         if let Some(endpoint) = gone {
@@ -304,9 +308,18 @@ impl ShmMatch {
             }
         }
         if !self.core.late.is_empty() {
-            events += self.take_events(Some(upcalls));
+            events += self.take_events(Some(&mut *upcalls));
         }
+        self.take_failures(upcalls);
         events
+    }
+
+    /// Ends the peers that the bootstrap calls failed. Under the lock.
+    pub(super) fn take_failures(&mut self, upcalls: &mut dyn MatchUpcalls) {
+        for rank in std::mem::take(&mut self.core.failures) {
+            let mut deliver = Deliver::new(&mut self.core, Some(&mut *upcalls));
+            ByteTransport::peer_failed(&mut self.shm, rank, &mut deliver);
+        }
     }
 
     /// Takes messages out of the rings, and matches them.
@@ -351,7 +364,12 @@ impl ShmMatch {
     /// Allows senders more that were allowed less than they can use.
     #[cold]
     fn allow_more(&mut self) {
-        self.core.table.map.head().counts.starved.store(0, Relaxed);
+        let counts = &self.core.table.map.head().counts;
+        counts.starved.store(0, Relaxed);
+        // What peers were allowed that have gone is to be had again.
+        let areas = self.shm.inbound.iter().map(|way| way.consumer.memory());
+        let outstanding = areas.map(|area| table::open_grant(area)).sum();
+        counts.outstanding.store(outstanding, Relaxed);
         for way in &self.shm.inbound {
             let area = way.consumer.memory();
             if table::open_allowance(area) < super::layout::WINDOW / 2
@@ -472,9 +490,10 @@ impl ShmMatch {
             // No correct peer writes this.
             true
         } else {
+            let failed = self.core.failures.contains(&rank);
             match self.shm.by_rank.get(&rank) {
-                Some(endpoint) => self.shm.is_over(*endpoint),
-                None => self.shm.lost.contains(&rank) || self.shm.unknown_is_over(rank),
+                Some(endpoint) => self.shm.is_over(*endpoint, failed),
+                None => failed || self.shm.lost.contains(&rank) || self.shm.unknown_is_over(rank),
             }
         };
         dead.then(|| self.take_over_from(rank)).flatten()
@@ -598,8 +617,7 @@ impl Core {
         }
     }
 
-    /// Takes the messages of a peer out of matching whose bytes are not to be had any more, and
-    /// its allowance back.
+    /// Takes the messages of a peer out of matching whose bytes are not to be had any more.
     fn forget_messages(&mut self, endpoint: EndpointId) {
         let Some(&rank) = self.ranks.get(endpoint.index()) else {
             return;

@@ -329,6 +329,12 @@ pub(super) fn open_allowance(area: &PairArea) -> u32 {
         .min(u64::from(u32::MAX)) as u32
 }
 
+/// How much of that was granted, beyond what every sender may send from the first.
+pub(super) fn open_grant(area: &PairArea) -> u64 {
+    let used = get(&area.taken.arrived).saturating_sub(u64::from(INITIAL));
+    get(&area.allowed.messages).saturating_sub(used)
+}
+
 /// The state of a ring, as it was left.
 pub(in super::super) fn load_state(line: &TakenLine) -> RingState {
     let head = line.head.load(Acquire);

@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
 
 use super::ShmMatch;
@@ -377,4 +378,39 @@ fn a_receiver_dies_with_its_list_full() {
     parent.until("a message to oneself", |log| {
         log.received.iter().any(|(token, _)| *token == 199)
     });
+}
+
+/// What a peer was allowed that has died is allowed to others.
+#[test]
+fn the_allowance_of_the_dead_is_given_out_again() {
+    let job = LocalJob::new(3).unwrap();
+    let options = ShmOptions {
+        headers: 300,
+        ..ShmOptions::default()
+    };
+    let open = |rank| Member {
+        shm: ShmMatch::open(options.clone(), &mut job.member(Rank::new(rank))).unwrap(),
+        log: Log::default(),
+    };
+    let (mut receiver, mut first, mut second) = (open(0), open(1), open(2));
+    let address = receiver.shm.address();
+    let to = first.shm.connect(Rank::new(0), &address).unwrap();
+    for bits in 0..8 {
+        assert_eq!(first.send(to, bits, 8), Sent::Done);
+    }
+    for _ in 0..10 {
+        receiver.progress();
+        first.progress();
+    }
+    drop(first);
+    receiver.until("the failure", |log| !log.failed.is_empty());
+    let to = second.shm.connect(Rank::new(0), &address).unwrap();
+    let mut done = 0;
+    for bits in 0..290 {
+        done += usize::from(second.send(to, bits, 8) == Sent::Done);
+        receiver.progress();
+        second.progress();
+    }
+    done += second.log.sent.len();
+    assert!(done > 250, "only {done} of 290 messages were allowed");
 }
