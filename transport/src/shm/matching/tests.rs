@@ -414,3 +414,47 @@ fn the_allowance_of_the_dead_is_given_out_again() {
     done += second.log.sent.len();
     assert!(done > 250, "only {done} of 290 messages were allowed");
 }
+
+/// Of 1,000 messages of 1 MiB that nobody receives the receiver keeps headers, and of most of
+/// them not even these: the sender does.
+#[test]
+fn long_messages_cost_their_receiver_headers_only() {
+    let job = LocalJob::new(2).unwrap();
+    let open = |rank| Member {
+        shm: ShmMatch::open(ShmOptions::default(), &mut job.member(Rank::new(rank))).unwrap(),
+        log: Log::default(),
+    };
+    let (mut receiver, mut sender) = (open(0), open(1));
+    let address = receiver.shm.address();
+    let to = sender.shm.connect(Rank::new(0), &address).unwrap();
+    let memory: &'static [u8] = vec![7; LONG].leak();
+    let before = receiver.shm.memory_in_use().unwrap();
+    for bits in 0..1000 {
+        // SAFETY: the memory is never freed.
+        let data = unsafe { SendBuffer::contiguous(memory.as_ptr(), LONG) };
+        let sent = sender.shm.send(LANE, to, bits, &data, false, Token(bits));
+        assert_eq!(sent, Sent::Open);
+        receiver.progress();
+        sender.progress();
+    }
+    let levels = receiver.shm.levels();
+    assert_eq!(levels.unexpected_bytes, 0);
+    assert_eq!(levels.unexpected + sender.shm.levels().held, 1000);
+    // The pair's area of 64 KiB, headers of 64 bytes, nodes of the engine of as many: in pages.
+    let grown = receiver.shm.memory_in_use().unwrap() - before;
+    println!("{grown} bytes for {} headers", levels.unexpected);
+    assert!(grown < 256 << 10, "{grown} bytes of memory");
+    for bits in (0..1000).rev() {
+        receiver.post(bits, LONG, bits);
+        let start = Instant::now();
+        while receiver.ends_of(bits).is_empty() {
+            assert!(start.elapsed() < PATIENCE, "message {bits} is not received");
+            receiver.progress();
+            sender.progress();
+        }
+        receiver.log.received.clear();
+        if bits < 990 {
+            break;
+        }
+    }
+}
