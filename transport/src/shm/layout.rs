@@ -164,6 +164,8 @@ pub(super) struct TakenLine {
     pub offset: AtomicU64,
     /// Messages that were matched or kept, as the sender's allowance counts them.
     pub arrived: AtomicU64,
+    /// Messages besides, of which the sender kept the bytes because it was asked for envelopes.
+    pub envelopes: AtomicU64,
 }
 
 /// What a sender may send, counted from first contact.

@@ -1,6 +1,6 @@
 //! What has arrived: deliveries, first contacts, peers that end.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
 use super::NAME;
@@ -61,8 +61,13 @@ impl Shm {
                 events += self.break_off(endpoint, "impossible claims".to_owned(), upcalls);
             }
         }
-        self.attention = !self.awaiting.is_empty() || self.transfers.are_pending();
+        self.note_attention();
         events
+    }
+
+    /// Notes whether there is anything to look at besides the rings.
+    pub(super) fn note_attention(&mut self) {
+        self.attention = !self.awaiting.is_empty() || self.transfers.are_pending();
     }
 
     /// Ends the peers in whose rings something impossible was found.
@@ -112,7 +117,16 @@ impl Shm {
         }
         if let Some(at) = self.inbound.iter().position(|way| way.endpoint == endpoint) {
             // A ring holds no more than this, so a peer that still lives cannot keep us here.
-            events += drain(&mut self.inbound[at], super::layout::SLOTS, upcalls).count;
+            let way = &mut self.inbound[at];
+            events += drain(way, super::layout::SLOTS, upcalls).count;
+            let area = way.consumer.memory();
+            super::matching::store_state(&area.taken, way.consumer.state());
+            if !matches!(event, PeerEvent::Left(_)) {
+                // Should it live on: it has no business with the match list any more.
+                area.answer
+                    .word
+                    .store(super::layout::ANSWER_REFUSED, Release);
+            }
             self.inbound.swap_remove(at);
         }
         self.outbound[endpoint.index()] = None;

@@ -414,7 +414,7 @@ impl Shm {
         if line.receiver_mark() != CLAIMED {
             return Post::Unsupported;
         }
-        self.transfers.claims.push(Transfer {
+        let mut transfer = Transfer {
             endpoint: from,
             token,
             buffer: Buffer::Target(region),
@@ -427,7 +427,12 @@ impl Shm {
             }),
             line,
             end: None,
-        });
+        };
+        if self.peers[from.index()].state != PeerState::Alive {
+            // It has ended since: what it moved counts, what it did not does not come any more.
+            transfer.stop(Outcome::PeerFailed);
+        }
+        self.transfers.claims.push(transfer);
         self.attention = true;
         Post::Posted
     }

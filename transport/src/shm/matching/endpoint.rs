@@ -305,6 +305,21 @@ impl ShmMatch {
         }
     }
 
+    /// Whether receives were posted that may take messages which are kept back.
+    fn held_may_match(&self) -> bool {
+        self.core.dirty.iter().any(|to| {
+            let out = &self.core.outs[to.index()];
+            !out.held.is_empty()
+                && self.shm.peers[to.index()]
+                    .target
+                    .as_ref()
+                    .is_some_and(|map| {
+                        map.head().counts.posts.load(Relaxed) != out.seen_posts
+                            || out.compared < out.held.len()
+                    })
+        })
+    }
+
     // ---- parts of the verbs
 
     /// Posts a receive, or takes its message, under the lock.
@@ -356,8 +371,15 @@ impl ShmMatch {
         };
         let envelope = kept.envelope;
         let is_answered = kept.kind != Kind::Short || kept.number != 0;
-        if is_answered && !self.shm.by_rank.contains_key(&envelope.source) {
-            // It has matched for us before we took note of its contact.
+        let peer = self.shm.by_rank.get(&envelope.source);
+        let heard = peer.is_some_and(|at| self.shm.peers[at.index()].inbound.is_some());
+        if is_answered && !heard {
+            // It has matched for us before we took note of its contact. Should it be gone as well, the
+            // message is not taken for one that waits.
+            if let Some(header) = core.table.map.header(header_index) {
+                let state = header.state.load(Relaxed);
+                header.state.store(state & !0xff | CLAIMED, Relaxed);
+            }
             let mut deliver = Deliver::new(&mut self.core, None);
             self.shm.look_at_contacts(&mut deliver);
         }
@@ -762,7 +784,12 @@ impl MatchTransport for ShmMatch {
         }
         if self.shm.attention {
             let mut deliver = Deliver::new(&mut self.core, Some(upcalls));
-            events += self.shm.attend_transfers(&mut deliver);
+            events += self.shm.move_transfers(&mut deliver);
+            // Peers are ended under the lock.
+            while let Some(endpoint) = self.shm.transfers.take_insane() {
+                self.core.broken.push((endpoint, "impossible claims"));
+            }
+            self.shm.note_attention();
         }
         events += self.run_chores(Some(upcalls));
         events += self.tell_ended(upcalls);
@@ -779,7 +806,7 @@ impl MatchTransport for ShmMatch {
             } else {
                 1
             };
-            if self.core.idle >= self.core.patience {
+            if self.core.idle >= self.core.patience || self.held_may_match() {
                 self.core.idle = 0;
                 let taken = self.visit_peers(upcalls);
                 events += taken;

@@ -35,6 +35,13 @@ pub(in super::super) fn unlock(word: &impl Word<u64>, held: Held) {
     word.store(((held.0 >> 32).wrapping_add(1)) << 32, Release);
 }
 
+/// The same for a visitor: its lock may have been taken over meanwhile, by an owner that was told
+/// that it has failed.
+pub(in super::super) fn unlock_visit(word: &impl Word<u64>, held: Held) {
+    let next = ((held.0 >> 32).wrapping_add(1)) << 32;
+    let _ = word.compare_exchange(held.0, next, Release, Relaxed);
+}
+
 /// Who holds the lock, and the word that says so.
 pub(in super::super) fn holder(word: &impl Word<u64>) -> Option<(u32, u64)> {
     let now = word.load(Relaxed);

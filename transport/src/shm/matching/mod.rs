@@ -58,4 +58,4 @@ pub(super) use layout::{MAX_HEADERS, MAX_OVERFLOW, Shape};
 #[cfg(all(test, loom))]
 pub(super) use lock::{take_over, try_lock, unlock};
 pub(super) use memory::TargetMap;
-pub(super) use table::load_state;
+pub(super) use table::{load_state, store_state};

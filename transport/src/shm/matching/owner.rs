@@ -41,6 +41,8 @@ pub(super) struct Deliver<'a> {
     upcalls: Option<&'a mut dyn MatchUpcalls>,
     /// Messages that count against the sender's allowance.
     messages: u32,
+    /// Those beyond it.
+    envelopes: u32,
 }
 
 impl<'a> Deliver<'a> {
@@ -49,6 +51,7 @@ impl<'a> Deliver<'a> {
             core,
             upcalls,
             messages: 0,
+            envelopes: 0,
         }
     }
 
@@ -74,7 +77,11 @@ impl<'a> Deliver<'a> {
         let Some(message) = wire::parse(source, kind, header, payload) else {
             return self.broken(from, "a message with impossible match bits or length");
         };
-        self.messages += 1;
+        if message.asked_for {
+            self.envelopes += 1;
+        } else {
+            self.messages += 1;
+        }
         match self.core.table.place(&message, None) {
             Placed::Matched(index) => self.matched(index, from, &message),
             Placed::Kept(_) => {}
@@ -335,13 +342,16 @@ impl ShmMatch {
                 .map(|upcalls| &mut **upcalls as &mut dyn MatchUpcalls);
             let mut deliver = Deliver::new(&mut self.core, again);
             let taken = progress::drain(way, BURST, &mut deliver);
-            let messages = deliver.messages;
+            let (messages, envelopes) = (deliver.messages, deliver.envelopes);
             events += taken.count;
             if taken.broken {
                 self.shm.attention = true;
             }
             let area = way.consumer.memory();
             store_state(&area.taken, way.consumer.state());
+            if envelopes != 0 {
+                table::count_envelopes(area, envelopes);
+            }
             let allowed = messages != 0 && self.core.table.count_arrivals(area, messages);
             if way.consumer.has_given_credits() | allowed {
                 progress::wake_for_credits(way);
@@ -449,7 +459,10 @@ impl ShmMatch {
                 shown.map_or(Outcome::Impossible, |()| Outcome::Done(len))
             }
             LONG | STREAM => {
-                let Some(&from) = self.shm.by_rank.get(&source) else {
+                // Its area may be there and not looked at: this rank may have spoken to it first.
+                let from = self.shm.by_rank.get(&source).copied();
+                let heard = |from: &EndpointId| self.shm.peers[from.index()].inbound.is_some();
+                let Some(from) = from.filter(heard) else {
                     core.late.push(index);
                     return 0;
                 };

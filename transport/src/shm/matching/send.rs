@@ -236,7 +236,8 @@ impl ShmMatch {
         let len = send.region.len();
         let (post, state) = if envelope_only {
             let words = [0, 0, len as u64];
-            let post = self.push(to, Kind::Stream, send.bits, number, words);
+            let bits = send.bits | wire::ASKED_FOR;
+            let post = self.push(to, Kind::Stream, bits, number, words);
             (post, Some(SendState::AwaitGo))
         } else if len <= MAX_SEND {
             let number = if send.synchronous { number } else { 0 };
@@ -431,10 +432,12 @@ impl ShmMatch {
             if envelopes {
                 let live = head.headers.live.load(Relaxed) as usize;
                 let room = self.core.table.map.headers().len().saturating_sub(live);
-                if room > ENVELOPES as usize * self.shm.inbound.len() {
-                    let allowed = &area.allowed.envelopes;
+                let allowed = &area.allowed.envelopes;
+                let received = area.taken.envelopes.load(Relaxed);
+                let open = allowed.load(Relaxed).saturating_sub(received);
+                if open < ENVELOPES && room > 2 * ENVELOPES as usize * self.shm.inbound.len() {
                     allowed.store(
-                        allowed.load(Relaxed) + ENVELOPES,
+                        received + open + ENVELOPES,
                         std::sync::atomic::Ordering::Release,
                     );
                 }

@@ -267,7 +267,11 @@ impl Table {
         counts
             .outstanding
             .store(outstanding.saturating_sub(u64::from(taken)), Relaxed);
-        let arrived = area.taken.arrived.load(Relaxed) + u64::from(taken);
+        let arrived = area
+            .taken
+            .arrived
+            .load(Relaxed)
+            .wrapping_add(u64::from(taken));
         area.taken.arrived.store(arrived, Relaxed);
         open_allowance(area) < WINDOW / 2 && self.allow(area)
     }
@@ -321,10 +325,17 @@ impl Table {
     }
 }
 
+/// Counts messages that came because envelopes were asked for.
+pub(super) fn count_envelopes(area: &PairArea, taken: u32) {
+    let counted = get(&area.taken.envelopes).wrapping_add(u64::from(taken));
+    area.taken.envelopes.store(counted, Relaxed);
+}
+
 /// How many messages a sender may still send.
 pub(super) fn open_allowance(area: &PairArea) -> u32 {
-    let allowed = area.allowed.messages.load(Relaxed) + u64::from(INITIAL);
+    let allowed = area.allowed.messages.load(Relaxed);
     allowed
+        .saturating_add(u64::from(INITIAL))
         .saturating_sub(area.taken.arrived.load(Relaxed))
         .min(u64::from(u32::MAX)) as u32
 }
@@ -347,7 +358,7 @@ pub(in super::super) fn load_state(line: &TakenLine) -> RingState {
 
 /// Leaves the state of a ring to whoever reads it next. The offset first: who looks whether all
 /// is taken, without the lock, looks at the head.
-pub(super) fn store_state(line: &TakenLine, state: RingState) {
+pub(in super::super) fn store_state(line: &TakenLine, state: RingState) {
     line.offset.store(u64::from(state.offset), Relaxed);
     line.head.store(
         u64::from(state.head) | u64::from(state.position) << 32,

@@ -458,3 +458,39 @@ fn long_messages_cost_their_receiver_headers_only() {
         }
     }
 }
+
+/// A long message that its sender has matched, noticed in a posting call before the sender's
+/// contact was looked at: it is received, and not taken for one of the dead.
+#[test]
+fn what_a_stranger_matched_is_received() {
+    let job = LocalJob::new(2).unwrap();
+    let open = |rank| Member {
+        shm: ShmMatch::open(ShmOptions::default(), &mut job.member(Rank::new(rank))).unwrap(),
+        log: Log::default(),
+    };
+    let (mut receiver, mut sender) = (open(0), open(1));
+    // The receiver has spoken first, so that it knows the sender's rank, and then computes.
+    let address = sender.shm.address();
+    let there = receiver.shm.connect(Rank::new(1), &address).unwrap();
+    assert_eq!(receiver.send(there, 50, 8), Sent::Done);
+    let memory = receiver.post(5, LONG, 105);
+    let address = receiver.shm.address();
+    let here = sender.shm.connect(Rank::new(0), &address).unwrap();
+    assert_eq!(sender.send(here, 5, LONG), Sent::Open);
+    for _ in 0..1000 {
+        sender.progress();
+    }
+    receiver.post(6, 8, 106);
+    let start = Instant::now();
+    while receiver.ends_of(105).is_empty() {
+        assert!(start.elapsed() < PATIENCE, "the message is not received");
+        receiver.progress();
+        sender.progress();
+    }
+    let ends = receiver.ends_of(105);
+    assert!(
+        matches!(ends[..], [ReceiveEnd::Matched(_, Outcome::Done(len))] if len == LONG as u64),
+        "{ends:?}"
+    );
+    assert!(memory.iter().all(|byte| byte.get() == 5));
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use tagwire_matching::Engine;
 
 use super::super::cma;
+use super::super::layout::ANSWER_REFUSED;
 use super::super::liveness::Liveness;
 use super::super::peer::PeerState;
 use super::super::ring::{Consumer, Pop};
@@ -16,7 +17,7 @@ use super::layout::{BLOCK, INLINE, LANDED, LONG, OPEN, Receive, STREAM};
 use super::lock;
 use super::memory::pack;
 use super::send::{SendSlot, SendState};
-use super::table::{Entry, Placed, Table, get, load_state, store_state};
+use super::table::{Entry, Placed, Table, count_envelopes, get, load_state, store_state};
 use super::wire::{self, Kind, Message};
 use crate::byte::{Offer, Ticket};
 use crate::message::{EndpointId, Outcome, Payload, Token};
@@ -106,6 +107,12 @@ impl ShmMatch {
             self.core.outs[to.index()].table = Some(table);
             return 0;
         };
+        if area.answer.word.load(Relaxed) == ANSWER_REFUSED {
+            // The owner has given this rank up.
+            lock::unlock_visit(&head.lock, held);
+            self.core.outs[to.index()].table = Some(table);
+            return 0;
+        }
         reach(Point::Locked);
         let mut visit = Visit {
             table: &mut table,
@@ -126,11 +133,10 @@ impl ShmMatch {
             head.visits
                 .store(head.visits.load(Relaxed).wrapping_add(1), Release);
         }
-        lock::unlock(&head.lock, held);
+        lock::unlock_visit(&head.lock, held);
         let unlocked = head.lock.load(Relaxed);
-        if changed {
-            self.shm.peers[to.index()].nudge();
-        }
+        // Also where nothing has changed: the owner may have found the lock taken, and sleep.
+        self.shm.peers[to.index()].nudge();
         for number in answered {
             if let Some(slot) = self.core.send_slot(number, to)
                 && self.core.sends[slot as usize].state == SendState::AwaitMatched
@@ -304,15 +310,17 @@ impl Visit<'_> {
         let mut consumer = Consumer::new(area.clone());
         consumer.resume(load_state(&area.taken));
         let source = tagwire_base::Rank::new(rank);
-        let mut taken = 0;
+        let (mut taken, mut envelopes) = (0, 0);
         while taken < MESSAGES && consumer.is_ready() {
             let entry = Entry {
                 rank,
                 after: consumer.state_after(),
             };
+            let mut envelope = false;
             let popped = consumer.pop_if(|header, payload| {
                 let kind = wire::kind_of(header).filter(|kind| kind.is_message())?;
                 let message = wire::parse(source, kind, header, payload)?;
+                envelope = message.asked_for;
                 self.deal_with(&message, entry).then_some(())
             });
             if !matches!(popped, Pop::Message(())) {
@@ -324,28 +332,46 @@ impl Visit<'_> {
             reach(Point::Taken);
             self.table.clear_journal();
             taken += 1;
+            envelopes += u32::from(envelope);
         }
-        if taken != 0 {
-            self.table.count_arrivals(&area, taken);
+        if envelopes != 0 {
+            count_envelopes(&area, envelopes);
+        }
+        if taken != envelopes {
+            self.table.count_arrivals(&area, taken - envelopes);
         }
         taken
     }
 
     /// Matches or keeps one message; answers whether it is taken.
     fn deal_with(&mut self, message: &Message<'_>, entry: Entry) -> bool {
+        let needs_block =
+            message.kind == Kind::Short && message.payload.len() > ENTRY && self.pid.is_none();
+        let mut block = None;
+        if needs_block {
+            // Before it matches: without a place for its bytes it stays in the ring.
+            block = self.table.take_block(message.payload.len());
+            if block.is_none() {
+                return false;
+            }
+        }
         match self.table.place(message, Some(entry)) {
             Placed::Matched(index) => {
                 reach(Point::Matched);
-                self.land(index, message);
+                self.land(index, message, block);
                 true
             }
-            Placed::Kept(_) => true,
-            Placed::NoBlock | Placed::Full => false,
+            placed => {
+                if let Some(block) = block {
+                    self.table.free_block(block, message.payload.len());
+                }
+                matches!(placed, Placed::Kept(_))
+            }
         }
     }
 
     /// Brings a message to the receive that takes it.
-    fn land(&mut self, index: u32, message: &Message<'_>) {
+    fn land(&mut self, index: u32, message: &Message<'_>, block: Option<u32>) {
         let Some(receive) = self.table.map.receive(index) else {
             return;
         };
@@ -358,7 +384,7 @@ impl Visit<'_> {
                     self.answered.push(message.number);
                 }
                 let len = message.payload.len().min(room as usize);
-                self.land_short(receive, address, message, len)
+                self.land_short(receive, address, message, len, block)
             }
             Kind::Long => {
                 receive.data[0].store(message.ticket[0], Relaxed);
@@ -383,8 +409,12 @@ impl Visit<'_> {
         address: u64,
         message: &Message<'_>,
         len: usize,
+        block: Option<u32>,
     ) -> u64 {
         if len <= ENTRY {
+            if let Some(block) = block {
+                self.table.free_block(block, message.payload.len());
+            }
             land_in_entry(receive, message.payload.slice(0..len));
             return INLINE;
         }
@@ -396,7 +426,7 @@ impl Visit<'_> {
         {
             return LANDED;
         }
-        match self.table.take_block(message.payload.len()) {
+        match block.or_else(|| self.table.take_block(message.payload.len())) {
             Some(block) if self.table.map.fill(block as usize, message.payload) => {
                 receive.data[0].store(u64::from(block), Relaxed);
             }

@@ -1,7 +1,7 @@
 //! The messages of ranks that match for each other, in the rings.
 //!
 //! ```text
-//!   header word 0   match bits u48 | kind u8 << 56
+//!   header word 0   match bits u47 | sent because envelopes were asked for << 55 | kind u8 << 56
 //!   header word 1   the sender's number for the message, or the one that is answered
 //!
 //!   kind      payload
@@ -66,8 +66,13 @@ pub(in super::super) struct Message<'a> {
     /// The sender's number, 0 for none.
     pub number: u64,
     pub ticket: [u64; 2],
+    /// It was sent beyond the allowance, because the receiver had asked for envelopes.
+    pub asked_for: bool,
     pub payload: Payload<'a>,
 }
+
+/// Set in header word 0 of a message that was sent because envelopes were asked for.
+pub(super) const ASKED_FOR: u64 = 1 << 55;
 
 /// The header of a message.
 #[inline]
@@ -89,7 +94,7 @@ pub(super) fn parse<'a>(
     header: AmHeader,
     payload: Payload<'a>,
 ) -> Option<Message<'a>> {
-    let bits = header.0[0] & !(0xff << 56);
+    let bits = header.0[0] & !(0xff << 56) & !ASKED_FOR;
     if bits & !super::table::BITS != 0 {
         return None;
     }
@@ -106,6 +111,7 @@ pub(super) fn parse<'a>(
         length,
         number: header.0[1],
         ticket,
+        asked_for: header.0[0] & ASKED_FOR != 0,
         payload,
     })
 }
