@@ -65,8 +65,19 @@ pub struct Background {
 }
 
 impl Background {
-    pub fn start(mut command: Command) -> Self {
-        let mut child = command
+    /// Starts `command` with every signal at its default, whatever these tests were started with:
+    /// shells have what they put into the background ignore some.
+    pub fn start(command: Command) -> Self {
+        let mut child = Command::new("env")
+            .args(["--default-signal", "--"])
+            .arg(command.get_program())
+            .args(command.get_args())
+            .envs(
+                command
+                    .get_envs()
+                    .filter_map(|(key, value)| Some((key, value?))),
+            )
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
