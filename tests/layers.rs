@@ -48,7 +48,6 @@ const UNSAFE: &[&str] = &[
     "launch/src/job/child.rs",
     "pml/src/guard.rs",
     "pml/src/lend.rs",
-    "pml/src/ob1/memory.rs",
     "src/context.rs",
     "src/owned.rs",
     "src/persistent.rs",

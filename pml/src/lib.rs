@@ -24,6 +24,7 @@ mod lend;
 mod losses;
 pub mod messenger;
 pub mod ob1;
+mod peers;
 pub mod pml;
 pub mod progress;
 pub mod settings;

@@ -53,11 +53,18 @@ impl<T: Entry> Table<T> {
         if self.first_vacant as usize >= self.slots.len() {
             self.grow();
         }
+        let vacant = self.occupy_vacant();
+        vacant.expect("there is a vacant slot: it was just made")
+    }
+
+    /// The same, where a slot is vacant.
+    #[inline(always)]
+    pub(crate) fn occupy_vacant(&mut self) -> Option<(Handle, &mut T)> {
         let number = self.first_vacant;
-        let slot = &mut self.slots[number as usize];
+        let slot = self.slots.get_mut(number as usize)?;
         self.first_vacant = slot.next;
         slot.generation &= !VACANT;
-        (Handle::new(number, slot.generation), &mut slot.entry)
+        Some((Handle::new(number, slot.generation), &mut slot.entry))
     }
 
     #[cold]
@@ -85,6 +92,17 @@ impl<T: Entry> Table<T> {
     pub(crate) fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         match self.slots.get_mut(handle.slot() as usize) {
             Some(slot) if slot.generation == handle.generation() => Some(&mut slot.entry),
+            _ => None,
+        }
+    }
+
+    /// The entry in use in slot `number`.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, number: u32) -> Option<(Handle, &mut T)> {
+        match self.slots.get_mut(number as usize) {
+            Some(slot) if slot.generation < VACANT => {
+                Some((Handle::new(number, slot.generation), &mut slot.entry))
+            }
             _ => None,
         }
     }

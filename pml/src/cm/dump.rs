@@ -40,7 +40,7 @@ impl Cm {
         more(out, sends.len())?;
         self.write_unexpected(out)?;
         writeln!(out, "  peers in contact: {}", core.peers.len())?;
-        for peer in core.peers.iter().take(SHOWN) {
+        for (_, peer) in core.peers.iter().take(SHOWN) {
             let health = match peer.lost {
                 None => "alive",
                 Some(Failure::PeerLeft(_)) => "has left",

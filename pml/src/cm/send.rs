@@ -278,7 +278,7 @@ impl Cm {
             });
         }
         let endpoint = self.connect(rank)?;
-        let index = self.core.peers.enter(rank, endpoint);
+        let index = self.core.peers.enter(rank, endpoint, Peer::new);
         if let Some(peer) = self.core.peers.get_mut(index) {
             peer.connected = true;
             peer.lost = self.core.losses.of(rank);

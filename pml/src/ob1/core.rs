@@ -3,7 +3,7 @@
 //! Upcalls come from inside the transport's progress and must not call it: what they want done
 //! there is noted as a [`Chore`], and done right after.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use tagwire_base::{ContextId, Rank, Sequence, Tag};
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, Envelope};
@@ -14,9 +14,10 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use super::flow::Budget;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody, kind_of};
-use super::peer::{Early, Health, PeerIndex, Peers, Stream, Window};
+use super::peer::{Early, Health, Peer, PeerIndex, Peers, Stream, Window};
 use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
+use crate::losses::Losses;
 use crate::slab::{Handle, Slab};
 use crate::types::{Counters, Failure};
 
@@ -74,12 +75,9 @@ pub(super) struct Core {
     /// Peers that have used something of their windows of which the budget does not know.
     pub unsettled: Vec<PeerIndex>,
     pub chores: VecDeque<Chore>,
-    /// Ranks that failed or left, in contact or not; empty in the good case.
-    pub gone: HashMap<Rank, Failure>,
+    pub losses: Losses,
     /// A rank is gone or a budget is spent: posted receives are looked at twice.
     pub in_trouble: bool,
-    pub failed: Vec<Rank>,
-    pub acknowledged: usize,
     /// Bytes of buffered sends that wait.
     pub buffered: usize,
     /// The number of the next posted receive, for the order of pulls.
@@ -104,10 +102,8 @@ impl Core {
             starving: Vec::new(),
             unsettled: Vec::new(),
             chores: VecDeque::new(),
-            gone: HashMap::new(),
+            losses: Losses::default(),
             in_trouble: false,
-            failed: Vec::new(),
-            acknowledged: 0,
             buffered: 0,
             posted: 0,
             ended: 0,
@@ -651,7 +647,7 @@ impl Upcalls for Core {
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => {
-                let index = self.peers.enter(rank, endpoint);
+                let index = self.peers.enter(rank, endpoint, Peer::new);
                 let Some(peer) = self.peers.get_mut(index) else {
                     return;
                 };

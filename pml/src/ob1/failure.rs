@@ -1,7 +1,5 @@
 //! Peers that are gone: what involves them ends, everyone else goes on.
 
-use std::collections::hash_map::Entry;
-
 use tagwire_base::Rank;
 use tagwire_matching::Engine;
 
@@ -61,7 +59,7 @@ impl Core {
             // end once that is drained.
             Some(_) if health == Health::Left => {}
             Some(peer) => self.lose(peer, health),
-            None if self.gone.contains_key(&rank) => {}
+            None if self.losses.of(rank).is_some() => {}
             None => {
                 self.fail_operations(PeerIndex::NONE, rank, failure);
                 self.note_gone(rank, failure);
@@ -70,12 +68,8 @@ impl Core {
     }
 
     fn note_gone(&mut self, rank: Rank, failure: Failure) {
-        if let Entry::Vacant(entry) = self.gone.entry(rank) {
-            entry.insert(failure);
+        if self.losses.note(rank, failure) {
             self.in_trouble = true;
-            if !matches!(failure, Failure::PeerLeft(_)) {
-                self.failed.push(rank);
-            }
         }
     }
 
@@ -113,7 +107,7 @@ impl Core {
     /// Ends the operations that involve `rank`.
     fn fail_operations(&mut self, index: PeerIndex, rank: Rank, failure: Failure) {
         // Any-source receives fail with the news, once: it may be acknowledged by now.
-        let died = !matches!(failure, Failure::PeerLeft(_)) && !self.gone.contains_key(&rank);
+        let died = !matches!(failure, Failure::PeerLeft(_)) && self.losses.of(rank).is_none();
         let concerned: Vec<(Handle, Phase)> = self
             .requests
             .iter()
@@ -135,19 +129,6 @@ impl Core {
                 let _ = self.engine.cancel(request.queued);
             }
             self.finish(handle, Some(failure));
-        }
-    }
-
-    /// What a receive from `from` fails with before it is posted: the rank is gone, or a failure
-    /// is not acknowledged and any source was asked for.
-    #[cold]
-    pub(super) fn receive_failure(&self, from: tagwire_base::SourceSelector) -> Option<Failure> {
-        match from.rank() {
-            Some(rank) => self.gone.get(&rank).copied(),
-            None => self
-                .failed
-                .get(self.acknowledged)
-                .map(|rank| Failure::PeerFailed(*rank)),
         }
     }
 }

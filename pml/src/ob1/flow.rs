@@ -215,7 +215,7 @@ impl Core {
     /// Takes a peer off the list of the starving.
     pub(super) fn feed(&mut self, index: PeerIndex) {
         self.starving.retain(|other| *other != index);
-        self.in_trouble = !(self.gone.is_empty() && self.starving.is_empty());
+        self.in_trouble = !(self.losses.is_empty() && self.starving.is_empty());
     }
 
     /// Asks `peer`, which may hold envelopes back, for one for each posted receive that would

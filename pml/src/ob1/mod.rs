@@ -25,7 +25,6 @@ mod dump;
 mod failure;
 mod flow;
 mod header;
-mod memory;
 mod peek;
 mod peer;
 mod recv;
@@ -37,7 +36,6 @@ mod unexpected;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub use config::Ob1Options;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
@@ -47,15 +45,16 @@ use tagwire_transport::{ByteTransport, EndpointId, Lane, RecvBuffer, SendBuffer,
 use self::core::Core;
 use self::flow::Budget;
 use self::request::{Buffer, Phase, Request};
+use crate::contact;
+use crate::contexts::Contexts;
 use crate::error::{Error, Result};
+use crate::lend::lend;
 use crate::pml::Pml;
-use crate::types::{CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status};
+use crate::types::{
+    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
+};
 
 const LANE: Lane = Lane(0);
-
-/// How long a rank's address is waited for. Every rank publishes before any opens fully, so that
-/// only a broken launcher makes this pass.
-const ADDRESS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The ob1 layer of one rank.
 pub struct Ob1 {
@@ -70,8 +69,7 @@ pub struct Ob1 {
     at_once: usize,
     eager_limit: usize,
     buffer_limit: usize,
-    /// The contexts in use, by id.
-    contexts: Vec<bool>,
+    contexts: Contexts,
     closing: bool,
 }
 
@@ -100,8 +98,7 @@ impl Ob1 {
             &options.engine,
             Capacity::new(options.match_capacity, options.match_capacity),
         )?;
-        bootstrap.put(&address_key(rail.name()), &rail.address())?;
-        bootstrap.fence(ADDRESS_TIMEOUT)?;
+        contact::publish(&mut *bootstrap, rail.name(), &rail.address())?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
         let packet = rail.limits().max_send.min(options.packet);
         Ok(Self {
@@ -112,7 +109,7 @@ impl Ob1 {
             at_once: packet.min(options.eager_limit),
             eager_limit: options.eager_limit,
             buffer_limit: options.buffer_limit,
-            contexts: vec![true],
+            contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
             rail,
             bootstrap,
@@ -120,8 +117,7 @@ impl Ob1 {
     }
 
     fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let key = address_key(self.rail.name());
-        let address = self.bootstrap.get(rank, &key, ADDRESS_TIMEOUT)?;
+        let address = contact::address(&mut *self.bootstrap, self.rail.name(), rank)?;
         Ok(self.rail.connect(rank, &address)?)
     }
 
@@ -161,8 +157,7 @@ impl Ob1 {
     /// Whether new operations may use `context`.
     #[inline(always)]
     fn is_usable(&self, context: ContextId) -> bool {
-        let used = self.contexts.get(usize::from(context.as_u16()));
-        used == Some(&true) && !self.closing
+        self.contexts.contains(context) && !self.closing
     }
 
     #[inline]
@@ -175,11 +170,10 @@ impl Ob1 {
 
     #[cold]
     fn check_any_context(&self, context: ContextId) -> Result<()> {
-        match self.contexts.get(usize::from(context.as_u16())) {
-            Some(true) if !self.closing => Ok(()),
-            Some(true) => Err(Error::Closed),
-            _ => Err(Error::NoSuchContext(context.as_u16())),
+        if !self.contexts.contains(context) {
+            return Err(Error::NoSuchContext(context.as_u16()));
         }
+        self.check_open()
     }
 
     fn insert_inactive(&mut self, mut request: Request) -> RequestId {
@@ -198,21 +192,10 @@ impl Ob1 {
         let Status {
             source: to, tag, ..
         } = template.status;
-        self.start_send(
-            memory::lend(&copy),
-            to,
-            tag,
-            template.context,
-            SendMode::Buffered,
-        )?;
+        self.start_send(lend(&copy), to, tag, template.context, SendMode::Buffered)?;
         self.core.finish(request.0, None);
         Ok(())
     }
-}
-
-/// Under which key a transport's address is published.
-fn address_key(transport: &str) -> String {
-    format!("transport/{transport}")
 }
 
 impl Pml for Ob1 {
@@ -284,11 +267,12 @@ impl Pml for Ob1 {
     }
 
     fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
-        if self.core.gone.is_empty() {
+        if self.core.losses.is_empty() {
             return Ok(());
         }
         self.core
-            .receive_failure(from)
+            .losses
+            .of_receive(from)
             .map_or(Ok(()), |failure| Err(Error::Failed(failure)))
     }
 
@@ -462,37 +446,21 @@ impl Pml for Ob1 {
     }
 
     fn failed(&self) -> Vec<Rank> {
-        self.core.failed.clone()
+        self.core.losses.failed()
     }
 
     fn acknowledge_failures(&mut self) -> Vec<Rank> {
-        self.core.acknowledged = self.core.failed.len();
-        self.core.failed.clone()
+        self.core.losses.acknowledge()
     }
 
     fn create_context(&mut self) -> Result<ContextId> {
         self.check_open()?;
-        let free = self
-            .contexts
-            .iter()
-            .position(|used| !used)
-            .unwrap_or(self.contexts.len());
-        let id = u16::try_from(free).map_err(|_| Error::NoContext)?;
-        if free == self.contexts.len() {
-            self.contexts.push(true);
-        } else {
-            self.contexts[free] = true;
-        }
-        Ok(ContextId::new(id))
+        self.contexts.create()
     }
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
-        if context == ContextId::WORLD {
-            return Err(Error::NoSuchContext(context.as_u16()));
-        }
-        self.contexts[usize::from(context.as_u16())] = false;
-        Ok(())
+        self.contexts.free(context)
     }
 
     fn begin_close(&mut self) {

@@ -6,21 +6,13 @@ use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
 use super::peek::Peeks;
+use crate::peers;
+pub(super) use crate::peers::PeerIndex;
 use crate::slab::Handle;
 use crate::types::Failure;
 
-/// A peer's place in the table of peers, in the order of first contact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct PeerIndex(pub u32);
-
-impl PeerIndex {
-    pub(super) const NONE: Self = Self(u32::MAX);
-
-    #[inline]
-    pub(super) const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+/// The peers in contact.
+pub(super) type Peers = peers::Peers<Peer>;
 
 /// How a peer is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,105 +191,5 @@ impl Peer {
             Health::Failed => Some(Failure::PeerFailed(self.rank)),
             Health::Broken => Some(Failure::Protocol(self.rank)),
         }
-    }
-}
-
-/// The peers in contact. Costs nothing for ranks that nobody talked to.
-#[derive(Debug)]
-pub(super) struct Peers {
-    list: Vec<Peer>,
-    by_rank: HashMap<Rank, PeerIndex>,
-    by_endpoint: Vec<PeerIndex>,
-    /// The last answers for some ranks, so that the map is out of the hot path.
-    recent: [(u32, PeerIndex); Self::RECENT],
-}
-
-impl Peers {
-    const RECENT: usize = 16;
-
-    pub(super) fn new() -> Self {
-        Self {
-            list: Vec::new(),
-            by_rank: HashMap::new(),
-            by_endpoint: Vec::new(),
-            recent: [(u32::MAX, PeerIndex::NONE); Self::RECENT],
-        }
-    }
-
-    /// The peer that `rank` is, if in contact.
-    #[inline]
-    pub(super) fn find(&mut self, rank: Rank) -> Option<PeerIndex> {
-        let place = rank.index() % Self::RECENT;
-        let (known, peer) = self.recent[place];
-        if known == rank.as_u32() {
-            return Some(peer);
-        }
-        let peer = *self.by_rank.get(&rank)?;
-        self.recent[place] = (rank.as_u32(), peer);
-        Some(peer)
-    }
-
-    /// The peer that `rank` is, if it was asked for lately.
-    #[inline(always)]
-    pub(super) fn known(&mut self, rank: Rank) -> Option<&mut Peer> {
-        let (known, peer) = self.recent[rank.index() % Self::RECENT];
-        if known != rank.as_u32() {
-            return None;
-        }
-        self.list.get_mut(peer.index())
-    }
-
-    /// The peer that `rank` is, entered if new.
-    pub(super) fn enter(&mut self, rank: Rank, endpoint: EndpointId) -> PeerIndex {
-        let peer = self.find(rank).unwrap_or_else(|| {
-            let peer = PeerIndex(self.list.len() as u32);
-            self.list.push(Peer::new(rank, endpoint));
-            self.by_rank.insert(rank, peer);
-            self.recent[rank.index() % Self::RECENT] = (rank.as_u32(), peer);
-            peer
-        });
-        if self.by_endpoint.len() <= endpoint.index() {
-            self.by_endpoint
-                .resize(endpoint.index() + 1, PeerIndex::NONE);
-        }
-        self.by_endpoint[endpoint.index()] = peer;
-        peer
-    }
-
-    #[inline]
-    pub(super) fn of_endpoint(&self, endpoint: EndpointId) -> Option<PeerIndex> {
-        self.by_endpoint
-            .get(endpoint.index())
-            .copied()
-            .filter(|peer| *peer != PeerIndex::NONE)
-    }
-
-    /// The peer at `endpoint`, and its place.
-    #[inline(always)]
-    pub(super) fn at_endpoint(&mut self, endpoint: EndpointId) -> Option<(PeerIndex, &mut Peer)> {
-        let place = *self.by_endpoint.get(endpoint.index())?;
-        // No peer has the place that stands for none.
-        Some((place, self.list.get_mut(place.index())?))
-    }
-
-    #[inline]
-    pub(super) fn get(&self, peer: PeerIndex) -> Option<&Peer> {
-        self.list.get(peer.index())
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, peer: PeerIndex) -> Option<&mut Peer> {
-        self.list.get_mut(peer.index())
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (PeerIndex, &Peer)> {
-        self.list
-            .iter()
-            .enumerate()
-            .map(|(i, peer)| (PeerIndex(i as u32), peer))
-    }
-
-    pub(super) const fn len(&self) -> usize {
-        self.list.len()
     }
 }

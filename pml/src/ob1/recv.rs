@@ -26,12 +26,11 @@ impl Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<RequestId> {
-        let core = &mut self.core;
         let exists = from.is_any() || from.as_u32() < self.size;
-        let used = self.contexts.get(usize::from(context.as_u16()));
-        if !exists || self.closing || used != Some(&true) {
+        if !exists || !self.is_usable(context) {
             return None;
         }
+        let core = &mut self.core;
         if core.in_trouble || core.engine.unexpected_len() != 0 {
             return None;
         }
@@ -134,7 +133,7 @@ impl Core {
     /// A receive was posted while ranks are gone or budgets are spent.
     #[cold]
     fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
-        if let Some(failure) = self.receive_failure(from) {
+        if let Some(failure) = self.losses.of_receive(from) {
             if let Some(request) = self.requests.get_mut(handle) {
                 let _ = self.engine.cancel(request.queued);
                 if let Some(rank) = from.rank() {

@@ -7,6 +7,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer, Ticket};
 
 use super::peer::PeerIndex;
 use crate::slab::Handle;
+use crate::table::{Entry, Table};
 use crate::types::{Failure, SendMode, Status};
 
 /// Where a request stands.
@@ -147,27 +148,6 @@ impl Request {
         }
     }
 
-    /// What a slot of the table holds before its first use.
-    fn blank() -> Self {
-        let nobody = Rank::new(0);
-        let data = SendBuffer::EMPTY;
-        let world = ContextId::WORLD;
-        let tag = Status::EMPTY.tag;
-        Self {
-            phase: Phase::Inactive,
-            from: SourceSelector::ANY,
-            tag: TagSelector::ANY,
-            ..Self::send(
-                data,
-                PeerIndex::NONE,
-                nobody,
-                tag,
-                world,
-                SendMode::Standard,
-            )
-        }
-    }
-
     /// Makes the content of a vacant slot a receive: writes only what a receive reads.
     #[inline(always)]
     fn become_recv(
@@ -184,7 +164,7 @@ impl Request {
         self.context = context;
         self.from = from;
         self.tag = tag;
-        // A vacant slot's buffer owns nothing (see `remove`): there is nothing to drop.
+        // A vacant slot's buffer owns nothing (see `vacate`): there is nothing to drop.
         std::mem::forget(std::mem::replace(&mut self.buffer, Buffer::Recv(data)));
         self.status = Status::EMPTY;
     }
@@ -248,24 +228,42 @@ impl Request {
 /// A place in no engine.
 const NOWHERE: matching::Handle = matching::Handle::from_parts(u32::MAX, 0);
 
-/// Marks a slot that is not in use: no handle has so high a generation.
-const VACANT: u32 = 1 << 31;
+impl Entry for Request {
+    fn blank() -> Self {
+        let nobody = Rank::new(0);
+        let data = SendBuffer::EMPTY;
+        let world = ContextId::WORLD;
+        let tag = Status::EMPTY.tag;
+        Self {
+            phase: Phase::Inactive,
+            from: SourceSelector::ANY,
+            tag: TagSelector::ANY,
+            ..Self::send(
+                data,
+                PeerIndex::NONE,
+                nobody,
+                tag,
+                world,
+                SendMode::Standard,
+            )
+        }
+    }
 
-#[derive(Debug)]
-struct Slot {
-    generation: u32,
-    next: u32,
-    request: Request,
+    #[inline(always)]
+    fn vacate(&mut self) {
+        self.phase = Phase::Inactive;
+        if !self.buffer.is_contiguous() || self.owned.is_some() {
+            self.buffer = Buffer::Send(SendBuffer::EMPTY);
+            self.owned = None;
+        }
+    }
 }
 
-/// The requests of a rank. As a [`Slab`](crate::slab::Slab), but a slot keeps its request when it
-/// falls vacant, so that a receive writes just the fields that it needs: nothing of the size of a
-/// request is moved on the way of a message.
+/// The requests of a rank. A receive writes just the fields that it needs: nothing of the size of
+/// a request is moved on the way of a message.
 #[derive(Debug)]
 pub(super) struct Requests {
-    slots: Vec<Slot>,
-    first_vacant: u32,
-    used: usize,
+    table: Table<Request>,
     /// How many requests walks over all of them have looked at.
     #[cfg(test)]
     pub walked: std::cell::Cell<usize>,
@@ -274,50 +272,15 @@ pub(super) struct Requests {
 impl Requests {
     pub(super) const fn new() -> Self {
         Self {
-            slots: Vec::new(),
-            first_vacant: u32::MAX,
-            used: 0,
+            table: Table::new(),
             #[cfg(test)]
             walked: std::cell::Cell::new(0),
         }
     }
 
-    /// A slot for a new request: its handle, and what the slot held before.
-    fn occupy(&mut self) -> (Handle, &mut Request) {
-        if self.first_vacant as usize >= self.slots.len() {
-            self.grow();
-        }
-        let vacant = self.occupy_vacant();
-        vacant.expect("there is a vacant slot: it was just made")
-    }
-
-    /// The same, where a slot is vacant.
-    #[inline(always)]
-    fn occupy_vacant(&mut self) -> Option<(Handle, &mut Request)> {
-        let number = self.first_vacant;
-        let slot = self.slots.get_mut(number as usize)?;
-        self.first_vacant = slot.next;
-        self.used += 1;
-        slot.generation &= !VACANT;
-        Some((Handle::new(number, slot.generation), &mut slot.request))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        let number = u32::try_from(self.slots.len()).expect("fewer than 2^32 requests");
-        let next = self.first_vacant;
-        self.slots.push(Slot {
-            generation: VACANT,
-            next,
-            request: Request::blank(),
-        });
-        self.first_vacant = number;
-    }
-
     /// Takes `request` in.
     pub(super) fn insert(&mut self, request: Request) -> Handle {
-        let (handle, slot) = self.occupy();
+        let (handle, slot) = self.table.occupy();
         *slot = request;
         handle
     }
@@ -330,7 +293,7 @@ impl Requests {
         tag: TagSelector,
         context: ContextId,
     ) -> Handle {
-        let (handle, request) = self.occupy();
+        let (handle, request) = self.table.occupy();
         request.become_recv(data, from, tag, context);
         handle
     }
@@ -344,36 +307,25 @@ impl Requests {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<(Handle, &mut Request)> {
-        let (handle, request) = self.occupy_vacant()?;
+        let (handle, request) = self.table.occupy_vacant()?;
         request.become_recv(RecvBuffer::of(region), from, tag, context);
         Some((handle, request))
     }
 
     #[inline]
     pub(super) fn get(&self, handle: Handle) -> Option<&Request> {
-        match self.slots.get(handle.slot() as usize) {
-            Some(slot) if slot.generation == handle.generation() => Some(&slot.request),
-            _ => None,
-        }
+        self.table.get(handle)
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut Request> {
-        match self.slots.get_mut(handle.slot() as usize) {
-            Some(slot) if slot.generation == handle.generation() => Some(&mut slot.request),
-            _ => None,
-        }
+        self.table.get_mut(handle)
     }
 
     /// The request in slot `number`, as the engine names it.
     #[inline]
     pub(super) fn at_mut(&mut self, number: u32) -> Option<(Handle, &mut Request)> {
-        match self.slots.get_mut(number as usize) {
-            Some(slot) if slot.generation < VACANT => {
-                Some((Handle::new(number, slot.generation), &mut slot.request))
-            }
-            _ => None,
-        }
+        self.table.at_mut(number)
     }
 
     /// Whether the request is there, complete and not persistent.
@@ -396,37 +348,19 @@ impl Requests {
     /// Frees the request's slot; its handle is stale from now on.
     #[inline]
     pub(super) fn remove(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.get_mut(handle.slot() as usize) else {
-            return;
-        };
-        if slot.generation != handle.generation() {
-            return;
-        }
-        slot.generation = handle.next_generation() | VACANT;
-        slot.next = self.first_vacant;
-        slot.request.phase = Phase::Inactive;
-        self.first_vacant = handle.slot();
-        self.used -= 1;
-        if !slot.request.buffer.is_contiguous() || slot.request.owned.is_some() {
-            slot.request.buffer = Buffer::Send(SendBuffer::EMPTY);
-            slot.request.owned = None;
-        }
+        self.table.remove(handle);
     }
 
     #[cfg(test)]
-    pub(super) const fn is_empty(&self) -> bool {
-        self.used == 0
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.iter().next().is_none()
     }
 
     /// All requests in use, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, &Request)> {
-        let used = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, slot)| slot.generation < VACANT);
+        let used = self.table.iter();
         #[cfg(test)]
         let used = used.inspect(|_| self.walked.set(self.walked.get() + 1));
-        used.map(|(number, slot)| (Handle::new(number as u32, slot.generation), &slot.request))
+        used
     }
 }

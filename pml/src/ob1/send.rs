@@ -10,6 +10,7 @@ use super::peer::{Health, Peer, PeerIndex};
 use super::request::{Phase, Request};
 use super::{LANE, Ob1};
 use crate::error::{Error, Result};
+use crate::lend::lend;
 use crate::slab::Handle;
 use crate::types::{Failure, RequestId, SendMode};
 
@@ -148,7 +149,7 @@ impl Ob1 {
         }
         let mut copy = vec![0; wanted].into_boxed_slice();
         request.send_buffer().copy_out(0, &mut copy);
-        request.buffer = super::request::Buffer::Send(super::memory::lend(&copy));
+        request.buffer = super::request::Buffer::Send(lend(&copy));
         request.owned = Some(copy);
         self.core.buffered += wanted;
         Ok(())
@@ -553,12 +554,12 @@ impl Ob1 {
             });
         }
         let endpoint = self.connect(rank)?;
-        let index = self.core.peers.enter(rank, endpoint);
+        let index = self.core.peers.enter(rank, endpoint, Peer::new);
         if let Some(peer) = self.core.peers.get_mut(index) {
             peer.connected = true;
             peer.refresh_clear();
         }
-        if let Some(failure) = self.core.gone.get(&rank).copied() {
+        if let Some(failure) = self.core.losses.of(rank) {
             let left = matches!(failure, Failure::PeerLeft(_));
             self.core
                 .lose(index, if left { Health::Left } else { Health::Failed });

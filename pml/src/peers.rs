@@ -1,0 +1,125 @@
+//! The table of a layer's peers: how one is found by rank, and by endpoint.
+
+use std::collections::HashMap;
+
+use tagwire_base::Rank;
+use tagwire_transport::EndpointId;
+
+/// A peer's place in the table of peers, in the order of first contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PeerIndex(pub u32);
+
+impl PeerIndex {
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How many answers of the map are kept apart.
+const RECENT: usize = 16;
+
+/// The peers in contact. Costs nothing for ranks that nobody talked to.
+#[derive(Debug)]
+pub(crate) struct Peers<P> {
+    list: Vec<P>,
+    by_rank: HashMap<Rank, PeerIndex>,
+    by_endpoint: Vec<PeerIndex>,
+    /// The last answers for some ranks, so that the map is out of the hot path.
+    recent: [(u32, PeerIndex); RECENT],
+}
+
+impl<P> Peers<P> {
+    pub(crate) fn new() -> Self {
+        Self {
+            list: Vec::new(),
+            by_rank: HashMap::new(),
+            by_endpoint: Vec::new(),
+            recent: [(u32::MAX, PeerIndex::NONE); RECENT],
+        }
+    }
+
+    /// The peer that `rank` is, if in contact.
+    #[inline]
+    pub(crate) fn find(&mut self, rank: Rank) -> Option<PeerIndex> {
+        let place = rank.index() % RECENT;
+        let (known, peer) = self.recent[place];
+        if known == rank.as_u32() {
+            return Some(peer);
+        }
+        let peer = *self.by_rank.get(&rank)?;
+        self.recent[place] = (rank.as_u32(), peer);
+        Some(peer)
+    }
+
+    /// The peer that `rank` is, if it was asked for lately.
+    #[inline(always)]
+    pub(crate) fn known(&mut self, rank: Rank) -> Option<&mut P> {
+        let (known, peer) = self.recent[rank.index() % RECENT];
+        if known != rank.as_u32() {
+            return None;
+        }
+        self.list.get_mut(peer.index())
+    }
+
+    /// The peer that `rank` is, entered as `new` if it is new.
+    pub(crate) fn enter(
+        &mut self,
+        rank: Rank,
+        endpoint: EndpointId,
+        new: impl FnOnce(Rank, EndpointId) -> P,
+    ) -> PeerIndex {
+        let peer = self.find(rank).unwrap_or_else(|| {
+            let peer = PeerIndex(self.list.len() as u32);
+            self.list.push(new(rank, endpoint));
+            self.by_rank.insert(rank, peer);
+            self.recent[rank.index() % RECENT] = (rank.as_u32(), peer);
+            peer
+        });
+        if self.by_endpoint.len() <= endpoint.index() {
+            self.by_endpoint
+                .resize(endpoint.index() + 1, PeerIndex::NONE);
+        }
+        self.by_endpoint[endpoint.index()] = peer;
+        peer
+    }
+
+    #[inline]
+    pub(crate) fn of_endpoint(&self, endpoint: EndpointId) -> Option<PeerIndex> {
+        self.by_endpoint
+            .get(endpoint.index())
+            .copied()
+            .filter(|peer| *peer != PeerIndex::NONE)
+    }
+
+    /// The peer at `endpoint`, and its place.
+    #[inline(always)]
+    pub(crate) fn at_endpoint(&mut self, endpoint: EndpointId) -> Option<(PeerIndex, &mut P)> {
+        let place = *self.by_endpoint.get(endpoint.index())?;
+        // No peer has the place that stands for none.
+        Some((place, self.list.get_mut(place.index())?))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, peer: PeerIndex) -> Option<&P> {
+        self.list.get(peer.index())
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, peer: PeerIndex) -> Option<&mut P> {
+        self.list.get_mut(peer.index())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PeerIndex, &P)> {
+        self.list
+            .iter()
+            .enumerate()
+            .map(|(i, peer)| (PeerIndex(i as u32), peer))
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.list.len()
+    }
+}
