@@ -14,14 +14,7 @@ use tagwire_base::Registry;
 /// ```
 #[must_use]
 pub fn registry() -> Registry {
-    Registry::new(&[
-        tagwire_base::SETTINGS,
-        tagwire_pml::SETTINGS,
-        tagwire_transport::open::SETTINGS,
-        tagwire_transport::shm::SETTINGS,
-        tagwire_transport::fault::SETTINGS,
-    ])
-    .with_reserved(&tagwire_launch::detect::VARIABLES)
+    Registry::new(&tagwire_pml::settings::all()).with_reserved(&tagwire_launch::detect::VARIABLES)
 }
 
 /// The page `docs/settings.md`.

@@ -54,7 +54,7 @@ fn transports_pass_what_is_published() {
         assert_eq!(passed, *tiers, "{name}");
     }
     let names: Vec<_> = published::BYTES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, tagwire_transport::open::NAMES);
+    assert_eq!(names, tagwire_rails::NAMES);
 }
 
 #[test]

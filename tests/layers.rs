@@ -11,16 +11,23 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-base", &[]),
     ("tagwire-matching", &["tagwire-base"]),
     ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),
+    ("tagwire-rails", &["tagwire-base", "tagwire-transport"]),
     ("tagwire-launch", &["tagwire-base"]),
     (
         "tagwire-pml",
-        &["tagwire-base", "tagwire-transport", "tagwire-matching"],
+        &[
+            "tagwire-base",
+            "tagwire-transport",
+            "tagwire-rails",
+            "tagwire-matching",
+        ],
     ),
     (
         "tagwire-bench",
         &[
             "tagwire-base",
             "tagwire-transport",
+            "tagwire-rails",
             "tagwire-matching",
             "tagwire-pml",
             "tagwire-launch",
@@ -31,6 +38,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "tagwire-base",
             "tagwire-transport",
+            "tagwire-rails",
             "tagwire-matching",
             "tagwire-pml",
             "tagwire-launch",

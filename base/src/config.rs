@@ -26,7 +26,7 @@ mod setting;
 mod tests;
 
 pub use registry::Registry;
-pub use setting::{Kind, Setting, Value};
+pub use setting::{Chosen, Kind, Setting, Value};
 
 /// What the names of environment variables begin with.
 pub const PREFIX: &str = "TAGWIRE_";
@@ -306,6 +306,19 @@ impl Config {
         match self.read(name) {
             Value::Choice(chosen) => chosen,
             other => wrong_kind(name, "choice", other),
+        }
+    }
+
+    /// Some of the setting's names, with their details; at least one.
+    ///
+    /// # Panics
+    /// When no such setting is registered.
+    #[must_use]
+    #[track_caller]
+    pub fn stack(&self, name: &str) -> &[Chosen] {
+        match self.read(name) {
+            Value::Stack(parts) => parts,
+            other => wrong_kind(name, "choice of several", other),
         }
     }
 

@@ -8,9 +8,13 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+use tagwire_base::Config;
 use tagwire_base::config::parse;
-use tagwire_base::nearest::nearest;
 use tagwire_pml::settings::LAYERS;
+
+mod transport;
+
+pub use transport::{TransportChoice, Transports};
 
 use crate::error::{Error, Result};
 use crate::sizes::Sizes;
@@ -74,49 +78,6 @@ impl fmt::Display for TestName {
     }
 }
 
-/// What carries the messages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub enum TransportChoice {
-    /// Shared memory on one machine.
-    Shm,
-    /// Another library, by the MPI standard ABI; at this path, or searched for.
-    Mpi(Option<PathBuf>),
-}
-
-impl TransportChoice {
-    /// The name in reports.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Shm => "shm",
-            Self::Mpi(_) => "mpi",
-        }
-    }
-}
-
-impl FromStr for TransportChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once(':') {
-            None if text == "shm" => Ok(Self::Shm),
-            None if text == "mpi" => Ok(Self::Mpi(None)),
-            Some(("mpi", path)) if !path.is_empty() => Ok(Self::Mpi(Some(path.into()))),
-            Some(("mpi", _)) => Err("'mpi:' lacks the path of a library".to_owned()),
-            Some(("shm", _)) => Err("'shm' takes nothing after it".to_owned()),
-            _ => {
-                let name = text.split(':').next().unwrap_or(text);
-                let hint = nearest(name, ["shm", "mpi"])
-                    .map_or_else(String::new, |name| format!("; did you mean '{name}'?"));
-                Err(format!(
-                    "unknown transport; there are 'shm', 'mpi' and 'mpi:PATH'{hint}"
-                ))
-            }
-        }
-    }
-}
-
 /// What the rank that computes does with the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -177,16 +138,11 @@ pub struct BenchArgs {
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
 
-    /// What carries the messages: shm, mpi, mpi:PATH; several, by commas or by repeating the
-    /// option, are compared in one run
-    #[arg(
-        short = 't',
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "shm"
-    )]
-    pub transport: Vec<TransportChoice>,
+    /// What carries the messages: a transport of the setting 'transport', mpi, or mpi:PATH;
+    /// several, by commas or by repeating the option, are compared in one run [default: the
+    /// setting 'transport']
+    #[arg(short = 't', long, value_name = "NAME")]
+    pub transport: Vec<Transports>,
 
     /// What matches the messages [default: the setting 'pml']
     #[arg(short = 'p', long, value_name = "NAME", value_parser = PossibleValuesParser::new(LAYERS))]
@@ -345,10 +301,7 @@ impl BenchArgs {
     /// As [`check`](Self::check), where another launcher has decided on the ranks.
     pub(crate) fn check_without_ranks(&self) -> Result<()> {
         self.check_meaning()?;
-        let has_mpi = self
-            .transport
-            .iter()
-            .any(|choice| matches!(choice, TransportChoice::Mpi(_)));
+        let has_mpi = self.named().any(TransportChoice::is_mpi);
         if (self.raw || self.layers) && has_mpi {
             return usage("--raw and --layers look below a pml of ours; transport 'mpi' has none");
         }
@@ -373,12 +326,27 @@ impl BenchArgs {
                 ));
             }
         }
-        for (i, choice) in self.transport.iter().enumerate() {
-            if self.transport[..i].contains(choice) {
-                return usage(format!("transport '{}' is given twice", choice.name()));
+        for (place, choice) in self.named().enumerate() {
+            if self.named().take(place).any(|earlier| earlier == choice) {
+                return usage(format!("transport '{choice}' is given twice"));
             }
         }
         Ok(())
+    }
+
+    /// The transports that the command line names.
+    fn named(&self) -> impl Iterator<Item = &TransportChoice> {
+        self.transport.iter().flat_map(|list| &list.0)
+    }
+
+    /// What is to be compared; at least one.
+    #[must_use]
+    pub fn transports(&self, config: &Config) -> Vec<TransportChoice> {
+        let named: Vec<_> = self.named().cloned().collect();
+        if named.is_empty() {
+            return vec![TransportChoice::of_setting(config)];
+        }
+        named
     }
 
     fn check_meaning(&self) -> Result<()> {

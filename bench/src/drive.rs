@@ -38,8 +38,8 @@ pub fn run(args: &BenchArgs, host: &Host) -> ExitStatus {
 
 fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let launcher = Detection::of_environment()?.launcher();
-    let foreign = matches!(args.transport[..], [TransportChoice::Mpi(_)]) && was_launched();
-    if launcher != Launcher::Single || foreign {
+    let foreign = matches!(args.transports(&host.config)[..], [TransportChoice::Mpi(_)]);
+    if launcher != Launcher::Single || foreign && was_launched() {
         return as_rank(args, host, launcher);
     }
     args.check()?;
@@ -49,7 +49,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         args.rank_count(),
         args.threads.unwrap_or(1),
     )?;
-    let starts = starts(args)?;
+    let starts = starts(args, &host)?;
     let seed = args.seed.unwrap_or_else(seed_of_clock);
     let environment = environment(args, &host, &placement, seed, &starts);
     let per_size = args.rows_per_size();
@@ -102,25 +102,17 @@ struct Start {
     mpiexec: Option<(PathBuf, Family)>,
 }
 
-fn starts(args: &BenchArgs) -> Result<Vec<Start>> {
-    args.transport
+fn starts(args: &BenchArgs, host: &Host) -> Result<Vec<Start>> {
+    args.transports(&host.config)
         .iter()
         .map(|choice| start_of(args, choice))
         .collect()
 }
 
 fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
-    let TransportChoice::Mpi(path) = choice else {
-        let used = Used {
-            transport: "shm".to_owned(),
-            why: "all ranks are on this machine".to_owned(),
-            ..Used::default()
-        };
-        return Ok(Start {
-            carrier: Carrier::Shm,
-            used,
-            mpiexec: None,
-        });
+    let path = match choice {
+        TransportChoice::Mpi(path) => path,
+        TransportChoice::Ours(name) => return Ok(start_of_ours(args, name)),
     };
     let found = find_library(path.as_deref())?;
     // Loaded here too, so that a library that cannot be used is known before anything starts.
@@ -140,6 +132,23 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
         used,
         mpiexec: Some((mpiexec, family)),
     })
+}
+
+fn start_of_ours(args: &BenchArgs, name: &str) -> Start {
+    let why = match args.transport.is_empty() {
+        true if name == "shm" => "the default; all ranks are on this machine",
+        true => "by the setting 'transport'",
+        false => "asked for",
+    };
+    Start {
+        carrier: Carrier::Ours(name.to_owned()),
+        used: Used {
+            transport: name.to_owned(),
+            why: why.to_owned(),
+            ..Used::default()
+        },
+        mpiexec: None,
+    }
 }
 
 fn environment(
@@ -329,12 +338,12 @@ fn as_rank(args: &BenchArgs, host: &Host, launcher: Launcher) -> Result<ExitStat
     if args.launches > 1 {
         return lacks("--launches");
     }
-    let [choice] = &args.transport[..] else {
+    let host = configured(args, host)?;
+    let [choice] = &args.transports(&host.config)[..] else {
         return lacks("more than one transport");
     };
-    let host = configured(args, host)?;
     let (carrier, mut used) = match choice {
-        TransportChoice::Shm => (Carrier::Shm, Used::default()),
+        TransportChoice::Ours(name) => (Carrier::Ours(name.clone()), Used::default()),
         TransportChoice::Mpi(path) => {
             let found = find_library(path.as_deref())?;
             (

@@ -16,8 +16,8 @@ pub(crate) const VARIABLE: &str = "TAGWIRE_BENCH_PLAN";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Carrier {
-    /// Our own transports.
-    Shm,
+    /// One of our own transports, as the setting names it.
+    Ours(String),
     /// This library of the MPI standard ABI.
     Mpi(PathBuf),
 }
@@ -90,9 +90,9 @@ impl Plan {
     pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
         let layers = match carrier {
             Carrier::Mpi(_) => vec![Layer::Mpi],
-            Carrier::Shm if args.layers => vec![Layer::Pml, Layer::Raw],
-            Carrier::Shm if args.raw => vec![Layer::Raw],
-            Carrier::Shm => vec![Layer::Pml],
+            Carrier::Ours(_) if args.layers => vec![Layer::Pml, Layer::Raw],
+            Carrier::Ours(_) if args.raw => vec![Layer::Raw],
+            Carrier::Ours(_) => vec![Layer::Pml],
         };
         Self {
             test: args.test,

@@ -57,7 +57,7 @@ impl Job<'_> {
         let mut rank = 0;
         let result = match &self.plan.carrier {
             Carrier::Mpi(file) => return self.run_mpi(file, sink),
-            Carrier::Shm => self.run_ours(&mut rank, sink),
+            Carrier::Ours(name) => self.run_ours(name, &mut rank, sink),
         };
         result.map_or_else(
             |error| report_failure(rank, &error, sink),
@@ -108,9 +108,9 @@ impl Job<'_> {
         )?)
     }
 
-    fn run_ours(&self, rank: &mut u32, sink: Sink<'_>) -> Result<()> {
+    fn run_ours(&self, transport: &str, rank: &mut u32, sink: Sink<'_>) -> Result<()> {
         let mut config = self.host.config.clone();
-        config.set("transport", "shm")?;
+        config.set("transport", transport)?;
         let detected = tagwire_launch::detect::detect()?;
         let mut bootstrap = SharedBootstrap::new(detected.bootstrap);
         *rank = bootstrap.rank().as_u32();
@@ -149,7 +149,7 @@ impl Job<'_> {
     fn used(&self, config: &Config) -> Used {
         let matched = self.plan.layers.contains(&Layer::Pml);
         Used {
-            transport: "shm".to_owned(),
+            transport: tagwire_rails::named(config),
             pml: matched.then(|| config.choice("pml").to_owned()),
             engine: matched.then(|| config.choice("engine").to_owned()),
             ..Used::default()

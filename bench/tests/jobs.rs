@@ -22,15 +22,9 @@ enum Cli {
 }
 
 fn registry() -> Registry {
-    Registry::new(&[
-        tagwire_base::SETTINGS,
-        tagwire_pml::SETTINGS,
-        tagwire_transport::open::SETTINGS,
-        tagwire_transport::shm::SETTINGS,
-        tagwire_transport::fault::SETTINGS,
-    ])
-    .with_reserved(&tagwire_launch::detect::VARIABLES)
-    .with_reserved(&tagwire_bench::VARIABLES)
+    Registry::new(&tagwire_pml::settings::all())
+        .with_reserved(&tagwire_launch::detect::VARIABLES)
+        .with_reserved(&tagwire_bench::VARIABLES)
 }
 
 fn main() -> ExitCode {

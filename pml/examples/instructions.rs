@@ -26,13 +26,7 @@ const TAG: Tag = Tag::user(7).expect("not negative");
 
 /// A rank of `job`, opened on a thread of its own, since opening waits for the others.
 fn open(job: &LocalJob, layer: &str, rank: u32, level: ThreadLevel) -> Result<Messenger> {
-    let registry = Registry::new(&[
-        tagwire_base::SETTINGS,
-        tagwire_pml::SETTINGS,
-        tagwire_transport::open::SETTINGS,
-        tagwire_transport::shm::SETTINGS,
-        tagwire_transport::fault::SETTINGS,
-    ]);
+    let registry = Registry::new(&tagwire_pml::settings::all());
     let mut config = Config::defaults(&registry);
     config.set("pml", layer)?;
     let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(rank))));

@@ -145,6 +145,13 @@ impl CmOptions {
     }
 }
 
+/// The settings of this crate and of all below it, for a registry.
+#[must_use]
+pub fn all() -> Vec<&'static [Setting]> {
+    let own = [tagwire_base::SETTINGS, SETTINGS];
+    own.into_iter().chain(tagwire_rails::settings()).collect()
+}
+
 impl ThreadLevel {
     /// The level that `config` holds.
     #[must_use]
@@ -199,17 +206,17 @@ pub fn open(
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
     let bootstrap = SharedBootstrap::new(bootstrap);
     let layer: Layer = if config.choice("pml") == "cm" {
-        let rail = tagwire_transport::open_matching(config, &bootstrap)?;
+        let rail = tagwire_rails::open_matching(config, &bootstrap)?;
         let rail = rail.ok_or_else(|| Error::NoMatching {
             layer: "cm",
-            transport: config.choice("transport").to_owned(),
+            transport: tagwire_rails::named(config),
         })?;
         Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?.into()
     } else {
-        let rail = tagwire_transport::open(config, &bootstrap)?;
+        let rail = tagwire_rails::open(config, &bootstrap)?;
         Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?.into()
     };
-    let (name, transport) = (layer.name(), config.choice("transport"));
+    let (name, transport) = (layer.name(), tagwire_rails::named(config));
     let port = Messenger::new(layer, level, policy);
     tracing::debug!(
         size = port.size(),

@@ -16,11 +16,11 @@ pub mod conformance;
 pub mod data;
 pub mod error;
 pub mod fault;
+pub mod kind;
 pub mod memory;
 pub mod message;
 pub mod network;
 pub mod null;
-pub mod open;
 pub mod shm;
 pub mod wait;
 
@@ -28,6 +28,7 @@ pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
 pub use capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
 pub use data::{MemoryKind, Pack, RecvBuffer, SendBuffer, Unpack};
 pub use error::{Error, Result};
+pub use kind::TransportKind;
 pub use message::{
     AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, Payload, PeerEvent, Retained, Token,
     Upcalls,
@@ -36,5 +37,4 @@ pub use network::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
-pub use open::{open, open_matching};
 pub use wait::{WaitKey, Waiter};

@@ -143,7 +143,7 @@ fn check(setting: &Setting) {
     );
     assert!(!setting.reader().is_empty(), "who reads '{name}'?");
     assert!(!setting.help().is_empty(), "what does '{name}' do?");
-    if let Kind::Choice { default, names } = setting.kind() {
+    if let Kind::Choice { default, names } | Kind::Stack { default, names, .. } = setting.kind() {
         assert!(
             names.contains(&default),
             "the default '{default}' of '{name}' is none of its choices"

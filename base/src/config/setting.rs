@@ -70,6 +70,15 @@ pub enum Kind {
         /// The names.
         names: &'static [&'static str],
     },
+    /// Some of several names, with a plus between them; some may carry a detail behind a colon.
+    Stack {
+        /// When nobody sets it.
+        default: &'static str,
+        /// The names.
+        names: &'static [&'static str],
+        /// Those of the names that take a detail.
+        detailed: &'static [&'static str],
+    },
     /// Any number of texts.
     List {
         /// When nobody sets it.
@@ -96,10 +105,21 @@ pub enum Value {
     Duration(Duration),
     /// One of the setting's names.
     Choice(&'static str),
+    /// Some of the setting's names, each once or with different details.
+    Stack(Vec<Chosen>),
     /// Texts.
     List(Vec<String>),
     /// A text.
     Text(String),
+}
+
+/// One of the names of a setting, with what follows behind a colon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The name.
+    pub name: &'static str,
+    /// The detail, never empty.
+    pub detail: Option<String>,
 }
 
 /// In a list of settings, `reader` is the path of the module that reads the setting, without the
@@ -185,6 +205,25 @@ impl Setting {
         Self::new(reader, name, Kind::Choice { default, names }, help)
     }
 
+    /// Some of several names, such as `a+b:detail`; those of `detailed` take a detail. That the
+    /// default is one of the names is checked by [`Registry::new`](super::Registry::new).
+    #[must_use]
+    pub const fn stack(
+        reader: &'static str,
+        name: &'static str,
+        default: &'static str,
+        names: &'static [&'static str],
+        detailed: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        let kind = Kind::Stack {
+            default,
+            names,
+            detailed,
+        };
+        Self::new(reader, name, kind, help)
+    }
+
     /// Texts with commas between them.
     #[must_use]
     pub const fn list(
@@ -262,6 +301,10 @@ impl Setting {
             Kind::Bytes { default, .. } => Value::Bytes(default),
             Kind::Duration { default, .. } => Value::Duration(default),
             Kind::Choice { default, .. } => Value::Choice(default),
+            Kind::Stack { default, .. } => Value::Stack(vec![Chosen {
+                name: default,
+                detail: None,
+            }]),
             Kind::List { default } => Value::List(default.iter().map(|s| (*s).into()).collect()),
             Kind::Text { default } => Value::Text(default.to_owned()),
         }
@@ -287,6 +330,9 @@ impl Setting {
                 |v| matches!(v, Value::Duration(d) if (min..=max).contains(d)),
             ),
             Kind::Choice { names, .. } => choose(text, names).map(Value::Choice),
+            Kind::Stack {
+                names, detailed, ..
+            } => stack(text, names, detailed).map(Value::Stack),
             Kind::List { .. } => parse::list(text).map(Value::List),
             Kind::Text { .. } => Ok(Value::Text(text.to_owned())),
         }
@@ -313,6 +359,38 @@ fn choose(text: &str, names: &'static [&'static str]) -> Result<&'static str, St
     })
 }
 
+/// The parts of `text`, each a name of `names` with its detail.
+fn stack(
+    text: &str,
+    names: &'static [&'static str],
+    detailed: &[&str],
+) -> Result<Vec<Chosen>, String> {
+    let mut parts: Vec<Chosen> = Vec::new();
+    for part in text.split('+') {
+        let (name, detail) = match part.split_once(':') {
+            Some((name, detail)) => (name, Some(detail)),
+            None => (part, None),
+        };
+        let name = choose(name, names)?;
+        match detail {
+            Some("") => return Err(format!("'{name}:' lacks what the colon announces")),
+            Some(_) if !detailed.contains(&name) => {
+                return Err(format!("'{name}' takes nothing after it"));
+            }
+            _ => {}
+        }
+        let chosen = Chosen {
+            name,
+            detail: detail.map(str::to_owned),
+        };
+        if parts.contains(&chosen) {
+            return Err(format!("'{chosen}' is given twice"));
+        }
+        parts.push(chosen);
+    }
+    Ok(parts)
+}
+
 impl Kind {
     /// The kind's name.
     #[must_use]
@@ -323,6 +401,7 @@ impl Kind {
             Self::Bytes { .. } => "bytes",
             Self::Duration { .. } => "duration",
             Self::Choice { .. } => "choice",
+            Self::Stack { .. } => "choices",
             Self::List { .. } => "list",
             Self::Text { .. } => "text",
         }
@@ -347,6 +426,15 @@ impl Kind {
                 parse::format_duration(*max)
             ),
             Self::Choice { names, .. } => names.join(", "),
+            Self::Stack {
+                names, detailed, ..
+            } => {
+                let shape = |name: &&str| match detailed.contains(name) {
+                    true => format!("{name}, {name}:..."),
+                    false => (*name).to_owned(),
+                };
+                names.iter().map(shape).collect::<Vec<_>>().join(", ")
+            }
             Self::List { .. } => "texts with commas between them".to_owned(),
             Self::Text { .. } => "any text".to_owned(),
         }
@@ -363,8 +451,24 @@ impl fmt::Display for Value {
             Self::Bytes(size) => f.write_str(&parse::format_bytes(*size)),
             Self::Duration(time) => f.write_str(&parse::format_duration(*time)),
             Self::Choice(name) => f.write_str(name),
+            Self::Stack(parts) => {
+                for (place, part) in parts.iter().enumerate() {
+                    let plus = if place == 0 { "" } else { "+" };
+                    write!(f, "{plus}{part}")?;
+                }
+                Ok(())
+            }
             Self::List(items) => f.write_str(&items.join(",")),
             Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.detail {
+            Some(detail) => write!(f, "{}:{detail}", self.name),
+            None => f.write_str(self.name),
         }
     }
 }

@@ -225,3 +225,56 @@ proptest! {
         }
     }
 }
+
+mod stacks {
+    use super::*;
+
+    const RAILS: Setting = Setting::stack(
+        "pml",
+        "rails",
+        "near",
+        &["near", "far", "wide"],
+        &["far", "wide"],
+        "What carries the bytes",
+    );
+
+    #[test]
+    fn parts_with_and_without_details() {
+        for text in ["near", "far", "far:a;b:c", "near+far:x", "far:x+far:y+near"] {
+            assert_eq!(RAILS.parse(text).unwrap().to_string(), text);
+        }
+        let config = Config::from_environment(
+            &Registry::new(&[&[RAILS]]),
+            [("TAGWIRE_RAILS", "far:a,b+near")],
+            [("", ""); 0],
+        )
+        .unwrap();
+        let [far, near] = config.stack("rails") else {
+            panic!("two parts");
+        };
+        assert_eq!((far.name, far.detail.as_deref()), ("far", Some("a,b")));
+        assert_eq!((near.name, &near.detail), ("near", &None));
+        let variables: Vec<_> = config.to_environment().collect();
+        assert_eq!(
+            variables,
+            [("TAGWIRE_RAILS".to_owned(), "far:a,b+near".to_owned())]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, said) in [
+            ("", "the choices are near, far, wide"),
+            ("nera", "did you mean 'near'?"),
+            ("near+", "the choices are"),
+            ("far:", "'far:' lacks what the colon announces"),
+            ("near:x", "'near' takes nothing after it"),
+            ("near+near", "'near' is given twice"),
+        ] {
+            let error = RAILS.parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+        assert_eq!(RAILS.default_value().to_string(), "near");
+        assert_eq!(RAILS.kind().range(), "near, far, far:..., wide, wide:...");
+    }
+}

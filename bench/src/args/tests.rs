@@ -31,9 +31,10 @@ fn the_short_names_are_those_of_cluster_scripts() {
 
 #[test]
 fn several_transports_by_comma_or_repeated() {
-    let paths = |line: &str| parse(line).unwrap().transport;
+    let config = Config::defaults(&tagwire_base::Registry::new(&[tagwire_rails::SETTINGS]));
+    let paths = |line: &str| parse(line).unwrap().transports(&config);
     let both = [
-        TransportChoice::Shm,
+        TransportChoice::Ours("shm".to_owned()),
         TransportChoice::Mpi(Some("/opt/mpi".into())),
     ];
     assert_eq!(paths("latency -t shm,mpi:/opt/mpi"), both);
@@ -109,4 +110,25 @@ fn nonsense_is_refused_with_its_reason() {
         let error = parse(line).unwrap_err();
         assert!(error.contains(reason), "{line}: {error}");
     }
+}
+
+#[test]
+fn what_follows_a_comma_and_is_no_transport_is_a_detail() {
+    let named = |text: &str| -> Result<Vec<String>, String> {
+        let list: Transports = text.parse()?;
+        Ok(list.0.iter().map(ToString::to_string).collect())
+    };
+    assert_eq!(named("shm,null").unwrap(), ["shm", "null"]);
+    assert_eq!(named("mpi:/a,b,shm").unwrap(), ["mpi", "shm"]);
+    assert!(named("shm,b").unwrap_err().contains("unknown transport"));
+    assert!(
+        named("shm:x")
+            .unwrap_err()
+            .contains("takes nothing after it")
+    );
+    assert!(
+        named("shm+nul")
+            .unwrap_err()
+            .contains("did you mean 'null'")
+    );
 }

@@ -167,7 +167,7 @@ impl RawPort {
     /// Opens the transport that `config` names and connects it to every other rank.
     pub(crate) fn open(config: &Config, bootstrap: &mut SharedBootstrap) -> Result<Self> {
         let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
-        let mut rail = tagwire_transport::open(config, bootstrap)?;
+        let mut rail = tagwire_rails::open(config, bootstrap)?;
         if !rail
             .capabilities()
             .contains(Capabilities::ORDERED | Capabilities::RELIABLE)

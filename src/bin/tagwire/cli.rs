@@ -139,7 +139,7 @@ const fn value_name(kind: &Kind) -> &'static str {
         Kind::Integer { .. } => "NUMBER",
         Kind::Bytes { .. } => "BYTES",
         Kind::Duration { .. } => "DURATION",
-        Kind::Choice { .. } => "NAME",
+        Kind::Choice { .. } | Kind::Stack { .. } => "NAME",
         Kind::List { .. } => "LIST",
         _ => "TEXT",
     }

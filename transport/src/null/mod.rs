@@ -11,6 +11,7 @@
 //!     mod.rs        what it is, what may be touched from outside
 //!     config.rs     its sizes, and what the user may set
 //!     endpoint.rs   the object that a rank owns: peers, and the verbs towards them
+//!     kind.rs       how the settings name it
 //!     progress.rs   what has arrived: deliveries, completions, peer events
 //!     tests.rs      what is special to this transport
 //! ```
@@ -20,6 +21,7 @@
 
 mod config;
 mod endpoint;
+mod kind;
 mod memory;
 mod progress;
 #[cfg(test)]
@@ -27,6 +29,7 @@ mod tests;
 
 pub use config::NullOptions;
 pub use endpoint::NullTransport;
+pub use kind::NullKind;
 
 /// The name in settings and reports.
 const NAME: &str = "null";

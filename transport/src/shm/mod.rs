@@ -26,6 +26,7 @@ mod config;
 mod contact;
 mod endpoint;
 mod identity;
+mod kind;
 mod layout;
 mod liveness;
 mod matching;
@@ -46,6 +47,7 @@ mod tests;
 
 pub use config::{CrossAttach, DescriptorWay, SETTINGS, ShmOptions};
 pub use endpoint::Shm;
+pub use kind::ShmKind;
 pub use matching::ShmMatch;
 pub use probe::{Probe, probe};
 

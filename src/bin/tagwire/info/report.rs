@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tagwire_base::Config;
 use tagwire_base::clock::MonotonicClock;
-use tagwire_base::config::{Entry, Kind};
+use tagwire_base::config::{Entry, Kind, Value};
 use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
@@ -168,14 +168,19 @@ pub fn choices(config: &Config, name: &str) -> Vec<Named> {
     let Ok(entry) = config.entry(name) else {
         return Vec::new();
     };
-    let Kind::Choice { default, names } = entry.setting().kind() else {
+    let (Kind::Choice { default, names } | Kind::Stack { default, names, .. }) =
+        entry.setting().kind()
+    else {
         return Vec::new();
     };
-    let used = entry.value().to_string();
+    let used = match entry.value() {
+        Value::Stack(parts) => parts.iter().map(|part| part.name.to_owned()).collect(),
+        value => vec![value.to_string()],
+    };
     let named = |name: &&'static str| Named {
         name,
         default: *name == default,
-        used: *name == used,
+        used: used.iter().any(|used| used == name),
     };
     names.iter().map(named).collect()
 }

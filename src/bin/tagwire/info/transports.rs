@@ -2,7 +2,7 @@
 //!
 //! Each choice of the setting `transport` is opened as a job of one rank would open it, so that
 //! what is printed is what it found, not what it hopes for. A new transport needs nothing here
-//! but a line in [`about`], and [`notes`] where it has something to say of the machine.
+//! but [`notes`] where it has something to say of the machine.
 
 use serde::Serialize;
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
@@ -79,7 +79,7 @@ pub fn catalogue(config: &Config, topology: &Topology) -> Vec<TransportReport> {
 fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportReport {
     let mut report = TransportReport {
         name: named.name,
-        about: about(named.name),
+        about: tagwire_rails::kind(named.name).map_or("", |kind| kind.about()),
         verdict: Verdict::Unusable,
         notes: Vec::new(),
         capabilities: Vec::new(),
@@ -127,21 +127,12 @@ fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
     }
     let job = LocalJob::new(1).map_err(|error| error.to_string())?;
     let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
-    tagwire_transport::open(&config, &bootstrap).map_err(|error| error.to_string())
+    tagwire_rails::open(&config, &bootstrap).map_err(|error| error.to_string())
 }
 
 fn published(name: &str) -> &'static [&'static str] {
     let found = conformance::BYTES.iter().find(|(known, _)| *known == name);
     found.map_or(&[], |(_, tiers)| tiers)
-}
-
-/// What a transport is, in a few words.
-fn about(name: &str) -> &'static str {
-    match name {
-        "shm" => "shared memory between the ranks of one machine",
-        "null" => "no wire: the own rank only, to measure the layers above",
-        _ => "a transport",
-    }
 }
 
 /// What there is to say of a transport on this machine, and what would change it.

@@ -1,0 +1,109 @@
+//! What carries the messages: our own transports, or a foreign library.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use tagwire_base::Config;
+use tagwire_base::nearest::nearest;
+
+/// The setting behind `--transport`.
+const SETTING: &str = "transport";
+
+/// What carries the messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum TransportChoice {
+    /// One of ours, as the setting `transport` names it.
+    Ours(String),
+    /// Another library, by the MPI standard ABI; at this path, or searched for.
+    Mpi(Option<PathBuf>),
+}
+
+/// What one `--transport` names: several with commas between them. What follows a comma and is no
+/// transport belongs to the detail before it: `ucx:posix,cma,shm` are two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transports(pub Vec<TransportChoice>);
+
+impl TransportChoice {
+    /// What is used when the command line names nothing.
+    #[must_use]
+    pub fn of_setting(config: &Config) -> Self {
+        let entry = config.entry(SETTING);
+        Self::Ours(entry.map_or_else(|_| "shm".to_owned(), |entry| entry.value().to_string()))
+    }
+
+    /// Whether it is a foreign library.
+    #[must_use]
+    pub const fn is_mpi(&self) -> bool {
+        matches!(self, Self::Mpi(_))
+    }
+}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ours(name) => f.write_str(name),
+            Self::Mpi(_) => f.write_str("mpi"),
+        }
+    }
+}
+
+impl FromStr for TransportChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "mpi" => return Ok(Self::Mpi(None)),
+            Some(("mpi", "")) => return Err("'mpi:' lacks the path of a library".to_owned()),
+            Some(("mpi", path)) => return Ok(Self::Mpi(Some(path.into()))),
+            _ => {}
+        }
+        if let Some(name) = text.split('+').map(head).find(|name| !is_known(name)) {
+            return Err(unknown(name));
+        }
+        let value = tagwire_rails::SETTINGS[0].parse(text)?;
+        Ok(Self::Ours(value.to_string()))
+    }
+}
+
+impl FromStr for Transports {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts: Vec<String> = Vec::new();
+        for part in text.split(',') {
+            match parts.last_mut() {
+                Some(last) if last.contains(':') && !is_known(head(part)) => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => parts.push(part.to_owned()),
+            }
+        }
+        let choices = parts.iter().map(|part| part.parse());
+        choices.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// What stands before the detail.
+fn head(part: &str) -> &str {
+    let end = part.find([':', '+']).unwrap_or(part.len());
+    &part[..end]
+}
+
+fn is_known(name: &str) -> bool {
+    name == "mpi" || tagwire_rails::NAMES.contains(&name)
+}
+
+fn unknown(name: &str) -> String {
+    let names = || tagwire_rails::NAMES.iter().copied();
+    let all: Vec<_> = names().map(|name| format!("'{name}'")).collect();
+    let hint = nearest(name, names().chain(["mpi"]))
+        .map_or_else(String::new, |name| format!("; did you mean '{name}'?"));
+    format!(
+        "unknown transport; there are {}, 'mpi' and 'mpi:PATH'{hint}",
+        all.join(", ")
+    )
+}

@@ -1,0 +1,48 @@
+//! A kind of transport: how the settings name it, and how one is opened.
+
+use std::fmt;
+
+use tagwire_base::bootstrap::SharedBootstrap;
+use tagwire_base::config::{Config, Setting};
+
+use crate::byte::ByteTransport;
+use crate::error::Result;
+use crate::network::MatchTransport;
+
+/// What the choice among transports needs to know of one of them. `detail` is what the user
+/// wrote behind the colon, as in `ofi:tcp`.
+pub trait TransportKind: fmt::Debug + Sync {
+    /// The name in settings and reports.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a few words.
+    fn about(&self) -> &'static str;
+
+    /// The settings that it reads.
+    fn settings(&self) -> &'static [Setting];
+
+    /// Opens it as bytes.
+    ///
+    /// # Errors
+    /// When the machine does not offer what it needs, or the detail names nothing.
+    fn open(
+        &self,
+        detail: Option<&str>,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Result<Box<dyn ByteTransport>>;
+
+    /// Opens it as one that matches; `None` where it does not.
+    ///
+    /// # Errors
+    /// As [`open`](TransportKind::open).
+    fn open_matching(
+        &self,
+        detail: Option<&str>,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Result<Option<Box<dyn MatchTransport>>> {
+        let _ = (detail, config, bootstrap);
+        Ok(None)
+    }
+}
