@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{memory, tiny};
+use common::{memory, reading, tiny};
 use tagwire_pml::pml_conformance;
 use tagwire_transport::memory::MemoryOptions;
 
@@ -30,4 +30,8 @@ pml_conformance!(
 pml_conformance!(
     tiny_busy,
     memory("bins", tiny(), "seed=4,delay=0..3,reorder=2,busy=60%")
+);
+pml_conformance!(
+    reading_busy,
+    memory("bins", reading(), "seed=5,delay=0..4,reorder=4,busy=40%")
 );

@@ -254,6 +254,19 @@ pub trait ByteTransport: Send {
         })
     }
 
+    /// Makes memory readable for peers, as the source of their [gets](ByteTransport::get), until
+    /// [`deregister`](ByteTransport::deregister). Nobody writes to it meanwhile.
+    ///
+    /// # Errors
+    /// When the memory cannot be registered.
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let _ = data;
+        Err(Error::Unsupported {
+            transport: self.name(),
+            what: "memory registration",
+        })
+    }
+
     /// Ends a registration. No peer may use its key any more.
     fn deregister(&mut self, handle: RegistrationHandle) {
         let _ = handle;

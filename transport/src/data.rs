@@ -98,9 +98,14 @@ impl ReadRegion {
         Self { start, len }
     }
 
-    /// The region as a buffer: what its maker promised of the one holds for the other.
-    pub(crate) const fn as_buffer(self) -> SendBuffer {
-        SendBuffer(SendShape::Contiguous(self))
+    /// The part at `range`, lent for as long; `None` where that reaches outside.
+    #[must_use]
+    pub fn slice(self, range: Range<usize>) -> Option<Self> {
+        let fits = range.start <= range.end && range.end <= self.len;
+        fits.then(|| Self {
+            start: self.start.wrapping_add(range.start),
+            len: range.len(),
+        })
     }
 }
 
@@ -111,9 +116,14 @@ impl WriteRegion {
         len: 0,
     };
 
-    /// The region as a buffer: what its maker promised of the one holds for the other.
-    pub(crate) const fn as_buffer(self) -> RecvBuffer {
-        RecvBuffer(RecvShape::Contiguous(self))
+    /// The part at `range`, lent for as long; `None` where that reaches outside.
+    #[must_use]
+    pub fn slice(self, range: Range<usize>) -> Option<Self> {
+        let fits = range.start <= range.end && range.end <= self.len;
+        fits.then(|| Self {
+            start: self.start.wrapping_add(range.start),
+            len: range.len(),
+        })
     }
 
     /// The address, as an operand for a remote access.

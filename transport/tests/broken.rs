@@ -403,6 +403,11 @@ impl ByteTransport for Broken {
         self.key.clone_from(&handle.key);
         Ok(handle)
     }
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let handle = self.inner.expose(data)?;
+        self.key.clone_from(&handle.key);
+        Ok(handle)
+    }
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.inner.deregister(handle);
     }

@@ -37,6 +37,8 @@ impl Ob1 {
                     usize::from(sent)
                 }
                 Chore::Claim(handle) => self.claim_transfer(handle),
+                Chore::Read(handle) => self.read(handle),
+                Chore::Conclude(handle) => self.conclude(handle),
                 Chore::Withdraw(handle) => self.withdraw(handle),
                 Chore::Age(peer) => self.core.age_shown(peer),
                 Chore::Serve(handle) => self.serve(handle),

@@ -64,6 +64,9 @@ impl Core {
         }
         match (header.kind, request.phase) {
             (Kind::Matched, Phase::AwaitMatch) => self.finish(header.handle, None),
+            (Kind::Got, Phase::AwaitMatch) if request.reach.is_some() => {
+                self.finish(header.handle, None);
+            }
             (Kind::Fragments, Phase::AwaitMatch | Phase::Offered) => {
                 let mut wanted = 0;
                 if !payload.read_into(u64::as_mut_bytes(&mut wanted)) {

@@ -15,6 +15,7 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::flow::Budget;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody, kind_of};
 use super::peer::{Early, Health, Peer, PeerIndex, Peers, Stream, Window};
+use super::remote::Source;
 use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
 use crate::losses::Losses;
@@ -36,6 +37,10 @@ pub(super) enum Chore {
     },
     /// Claim the transfer that this receive matched.
     Claim(Handle),
+    /// Read the bytes of this receive.
+    Read(Handle),
+    /// End this send, whose bytes its peer can still read.
+    Conclude(Handle),
     /// Withdraw the offer of this send.
     Withdraw(Handle),
     /// Bring the bytes of this send to its receiver, who asked for them.
@@ -85,10 +90,12 @@ pub(super) struct Core {
     /// Operations that may have ended since this was last asked, other than by progress.
     pub ended: usize,
     pub counters: Counters,
+    /// Peers read long messages out of their sender's memory.
+    pub reads: bool,
 }
 
 impl Core {
-    pub(super) fn new(engine: AnyEngine, budget: Budget) -> Self {
+    pub(super) fn new(engine: AnyEngine, budget: Budget, reads: bool) -> Self {
         Self {
             engine,
             requests: Requests::new(),
@@ -108,11 +115,15 @@ impl Core {
             posted: 0,
             ended: 0,
             counters: Counters::default(),
+            reads,
         }
     }
 
     /// Ends an operation.
     pub(super) fn finish(&mut self, handle: Handle, failure: Option<Failure>) {
+        if self.reads && self.conclude_later(handle, failure) {
+            return;
+        }
         let Some(request) = self.requests.get_mut(handle) else {
             return;
         };
@@ -383,6 +394,9 @@ impl Core {
         };
         let source = peer.rank;
         let length = body.length as usize;
+        let Some(source_of_bytes) = body.source(header.kind, payload) else {
+            return self.broken(from, "an envelope with half a key");
+        };
         let envelope = Envelope {
             source,
             tag: header.tag,
@@ -395,7 +409,7 @@ impl Core {
             ArriveOutcome::Matched(Cookie(slot)) => {
                 if let Some((receive, request)) = self.requests.at_mut(slot) {
                     request.matched(from, source, header.tag, length);
-                    self.fetch(receive, Handle::from_wire(body.sender), body.ticket());
+                    self.fetch(receive, Handle::from_wire(body.sender), source_of_bytes);
                 }
             }
             ArriveOutcome::Queued(queued) => {
@@ -410,7 +424,7 @@ impl Core {
                     synchronous: None,
                     content: Content::Rendezvous {
                         sender: Handle::from_wire(body.sender),
-                        ticket: body.ticket(),
+                        source: source_of_bytes,
                     },
                 });
             }
@@ -453,7 +467,7 @@ impl Core {
         if let Some(request) = self.requests.get_mut(receive) {
             request.matched(from, source, header.tag, body.length as usize);
         }
-        self.fetch(receive, sender, body.ticket());
+        self.fetch(receive, sender, Source::Asked);
     }
 
     /// Whether a receive that was posted before `receive` would take this message too. Only where
@@ -475,23 +489,19 @@ impl Core {
     }
 
     /// Begins to move the bytes of a matched rendezvous.
-    pub(super) fn fetch(
-        &mut self,
-        receive: Handle,
-        sender: Handle,
-        ticket: Option<tagwire_transport::Ticket>,
-    ) {
+    pub(super) fn fetch(&mut self, receive: Handle, sender: Handle, source: Source) {
         let Some(request) = self.requests.get_mut(receive) else {
             return;
         };
         request.remote = sender;
-        match ticket {
-            Some(ticket) => {
+        match source {
+            Source::Offered(ticket) => {
                 request.phase = Phase::ClaimPending;
                 request.ticket = ticket;
                 self.chores.push_back(Chore::Claim(receive));
             }
-            None => self.ask_for_fragments(receive),
+            Source::Exposed(reading) => self.start_reading(receive, *reading),
+            Source::Asked => self.ask_for_fragments(receive),
         }
     }
 
@@ -617,6 +627,9 @@ impl Upcalls for Core {
         let Some(request) = self.requests.get_mut(handle) else {
             return;
         };
+        if request.phase == Phase::Reading {
+            return self.piece_came(handle, outcome);
+        }
         request.lent = false;
         let peer = request.peer;
         let gone = self.peers.get(peer).and_then(super::peer::Peer::failure);

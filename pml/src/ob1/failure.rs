@@ -112,7 +112,7 @@ impl Core {
             .requests
             .iter()
             .filter(|(_, request)| match request.phase {
-                Phase::Inactive | Phase::Complete => false,
+                Phase::Inactive | Phase::Concluding | Phase::Complete => false,
                 // An open transfer ends by the transport's word, once nobody touches the buffer.
                 _ if request.lent => false,
                 Phase::Posted if request.from.is_any() => died,

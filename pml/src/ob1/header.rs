@@ -24,9 +24,10 @@ compile_error!(
 );
 
 use tagwire_base::{ContextId, Sequence, Tag};
-use tagwire_transport::{AmHeader, Ticket};
+use tagwire_transport::{AmHeader, Payload, Ticket};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use super::remote::{MAX_KEY, Reading, Source};
 use crate::slab::Handle;
 
 /// What a packet is.
@@ -47,6 +48,9 @@ pub(super) enum Kind {
     Pulled = 6,
     /// As `Rendezvous`, in answer to a peek: names the tag that was asked for.
     Peeked = 7,
+    /// As `Rendezvous`, with bytes that may be read: address and length of the key are in place of
+    /// the ticket, the key follows.
+    Readable = 8,
     /// To a sender: your synchronous message has matched. Handle: the send.
     Matched = 16,
     /// To a sender: send the bytes in fragments. Handle: the send; argument: the receive.
@@ -65,6 +69,8 @@ pub(super) enum Kind {
     Ticket = 23,
     /// To a sender that holds envelopes back: a probe looks for one like this.
     Peek = 24,
+    /// To a sender: the bytes have been read. Handle: the send.
+    Got = 25,
 }
 
 impl Kind {
@@ -77,6 +83,7 @@ impl Kind {
             5 => Self::Rendezvous,
             6 => Self::Pulled,
             7 => Self::Peeked,
+            8 => Self::Readable,
             16 => Self::Matched,
             17 => Self::Fragments,
             18 => Self::Data,
@@ -86,6 +93,7 @@ impl Kind {
             22 => Self::PullReturned,
             23 => Self::Ticket,
             24 => Self::Peek,
+            25 => Self::Got,
             _ => return None,
         })
     }
@@ -196,8 +204,39 @@ impl RendezvousBody {
         }
     }
 
-    pub(super) fn ticket(&self) -> Option<Ticket> {
-        (self.ticket != Self::NO_TICKET).then_some(Ticket(self.ticket))
+    /// The same for bytes that may be read at `address` with `key`, and the key: what follows the
+    /// header of a [`Kind::Readable`], and how long it is.
+    pub(super) fn readable(
+        length: u64,
+        sender: Handle,
+        address: u64,
+        key: &[u8],
+    ) -> ([u8; size_of::<Self>() + MAX_KEY], usize) {
+        let body = Self::new(length, sender, Some(Ticket([address, key.len() as u64])));
+        let mut bytes = [0; size_of::<Self>() + MAX_KEY];
+        let (front, rest) = bytes.split_at_mut(size_of::<Self>());
+        front.copy_from_slice(body.as_bytes());
+        rest[..key.len()].copy_from_slice(key);
+        (bytes, size_of::<Self>() + key.len())
+    }
+
+    /// Where the bytes are to be had; `None` where `payload`, which begins with this, is cut short.
+    pub(super) fn source(&self, kind: Kind, payload: Payload<'_>) -> Option<Source> {
+        if self.ticket == Self::NO_TICKET {
+            return Some(Source::Asked);
+        }
+        if kind != Kind::Readable {
+            return Some(Source::Offered(Ticket(self.ticket)));
+        }
+        let [address, length] = self.ticket;
+        let length = usize::try_from(length).ok().filter(|len| *len <= MAX_KEY)?;
+        let mut key = [0; MAX_KEY];
+        let follows = payload.slice(size_of::<Self>()..payload.len());
+        if !follows.read_into(&mut key[..length]) {
+            return None;
+        }
+        let reading = Reading::new(address, &key[..length]);
+        Some(Source::Exposed(Box::new(reading)))
     }
 }
 

@@ -13,7 +13,8 @@
 //! - **eager**: the bytes follow the envelope at once, in packets; kept by the receiver when no
 //!   receive is posted.
 //! - **rendezvous**: the envelope alone; after the match a cooperative transfer where the
-//!   transport has one (either side copies), else fragments pushed by the sender.
+//!   transport has one (either side copies), else gets by the receiver (`remote.rs`), else
+//!   fragments pushed by the sender.
 //!
 //! The wire format is in `docs/wire.md`, flow control in `flow.rs`.
 
@@ -28,6 +29,7 @@ mod header;
 mod peek;
 mod peer;
 mod recv;
+mod remote;
 mod request;
 mod send;
 #[cfg(test)]
@@ -67,6 +69,8 @@ pub struct Ob1 {
     packet: usize,
     /// The longest message that goes in one packet before it is matched.
     at_once: usize,
+    /// Most bytes of one get; 0 where the transport has none.
+    piece: usize,
     eager_limit: usize,
     buffer_limit: usize,
     contexts: Contexts,
@@ -101,11 +105,13 @@ impl Ob1 {
         contact::publish(&mut *bootstrap, rail.name(), &rail.address())?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
         let packet = rail.limits().max_send.min(options.packet);
+        let piece = remote::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
-            core: Core::new(engine, budget),
+            core: Core::new(engine, budget, piece > 0),
             rank: bootstrap.rank(),
             size: bootstrap.size(),
             packet,
+            piece,
             at_once: packet.min(options.eager_limit),
             eager_limit: options.eager_limit,
             buffer_limit: options.buffer_limit,

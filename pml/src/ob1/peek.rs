@@ -18,6 +18,7 @@ use super::Ob1;
 use super::core::{Chore, Core};
 use super::header::{ControlHeader, EnvelopeHeader, Kind, PullBody, RendezvousBody};
 use super::peer::{Health, PeerIndex};
+use super::remote::Source;
 use super::unexpected::{Content, Unexpected};
 use crate::slab::Handle;
 use crate::types::{MessageId, Status};
@@ -108,7 +109,7 @@ impl Core {
             synchronous: None,
             content: Content::Rendezvous {
                 sender: shown.sender,
-                ticket: None,
+                source: Source::Asked,
             },
         });
         Some((MessageId(message), status))

@@ -174,9 +174,9 @@ impl Core {
         };
         request.matched(from, source, tag, length);
         match content {
-            Content::Rendezvous { sender, ticket } => match failure {
+            Content::Rendezvous { sender, source } => match failure {
                 Some(failure) => self.finish(handle, Some(failure)),
-                None => self.fetch(handle, sender, ticket),
+                None => self.fetch(handle, sender, source),
             },
             content => {
                 let here = content.arrived();

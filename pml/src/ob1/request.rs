@@ -6,6 +6,7 @@ use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{RecvBuffer, SendBuffer, Ticket};
 
 use super::peer::PeerIndex;
+use super::remote::Reach;
 use crate::slab::Handle;
 use crate::table::{Entry, Table};
 use crate::types::{Failure, SendMode, Status};
@@ -24,6 +25,8 @@ pub(super) enum Phase {
     ClaimPending,
     /// A receive that takes part in a cooperative transfer.
     Claimed,
+    /// A receive that reads the bytes out of its sender's memory.
+    Reading,
     /// A receive whose bytes come as fragments.
     Fragments,
     /// A send that waits for its turn at its peer.
@@ -34,6 +37,8 @@ pub(super) enum Phase {
     AwaitMatch,
     /// A send whose bytes go out as fragments.
     Pushing,
+    /// A send that is over, but for its bytes, which its peer can still read.
+    Concluding,
     /// Done; the status waits to be taken.
     Complete,
 }
@@ -90,6 +95,8 @@ pub(super) struct Request {
     pub announced: bool,
     /// A buffered send's own copy.
     pub owned: Option<Box<[u8]>>,
+    /// What a get has to do with it.
+    pub reach: Option<Box<Reach>>,
 }
 
 impl Request {
@@ -129,6 +136,7 @@ impl Request {
             order: 0,
             announced: false,
             owned: None,
+            reach: None,
         }
     }
 
@@ -252,9 +260,10 @@ impl Entry for Request {
     #[inline(always)]
     fn vacate(&mut self) {
         self.phase = Phase::Inactive;
-        if !self.buffer.is_contiguous() || self.owned.is_some() {
+        if !self.buffer.is_contiguous() || self.owned.is_some() || self.reach.is_some() {
             self.buffer = Buffer::Send(SendBuffer::EMPTY);
             self.owned = None;
+            self.reach = None;
         }
     }
 }

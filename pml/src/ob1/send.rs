@@ -363,16 +363,35 @@ impl Ob1 {
             sequence: peer.next_out,
             length: request.wanted as u32,
         };
-        let body = RendezvousBody::new(request.wanted as u64, handle, ticket);
-        let packet = header.encode();
-        match self
-            .rail
-            .send(LANE, peer.endpoint, Class::Data, packet, body.as_bytes())
-        {
+        let (endpoint, length) = (peer.endpoint, request.wanted as u64);
+        let posted = match ticket.is_none().then(|| self.expose(handle)).flatten() {
+            Some((address, key)) => {
+                let (body, end) = RendezvousBody::readable(length, handle, address, key);
+                let packet = EnvelopeHeader {
+                    kind: Kind::Readable,
+                    ..header
+                };
+                self.rail
+                    .send(LANE, endpoint, Class::Data, packet.encode(), &body[..end])
+            }
+            None => {
+                let body = RendezvousBody::new(length, handle, ticket);
+                let packet = header.encode();
+                self.rail
+                    .send(LANE, endpoint, Class::Data, packet, body.as_bytes())
+            }
+        };
+        match posted {
             Post::Posted => {}
             Post::Gone | Post::Unsupported => return Launch::Lost,
             Post::Busy => return Launch::Busy,
         }
+        let (Some(peer), Some(request)) = (
+            self.core.peers.get_mut(index),
+            self.core.requests.get_mut(handle),
+        ) else {
+            return Launch::Gone;
+        };
         peer.next_out = peer.next_out.next();
         peer.credit.envelopes -= 1;
         self.core.counters.sent_long += 1;
@@ -475,7 +494,10 @@ impl Ob1 {
         if request.phase != Phase::AwaitMatch {
             return 0;
         }
-        if request.wanted > self.packet {
+        if request.reach.is_some() {
+            // Its receiver could not read the bytes.
+            self.hide(handle);
+        } else if request.wanted > self.packet {
             let token = Token(handle.to_wire());
             let data = request.send_buffer();
             if let Offer::Open(ticket) = rail.offer(LANE, peer.endpoint, data, token) {
@@ -492,7 +514,9 @@ impl Ob1 {
                 return 1;
             }
         }
-        request.phase = Phase::Pushing;
+        if let Some(request) = self.core.requests.get_mut(handle) {
+            request.phase = Phase::Pushing;
+        }
         self.push(handle)
     }
 

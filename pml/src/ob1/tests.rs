@@ -12,6 +12,7 @@ use super::peer::Health;
 use super::*;
 
 mod hostile;
+mod reads;
 mod work;
 
 const WORLD: ContextId = ContextId::WORLD;
@@ -122,7 +123,16 @@ fn networks() -> Vec<MemoryOptions> {
             max_send: 64,
             ..MemoryOptions::full()
         },
+        reading(),
     ]
+}
+
+/// Peers read long messages out of their sender's memory.
+fn reading() -> MemoryOptions {
+    MemoryOptions {
+        get: true,
+        ..MemoryOptions::default()
+    }
 }
 
 fn pattern(seed: usize, len: usize) -> Vec<u8> {
@@ -900,7 +910,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_runs_keep_the_order(actions in actions(3), which in 0..3usize) {
+    fn random_runs_keep_the_order(actions in actions(3), which in 0..4usize) {
         run(&actions, networks()[which].clone(), &Ob1Options::default());
     }
 

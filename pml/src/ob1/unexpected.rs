@@ -2,9 +2,10 @@
 
 use tagwire_base::{ContextId, Tag};
 use tagwire_matching as matching;
-use tagwire_transport::{Payload, Ticket};
+use tagwire_transport::Payload;
 
 use super::peer::PeerIndex;
+use super::remote::Source;
 use crate::slab::Handle;
 
 /// Short payloads are kept in the entry itself.
@@ -18,10 +19,7 @@ pub(super) enum Content {
     /// All of it, or what has arrived so far.
     Heap { bytes: Box<[u8]>, arrived: usize },
     /// Its envelope; the bytes are with the sender.
-    Rendezvous {
-        sender: Handle,
-        ticket: Option<Ticket>,
-    },
+    Rendezvous { sender: Handle, source: Source },
 }
 
 impl Content {

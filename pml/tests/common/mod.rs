@@ -21,6 +21,14 @@ pub fn tiny() -> MemoryOptions {
     }
 }
 
+/// Peers read long messages out of their sender's memory.
+pub fn reading() -> MemoryOptions {
+    MemoryOptions {
+        get: true,
+        ..MemoryOptions::default()
+    }
+}
+
 fn with_engine(engine: &str, options: Ob1Options) -> Ob1Options {
     Ob1Options {
         engine: engine.to_owned(),

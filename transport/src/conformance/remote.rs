@@ -5,7 +5,8 @@ use std::rc::Rc;
 use super::Factory;
 use super::memory::Memory;
 use super::rig::{LANE, Rig, ensure, pattern};
-use crate::byte::{Post, RegistrationHandle};
+use crate::byte::{ByteTransport, Post, RegistrationHandle};
+use crate::error::Result as TransportResult;
 use crate::message::{EndpointId, Outcome};
 
 /// Bytes of the memory that peers reach.
@@ -24,14 +25,29 @@ struct Exposed {
     handle: RegistrationHandle,
 }
 
+/// How memory comes within the reach of peers.
+type Reach = fn(&mut dyn ByteTransport, &Memory) -> TransportResult<RegistrationHandle>;
+
 impl Exposed {
-    fn open(factory: &Factory) -> Result<Self, String> {
+    /// Memory that peers may write.
+    fn writable(factory: &Factory) -> Result<Self, String> {
+        Self::open(factory, |transport, memory| {
+            transport.register(&memory.recv_buffer())
+        })
+    }
+
+    /// Memory that peers may read.
+    fn readable(factory: &Factory) -> Result<Self, String> {
+        Self::open(factory, |transport, memory| {
+            transport.expose(&memory.send_buffer())
+        })
+    }
+
+    fn open(factory: &Factory, reach: Reach) -> Result<Self, String> {
         let (mut rig, a, b, _) = Rig::pair(factory)?;
         let (to, _) = rig.contact(a, b)?;
         let memory = rig.patterned(99, LEN);
-        let handle = rig
-            .transport(b)
-            .register(&memory.recv_buffer())
+        let handle = reach(rig.transport(b), &memory)
             .map_err(|error| format!("memory cannot be registered: {error}"))?;
         Ok(Self {
             rig,
@@ -70,6 +86,33 @@ impl Exposed {
         }
     }
 
+    /// Gets `len` bytes at `offset` under `key`; answers how that ended, if it was taken at all,
+    /// and the memory it was to fill.
+    fn get(
+        &mut self,
+        offset: usize,
+        len: usize,
+        key: &[u8],
+    ) -> Result<(Option<Outcome>, Rc<Memory>), String> {
+        let target = self.rig.zeroed(len);
+        let token = self.rig.token();
+        let source = self.memory.remote(offset, key);
+        let (a, to) = (self.a, self.to);
+        let answer = self.rig.insist(a, "a get", |transport| {
+            transport.get(LANE, to, &target.recv_buffer(), source, token)
+        });
+        if answer.is_err() {
+            return Ok((None, target));
+        }
+        self.rig
+            .drive("a get ends", |rig| rig.log(a).is_complete(token))?;
+        self.rig.settle()?;
+        match self.rig.log(a).outcomes(token)[..] {
+            [outcome] => Ok((Some(outcome), target)),
+            ref outcomes => Err(format!("a get ended with {outcomes:?}")),
+        }
+    }
+
     /// Waits until what was put is there.
     fn flush(&mut self) -> Result<(), String> {
         let token = self.rig.token();
@@ -84,7 +127,7 @@ impl Exposed {
 
 /// A put writes the bytes that were given where it was told, and nothing else.
 pub(super) fn puts_exactly_where_told(factory: &Factory) -> Result<(), String> {
-    let mut exposed = Exposed::open(factory)?;
+    let mut exposed = Exposed::writable(factory)?;
     let key = exposed.handle.key.clone();
     let mut wanted = pattern(99, LEN);
     for (seed, (offset, len)) in RANGES.into_iter().enumerate() {
@@ -108,21 +151,14 @@ pub(super) fn puts_exactly_where_told(factory: &Factory) -> Result<(), String> {
 
 /// A get reads the bytes that were named, and nothing else.
 pub(super) fn gets_exactly_what_was_named(factory: &Factory) -> Result<(), String> {
-    let mut exposed = Exposed::open(factory)?;
+    let mut exposed = Exposed::readable(factory)?;
     let key = exposed.handle.key.clone();
-    let (a, to) = (exposed.a, exposed.to);
     let there = exposed.memory.bytes();
     for (offset, len) in RANGES {
-        let target = exposed.rig.zeroed(len);
-        let token = exposed.rig.token();
-        let source = exposed.memory.remote(offset, &key);
-        let rig = &mut exposed.rig;
-        rig.insist(a, "a get", |transport| {
-            transport.get(LANE, to, &target.recv_buffer(), source, token)
+        let (outcome, target) = exposed.get(offset, len, &key)?;
+        ensure(outcome == Some(Outcome::Done(len as u64)), || {
+            format!("a get of {len} bytes at {offset} ended with {outcome:?}")
         })?;
-        rig.drive("a get ends", |rig| rig.log(a).is_complete(token))?;
-        rig.settle()?;
-        rig.expect_outcome(a, token, Outcome::Done(len as u64))?;
         ensure(target.bytes() == there[offset..offset + len], || {
             format!("a get of {len} bytes at {offset} read other bytes")
         })?;
@@ -132,13 +168,28 @@ pub(super) fn gets_exactly_what_was_named(factory: &Factory) -> Result<(), Strin
     }
     ensure(exposed.memory.bytes() == there, || {
         "a get changed its source".to_owned()
+    })?;
+    for (offset, what) in [(LEN - 4, "ends outside"), (LEN + 1, "lies outside")] {
+        let (outcome, target) = exposed.get(offset, 8, &key)?;
+        ensure(!matches!(outcome, Some(Outcome::Done(_))), || {
+            format!("a get of a range that {what} ended with {outcome:?}")
+        })?;
+        ensure(target.guards_hold(), || {
+            "a get that failed wrote around its buffer".to_owned()
+        })?;
+    }
+    let handle = exposed.handle.clone();
+    exposed.rig.transport(exposed.b).deregister(handle);
+    let (outcome, _) = exposed.get(0, 8, &key)?;
+    ensure(!matches!(outcome, Some(Outcome::Done(_))), || {
+        format!("a get of memory that is not registered any more ended with {outcome:?}")
     })
 }
 
 /// Keys that were not given, or are not valid any more, and ranges that are not registered, reach
 /// nothing.
 pub(super) fn bad_keys_reach_nothing(factory: &Factory) -> Result<(), String> {
-    let mut exposed = Exposed::open(factory)?;
+    let mut exposed = Exposed::writable(factory)?;
     let key = exposed.handle.key.clone();
     let mut changed = key.clone();
     if let Some(byte) = changed.first_mut() {

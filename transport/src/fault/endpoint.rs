@@ -304,6 +304,16 @@ impl ByteTransport for FaultTransport {
         }
     }
 
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        match self.living() {
+            Some(inner) => inner.expose(data),
+            None => Err(Error::Unsupported {
+                transport: NAME,
+                what: "memory registration by a dead rank",
+            }),
+        }
+    }
+
     fn deregister(&mut self, handle: RegistrationHandle) {
         // Also of a dead rank: the memory may be freed after this.
         if let Some(inner) = self.inner.as_deref_mut() {

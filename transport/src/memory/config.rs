@@ -17,6 +17,8 @@ pub struct MemoryOptions {
     pub cooperative: bool,
     /// Bytes of a cooperative transfer that one call of progress moves.
     pub chunk: usize,
+    /// Whether peers may read exposed memory (expose and get).
+    pub get: bool,
     /// Offers that may be open from one rank to another.
     pub max_offers: usize,
     /// Whether the network finds failed ranks itself.
@@ -25,7 +27,7 @@ pub struct MemoryOptions {
 
 impl Default for MemoryOptions {
     /// A plain network: small queues, messages of up to 8 KiB, neither retained buffers nor
-    /// cooperative transfers, failures detected.
+    /// cooperative transfers nor gets, failures detected.
     fn default() -> Self {
         Self {
             slots: 64,
@@ -35,6 +37,7 @@ impl Default for MemoryOptions {
             retain: false,
             cooperative: false,
             chunk: 64 * 1024,
+            get: false,
             max_offers: 16,
             detect_failures: true,
         }
@@ -48,6 +51,7 @@ impl MemoryOptions {
         Self {
             retain: true,
             cooperative: true,
+            get: true,
             ..Self::default()
         }
     }

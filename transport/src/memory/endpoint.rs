@@ -8,10 +8,10 @@ use tagwire_base::Rank;
 
 use super::progress::Event;
 use super::state::{Message, State, Status};
-use super::transfer::Transfer;
+use super::transfer::{Exposed, Transfer};
 use super::waiter::EpochWaiter;
 use super::{NAME, Shared};
-use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
+use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use crate::capability::{Capabilities, Limits, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
@@ -127,6 +127,7 @@ impl ByteTransport for MemoryTransport {
             | Capabilities::LOOPBACK;
         all.set(Capabilities::RETAIN, options.retain);
         all.set(Capabilities::COOPERATIVE, options.cooperative);
+        all.set(Capabilities::GET, options.get);
         all.set(Capabilities::FAILURE_DETECTION, options.detect_failures);
         all
     }
@@ -139,6 +140,7 @@ impl ByteTransport for MemoryTransport {
             } else {
                 0
             },
+            max_remote_access: if options.get { u64::MAX } else { 0 },
             memory_per_peer: options.slots * options.max_send,
             wait_object: WaitObject::Futex,
             ..Limits::copying(options.max_send.min(40), options.max_send)
@@ -211,6 +213,55 @@ impl ByteTransport for MemoryTransport {
             member.waiter.wake();
         }
         Post::Posted
+    }
+
+    fn get(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        let Some(target) = data.region().filter(|_| self.shared.options.get) else {
+            return Post::Unsupported;
+        };
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        let Some(rank) = self.living(&state, from) else {
+            return Post::Gone;
+        };
+        let read = (source.key.try_into().ok())
+            .and_then(|key| state.exposed.get(&u64::from_le_bytes(key)))
+            .is_some_and(|memory| memory.owner == rank && memory.read(source.address, target));
+        let outcome = if read {
+            Outcome::Done(target.len() as u64)
+        } else {
+            Outcome::Impossible
+        };
+        state.complete(self.rank, token, outcome);
+        Post::Posted
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let source = data.region().filter(|_| self.shared.options.get);
+        let source = source.ok_or(Error::Unsupported {
+            transport: NAME,
+            what: "reading of this memory by peers",
+        })?;
+        let mut state = self.shared.state();
+        let id = state.next_exposed;
+        state.next_exposed += 1;
+        let owner = self.rank;
+        state.exposed.insert(id, Exposed { owner, source });
+        Ok(RegistrationHandle {
+            id,
+            key: id.to_le_bytes().to_vec(),
+        })
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        self.shared.state().exposed.remove(&handle.id);
     }
 
     fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {

@@ -110,6 +110,17 @@ impl MemoryNetwork {
         self.shared.state().end(rank, Status::Failed);
     }
 
+    /// How many pieces of memory peers may read just now.
+    #[must_use]
+    pub fn exposed(&self) -> usize {
+        self.shared.state().exposed.len()
+    }
+
+    /// Lets nothing that is exposed now be read any more: gets of it fail.
+    pub fn hide_all(&self) {
+        self.shared.state().exposed.clear();
+    }
+
     /// How many ranks the network has room for.
     #[must_use]
     pub fn size(&self) -> u32 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
-use super::transfer::Transfer;
+use super::transfer::{Exposed, Transfer};
 use super::waiter::EpochWaiter;
 use crate::message::{AmHeader, Outcome, Token};
 use crate::wait::Waiter as _;
@@ -77,6 +77,9 @@ pub(super) struct State {
     /// Cooperative transfers by number; the order makes progress deterministic.
     pub(super) transfers: BTreeMap<u64, Transfer>,
     pub(super) next_transfer: u64,
+    /// Memory that peers may read, by number.
+    pub(super) exposed: HashMap<u64, Exposed>,
+    pub(super) next_exposed: u64,
 }
 
 impl State {
@@ -130,6 +133,7 @@ impl State {
                 transfer.take_tokens(rank).for_each(drop);
             }
         }
+        self.exposed.retain(|_, memory| memory.owner != rank);
         // Whoever sleeps looks again: a departure concerns everyone in contact.
         for member in self.members.values() {
             member.waiter.wake();

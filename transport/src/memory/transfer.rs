@@ -8,6 +8,31 @@ use tagwire_base::Rank;
 use crate::data::{ReadRegion, WriteRegion};
 use crate::message::Token;
 
+/// Memory of `owner` that its peers may read.
+#[derive(Debug)]
+pub(super) struct Exposed {
+    pub(super) owner: Rank,
+    pub(super) source: ReadRegion,
+}
+
+impl Exposed {
+    /// Fills `target` from the bytes at `address`; answers whether they lie inside.
+    pub(super) fn read(&self, address: u64, target: WriteRegion) -> bool {
+        let part = address
+            .checked_sub(self.source.address())
+            .and_then(|offset| usize::try_from(offset).ok())
+            .and_then(|offset| self.source.slice(offset..offset.checked_add(target.len())?));
+        let Some(part) = part else {
+            return false;
+        };
+        // SAFETY: both have `target.len()` bytes. The source is exposed until its owner ends that
+        // or ends itself, under the network's lock, which the caller holds; the target is lent
+        // until its token completes. A rank may read its own: `copy` allows an overlap.
+        unsafe { ptr::copy(part.as_ptr(), target.as_ptr(), target.len()) };
+        true
+    }
+}
+
 /// The side that joined.
 #[derive(Debug)]
 pub(super) struct Claim {

@@ -250,6 +250,14 @@ impl ByteTransport for NullTransport {
         Ok(self.registrations.register(region))
     }
 
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let region = data.region().ok_or(Error::Unsupported {
+            transport: NAME,
+            what: "registration of memory that is not contiguous",
+        })?;
+        Ok(self.registrations.expose(region))
+    }
+
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.registrations.deregister(handle.id);
     }

@@ -5,19 +5,43 @@
 use std::collections::HashMap;
 
 use crate::byte::{RegistrationHandle, RemoteMemory};
-use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
+use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
 use crate::message::Payload;
 
 /// The memory that a rank has registered, by number. Numbers are not used again, so an old key
 /// finds nothing.
 #[derive(Debug, Default)]
 pub(super) struct Registrations {
-    regions: HashMap<u64, WriteRegion>,
+    regions: HashMap<u64, Registered>,
     next: u64,
+}
+
+/// What may be done with registered memory.
+#[derive(Debug, Clone, Copy)]
+enum Registered {
+    Readable(ReadRegion),
+    Writable(WriteRegion),
+}
+
+impl Registered {
+    fn readable(self) -> ReadRegion {
+        match self {
+            Self::Readable(region) => region,
+            Self::Writable(region) => ReadRegion::new(region.as_ptr(), region.len()),
+        }
+    }
 }
 
 impl Registrations {
     pub(super) fn register(&mut self, region: WriteRegion) -> RegistrationHandle {
+        self.insert(Registered::Writable(region))
+    }
+
+    pub(super) fn expose(&mut self, region: ReadRegion) -> RegistrationHandle {
+        self.insert(Registered::Readable(region))
+    }
+
+    fn insert(&mut self, region: Registered) -> RegistrationHandle {
         let id = self.next;
         self.next += 1;
         self.regions.insert(id, region);
@@ -31,19 +55,31 @@ impl Registrations {
         self.regions.remove(&id);
     }
 
-    /// The `len` bytes at `memory`, when they lie inside the registration that its key names.
-    fn find(&self, memory: RemoteMemory<'_>, len: usize) -> Option<*mut u8> {
+    fn named(&self, memory: RemoteMemory<'_>) -> Option<Registered> {
         let id = u64::from_le_bytes(memory.key.try_into().ok()?);
-        let region = self.regions.get(&id)?;
+        self.regions.get(&id).copied()
+    }
+
+    /// The `len` bytes at `memory`, when they lie inside the registration that its key names.
+    fn find(&self, memory: RemoteMemory<'_>, len: usize) -> Option<ReadRegion> {
+        let region = self.named(memory)?.readable();
         let offset = usize::try_from(memory.address.checked_sub(region.address())?).ok()?;
-        let fits = offset.checked_add(len)? <= region.len();
-        // SAFETY: `offset` is at most the region's length.
-        fits.then(|| unsafe { region.as_ptr().add(offset) })
+        region.slice(offset..offset.checked_add(len)?)
+    }
+
+    /// The same, to write to.
+    fn find_writable(&self, memory: RemoteMemory<'_>, len: usize) -> Option<*mut u8> {
+        let Registered::Writable(region) = self.named(memory)? else {
+            return None;
+        };
+        let offset = usize::try_from(memory.address.checked_sub(region.address())?).ok()?;
+        let part = region.slice(offset..offset.checked_add(len)?)?;
+        Some(part.as_ptr())
     }
 
     /// Writes `data` to `target`; answers how much, or nothing where it must not go.
     pub(super) fn put(&self, data: &SendBuffer, target: RemoteMemory<'_>) -> Option<u64> {
-        let to = self.find(target, data.len())?;
+        let to = self.find_writable(target, data.len())?;
         // A copy in between: source and target may be the same memory.
         let mut bytes = vec![0; data.len()];
         let count = data.copy_out(0, &mut bytes);
@@ -59,13 +95,14 @@ impl Registrations {
         let from = self.find(source, target.len())?;
         // SAFETY: `from` as in `put`; `target` is lent until the operation completes. They may
         // be the same memory: `copy` allows it.
-        unsafe { std::ptr::copy(from, target.as_ptr(), target.len()) };
+        unsafe { std::ptr::copy(from.as_ptr(), target.as_ptr(), target.len()) };
         Some(target.len() as u64)
     }
 
     /// Adds to the word at `target`; answers what it held.
     pub(super) fn fetch_add(&self, target: RemoteMemory<'_>, operand: u64) -> Option<u64> {
-        let word = self.find(target, size_of::<u64>())?.cast::<u64>();
+        let word = self.find_writable(target, size_of::<u64>())?;
+        let word = word.cast::<u64>();
         if !word.is_aligned() {
             return None;
         }

@@ -19,7 +19,7 @@ use super::send::SendState;
 use super::table::{self, Placed, get, load_state, number_of, store_state};
 use super::wire::{self, Kind, Message};
 use crate::byte::ByteTransport;
-use crate::data::WriteRegion;
+use crate::data::{RecvBuffer, WriteRegion};
 use crate::message::{
     AmHeader, Arrival, Disposition, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls,
 };
@@ -108,7 +108,7 @@ impl<'a> Deliver<'a> {
         if message.kind == Kind::Short {
             let (token, region) = (own.token, own.region);
             let len = message.payload.len().min(region.len());
-            region.as_buffer().write(0, message.payload);
+            RecvBuffer::of(region).write(0, message.payload);
             core.free_receive(index);
             if message.number != 0 {
                 core.chores.push_back(Chore::Reply(from, message.number));
@@ -184,7 +184,7 @@ impl<'a> Deliver<'a> {
         {
             return;
         }
-        own.region.as_buffer().write(own.streamed, payload);
+        RecvBuffer::of(own.region).write(own.streamed, payload);
         own.streamed += payload.len();
         let wanted = own.envelope.length.min(own.region.len() as u64);
         if own.streamed as u64 >= wanted {
@@ -444,16 +444,14 @@ impl ShmMatch {
             INLINE => {
                 let bytes = unpack(data);
                 let len = (len as usize).min(bytes.len());
-                own.region
-                    .as_buffer()
-                    .write(0, Payload::from_slice(&bytes[..len]));
+                RecvBuffer::of(own.region).write(0, Payload::from_slice(&bytes[..len]));
                 Outcome::Done(len as u64)
             }
             BLOCK => {
                 let (block, region) = (data[0] as u32, own.region);
                 let room = len as usize;
                 let shown = core.table.map.look(block as usize, room, |payload| {
-                    region.as_buffer().write(0, payload);
+                    RecvBuffer::of(region).write(0, payload);
                 });
                 core.table.free_block(block, envelope.length as usize);
                 shown.map_or(Outcome::Impossible, |()| Outcome::Done(len))
@@ -591,14 +589,12 @@ impl Core {
         if kept.data[0] == SPILLED {
             if let Some(bytes) = self.spilled.get(&index) {
                 let len = len.min(bytes.len());
-                region
-                    .as_buffer()
-                    .write(0, Payload::from_slice(&bytes[..len]));
+                RecvBuffer::of(region).write(0, Payload::from_slice(&bytes[..len]));
             }
             return;
         }
         self.table.map.look(kept.data[0] as usize, len, |payload| {
-            region.as_buffer().write(0, payload);
+            RecvBuffer::of(region).write(0, payload);
         });
     }
 

@@ -242,7 +242,7 @@ impl ShmMatch {
         } else if len <= MAX_SEND {
             let number = if send.synchronous { number } else { 0 };
             let header = wire::header(Kind::Short, send.bits, number);
-            let buffer = send.region.as_buffer();
+            let buffer = SendBuffer::of(send.region);
             let bytes = buffer.bytes(0..len).unwrap_or_default();
             let post = self.shm.send(Lane(0), to, Class::Data, header, bytes);
             let state = send.synchronous.then_some(SendState::AwaitMatched);
@@ -276,7 +276,7 @@ impl ShmMatch {
         let len = send.region.len() as u64;
         let can_attach = self.shm.attach(to).is_some();
         let offer = if can_attach {
-            let buffer = send.region.as_buffer();
+            let buffer = SendBuffer::of(send.region);
             self.shm.open_offer(to, &buffer, Token(u64::from(slot)))
         } else {
             Offer::Unsupported
@@ -383,7 +383,7 @@ impl ShmMatch {
             let send = self.core.sends[*slot as usize];
             let mut gone = send.gone;
             let header = wire::header(Kind::Data, 0, send.target);
-            let buffer = send.region.as_buffer();
+            let buffer = SendBuffer::of(send.region);
             let mut lost = false;
             while gone < send.room {
                 let end = (gone + MAX_SEND).min(send.room);

@@ -1,0 +1,257 @@
+//! Rendezvous by get: the sender lets its peer read the bytes, the receiver fetches them into its
+//! buffer once it has matched, and says so. For transports without cooperative transfers.
+
+use std::mem;
+
+use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
+use tagwire_transport::{Capabilities, Limits, Outcome, Post, RecvBuffer, Ticket, Token};
+
+use super::core::{Chore, Core};
+use super::header::{Kind, RendezvousBody};
+use super::request::{Buffer, Phase};
+use super::{LANE, Ob1};
+use crate::slab::Handle;
+use crate::types::Failure;
+
+/// The longest key that travels with an envelope, in bytes.
+pub(super) const MAX_KEY: usize = 256;
+
+/// Most bytes of one get: several are under way, so that one is answered while the next is asked.
+const PIECE: usize = 1 << 20;
+
+/// Gets of one message that are under way at once.
+const WINDOW: usize = 4;
+
+/// Where the bytes of a rendezvous are to be had.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The sender is to be asked.
+    Asked,
+    /// From a cooperative transfer.
+    Offered(Ticket),
+    /// From memory of the sender that may be read.
+    Exposed(Box<Reading>),
+}
+
+/// A receive that reads its sender's memory.
+#[derive(Debug)]
+pub(super) struct Reading {
+    address: u64,
+    key: Box<[u8]>,
+    /// How much has been asked for.
+    asked: usize,
+    /// Gets under way.
+    under_way: usize,
+    /// One of them did not work.
+    failed: bool,
+}
+
+impl Reading {
+    pub(super) fn new(address: u64, key: &[u8]) -> Self {
+        Self {
+            address,
+            key: key.into(),
+            asked: 0,
+            under_way: 0,
+            failed: false,
+        }
+    }
+}
+
+/// What a request has to do with memory that is read from afar.
+#[derive(Debug)]
+pub(super) enum Reach {
+    /// A send's bytes may be read.
+    Exposed(RegistrationHandle),
+    /// A receive reads.
+    Reading(Reading),
+}
+
+/// The longest piece of one get; 0 where the transport has none.
+pub(super) fn piece(capabilities: Capabilities, limits: &Limits) -> usize {
+    if !capabilities.contains(Capabilities::GET) {
+        return 0;
+    }
+    usize::try_from(limits.max_remote_access).map_or(PIECE, |most| most.min(PIECE))
+}
+
+impl Ob1 {
+    /// Lets the peer read the bytes of this send; answers address and key.
+    pub(super) fn expose(&mut self, handle: Handle) -> Option<(u64, &[u8])> {
+        let request = self.core.requests.get_mut(handle)?;
+        if self.piece == 0 || request.wanted <= self.packet {
+            return None;
+        }
+        if request.reach.is_none() {
+            let data = request.send_buffer();
+            data.region()?;
+            let registration = self.rail.expose(data).ok()?;
+            let fits = size_of::<RendezvousBody>() + registration.key.len() <= self.packet;
+            if registration.key.len() > MAX_KEY || !fits {
+                self.rail.deregister(registration);
+                return None;
+            }
+            request.reach = Some(Box::new(Reach::Exposed(registration)));
+        }
+        let address = request.send_buffer().region()?.address();
+        match request.reach.as_deref() {
+            Some(Reach::Exposed(registration)) => Some((address, &registration.key)),
+            _ => None,
+        }
+    }
+
+    /// Ends the exposure of a send: its peer can read nothing more.
+    pub(super) fn hide(&mut self, handle: Handle) {
+        let Some(request) = self.core.requests.get_mut(handle) else {
+            return;
+        };
+        if let Some(Reach::Exposed(registration)) = request.reach.take().map(|reach| *reach) {
+            self.rail.deregister(registration);
+        }
+    }
+
+    /// A send whose bytes could be read is over.
+    pub(super) fn conclude(&mut self, handle: Handle) -> usize {
+        self.hide(handle);
+        self.core.finish(handle, None);
+        1
+    }
+
+    /// Asks for more of the bytes that a receive reads.
+    pub(super) fn read(&mut self, handle: Handle) -> usize {
+        let (core, rail, piece) = (&mut self.core, &mut self.rail, self.piece);
+        let Some(request) = core.requests.get_mut(handle) else {
+            return 0;
+        };
+        let Some(peer) = core.peers.get(request.peer) else {
+            return 0;
+        };
+        let (Buffer::Recv(data), Some(Reach::Reading(reading))) =
+            (&request.buffer, request.reach.as_deref_mut())
+        else {
+            return 0;
+        };
+        if request.phase != Phase::Reading || peer.health != super::peer::Health::Alive {
+            return 0;
+        }
+        let mut posted = 0;
+        while reading.asked < request.wanted && reading.under_way < WINDOW && !reading.failed {
+            let end = request.wanted.min(reading.asked + piece);
+            let part = data
+                .region()
+                .and_then(|region| region.slice(reading.asked..end));
+            let source = RemoteMemory {
+                address: reading.address.wrapping_add(reading.asked as u64),
+                key: &reading.key,
+            };
+            let answer = part.map_or(Post::Unsupported, |part| {
+                let token = Token(handle.to_wire());
+                rail.get(LANE, peer.endpoint, &RecvBuffer::of(part), source, token)
+            });
+            match answer {
+                Post::Posted => {
+                    reading.asked = end;
+                    reading.under_way += 1;
+                    request.lent = true;
+                    posted += 1;
+                }
+                // What is under way brings us back here.
+                Post::Busy if reading.under_way > 0 => break,
+                Post::Busy => {
+                    core.chores.push_back(Chore::Read(handle));
+                    break;
+                }
+                Post::Gone | Post::Unsupported => reading.failed = true,
+            }
+        }
+        core.read_on(handle);
+        posted
+    }
+}
+
+impl Core {
+    /// Begins to read the bytes of a matched message.
+    pub(super) fn start_reading(&mut self, receive: Handle, reading: Reading) {
+        let Some(request) = self.requests.get_mut(receive) else {
+            return;
+        };
+        request.phase = Phase::Reading;
+        request.moved = 0;
+        request.reach = Some(Box::new(Reach::Reading(reading)));
+        self.chores.push_back(Chore::Read(receive));
+    }
+
+    /// A get of a receive has ended.
+    #[cold]
+    pub(super) fn piece_came(&mut self, handle: Handle, outcome: Outcome) {
+        let Some(request) = self.requests.get_mut(handle) else {
+            return;
+        };
+        let Some(Reach::Reading(reading)) = request.reach.as_deref_mut() else {
+            return;
+        };
+        reading.under_way -= 1;
+        request.lent = reading.under_way > 0;
+        match outcome {
+            Outcome::Done(bytes) => request.moved += usize::try_from(bytes).unwrap_or(usize::MAX),
+            _ => reading.failed = true,
+        }
+        self.read_on(handle);
+    }
+
+    /// What is next for a receive that reads: more pieces, the end, or another way.
+    fn read_on(&mut self, handle: Handle) {
+        let Some(request) = self.requests.get_mut(handle) else {
+            return;
+        };
+        let Some(Reach::Reading(reading)) = request.reach.as_deref() else {
+            return;
+        };
+        let (index, sender) = (request.peer, request.remote);
+        let gone = self.peers.get(index).and_then(super::peer::Peer::failure);
+        if reading.under_way > 0 {
+            if !reading.failed && reading.asked < request.wanted {
+                self.chores.push_back(Chore::Read(handle));
+            }
+        } else if let Some(failure) = gone {
+            self.end_reading(handle, Some(failure));
+        } else if reading.failed {
+            request.reach = None;
+            self.ask_for_fragments(handle);
+        } else if request.moved >= request.wanted {
+            self.say(index, Kind::Got, sender);
+            self.end_reading(handle, None);
+        } else if reading.asked >= request.wanted {
+            // Fewer bytes came than the sender promised.
+            let failure = Failure::Protocol(request.status.source);
+            self.say(index, Kind::Got, sender);
+            self.end_reading(handle, Some(failure));
+        }
+    }
+
+    fn end_reading(&mut self, handle: Handle, failure: Option<Failure>) {
+        if let Some(request) = self.requests.get_mut(handle) {
+            request.reach = None;
+        }
+        self.finish(handle, failure);
+    }
+
+    /// Whether this send's bytes may still be read; it is then ended by a chore that sees to that
+    /// first.
+    pub(super) fn conclude_later(&mut self, handle: Handle, failure: Option<Failure>) -> bool {
+        let Some(request) = self.requests.get_mut(handle) else {
+            return false;
+        };
+        if !matches!(request.reach.as_deref(), Some(Reach::Exposed(_))) {
+            return false;
+        }
+        // The first end stands.
+        if mem::replace(&mut request.phase, Phase::Concluding) != Phase::Concluding {
+            if failure.is_some() {
+                request.status.failure = failure;
+            }
+            self.chores.push_back(Chore::Conclude(handle));
+        }
+        true
+    }
+}
