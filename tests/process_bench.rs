@@ -240,3 +240,101 @@ fn what_was_measured_before_an_interruption_is_kept() {
     assert_eq!(outcome.status, process::KILLED, "{outcome:#?}");
     assert!((2..23).contains(&rows()), "{} rows", rows());
 }
+
+mod on_two_machines {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Child;
+
+    use super::*;
+
+    /// The side that listens, and where.
+    struct Listener {
+        child: Child,
+        address: String,
+    }
+
+    impl Listener {
+        fn start(options: &[&str]) -> Self {
+            let mut child = Command::new(tagwire())
+                .args(["bench", "latency", "--listen", "127.0.0.1:0"])
+                .args(options)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut line = String::new();
+            let stderr = child.stderr.as_mut().unwrap();
+            BufReader::new(stderr).read_line(&mut line).unwrap();
+            let address = line.strip_prefix("listening at ").unwrap();
+            let address = address.split(": ").next().unwrap().to_owned();
+            Self { child, address }
+        }
+
+        fn end(mut self) -> (i32, String) {
+            let mut text = String::new();
+            self.child
+                .stdout
+                .take()
+                .unwrap()
+                .read_to_string(&mut text)
+                .unwrap();
+            (self.child.wait().unwrap().code().unwrap(), text)
+        }
+    }
+
+    impl Drop for Listener {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    #[test]
+    fn one_listens_and_one_connects() {
+        let listener = Listener::start(&["-m", "8,64K", "-i", "3", "-c", "--format", "json"]);
+        let other = bench(&["latency", "--connect", &listener.address]);
+        assert_eq!(other.status, 0, "{other:#?}");
+        assert!(other.stdout.is_empty(), "rank 0 prints: {other:#?}");
+        let (status, text) = listener.end();
+        assert_eq!(status, 0);
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["rows"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn who_does_not_fit_is_told() {
+        let listener = Listener::start(&["--secret", "ours", "-i", "3", "-m", "8"]);
+        let address = listener.address.clone();
+        for (options, status, said) in [
+            (&["latency"][..], 2, "secret"),
+            (&["latency", "-m", "8"], 1, "takes over"),
+            (&["latency", "--secret", &"x".repeat(33)], 1, "32"),
+        ] {
+            let outcome = bench(&[options, &["--connect", &address]].concat());
+            assert_eq!(outcome.status, status, "{options:?}: {outcome:#?}");
+            let text = outcome.stderr.join("\n");
+            assert!(text.contains(said), "{options:?}: {text}");
+        }
+        let taken = bench(&["latency", "--listen", &address]);
+        assert_eq!(taken.status, 2, "{taken:#?}");
+        assert!(taken.stderr.join("\n").contains(&address), "{taken:#?}");
+        // A member that goes away again ends the run on both sides.
+        let other = bench(&["bandwidth", "--secret", "ours", "--connect", &address]);
+        assert_eq!(other.status, 1, "{other:#?}");
+        assert!(
+            other.stderr.join("\n").contains("runs 'latency'"),
+            "{other:#?}"
+        );
+        assert_eq!(listener.end().0, 2);
+        for (options, said) in [
+            (&["--listen", "here"][..], "HOST:PORT"),
+            (&["--listen", "-n", "4"], "exactly 2 ranks"),
+            (&["--secret", "x"], "--secret is for"),
+            (&["--listen", "-t", "mpi"], "own transports"),
+        ] {
+            let outcome = bench(&[&["latency"][..], options].concat());
+            assert_eq!(outcome.status, 1, "{options:?}: {outcome:#?}");
+            assert!(outcome.stderr.join("\n").contains(said), "{outcome:#?}");
+        }
+    }
+}

@@ -242,6 +242,23 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_time)]
     pub timeout: Option<Duration>,
 
+    /// Be one side of a run on two machines without a launcher: wait for the other at this address
+    /// (port 0: any that is free), and print the results
+    #[arg(
+        long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "0.0.0.0:7471",
+        value_parser = parse_address, conflicts_with_all = ["connect", "launches"]
+    )]
+    pub listen: Option<String>,
+
+    /// Be the other side: do what the one that listens at this address was told to do
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address, conflicts_with = "launches")]
+    pub connect: Option<String>,
+
+    /// What both sides of such a run have to know, 32 bytes at most; without it, whoever reaches the
+    /// address can take part
+    #[arg(long, value_name = "TEXT")]
+    pub secret: Option<String>,
+
     /// The launcher of the MPI library [default: the mpiexec beside it]
     #[arg(long, value_name = "PATH")]
     pub mpiexec: Option<PathBuf>,
@@ -251,7 +268,30 @@ const AFTER_HELP: &str = "\
 Figures: us, MB/s (MB is 10^6 bytes), messages/s. Sizes: K is 1024.
 Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or baseline violated.";
 
+/// One side of a run on two machines without a launcher.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TwoSided {
+    /// It waits at this address.
+    Listen(String),
+    /// It connects to this address.
+    Connect(String),
+}
+
+fn parse_address(text: &str) -> Result<String, String> {
+    let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(_)) => Ok(text.to_owned()),
+        _ => Err("expected HOST:PORT, such as 10.0.0.1:7471".to_owned()),
+    }
+}
+
 impl BenchArgs {
+    /// Which side of two machines this process is, without a launcher.
+    pub(crate) fn side_of_two(&self) -> Option<TwoSided> {
+        let listens = self.listen.clone().map(TwoSided::Listen);
+        listens.or_else(|| self.connect.clone().map(TwoSided::Connect))
+    }
+
     /// How many ranks the jobs have.
     #[must_use]
     pub fn rank_count(&self) -> u32 {
@@ -305,6 +345,11 @@ impl BenchArgs {
         if (self.raw || self.layers) && has_mpi {
             return usage("--raw and --layers look below a pml of ours; transport 'mpi' has none");
         }
+        if let Some(side) = self.side_of_two() {
+            self.check_two(&side, has_mpi)?;
+        } else if self.secret.is_some() {
+            return usage("--secret is for --listen and --connect");
+        }
         if self.mpiexec.is_some() && !has_mpi {
             return usage("--mpiexec is for transport 'mpi'");
         }
@@ -330,6 +375,20 @@ impl BenchArgs {
             if self.named().take(place).any(|earlier| earlier == choice) {
                 return usage(format!("transport '{choice}' is given twice"));
             }
+        }
+        Ok(())
+    }
+
+    fn check_two(&self, side: &TwoSided, has_mpi: bool) -> Result<()> {
+        if self.rank_count() != 2 {
+            return usage("--listen and --connect are one rank each: -n is 2");
+        }
+        if has_mpi {
+            return usage("--listen and --connect are for our own transports; 'mpi' has launchers");
+        }
+        let connects = matches!(side, TwoSided::Connect(_));
+        if connects && (self.transport.len() + usize::from(self.sizes.is_some())) > 0 {
+            return usage("--connect takes over what the side that listens was told");
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::args::{BenchArgs, TransportChoice};
 use crate::binding::Placement;
 use crate::environment::{Environment, Jobs, Used};
 use crate::error::{Error, ExitStatus, Result};
+use crate::joined;
 use crate::link::{Desk, Message};
 use crate::mpi::{Family, Mpi, find_launcher, find_library, was_launched};
 use crate::plan::{self, Carrier, Plan};
@@ -40,10 +41,13 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let launcher = Detection::of_environment()?.launcher();
     let foreign = matches!(args.transports(&host.config)[..], [TransportChoice::Mpi(_)]);
     if launcher != Launcher::Single || foreign && was_launched() {
-        return as_rank(args, host, launcher);
+        return joined::under_launcher(args, host, launcher);
     }
     args.check()?;
     let host = configured(args, host)?;
+    if let Some(side) = args.side_of_two() {
+        return joined::with_other_machine(args, &host, &side);
+    }
     let placement = Placement::new(
         args.bind.as_deref(),
         args.rank_count(),
@@ -83,7 +87,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
 }
 
 /// `host` with the settings that `args` have options for.
-fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
+pub(crate) fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
     let mut host = host.clone();
     for (name, value) in [("pml", &args.pml), ("engine", &args.engine)] {
         if let Some(value) = value {
@@ -135,10 +139,10 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
 }
 
 fn start_of_ours(args: &BenchArgs, name: &str) -> Start {
-    let why = match args.transport.is_empty() {
-        true if name == "shm" => "the default; all ranks are on this machine",
-        true => "by the setting 'transport'",
-        false => "asked for",
+    let why = match (args.transport.is_empty(), name) {
+        (true, "shm") => "the default; all ranks are on this machine",
+        (true, _) => "by the setting 'transport'",
+        (false, _) => "asked for",
     };
     Start {
         carrier: Carrier::Ours(name.to_owned()),
@@ -328,99 +332,7 @@ fn judge(ended: &JobReport, heard: &Heard, args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Under another launcher: this process is a rank, and rank 0 is the command as well.
-fn as_rank(args: &BenchArgs, host: &Host, launcher: Launcher) -> Result<ExitStatus> {
-    let lacks = |option: &str| {
-        Err(Error::Usage(format!(
-            "{option} needs the command to start the ranks itself"
-        )))
-    };
-    if args.launches > 1 {
-        return lacks("--launches");
-    }
-    let host = configured(args, host)?;
-    let [choice] = &args.transports(&host.config)[..] else {
-        return lacks("more than one transport");
-    };
-    let (carrier, mut used) = match choice {
-        TransportChoice::Ours(name) => (Carrier::Ours(name.clone()), Used::default()),
-        TransportChoice::Mpi(path) => {
-            let found = find_library(path.as_deref())?;
-            (
-                Carrier::Mpi(found.file),
-                Used {
-                    why: found.why,
-                    ..Used::default()
-                },
-            )
-        }
-    };
-    if used.why.is_empty() {
-        used.why = format!("ranks were started by {launcher}");
-    }
-    args.check_without_ranks()?;
-    // Patterns are only checked by the ranks that draw them: all need the same seed.
-    let seed = args.seed.unwrap_or(0);
-    let plan = Plan::new(args, carrier, seed, 0);
-    let mut output: Option<Output<_>> = None;
-    let mut sink = |message: Message| -> Result<()> {
-        match message {
-            Message::Greeting(greeting) => {
-                let cpus = tagwire_base::topology::binding();
-                let jobs = Jobs {
-                    ranks: greeting.ranks,
-                    launches: 1,
-                    binding: cpus.map_or_else(|| "unknown".to_owned(), |cpus| cpus.to_string()),
-                    cores: usize::MAX,
-                    threads: plan.threads,
-                    seed,
-                };
-                let mut environment = Environment::capture(&host, &jobs);
-                environment.transports = vec![Used {
-                    why: used.why.clone(),
-                    ..greeting
-                }];
-                let report = Report::new(args.test, command_line(), environment);
-                let (format, path) = (args.format, args.output.as_deref());
-                let (list, stdout) = (args.percentiles.clone(), std::io::stdout());
-                output = Some(Output::new(
-                    report,
-                    format,
-                    list,
-                    path,
-                    args.rows_per_size() == 1,
-                    stdout,
-                )?);
-            }
-            Message::Row(row) => {
-                if let Some(output) = &mut output {
-                    output.row(*row)?;
-                }
-            }
-            Message::Profile(profile) => {
-                if let Some(output) = &mut output {
-                    output.report_mut().add_profile(*profile);
-                }
-            }
-            Message::Done => {
-                if let Some(output) = &mut output {
-                    output.finish()?;
-                }
-            }
-            Message::Failure { rank, message, .. } => {
-                let _ = writeln!(std::io::stderr(), "error: rank {rank}: {message}");
-            }
-        }
-        Ok(())
-    };
-    Ok(rank::Job {
-        host: &host,
-        plan: &plan,
-    }
-    .run(&mut sink))
-}
-
-fn seed_of_clock() -> u64 {
+pub(crate) fn seed_of_clock() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -440,7 +352,7 @@ fn progress_bar(total: usize) -> ProgressBar {
 }
 
 /// The command as it was typed, quoted for a shell where needed.
-fn command_line() -> String {
+pub(crate) fn command_line() -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default().to_owned();

@@ -10,6 +10,7 @@ mod compare;
 mod drive;
 mod environment;
 mod error;
+mod joined;
 mod link;
 mod measure;
 mod mpi;

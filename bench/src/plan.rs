@@ -127,10 +127,14 @@ impl Plan {
         let Some(text) = std::env::var_os(VARIABLE) else {
             return Ok(None);
         };
-        let text = text.to_string_lossy();
-        serde_json::from_str(&text)
-            .map(Some)
-            .map_err(|error| Error::Usage(format!("{VARIABLE} holds no plan: {error}")))
+        let plan = Self::of_text(&text.to_string_lossy());
+        let plan = plan.map_err(|error| Error::Usage(format!("{VARIABLE}: {error}")))?;
+        Ok(Some(plan))
+    }
+
+    /// The plan that [`to_text`](Self::to_text) wrote.
+    pub(crate) fn of_text(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| Error::Job(format!("no plan: {error}")))
     }
 
     /// The longest message, in bytes of this machine's address space.

@@ -54,15 +54,23 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     /// Opens the ports that the plan names, and measures. What goes wrong is said as a message.
     pub(crate) fn run(&self, sink: Sink<'_>) -> ExitStatus {
-        let mut rank = 0;
-        let result = match &self.plan.carrier {
-            Carrier::Mpi(file) => return self.run_mpi(file, sink),
-            Carrier::Ours(name) => self.run_ours(name, &mut rank, sink),
-        };
-        result.map_or_else(
-            |error| report_failure(rank, &error, sink),
-            |()| ExitStatus::Good,
-        )
+        if let Carrier::Mpi(file) = &self.plan.carrier {
+            return self.run_mpi(file, sink);
+        }
+        match tagwire_launch::detect::detect() {
+            Ok(detected) => self.run_as(detected.bootstrap, sink),
+            Err(error) => report_failure(0, &error.into(), sink),
+        }
+    }
+
+    /// The same over our own transports, as a rank of the job that `bootstrap` knows.
+    pub(crate) fn run_as(&self, bootstrap: Box<dyn Bootstrap>, sink: Sink<'_>) -> ExitStatus {
+        let rank = bootstrap.rank().as_u32();
+        self.run_ours(SharedBootstrap::new(bootstrap), sink)
+            .map_or_else(
+                |error| report_failure(rank, &error, sink),
+                |()| ExitStatus::Good,
+            )
     }
 
     fn run_mpi(&self, file: &std::path::Path, sink: Sink<'_>) -> ExitStatus {
@@ -108,12 +116,11 @@ impl Job<'_> {
         )?)
     }
 
-    fn run_ours(&self, transport: &str, rank: &mut u32, sink: Sink<'_>) -> Result<()> {
+    fn run_ours(&self, mut bootstrap: SharedBootstrap, sink: Sink<'_>) -> Result<()> {
         let mut config = self.host.config.clone();
-        config.set("transport", transport)?;
-        let detected = tagwire_launch::detect::detect()?;
-        let mut bootstrap = SharedBootstrap::new(detected.bootstrap);
-        *rank = bootstrap.rank().as_u32();
+        if let Carrier::Ours(transport) = &self.plan.carrier {
+            config.set("transport", transport)?;
+        }
         crate::args::check_ranks(self.plan.test, bootstrap.size())?;
         let used = self.used(&config);
         let layers = &self.plan.layers;

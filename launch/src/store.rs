@@ -13,7 +13,8 @@
 //!
 //! The socket lies in the abstract namespace, so that nothing is left behind however the
 //! launcher ends. Any process on the machine may knock there: another user's is sent away by
-//! its credentials, one that does not prove the job's secret after its first message.
+//! its credentials, one that does not prove the job's secret after its first message. A store that
+//! other machines reach listens on TCP; there the secret alone decides.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -58,6 +59,22 @@ impl Store {
         let name = format!("tagwire-{}", &JobSecret::generate()?.to_hex()[..32]);
         let listener = socket::listen(&name)
             .map_err(|error| Error::system("listen on the store's socket", error))?;
+        Self::serve(size, name, secret, listener)
+    }
+
+    /// Starts a store that other machines reach at `address`, such as `10.0.0.1:7471` (port 0: any
+    /// that is free). Who knows the secret is a member: on a network that is not trusted it has
+    /// to be one.
+    ///
+    /// # Errors
+    /// As [`Store::start`]; and when `address` cannot be listened at.
+    pub fn start_tcp(size: u32, address: &str, secret: JobSecret) -> Result<Self> {
+        let (listener, place) = socket::listen_tcp(address)
+            .map_err(|error| Error::system(format!("listen at '{address}'"), error))?;
+        Self::serve(size, format!("{}{place}", socket::TCP), secret, listener)
+    }
+
+    fn serve(size: u32, name: String, secret: JobSecret, listener: OwnedFd) -> Result<Self> {
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make the store's wake-up", error))?;
         let wake = Arc::new(wake);
@@ -79,7 +96,7 @@ impl Store {
         })
     }
 
-    /// The socket's name in the abstract namespace.
+    /// The store's name: of a socket in the abstract namespace, or `tcp:` and an address.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

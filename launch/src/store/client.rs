@@ -28,13 +28,33 @@ pub struct Membership {
     pub local_rank: u32,
     /// How many ranks run on this machine.
     pub local_size: u32,
-    /// The store's socket, a name in the abstract namespace.
+    /// The store: a socket's name in the abstract namespace, or `tcp:HOST:PORT`.
     pub store: String,
     /// What this rank proves.
     pub secret: JobSecret,
 }
 
-/// A [`Bootstrap`] that talks to the launcher's store over a local socket.
+impl Membership {
+    /// Rank `rank` of `size` on machines of their own, with a store at `address` (`HOST:PORT`).
+    #[must_use]
+    pub fn remote(rank: Rank, size: u32, address: &str, secret: JobSecret) -> Self {
+        Self {
+            rank,
+            size,
+            local_rank: 0,
+            local_size: 1,
+            store: format!("{}{address}", socket::TCP),
+            secret,
+        }
+    }
+
+    /// Whether the store may be on another machine.
+    fn is_remote(&self) -> bool {
+        self.store.starts_with(socket::TCP)
+    }
+}
+
+/// A [`Bootstrap`] that talks to a store over a socket.
 pub struct StoreBootstrap {
     membership: Membership,
     socket: OwnedFd,
@@ -44,6 +64,8 @@ pub struct StoreBootstrap {
     last_id: u32,
     /// Why nothing can be asked any more.
     closed: Option<String>,
+    /// No more events come, and the caller knows.
+    told_all: bool,
 }
 
 impl fmt::Debug for StoreBootstrap {
@@ -83,6 +105,7 @@ impl StoreBootstrap {
             events: Vec::new(),
             last_id: 0,
             closed: None,
+            told_all: false,
         };
         match this.ask(&hello, None, ANSWER_DEADLINE)? {
             Some((Reply::Welcome { size, .. }, _)) if size == this.membership.size => Ok(this),
@@ -201,6 +224,16 @@ impl StoreBootstrap {
         }
     }
 
+    /// The way to the store's machine is lost: so are all who are heard of by it. A launcher on
+    /// this machine that ends takes its ranks with it; there is nothing to tell.
+    fn give_up_on_all(&mut self) {
+        if self.membership.is_remote() && !std::mem::replace(&mut self.told_all, true) {
+            let others = (0..self.membership.size).map(Rank::new);
+            let others = others.filter(|rank| *rank != self.membership.rank);
+            self.events.extend(others.map(MemberEvent::Failed));
+        }
+    }
+
     /// Gives the connection up, and says why from now on.
     fn close(&mut self, why: &str) -> Error {
         let why = self.closed.get_or_insert_with(|| why.to_owned());
@@ -289,6 +322,10 @@ impl Bootstrap for StoreBootstrap {
     }
 
     fn put_descriptor(&mut self, descriptor: BorrowedFd<'_>) -> Result<()> {
+        if self.membership.is_remote() {
+            // Nobody can take it from there; who needs it hears so when he asks.
+            return Ok(());
+        }
         match self.ask(
             &Request::PutDescriptor,
             Some(descriptor.as_fd()),
@@ -300,6 +337,12 @@ impl Bootstrap for StoreBootstrap {
     }
 
     fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd> {
+        if self.membership.is_remote() {
+            return Err(Error::Bootstrap(format!(
+                "no descriptor of rank {rank}: the store '{}' is reached by TCP, which passes none",
+                self.membership.store
+            )));
+        }
         match self.ask(
             &Request::GetDescriptor {
                 rank: rank.as_u32(),
@@ -319,6 +362,9 @@ impl Bootstrap for StoreBootstrap {
             // shows in the next request.
             while let Ok(Some(_)) = self.next_answer() {}
         }
+        if self.closed.is_some() {
+            self.give_up_on_all();
+        }
         std::mem::take(&mut self.events)
     }
 
@@ -326,6 +372,7 @@ impl Bootstrap for StoreBootstrap {
         if self.closed.is_none() {
             // Waiting for the answer makes sure that the goodbye precedes this process's end.
             let _ = self.ask(&Request::Leave, None, GOODBYE_DEADLINE);
+            self.told_all = true;
             self.close("this rank has left");
         }
     }

@@ -219,8 +219,8 @@ impl Server {
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
-        if !socket::is_own_user(&socket) {
-            debug!("another user's process was sent away");
+        if !socket::is_welcome(&socket) {
+            debug!("a connection was sent away: another user's, or gone already");
             return;
         }
         let strangers = self

@@ -1,9 +1,11 @@
 //! The socket between ranks and store: a stream in the abstract namespace of local sockets,
-//! which has no file to leave behind however its owner ends.
+//! which has no file to leave behind however its owner ends; or TCP, between machines.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::{Errno, Result};
 use rustix::net::{
@@ -14,6 +16,19 @@ use rustix::net::{
 
 /// How many descriptors one message may bring; more are refused.
 const MAX_DESCRIPTORS: usize = 4;
+
+/// What the name of a store begins with that is reached by TCP.
+pub(super) const TCP: &str = "tcp:";
+
+/// How long the other machine may be silent before it is asked whether it is there, and between
+/// the questions.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+/// Questions without an answer after which it is given up.
+const PROBES: u32 = 3;
+/// How long bytes may lie unacknowledged, in milliseconds.
+const GIVE_UP_MS: u32 = 4000;
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn stream(flags: SocketFlags) -> Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
@@ -31,8 +46,50 @@ pub(super) fn listen(name: &str) -> Result<OwnedFd> {
     Ok(socket)
 }
 
+/// A socket that listens at `address`, and where that came to be: port 0 is any that is free.
+pub(super) fn listen_tcp(address: &str) -> std::io::Result<(OwnedFd, SocketAddr)> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    let place = listener.local_addr()?;
+    Ok((listener.into(), place))
+}
+
+fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
+    let mut last = None;
+    for place in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&place, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                let socket = OwnedFd::from(stream);
+                watch(&socket)?;
+                return Ok(socket);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
+}
+
+/// Lets a connection between machines end soon after the way between them has.
+fn watch(socket: &OwnedFd) -> Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(socket, PROBE_AFTER)?;
+    sockopt::set_tcp_keepcnt(socket, PROBES)?;
+    sockopt::set_tcp_user_timeout(socket, GIVE_UP_MS)?;
+    sockopt::set_socket_keepalive(socket, true)
+}
+
+/// A connection to the store called `name`.
+pub(super) fn connect(name: &str) -> std::io::Result<OwnedFd> {
+    match name.strip_prefix(TCP) {
+        Some(address) => connect_tcp(address),
+        None => Ok(connect_local(name)?),
+    }
+}
+
 /// A connection to the socket named `name`.
-pub(super) fn connect(name: &str) -> Result<OwnedFd> {
+fn connect_local(name: &str) -> Result<OwnedFd> {
     let socket = stream(SocketFlags::empty())?;
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address))?;
@@ -49,10 +106,15 @@ pub(super) fn accept(listener: &OwnedFd) -> Result<Option<OwnedFd>> {
     }
 }
 
-/// Whether the other end belongs to the user that this process runs as.
-pub(super) fn is_own_user(socket: &OwnedFd) -> bool {
-    rustix::net::sockopt::socket_peercred(socket)
-        .is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+/// Whether the other end may try its secret: it belongs to the user that this process runs as, or
+/// comes from where users are not known.
+pub(super) fn is_welcome(socket: &OwnedFd) -> bool {
+    match rustix::net::sockopt::socket_domain(socket) {
+        Ok(AddressFamily::UNIX) => rustix::net::sockopt::socket_peercred(socket)
+            .is_ok_and(|peer| peer.uid == rustix::process::geteuid()),
+        Ok(_) => watch(socket).is_ok(),
+        Err(_) => false,
+    }
 }
 
 /// Sends what fits of `bytes`, `descriptor` with the first of them, without blocking.

@@ -392,3 +392,66 @@ fn another_size_than_the_job_s_is_refused() {
         "{error}"
     );
 }
+
+mod between_machines {
+    use super::*;
+
+    fn secret(byte: u8) -> JobSecret {
+        JobSecret::from_bytes([byte; JobSecret::LEN])
+    }
+
+    fn start(size: u32) -> (Store, String) {
+        let store = Store::start_tcp(size, "127.0.0.1:0", secret(1)).unwrap();
+        let address = store.name().strip_prefix("tcp:").unwrap().to_owned();
+        (store, address)
+    }
+
+    fn member(rank: u32, size: u32, address: &str) -> StoreBootstrap {
+        let membership = Membership::remote(Rank::new(rank), size, address, secret(1));
+        StoreBootstrap::connect(membership).unwrap()
+    }
+
+    #[test]
+    fn keys_fences_and_ends_are_as_on_one_machine() {
+        let (_store, address) = start(2);
+        let (mut a, mut b) = (member(0, 2, &address), member(1, 2, &address));
+        a.put("key", b"value").unwrap();
+        assert_eq!(b.get(Rank::new(0), "key", LONG).unwrap(), b"value");
+        thread::scope(|scope| {
+            scope.spawn(|| a.fence(LONG).unwrap());
+            b.fence(LONG).unwrap();
+        });
+        b.leave();
+        assert_eq!(events(&mut a, 1), [MemberEvent::Left(Rank::new(1))]);
+        assert_eq!(a.locality().local_size, 1);
+    }
+
+    #[test]
+    fn without_the_secret_nobody_takes_part() {
+        let (_store, address) = start(2);
+        let stranger = Membership::remote(Rank::new(1), 2, &address, secret(2));
+        let error = StoreBootstrap::connect(stranger).unwrap_err().to_string();
+        assert!(error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn who_loses_the_store_loses_everyone() {
+        let (store, address) = start(3);
+        let mut member = member(1, 3, &address);
+        drop(store);
+        let lost = [0, 2].map(|rank| MemberEvent::Failed(Rank::new(rank)));
+        assert_eq!(events(&mut member, 2), lost);
+        assert_eq!(member.poll_events(), [], "it is told once");
+    }
+
+    #[test]
+    fn what_cannot_be_reached_is_named() {
+        let (store, address) = start(2);
+        let taken = Store::start_tcp(2, &address, secret(1)).unwrap_err();
+        assert!(taken.to_string().contains(&address), "{taken}");
+        drop(store);
+        let nobody = Membership::remote(Rank::new(1), 2, &address, secret(1));
+        let error = StoreBootstrap::connect(nobody).unwrap_err().to_string();
+        assert!(error.contains(&address), "{error}");
+    }
+}

@@ -1,0 +1,250 @@
+//! This process is a rank itself, and rank 0 prints: another launcher started it, or its user did,
+//! on each of two machines.
+
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tagwire_base::bootstrap::Bootstrap;
+use tagwire_base::{JobSecret, Rank};
+use tagwire_launch::detect::Launcher;
+use tagwire_launch::{Membership, Store, StoreBootstrap};
+
+use crate::Host;
+use crate::args::{BenchArgs, TransportChoice, TwoSided};
+use crate::drive::{command_line, configured, seed_of_clock};
+use crate::environment::{Environment, Jobs, Used};
+use crate::error::{Error, ExitStatus, Result};
+use crate::link::Message;
+use crate::mpi::find_library;
+use crate::plan::{Carrier, Plan};
+use crate::rank;
+use crate::report::Report;
+use crate::report::output::Output;
+
+/// Where the side that listens leaves its plan.
+const PLAN: &str = "bench/plan";
+/// Where the side that connects says that it has taken it.
+const TAKEN: &str = "bench/taken";
+/// How long the side that connects tries: the other may be started a little later.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait between two tries.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long the side that listens waits for the other when nothing is said.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Another launcher started the ranks.
+pub(crate) fn under_launcher(
+    args: &BenchArgs,
+    host: &Host,
+    launcher: Launcher,
+) -> Result<ExitStatus> {
+    if args.side_of_two().is_some() {
+        return Err(Error::Usage(format!(
+            "--listen and --connect are for ranks without a launcher; these were started by {launcher}"
+        )));
+    }
+    let host = configured(args, host)?;
+    let (carrier, mut why) = only_carrier(args, &host)?;
+    if why.is_empty() {
+        why = format!("ranks were started by {launcher}");
+    }
+    args.check_without_ranks()?;
+    // Patterns are only checked by the ranks that draw them: all need the same seed.
+    let plan = Plan::new(args, carrier, args.seed.unwrap_or(0), 0);
+    let mut printer = Printer::new(args, &host, &plan, why);
+    let job = rank::Job {
+        host: &host,
+        plan: &plan,
+    };
+    Ok(job.run(&mut |message| printer.take(message)))
+}
+
+/// One process on each of two machines; this one is on `side`.
+pub(crate) fn with_other_machine(
+    args: &BenchArgs,
+    host: &Host,
+    side: &TwoSided,
+) -> Result<ExitStatus> {
+    if let Some(limit) = args.timeout {
+        end_after(limit);
+    }
+    match side {
+        TwoSided::Listen(address) => listen(args, host, address),
+        TwoSided::Connect(address) => connect(args, host, address),
+    }
+}
+
+fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
+    let (carrier, _) = only_carrier(args, host)?;
+    let plan = Plan::new(args, carrier, args.seed.unwrap_or_else(seed_of_clock), 0);
+    let secret = secret(args)?;
+    let store = Store::start_tcp(2, address, secret.clone())?;
+    let place = store.name().trim_start_matches("tcp:").to_owned();
+    let _ = writeln!(
+        std::io::stderr(),
+        "listening at {place}: start 'tagwire bench {} --connect HOST:PORT' on the other machine",
+        args.test
+    );
+    // Whoever listens everywhere is reached here as well.
+    let own = place
+        .replace("0.0.0.0:", "127.0.0.1:")
+        .replace("[::]:", "[::1]:");
+    let member = Membership::remote(Rank::new(0), 2, &own, secret);
+    let mut bootstrap = StoreBootstrap::connect(member)?;
+    bootstrap.put(PLAN, plan.to_text()?.as_bytes())?;
+    bootstrap.get(Rank::new(1), TAKEN, args.timeout.unwrap_or(FOREVER))?;
+    let why = format!("this side listens at {place}");
+    let mut printer = Printer::new(args, host, &plan, why);
+    let job = rank::Job { host, plan: &plan };
+    Ok(job.run_as(Box::new(bootstrap), &mut |message| printer.take(message)))
+}
+
+fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
+    let member = Membership::remote(Rank::new(1), 2, address, secret(args)?);
+    let mut bootstrap = knock(&member)?;
+    let plan = bootstrap.get(Rank::new(0), PLAN, PATIENCE)?;
+    let plan = Plan::of_text(&String::from_utf8_lossy(&plan))?;
+    if plan.test != args.test {
+        return Err(Error::Usage(format!(
+            "the side at {address} runs '{}', this one was to run '{}'",
+            plan.test, args.test
+        )));
+    }
+    if let Carrier::Mpi(_) = plan.carrier {
+        return Err(Error::Usage(
+            "transport 'mpi' has launchers of its own".to_owned(),
+        ));
+    }
+    bootstrap.put(TAKEN, b"")?;
+    let mut printer = Printer::new(args, host, &plan, String::new());
+    let job = rank::Job { host, plan: &plan };
+    Ok(job.run_as(Box::new(bootstrap), &mut |message| printer.take(message)))
+}
+
+/// Connects; again and again for a while, since the two sides are started by hand.
+fn knock(member: &Membership) -> Result<StoreBootstrap> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match StoreBootstrap::connect(member.clone()) {
+            Err(tagwire_base::Error::System { .. }) if Instant::now() < until => {
+                thread::sleep(PAUSE);
+            }
+            Err(error @ tagwire_base::Error::System { .. }) => {
+                return Err(Error::Job(format!(
+                    "{error}: is 'tagwire bench TEST --listen' running there?"
+                )));
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// What both sides know.
+fn secret(args: &BenchArgs) -> Result<JobSecret> {
+    let text = args.secret.as_deref().unwrap_or("tagwire bench");
+    let mut bytes = [0; JobSecret::LEN];
+    let Some(room) = bytes.get_mut(..text.len()) else {
+        return Err(Error::Usage(format!(
+            "--secret has {} bytes; {} are the most",
+            text.len(),
+            JobSecret::LEN
+        )));
+    };
+    room.copy_from_slice(text.as_bytes());
+    Ok(JobSecret::from_bytes(bytes))
+}
+
+/// Ends this process when `limit` has passed: no launcher does.
+fn end_after(limit: Duration) {
+    thread::spawn(move || {
+        thread::sleep(limit);
+        let _ = writeln!(
+            std::io::stderr(),
+            "error: the run did not end within {} s (option --timeout)",
+            limit.as_secs_f64()
+        );
+        std::process::exit(ExitStatus::Failed.code().into());
+    });
+}
+
+/// The one transport that is asked for, and why a foreign library was found.
+fn only_carrier(args: &BenchArgs, host: &Host) -> Result<(Carrier, String)> {
+    let lacks = |option: &str| {
+        Err(Error::Usage(format!(
+            "{option} needs the command to start the ranks itself"
+        )))
+    };
+    if args.launches > 1 {
+        return lacks("--launches");
+    }
+    match &args.transports(&host.config)[..] {
+        [TransportChoice::Ours(name)] => Ok((Carrier::Ours(name.clone()), String::new())),
+        [TransportChoice::Mpi(path)] => {
+            let found = find_library(path.as_deref())?;
+            Ok((Carrier::Mpi(found.file), found.why))
+        }
+        _ => lacks("more than one transport"),
+    }
+}
+
+/// Prints what rank 0 says.
+struct Printer<'a> {
+    args: &'a BenchArgs,
+    host: &'a Host,
+    plan: &'a Plan,
+    why: String,
+    output: Option<Output<std::io::Stdout>>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(args: &'a BenchArgs, host: &'a Host, plan: &'a Plan, why: String) -> Self {
+        Self {
+            args,
+            host,
+            plan,
+            why,
+            output: None,
+        }
+    }
+
+    fn take(&mut self, message: Message) -> Result<()> {
+        match (message, &mut self.output) {
+            (Message::Greeting(greeting), _) => self.output = Some(self.begin(greeting)?),
+            (Message::Failure { rank, message, .. }, _) => {
+                let _ = writeln!(std::io::stderr(), "error: rank {rank}: {message}");
+            }
+            (_, None) => {}
+            (Message::Row(row), Some(output)) => output.row(*row)?,
+            (Message::Profile(profile), Some(output)) => output.report_mut().add_profile(*profile),
+            (Message::Done, Some(output)) => output.finish()?,
+        }
+        Ok(())
+    }
+
+    fn begin(&self, greeting: Used) -> Result<Output<std::io::Stdout>> {
+        let cpus = tagwire_base::topology::binding();
+        let jobs = Jobs {
+            ranks: greeting.ranks,
+            launches: 1,
+            binding: cpus.map_or_else(|| "unknown".to_owned(), |cpus| cpus.to_string()),
+            cores: usize::MAX,
+            threads: self.plan.threads,
+            seed: self.plan.seed,
+        };
+        let mut environment = Environment::capture(self.host, &jobs);
+        environment.transports = vec![Used {
+            why: self.why.clone(),
+            ..greeting
+        }];
+        let args = self.args;
+        Output::new(
+            Report::new(args.test, command_line(), environment),
+            args.format,
+            args.percentiles.clone(),
+            args.output.as_deref(),
+            args.rows_per_size() == 1,
+            std::io::stdout(),
+        )
+    }
+}
