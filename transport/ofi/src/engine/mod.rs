@@ -473,6 +473,8 @@ impl Engine {
         } else {
             Kind::Abort
         };
+        // Who has said goodbye already is not to be written to any more.
+        while self.progress(&mut Deaf) > 0 {}
         let mut left: Vec<_> = self
             .links
             .iter()

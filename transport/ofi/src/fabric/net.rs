@@ -459,10 +459,11 @@ fn open_endpoint(
     // SAFETY: an open domain of the same info.
     let code = unsafe { calls::fi_endpoint(domain.as_ptr(), info.as_ptr(), &raw mut endpoint) };
     let endpoint = opening.step(code, endpoint)?;
-    let fid = endpoint.as_ptr().cast::<fid>();
-    // SAFETY: all objects are open and of one domain.
-    let code = unsafe {
-        // A provider without multi-receive says no, which is as good.
+    enable(endpoint, av, cq)?;
+    // A provider without multi-receive says no, which is as good. (That of shared memory in 1.17
+    // cannot be asked before the endpoint is enabled.)
+    // SAFETY: an open endpoint and a number of the length that is said.
+    unsafe {
         calls::fi_setopt(
             endpoint.as_ptr(),
             FI_OPT_ENDPOINT as c_int,
@@ -470,6 +471,14 @@ fn open_endpoint(
             (&raw const min_room).cast(),
             size_of::<usize>(),
         );
+    }
+    Ok(endpoint)
+}
+
+fn enable(endpoint: NonNull<fid_ep>, av: NonNull<fid_av>, cq: NonNull<fid_cq>) -> Result<(), i32> {
+    let fid = endpoint.as_ptr().cast::<fid>();
+    // SAFETY: all objects are open and of one domain.
+    let code = unsafe {
         match calls::fi_bind(fid, av.as_ptr().cast(), 0) {
             0 => match calls::fi_bind(fid, cq.as_ptr().cast(), FI_TRANSMIT | FI_RECV) {
                 0 => calls::fi_control(fid, FI_ENABLE as c_int, ptr::null_mut()),
@@ -478,7 +487,7 @@ fn open_endpoint(
             code => code,
         }
     };
-    if code == 0 { Ok(endpoint) } else { Err(code) }
+    if code == 0 { Ok(()) } else { Err(code) }
 }
 
 impl Drop for Net {
