@@ -21,6 +21,7 @@ mod error;
 mod fabric;
 mod link;
 mod open;
+mod quirks;
 mod waiter;
 mod wire;
 

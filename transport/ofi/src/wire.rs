@@ -107,12 +107,21 @@ impl Header {
         Some(Self {
             sequence: short(0),
             kind: Kind::from_byte(bytes[4])?,
-            source: Rank::new(short(8)),
+            source: rank_of(short(8))?,
             stamp: short(12),
             slot: short(16),
             credit: short(20),
             words: AmHeader([long(24), long(32)]),
         })
+    }
+}
+
+/// The rank that a peer names, if there can be such a rank.
+const fn rank_of(number: u32) -> Option<Rank> {
+    if number <= Rank::MAX {
+        Some(Rank::new(number))
+    } else {
+        None
     }
 }
 
@@ -162,8 +171,9 @@ impl Address {
         let (format, rest) = rest.split_first_chunk::<4>()?;
         let (len, name) = rest.split_first_chunk::<4>()?;
         let fits = u32::from_le_bytes(*len) as usize == name.len();
+        let source = rank_of(u32::from_le_bytes(*rank))?;
         (magic == MAGIC && fits && !name.is_empty() && name.len() <= MAX_NAME).then(|| Self {
-            rank: Rank::new(u32::from_le_bytes(*rank)),
+            rank: source,
             format: u32::from_le_bytes(*format),
             name: name.to_vec(),
         })
@@ -196,6 +206,9 @@ mod tests {
         assert_eq!(Header::decode(&bytes), None);
         bytes[5] = VERSION;
         assert!(Header::decode(&bytes).is_some());
+        bytes[8..12].fill(0xff);
+        assert_eq!(Header::decode(&bytes), None, "no such rank");
+        bytes[8..12].fill(0);
         bytes[4] = 200;
         assert_eq!(Header::decode(&bytes), None);
     }

@@ -181,7 +181,11 @@ impl ByteTransport for Ofi {
     }
 
     fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
-        self.expose(data)
+        self.make_writable(data)
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        self.make_readable(data)
     }
 
     fn deregister(&mut self, handle: RegistrationHandle) {

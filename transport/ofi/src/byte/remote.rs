@@ -19,7 +19,7 @@ use tagwire_libfabric_sys::bindings::{
 };
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::data::{ReadRegion, WriteRegion};
-use tagwire_transport::{EndpointId, Error, Outcome, Post, RecvBuffer, Result, Token};
+use tagwire_transport::{EndpointId, Error, Outcome, Post, RecvBuffer, Result, SendBuffer, Token};
 
 use super::Ofi;
 use crate::NAME;
@@ -99,26 +99,38 @@ impl Ofi {
         self.engine.net.register(start, len, access).map(Some)
     }
 
-    pub(super) fn expose(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
-        let region = data.region().filter(|_| self.engine.has_remote_access());
-        let Some(region) = region else {
+    pub(super) fn make_writable(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        let region = data
+            .region()
+            .map(|region| (region.as_ptr().cast_const(), region.len()));
+        self.expose_region(region, FI_REMOTE_READ | FI_REMOTE_WRITE)
+    }
+
+    pub(super) fn make_readable(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let region = data.region().map(|region| (region.as_ptr(), region.len()));
+        self.expose_region(region, FI_REMOTE_READ)
+    }
+
+    fn expose_region(
+        &mut self,
+        region: Option<(*const u8, usize)>,
+        access: u64,
+    ) -> Result<RegistrationHandle> {
+        let Some((start, len)) = region.filter(|_| self.engine.has_remote_access()) else {
             return Err(Error::Unsupported {
                 transport: NAME,
                 what: "registration of this memory with this provider",
             });
         };
         let net = &mut self.engine.net;
-        let access = FI_REMOTE_READ | FI_REMOTE_WRITE;
-        let registered = net
-            .register(region.as_ptr(), region.len(), access)
-            .map_err(|code| {
-                let reason = net.library().describe(code);
-                let name = net.provider().name();
-                BaseError::from(Failure::new(&name, "registering memory", &reason))
-            })?;
+        let registered = net.register(start, len, access).map_err(|code| {
+            let reason = net.library().describe(code);
+            let name = net.provider().name();
+            BaseError::from(Failure::new(&name, "registering memory", &reason))
+        })?;
         let range = Range {
-            base: region.address(),
-            len: region.len() as u64,
+            base: start.addr() as u64,
+            len: len as u64,
             key: registered.key(),
         };
         let id = self.exposed.next;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_libfabric_sys::bindings::{FI_MULTI_RECV, FI_RMA};
+
 use tagwire_transport::{
     Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Post, Result, Token,
 };
@@ -32,6 +32,7 @@ use crate::NAME;
 use crate::error::Failure;
 use crate::fabric::{Completion, Fault, Info, Net, Reading};
 use crate::link::Links;
+use crate::quirks;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER, Kind};
 use receives::Receives;
@@ -121,7 +122,7 @@ impl Engine {
         let name = provider.name();
         let (transmit, receive) = provider.queue_sizes();
         let inject_size = provider.inject_size();
-        let multi = provider.capabilities() & FI_MULTI_RECV != 0 && !plain_receives;
+        let multi = quirks::trusts_multi_receives(&net) && !plain_receives;
         let format = provider.address_format();
         let failed = |what: &'static str| {
             let (name, library) = (name.clone(), net.library().clone());
@@ -176,7 +177,7 @@ impl Engine {
     }
 
     pub(crate) fn has_remote_access(&self) -> bool {
-        self.net.provider().capabilities() & FI_RMA != 0
+        quirks::trusts_remote_access(&self.net)
     }
 
     pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {

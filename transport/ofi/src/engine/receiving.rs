@@ -1,9 +1,10 @@
 //! Messages in: who sent them, whether it is their turn, what they are for.
 
+use tagwire_base::Rank;
 use tagwire_libfabric_sys::bindings::{FI_MULTI_RECV, FI_RECV};
 use tagwire_transport::{Arrival, Disposition, EndpointId, Error, Payload, PeerEvent, Retained};
 
-use super::{Engine, Event, Sink};
+use super::{Engine, Sink};
 use crate::NAME;
 use crate::fabric::Completion;
 use crate::link::Turn;
@@ -240,7 +241,7 @@ fn refuse(sink: &mut impl Sink, endpoint: Option<EndpointId>, reason: &'static s
     tracing::warn!(reason, "ofi: a message was refused");
     let error = Error::Protocol {
         transport: NAME,
-        peer: tagwire_base::Rank::new(u32::MAX),
+        peer: Rank::new(Rank::MAX),
         reason: reason.to_owned(),
     };
     sink.peer(PeerEvent::Protocol(endpoint, error));
