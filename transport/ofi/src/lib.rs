@@ -19,6 +19,7 @@ mod config;
 mod engine;
 mod error;
 mod fabric;
+mod kind;
 mod link;
 mod open;
 mod quirks;
@@ -27,6 +28,7 @@ mod wire;
 
 pub use byte::Ofi;
 pub use config::{OfiOptions, SETTINGS};
+pub use kind::OfiKind;
 
 /// The name in settings and reports.
 const NAME: &str = "ofi";

@@ -19,8 +19,8 @@ pub(crate) type Early = (Header, Vec<u8>);
 pub(crate) struct Link {
     pub(crate) rank: Rank,
     pub(crate) peer: Option<Peer>,
-    /// Our hello is on its way.
-    pub(crate) greeted: bool,
+    /// What became of our hello.
+    pub(crate) greeting: Greeting,
     /// Its hello has come: messages with this stamp are its own.
     pub(crate) stamp: Option<u32>,
     /// It has left or failed.
@@ -51,6 +51,18 @@ pub(crate) struct Link {
     pub(crate) listed: bool,
 }
 
+/// What became of our hello to a peer. Nothing follows it before the provider has completed it:
+/// some providers keep what is sent to a peer that has never answered, and lose it when we close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Greeting {
+    /// None was sent.
+    Unsaid,
+    /// It is under way.
+    Said,
+    /// The provider has completed it.
+    Heard,
+}
+
 /// A flush that the layer above, or a fence, has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flush {
@@ -66,7 +78,7 @@ impl Link {
         Self {
             rank,
             peer: None,
-            greeted: false,
+            greeting: Greeting::Unsaid,
             stamp: None,
             closed: false,
             slot: NO_SLOT,

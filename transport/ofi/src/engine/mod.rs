@@ -31,7 +31,7 @@ pub(crate) use slab::{Access, Op};
 use crate::NAME;
 use crate::error::Failure;
 use crate::fabric::{Completion, Fault, Info, Net, Reading};
-use crate::link::Links;
+use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER, Kind};
@@ -297,7 +297,10 @@ impl Engine {
                 let (link, place) = (*link, *place);
                 self.ops.free(op);
                 self.pool.put_back(place);
-                self.links[link].sending -= 1;
+                let link = &mut self.links[link];
+                link.sending -= 1;
+                // The hello goes alone.
+                link.greeting = Greeting::Heard;
                 0
             }
             Op::Tagged { number } => {
@@ -479,7 +482,9 @@ impl Engine {
         let mut left: Vec<_> = self
             .links
             .iter()
-            .filter(|(_, link)| !link.closed && (link.greeted || link.stamp.is_some()))
+            .filter(|(_, link)| {
+                !link.closed && (link.greeting != Greeting::Unsaid || link.stamp.is_some())
+            })
             .map(|(endpoint, _)| endpoint)
             .collect();
         let start = Instant::now();

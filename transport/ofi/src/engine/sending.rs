@@ -5,7 +5,7 @@ use tagwire_transport::{AmHeader, Class, EndpointId, Post, Token};
 
 use super::{Engine, MAX_SEND, MAX_WIRE, Op};
 use crate::fabric::{Net, OpId, Peer, Place, Registered, Took};
-use crate::link::Flush;
+use crate::link::{Flush, Greeting};
 use crate::wire::{self, HEADER, Header, Kind};
 
 /// Messages longer than this, with their header, are not injected even where they could be.
@@ -69,9 +69,10 @@ impl Engine {
         let Some(peer) = link.peer else {
             return Err(Post::Gone);
         };
-        if !link.greeted {
-            self.greet(to, peer)?;
-        } else if link.in_flight() >= limit {
+        if link.greeting != Greeting::Heard {
+            return Err(self.greet(to, peer));
+        }
+        if link.in_flight() >= limit {
             return Err(Post::Busy);
         }
         Ok(peer)
@@ -200,17 +201,20 @@ impl Engine {
         }
     }
 
-    /// Tells a peer who this is.
+    /// Tells a peer who this is, once; answers that there is more to wait for, or why not.
     #[cold]
-    fn greet(&mut self, to: EndpointId, peer: Peer) -> Result<(), Post> {
+    fn greet(&mut self, to: EndpointId, peer: Peer) -> Post {
+        if self.links[to].greeting == Greeting::Said {
+            return Post::Busy;
+        }
         let header = self.header(to, Kind::Hello, AmHeader([u64::from(to.0), 0]));
         let payload = wire::hello(&self.identity.secret, &self.identity.address);
         match self.post_copied(to, peer, &header, &payload) {
             Post::Posted => {
-                self.links[to].greeted = true;
-                Ok(())
+                self.links[to].greeting = Greeting::Said;
+                Post::Busy
             }
-            other => Err(other),
+            other => other,
         }
     }
 

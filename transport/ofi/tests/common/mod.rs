@@ -1,14 +1,15 @@
 //! Libraries and providers of this machine, and jobs over them.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::process::Command;
 
-use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{Error as BaseError, Rank};
 use tagwire_ofi::{Ofi, OfiOptions};
-use tagwire_transport::ByteTransport;
-use tagwire_transport::conformance::{Factory, Job};
+use tagwire_transport::conformance::{Factory, Job, Tier, tiers};
+use tagwire_transport::{ByteTransport, Error};
 
 /// What a command prints, without the line's end.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
@@ -64,4 +65,43 @@ pub fn factory(options: OfiOptions) -> Factory {
             ranks(size, &options)?.into_iter().map(boxed).collect(),
         ))
     })
+}
+
+/// A provider of a library on the bench, or the reason why it is not there.
+pub fn bench(library: Option<String>, provider: &str) -> Result<OfiOptions, String> {
+    let library = library.ok_or("the library is not on this machine")?;
+    let options = options(&library, provider);
+    match Ofi::open(&options, &LocalJob::new(1).unwrap().member(Rank::new(0))) {
+        Ok(_) => Ok(options),
+        Err(Error::Base(BaseError::BadSetting { expected, .. })) => Err(expected),
+        Err(error) => panic!("{provider}: {error}"),
+    }
+}
+
+/// The tests of the kit on one provider; they say so loudly where it is not there.
+#[macro_export]
+macro_rules! provider_conformance {
+    ($name:ident, $library:expr, $provider:literal) => {
+        mod $name {
+            fn check(name: &str) {
+                match $crate::common::bench($library, $provider) {
+                    Ok(options) => {
+                        let factory = $crate::common::factory(options);
+                        tagwire_transport::conformance::assert_check(name, &factory);
+                    }
+                    Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
+                }
+            }
+
+            tagwire_transport::transport_conformance!(@for_each tests);
+        }
+    };
+}
+
+/// Compares what a provider offers with what it is published to.
+pub fn expect_tiers(library: Option<String>, provider: &str, expected: &[Tier]) {
+    match bench(library, provider) {
+        Ok(options) => assert_eq!(tiers(&factory(options)).unwrap(), expected, "{provider}"),
+        Err(reason) => println!("SKIPPED: no {provider} here: {reason}"),
+    }
 }
