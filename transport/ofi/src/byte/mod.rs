@@ -1,0 +1,241 @@
+//! The byte transport: active messages, put and get.
+
+mod remote;
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::Bootstrap;
+use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
+use tagwire_transport::{
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
+    Ordering, Outcome, PeerEvent, Post, RecvBuffer, Registration, Result, Retained, SendBuffer,
+    Token, Upcalls, WaitObject, Waiter,
+};
+
+use crate::NAME;
+use crate::config::OfiOptions;
+use crate::engine::{Engine, MAX_SEND, MAX_WIRE, Sink};
+use crate::open::{Use, open_info};
+use remote::Exposed;
+
+/// One rank's access to a provider.
+#[derive(Debug)]
+pub struct Ofi {
+    /// Before the engine, so that registrations end before their domain.
+    exposed: Exposed,
+    engine: Engine,
+}
+
+impl Ofi {
+    /// Opens the provider that `options` name.
+    ///
+    /// # Errors
+    /// When there is no such library or provider, or it cannot do what is needed.
+    pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
+        let info = open_info(options, Use::Bytes)?;
+        let engine = Engine::open(info, options.plain_receives, bootstrap)?;
+        Ok(Self {
+            engine,
+            exposed: Exposed::default(),
+        })
+    }
+
+    /// The provider's name, as libfabric spells it.
+    #[must_use]
+    pub fn provider(&self) -> String {
+        self.engine.net.provider().name()
+    }
+
+    /// The library's version.
+    #[must_use]
+    pub fn library_version(&self) -> (u32, u32) {
+        self.engine.net.library().version()
+    }
+}
+
+impl ByteTransport for Ofi {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut all = Capabilities::RETAIN
+            | Capabilities::ORDERED
+            | Capabilities::RELIABLE
+            | Capabilities::LOCAL;
+        let provider = self.engine.net.provider();
+        all.set(Capabilities::REMOTE, provider.name() != "shm");
+        all.set(Capabilities::ZERO_COPY, provider.regions_per_send() >= 2);
+        all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
+        let remote = Capabilities::PUT | Capabilities::GET;
+        all.set(remote, self.engine.has_remote_access());
+        all
+    }
+
+    fn limits(&self) -> Limits {
+        let provider = self.engine.net.provider();
+        let has = |capability| self.capabilities().contains(capability);
+        let mut limits = Limits::copying(
+            provider.inject_size().saturating_sub(crate::wire::HEADER),
+            MAX_SEND,
+        );
+        limits.max_inline = limits.max_inline.min(crate::engine::MAX_INLINE);
+        if has(Capabilities::ZERO_COPY) {
+            limits.max_zero_copy = MAX_SEND;
+        }
+        if has(Capabilities::PUT) {
+            limits.max_remote_access = provider.max_message() as u64;
+            limits.registration = if provider.registers_locally() {
+                Registration::LocalAndRemote
+            } else {
+                Registration::Remote
+            };
+        }
+        if provider.orders_writes() {
+            limits.ordering = Ordering::WriteAfterWrite;
+        }
+        if has(Capabilities::WAKE) {
+            limits.wait_object = WaitObject::Descriptor;
+        }
+        limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
+        limits
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.engine.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        self.engine.connect(peer, address)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        self.engine.post(to, class, header, data)
+    }
+
+    fn send_zero_copy(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let whole = data.region().filter(|region| region.len() <= MAX_SEND);
+        let (Some(region), true) = (whole, self.capabilities().contains(Capabilities::ZERO_COPY))
+        else {
+            return Post::Unsupported;
+        };
+        let Ok(registered) = self.register_locally(region.as_ptr(), region.len()) else {
+            return Post::Busy;
+        };
+        self.engine
+            .post_zero_copy(to, header, region, registered, token)
+    }
+
+    fn put(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        data: &SendBuffer,
+        target: RemoteMemory<'_>,
+        immediate: Option<u64>,
+        token: Token,
+    ) -> Post {
+        match data.region() {
+            Some(region) if immediate.is_none() => self.put_region(to, region, target, token),
+            _ => Post::Unsupported,
+        }
+    }
+
+    fn get(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        match data.region() {
+            Some(region) => self.get_region(from, region, source, token),
+            None => Post::Unsupported,
+        }
+    }
+
+    fn flush(&mut self, _lane: Lane, to: EndpointId, token: Token) -> Post {
+        self.flush_link(to, token)
+    }
+
+    fn fence(&mut self, _lane: Lane, to: EndpointId) -> Post {
+        self.fence_link(to)
+    }
+
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        self.make_writable(data)
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        self.make_readable(data)
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        self.exposed.end(handle.id);
+    }
+
+    fn release(&mut self, buffer: Retained) {
+        self.engine.release(buffer.0);
+    }
+
+    #[inline]
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        self.engine.progress(&mut Above(upcalls))
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        self.engine.progress(&mut Above(upcalls));
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.engine.peer_failed(rank, &mut Above(upcalls));
+    }
+
+    fn leave(&mut self) {
+        self.engine.leave();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn Write) {
+        self.engine.describe(out);
+    }
+}
+
+/// The layer above, as the engine tells it.
+struct Above<'a>(&'a mut dyn Upcalls);
+
+impl Sink for Above<'_> {
+    #[inline]
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+        self.0.deliver(arrival)
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.0.complete(token, outcome);
+    }
+
+    fn peer(&mut self, event: PeerEvent) {
+        self.0.peer(event);
+    }
+}

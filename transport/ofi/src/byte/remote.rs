@@ -1,0 +1,320 @@
+//! Remote access: registrations, put, get, flush.
+//!
+//! ```text
+//!  key of a registration:
+//!  0   0xa7
+//!  1   base    u64   where the memory starts, in its owner's terms
+//!  9   length  u64
+//! 17   key     u64   the provider's
+//! ```
+//!
+//! The one who accesses checks the range against the key it was given, since not every provider
+//! does; the provider checks the key.
+
+use std::collections::HashMap;
+
+use tagwire_base::Error as BaseError;
+use tagwire_libfabric_sys::bindings::{
+    FI_READ, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND, FI_WRITE,
+};
+use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
+use tagwire_transport::data::{ReadRegion, WriteRegion};
+use tagwire_transport::{EndpointId, Error, Outcome, Post, RecvBuffer, Result, SendBuffer, Token};
+
+use super::Ofi;
+use crate::NAME;
+use crate::engine::{Access, Op};
+use crate::error::Failure;
+use crate::fabric::{Peer, Registered, Remote, Took};
+use crate::link::Flush;
+
+/// The first byte of every key.
+const MAGIC: u8 = 0xa7;
+
+/// Length of a key.
+const KEY: usize = 25;
+
+/// Memory that peers may reach.
+#[derive(Debug, Default)]
+pub(super) struct Exposed {
+    registrations: HashMap<u64, Registered>,
+    next: u64,
+}
+
+impl Exposed {
+    pub(super) fn end(&mut self, id: u64) {
+        self.registrations.remove(&id);
+    }
+}
+
+/// What a key says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Range {
+    base: u64,
+    len: u64,
+    key: u64,
+}
+
+impl Range {
+    fn encode(self) -> Vec<u8> {
+        let mut out = vec![MAGIC];
+        for word in [self.base, self.len, self.key] {
+            out.extend(word.to_le_bytes());
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; KEY] = bytes.try_into().ok()?;
+        let word = |place: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[1 + 8 * place..9 + 8 * place]);
+            u64::from_le_bytes(word)
+        };
+        (bytes[0] == MAGIC).then(|| Self {
+            base: word(0),
+            len: word(1),
+            key: word(2),
+        })
+    }
+
+    /// How far `address` lies from the start, when `len` bytes from there on are inside.
+    fn offset(&self, address: u64, len: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.base)?;
+        (offset <= self.len && len <= self.len - offset).then_some(offset)
+    }
+}
+
+impl Ofi {
+    /// Registers memory of the caller for an operation, where the provider asks for that.
+    pub(super) fn register_locally(
+        &mut self,
+        start: *const u8,
+        len: usize,
+    ) -> std::result::Result<Option<Registered>, i32> {
+        if len == 0 || !self.engine.net.provider().registers_locally() {
+            return Ok(None);
+        }
+        let access = FI_SEND | FI_READ | FI_WRITE;
+        self.engine.net.register(start, len, access).map(Some)
+    }
+
+    pub(super) fn make_writable(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        let region = data
+            .region()
+            .map(|region| (region.as_ptr().cast_const(), region.len()));
+        self.expose_region(region, FI_REMOTE_READ | FI_REMOTE_WRITE)
+    }
+
+    pub(super) fn make_readable(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let region = data.region().map(|region| (region.as_ptr(), region.len()));
+        self.expose_region(region, FI_REMOTE_READ)
+    }
+
+    fn expose_region(
+        &mut self,
+        region: Option<(*const u8, usize)>,
+        access: u64,
+    ) -> Result<RegistrationHandle> {
+        let Some((start, len)) = region.filter(|_| self.engine.has_remote_access()) else {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: "registration of this memory with this provider",
+            });
+        };
+        let net = &mut self.engine.net;
+        let registered = net.register(start, len, access).map_err(|code| {
+            let reason = net.library().describe(code);
+            let name = net.provider().name();
+            BaseError::from(Failure::new(&name, "registering memory", &reason))
+        })?;
+        let range = Range {
+            base: start.addr() as u64,
+            len: len as u64,
+            key: registered.key(),
+        };
+        let id = self.exposed.next;
+        self.exposed.next += 1;
+        self.exposed.registrations.insert(id, registered);
+        Ok(RegistrationHandle {
+            id,
+            key: range.encode(),
+        })
+    }
+
+    /// Where to reach `len` bytes of a peer's memory, in the provider's terms.
+    fn locate(&self, memory: RemoteMemory<'_>, len: usize) -> Option<Remote> {
+        let range = Range::decode(memory.key)?;
+        let offset = range.offset(memory.address, len as u64)?;
+        let by_address = self.engine.net.provider().names_by_address();
+        Some(Remote {
+            address: if by_address { memory.address } else { offset },
+            key: range.key,
+        })
+    }
+
+    /// The peer to be accessed. It has to be greeted first, so that it knows who this is.
+    fn accessible(&mut self, to: EndpointId) -> std::result::Result<Peer, Post> {
+        let link = self.engine.links.get(to).filter(|link| !link.closed);
+        link.and_then(|link| link.peer).ok_or(Post::Gone)
+    }
+
+    pub(super) fn put_region(
+        &mut self,
+        to: EndpointId,
+        data: ReadRegion,
+        target: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        self.access(
+            to,
+            (data.as_ptr(), data.len()),
+            target,
+            token,
+            |net, peer, registered, remote, op| net.write(peer, (data, registered), remote, op),
+        )
+    }
+
+    pub(super) fn get_region(
+        &mut self,
+        from: EndpointId,
+        data: WriteRegion,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        let memory = (data.as_ptr().cast_const(), data.len());
+        self.access(
+            from,
+            memory,
+            source,
+            token,
+            |net, peer, registered, remote, op| net.fetch(peer, (data, registered), remote, op),
+        )
+    }
+
+    fn access(
+        &mut self,
+        peer: EndpointId,
+        (start, len): (*const u8, usize),
+        memory: RemoteMemory<'_>,
+        token: Token,
+        post: impl FnOnce(
+            &mut crate::fabric::Net,
+            Peer,
+            Option<&Registered>,
+            Remote,
+            crate::fabric::OpId,
+        ) -> Took,
+    ) -> Post {
+        if !self.engine.has_remote_access() {
+            return Post::Unsupported;
+        }
+        let address = match self.accessible(peer) {
+            Ok(address) => address,
+            Err(post) => return post,
+        };
+        let Some(remote) = self.locate(memory, len) else {
+            return Post::Unsupported;
+        };
+        if len == 0 {
+            self.engine.tell_later(token, Outcome::Done(0));
+            return Post::Posted;
+        }
+        let Ok(registered) = self.register_locally(start, len) else {
+            return Post::Busy;
+        };
+        let op = self.engine.ops.enter(Op::Access(Access {
+            link: peer,
+            token,
+            len: len as u64,
+            registered: None,
+        }));
+        let took = post(
+            &mut self.engine.net,
+            address,
+            registered.as_ref(),
+            remote,
+            op,
+        );
+        match took {
+            Took::Yes => {
+                self.engine.ops.keep(op, registered);
+                let link = &mut self.engine.links[peer];
+                link.accessing += 1;
+                link.unflushed = true;
+                Post::Posted
+            }
+            Took::Busy => {
+                self.engine.ops.free(op);
+                Post::Busy
+            }
+            Took::Failed(code) => {
+                self.engine.ops.free(op);
+                tracing::debug!(
+                    error = self.engine.net.library().describe(code),
+                    "ofi: no access"
+                );
+                Post::Unsupported
+            }
+        }
+    }
+
+    pub(super) fn flush_link(&mut self, to: EndpointId, token: Token) -> Post {
+        if !self.engine.has_remote_access() {
+            return Post::Unsupported;
+        }
+        if let Err(post) = self.accessible(to) {
+            return post;
+        }
+        if self.engine.links[to].unflushed {
+            self.engine.ask_flush(to, Some(token));
+        } else {
+            self.engine.tell_later(token, Outcome::Done(0));
+        }
+        Post::Posted
+    }
+
+    /// Where the provider does not order writes, what comes after a fence waits for a flush.
+    pub(super) fn fence_link(&mut self, to: EndpointId) -> Post {
+        if !self.engine.has_remote_access() {
+            return Post::Unsupported;
+        }
+        if let Err(post) = self.accessible(to) {
+            return post;
+        }
+        let link = &self.engine.links[to];
+        if !link.unflushed || self.engine.net.provider().orders_writes() {
+            return Post::Posted;
+        }
+        if !link
+            .flushes
+            .iter()
+            .any(|flush: &Flush| flush.token.is_none())
+        {
+            self.engine.ask_flush(to, None);
+        }
+        Post::Busy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_taken_whole_and_ranges_checked() {
+        let range = Range {
+            base: 1000,
+            len: 100,
+            key: 7,
+        };
+        let key = range.encode();
+        assert_eq!(Range::decode(&key), Some(range));
+        assert_eq!(Range::decode(&key[..KEY - 1]), None);
+        assert_eq!(range.offset(1000, 100), Some(0));
+        assert_eq!(range.offset(1100, 0), Some(100));
+        for (address, len) in [(999, 1), (1100, 1), (1050, 51), (u64::MAX, 2)] {
+            assert_eq!(range.offset(address, len), None, "{len} at {address}");
+        }
+    }
+}

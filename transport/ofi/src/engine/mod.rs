@@ -1,0 +1,550 @@
+//! Messages over any provider: what both transports of this crate stand on.
+//!
+//! ```text
+//!     post ── inject, or a buffer of the pool ──> provider ──> multi-receive block ── deliver
+//!        credit: 128 messages under way to a peer, at most    │
+//!     <──────────────── in the header of what goes back ──────┘
+//! ```
+//!
+//! The provider's own back-pressure differs from one to the next, and some have none but memory.
+//! So each message counts, the receiver tells in every header how many it has consumed, and a
+//! sender that is out of credit is `Busy`.
+
+mod receives;
+mod receiving;
+mod sending;
+mod slab;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tagwire_base::bootstrap::{Bootstrap, JobSecret};
+use tagwire_base::{Error as BaseError, Rank};
+
+use tagwire_transport::{
+    Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Post, Result, Token,
+};
+
+pub(crate) use slab::{Access, Op};
+
+use crate::NAME;
+use crate::error::Failure;
+use crate::fabric::{Completion, Fault, Info, Net, Reading};
+use crate::link::{Greeting, Links};
+use crate::quirks;
+use crate::waiter::OfiWaiter;
+use crate::wire::{Address, HEADER, Kind};
+use receives::Receives;
+pub(crate) use sending::MAX_INLINE;
+use sending::SendPool;
+use slab::Slab;
+
+/// Longest message with its header. Providers send messages up to this length at once, without
+/// asking the receiver first.
+pub(crate) const MAX_WIRE: usize = 16 * 1024;
+
+/// Longest payload.
+pub(crate) const MAX_SEND: usize = MAX_WIRE - HEADER;
+
+/// Messages that may be under way to a peer, where the provider's queues are long enough.
+const WINDOW: u32 = 128;
+
+/// Batches of completions that one call of progress reads.
+const BATCHES: usize = 4;
+
+/// How long a rank that closes tries to tell its peers.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// How long what a failed peer has sent may take to come out of the provider.
+const LAST_WORDS: Duration = Duration::from_millis(2);
+
+/// What the engine tells.
+pub(crate) trait Sink {
+    /// A message of the layer above.
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition;
+
+    /// The operation that was given `token` has ended.
+    fn complete(&mut self, token: Token, outcome: Outcome);
+
+    /// Something happened to a peer.
+    fn peer(&mut self, event: PeerEvent);
+
+    /// A tagged operation has ended.
+    fn tagged(&mut self, number: u32, end: Result<Completion, Fault>) {
+        let _ = (number, end);
+    }
+}
+
+/// What is told with the next progress.
+#[derive(Debug)]
+enum Event {
+    Complete(Token, Outcome),
+    Failed(EndpointId),
+}
+
+/// Who this rank is.
+#[derive(Debug)]
+struct Identity {
+    rank: Rank,
+    stamp: u32,
+    secret: JobSecret,
+    address: Address,
+}
+
+/// An open endpoint with its peers.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) net: Net,
+    pub(crate) links: Links,
+    pub(crate) ops: Slab,
+    identity: Identity,
+    pool: SendPool,
+    receives: Receives,
+    events: VecDeque<Event>,
+    /// Peers for whom something is to be done: credit to be told, flushes to be asked or answered.
+    listed: Vec<EndpointId>,
+    window: u32,
+    inject_size: usize,
+    next_flush: u64,
+    leaving: bool,
+    waiter: Arc<OfiWaiter>,
+}
+
+impl Engine {
+    pub(crate) fn open(
+        info: Info,
+        plain_receives: bool,
+        bootstrap: &dyn Bootstrap,
+    ) -> Result<Self> {
+        let net = Net::open(info, MAX_WIRE)?;
+        let provider = net.provider();
+        let name = provider.name();
+        let (transmit, receive) = provider.queue_sizes();
+        let inject_size = provider.inject_size();
+        let multi = quirks::trusts_multi_receives(&net) && !plain_receives;
+        let format = provider.address_format();
+        let failed = |what: &'static str| {
+            let (name, library) = (name.clone(), net.library().clone());
+            move |code| BaseError::from(Failure::new(&name, what, &library.describe(code)))
+        };
+        let address = Address {
+            rank: bootstrap.rank(),
+            format,
+            name: net.address().map_err(failed("asking for the address"))?,
+        };
+        let arrivals = net
+            .wait_descriptor()
+            .and_then(|descriptor| descriptor.try_clone_to_owned().ok());
+        let waiter = OfiWaiter::new(arrivals).map_err(|source| BaseError::System {
+            what: "eventfd".to_owned(),
+            source,
+        })?;
+        let mut stamp = [0; 4];
+        getrandom::fill(&mut stamp)
+            .map_err(|error| BaseError::Bootstrap(format!("no randomness: {error}")))?;
+        let start = failed("posting receives");
+        let mut engine = Self {
+            net,
+            links: Links::default(),
+            ops: Slab::default(),
+            identity: Identity {
+                rank: bootstrap.rank(),
+                stamp: u32::from_ne_bytes(stamp),
+                secret: bootstrap.secret().clone(),
+                address,
+            },
+            pool: SendPool::default(),
+            receives: Receives::new(multi),
+            events: VecDeque::new(),
+            listed: Vec::new(),
+            window: WINDOW.min((transmit.min(receive) / 2) as u32).max(16),
+            inject_size,
+            next_flush: 0,
+            leaving: false,
+            waiter: Arc::new(waiter),
+        };
+        engine.start_receives().map_err(start)?;
+        Ok(engine)
+    }
+
+    pub(crate) const fn rank(&self) -> Rank {
+        self.identity.rank
+    }
+
+    pub(crate) const fn window(&self) -> u32 {
+        self.window
+    }
+
+    pub(crate) fn has_remote_access(&self) -> bool {
+        quirks::trusts_remote_access(&self.net)
+    }
+
+    pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {
+        &self.waiter
+    }
+
+    pub(crate) const fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// What this rank publishes.
+    pub(crate) fn address(&self) -> Vec<u8> {
+        self.identity.address.encode()
+    }
+
+    /// The endpoint for `peer`, whose published address is `bytes`.
+    pub(crate) fn connect(&mut self, peer: Rank, bytes: &[u8]) -> Result<EndpointId> {
+        let bad = |reason: &str| Error::BadAddress {
+            transport: NAME,
+            peer,
+            reason: reason.to_owned(),
+        };
+        let address = Address::decode(bytes).ok_or_else(|| bad("it is no address of ofi"))?;
+        if address.rank != peer {
+            return Err(bad("it is another rank's"));
+        }
+        let own = &self.identity.address;
+        if (address.format, address.name.len()) != (own.format, own.name.len())
+            && address.format != own.format
+        {
+            return Err(bad("it is of another provider"));
+        }
+        let endpoint = self.links.at(peer);
+        self.reach(endpoint, &address)?;
+        Ok(endpoint)
+    }
+
+    /// Enters where a peer is, once.
+    fn reach(&mut self, endpoint: EndpointId, address: &Address) -> Result<()> {
+        let link = &mut self.links[endpoint];
+        if link.peer.is_some() {
+            return Ok(());
+        }
+        let peer = self
+            .net
+            .insert(&address.name)
+            .map_err(|code| Error::Unreachable {
+                transport: NAME,
+                peer: address.rank,
+                reason: self.net.library().describe(code),
+            })?;
+        link.peer = Some(peer);
+        Ok(())
+    }
+
+    /// Tells `token` with the next progress.
+    pub(crate) fn tell_later(&mut self, token: Token, outcome: Outcome) {
+        self.events.push_back(Event::Complete(token, outcome));
+    }
+
+    /// Moves things on; answers how many things were told.
+    #[inline]
+    pub(crate) fn progress(&mut self, sink: &mut impl Sink) -> usize {
+        let mut told = if self.events.is_empty() {
+            0
+        } else {
+            self.tell(sink)
+        };
+        for _ in 0..BATCHES {
+            match self.net.read() {
+                Reading::Some(count) => {
+                    for place in 0..count {
+                        let completion = self.net.completion(place);
+                        told += self.end(&completion, sink);
+                    }
+                }
+                Reading::Nothing => break,
+                Reading::Fault(fault) => told += self.fail(&fault, sink),
+                Reading::Broken(code) => {
+                    told += self.give_all_up(code, sink);
+                    break;
+                }
+            }
+        }
+        if !self.listed.is_empty() || self.receives.any_waits() {
+            self.do_chores();
+        }
+        if told == 0 && self.waiter.is_armed() {
+            self.waiter.allow(|| self.net.may_sleep());
+        }
+        told
+    }
+
+    #[cold]
+    fn tell(&mut self, sink: &mut impl Sink) -> usize {
+        let count = self.events.len();
+        for _ in 0..count {
+            match self.events.pop_front() {
+                Some(Event::Complete(token, outcome)) => sink.complete(token, outcome),
+                Some(Event::Failed(endpoint)) => sink.peer(PeerEvent::Failed(endpoint)),
+                None => break,
+            }
+        }
+        count
+    }
+
+    /// An operation has completed.
+    #[inline]
+    fn end(&mut self, completion: &Completion, sink: &mut impl Sink) -> usize {
+        let Some(op) = completion.op else { return 0 };
+        match self.ops.get(op) {
+            Op::Receive { chunk } => {
+                let chunk = *chunk;
+                self.take_message(chunk, completion, sink)
+            }
+            Op::Send { link, place } => {
+                let (link, place) = (*link, *place);
+                self.ops.free(op);
+                self.pool.put_back(place);
+                let link = &mut self.links[link];
+                link.sending -= 1;
+                // The hello goes alone.
+                link.greeting = Greeting::Heard;
+                0
+            }
+            Op::Tagged { number } => {
+                let number = *number;
+                self.ops.free(op);
+                sink.tagged(number, Ok(*completion));
+                1
+            }
+            Op::ZeroCopy { .. } => self.end_zero_copy(op, true, sink),
+            Op::Access(_) => self.end_access(op, true, sink),
+            Op::Free { .. } => 0,
+        }
+    }
+
+    /// An operation has failed.
+    #[cold]
+    fn fail(&mut self, fault: &Fault, sink: &mut impl Sink) -> usize {
+        let Some(op) = fault.completion.op else {
+            return 0;
+        };
+        tracing::debug!(
+            error = self.net.library().describe(fault.error),
+            op = ?self.ops.get(op),
+            "ofi: an operation failed"
+        );
+        match self.ops.get(op) {
+            Op::Receive { chunk } => {
+                let chunk = *chunk;
+                self.retire(chunk);
+                0
+            }
+            Op::Send { link, place } => {
+                let (link, place) = (*link, *place);
+                self.ops.free(op);
+                self.pool.put_back(place);
+                self.links[link].sending -= 1;
+                self.lose(link, sink)
+            }
+            Op::Tagged { number } => {
+                let number = *number;
+                self.ops.free(op);
+                sink.tagged(number, Err(*fault));
+                1
+            }
+            Op::ZeroCopy { link, .. } => {
+                let link = *link;
+                self.lose(link, sink) + self.end_zero_copy(op, false, sink)
+            }
+            Op::Access(_) => self.end_access(op, false, sink),
+            Op::Free { .. } => 0,
+        }
+    }
+
+    fn end_zero_copy(
+        &mut self,
+        op: crate::fabric::OpId,
+        good: bool,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let Op::ZeroCopy {
+            link,
+            place,
+            token,
+            len,
+            ..
+        } = self.ops.take(op)
+        else {
+            return 0;
+        };
+        self.pool.put_back(place);
+        self.links[link].sending -= 1;
+        let outcome = if good {
+            Outcome::Done(len as u64)
+        } else {
+            Outcome::PeerFailed
+        };
+        sink.complete(token, outcome);
+        1
+    }
+
+    fn end_access(&mut self, op: crate::fabric::OpId, good: bool, sink: &mut impl Sink) -> usize {
+        let Op::Access(access) = self.ops.take(op) else {
+            return 0;
+        };
+        let link = &mut self.links[access.link];
+        link.accessing -= 1;
+        let outcome = match (good, link.closed) {
+            (true, false) => Outcome::Done(access.len),
+            (false, false) => Outcome::Impossible,
+            (_, true) => Outcome::PeerFailed,
+        };
+        if !link.flushes.is_empty() {
+            self.list(access.link);
+        }
+        sink.complete(access.token, outcome);
+        1
+    }
+
+    /// Ends contact with a peer that has failed; tells it, once.
+    pub(crate) fn lose(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
+        if self.links[endpoint].closed {
+            return 0;
+        }
+        sink.peer(PeerEvent::Failed(endpoint));
+        1 + self.close_link(endpoint, sink)
+    }
+
+    /// Ends contact with a peer: nothing comes from it any more, nothing goes to it.
+    fn close_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
+        let link = &mut self.links[endpoint];
+        link.closed = true;
+        link.answers.clear();
+        let flushes = std::mem::take(&mut link.flushes);
+        let tokens = flushes.iter().filter_map(|flush| flush.token);
+        tokens
+            .map(|token| sink.complete(token, Outcome::PeerFailed))
+            .count()
+    }
+
+    /// A verb found out that a peer is gone: it is closed at once and told with progress.
+    fn lose_later(&mut self, endpoint: EndpointId, code: i32) {
+        let link = &mut self.links[endpoint];
+        tracing::debug!(
+            rank = link.rank.as_u32(),
+            error = self.net.library().describe(code),
+            "ofi: a peer cannot be sent to"
+        );
+        if !std::mem::replace(&mut link.closed, true) {
+            let flushes = std::mem::take(&mut link.flushes);
+            self.events.push_back(Event::Failed(endpoint));
+            for token in flushes.iter().filter_map(|flush| flush.token) {
+                self.tell_later(token, Outcome::PeerFailed);
+            }
+        }
+    }
+
+    /// The queue of completions is lost: nobody can be heard any more.
+    #[cold]
+    fn give_all_up(&mut self, code: i32, sink: &mut impl Sink) -> usize {
+        tracing::error!(
+            error = self.net.library().describe(code),
+            "ofi: the completion queue broke"
+        );
+        let all: Vec<_> = self.links.iter().map(|(endpoint, _)| endpoint).collect();
+        all.into_iter()
+            .map(|endpoint| self.lose(endpoint, sink))
+            .sum()
+    }
+
+    /// The bootstrap says that `rank` has failed: what it sent is taken, then it is told.
+    pub(crate) fn peer_failed(&mut self, rank: Rank, sink: &mut impl Sink) {
+        let endpoint = self.links.at(rank);
+        if self.links[endpoint].closed {
+            return;
+        }
+        if self.links[endpoint].peer.is_none() {
+            // Nothing to be told of a stranger, but it cannot be reached later.
+            self.links[endpoint].closed = true;
+            return;
+        }
+        let start = Instant::now();
+        while start.elapsed() < LAST_WORDS {
+            if self.progress(sink) == 0 {
+                std::thread::yield_now();
+            }
+        }
+        self.lose(endpoint, sink);
+    }
+
+    /// Tells all peers that this rank ends, and gives that a little time.
+    fn say_farewell(&mut self) {
+        let kind = if self.leaving {
+            Kind::Goodbye
+        } else {
+            Kind::Abort
+        };
+        // Who has said goodbye already is not to be written to any more.
+        while self.progress(&mut Deaf) > 0 {}
+        let mut left: Vec<_> = self
+            .links
+            .iter()
+            .filter(|(_, link)| {
+                !link.closed && (link.greeting != Greeting::Unsaid || link.stamp.is_some())
+            })
+            .map(|(endpoint, _)| endpoint)
+            .collect();
+        let start = Instant::now();
+        while start.elapsed() < FAREWELL {
+            left.retain(|endpoint| self.post_notice(*endpoint, kind) == Post::Busy);
+            self.progress(&mut Deaf);
+            let sending = self
+                .links
+                .iter()
+                .any(|(_, link)| !link.closed && link.sending > 0);
+            if left.is_empty() && !sending {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// One line for each peer.
+    pub(crate) fn describe(&self, out: &mut dyn std::fmt::Write) {
+        for (endpoint, link) in self.links.iter() {
+            let state = match (link.closed, link.stamp) {
+                (true, _) => "gone",
+                (false, Some(_)) => "in contact",
+                (false, None) => "not heard of",
+            };
+            // Whoever writes a dump has nobody to tell that it fails.
+            let _ = writeln!(
+                out,
+                "ofi: rank {} (endpoint {}): {state}, {} messages under way of {}, {} not \
+                 completed, {} remote accesses, {} flushes",
+                link.rank.as_u32(),
+                endpoint.0,
+                link.in_flight(),
+                self.window,
+                link.sending,
+                link.accessing,
+                link.flushes.len(),
+            );
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.say_farewell();
+        // The endpoint goes first, then the registrations of what was under way.
+        self.net.close_endpoint();
+        self.ops.clear();
+    }
+}
+
+/// Hears nothing: for the last moments.
+struct Deaf;
+
+impl Sink for Deaf {
+    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
+        Disposition::Released
+    }
+
+    fn complete(&mut self, _: Token, _: Outcome) {}
+
+    fn peer(&mut self, _: PeerEvent) {}
+}

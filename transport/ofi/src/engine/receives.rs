@@ -1,0 +1,135 @@
+//! Blocks that messages come into.
+
+use crate::engine::{Engine, MAX_WIRE, Op};
+use crate::fabric::{BlockId, OpId, Took};
+
+/// Length of a block that takes many messages.
+const MULTI_LEN: usize = 256 * 1024;
+
+/// Blocks of many messages that the provider has.
+const MULTI_COUNT: usize = 4;
+
+/// Blocks of one message each that the provider has, where it knows no others.
+const PLAIN_COUNT: usize = 256;
+
+/// Times as many blocks as the provider has there may be, where upcalls retain messages.
+const MOST: usize = 8;
+
+/// A block.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) block: BlockId,
+    /// Messages in it that upcalls have retained.
+    pub(super) retained: u32,
+    /// The provider has it.
+    posted: bool,
+    op: Option<OpId>,
+}
+
+/// All blocks.
+#[derive(Debug)]
+pub(super) struct Receives {
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) multi: bool,
+    posted: usize,
+    /// Those to be given to the provider.
+    waiting: Vec<u32>,
+}
+
+impl Receives {
+    pub(super) const fn new(multi: bool) -> Self {
+        Self {
+            chunks: Vec::new(),
+            multi,
+            posted: 0,
+            waiting: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) const fn any_waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    const fn wanted(&self) -> usize {
+        if self.multi { MULTI_COUNT } else { PLAIN_COUNT }
+    }
+
+    /// Whether a message may be kept where it is.
+    pub(super) fn may_retain(&self) -> bool {
+        self.posted > self.wanted() / 2 || self.chunks.len() < MOST * self.wanted()
+    }
+}
+
+impl Engine {
+    /// Gives the provider its first blocks.
+    pub(super) fn start_receives(&mut self) -> Result<(), i32> {
+        while self.receives.chunks.len() < self.receives.wanted() {
+            self.add_chunk()?;
+        }
+        self.post_receives();
+        Ok(())
+    }
+
+    fn add_chunk(&mut self) -> Result<(), i32> {
+        let len = if self.receives.multi {
+            MULTI_LEN
+        } else {
+            MAX_WIRE
+        };
+        let block = self.net.allocate(len)?;
+        let number = self.receives.chunks.len() as u32;
+        self.receives.chunks.push(Chunk {
+            block,
+            retained: 0,
+            posted: false,
+            op: None,
+        });
+        self.receives.waiting.push(number);
+        Ok(())
+    }
+
+    /// Gives the provider what it may have.
+    pub(super) fn post_receives(&mut self) {
+        while let Some(number) = self.receives.waiting.pop() {
+            let multi = self.receives.multi;
+            let chunk = &mut self.receives.chunks[number as usize];
+            let op = *chunk
+                .op
+                .get_or_insert_with(|| self.ops.enter(Op::Receive { chunk: number }));
+            if self.net.receive_into(chunk.block, multi, op) != Took::Yes {
+                self.receives.waiting.push(number);
+                return;
+            }
+            chunk.posted = true;
+            self.receives.posted += 1;
+        }
+    }
+
+    /// The provider is done with a block.
+    pub(super) fn retire(&mut self, number: u32) {
+        let chunk = &mut self.receives.chunks[number as usize];
+        if !std::mem::replace(&mut chunk.posted, false) {
+            return;
+        }
+        self.receives.posted -= 1;
+        if chunk.retained == 0 {
+            self.receives.waiting.push(number);
+        } else if self.receives.chunks.len() < MOST * self.receives.wanted() {
+            // Without memory for more, there is less room for messages.
+            let _ = self.add_chunk();
+        }
+    }
+
+    /// A message was given back.
+    pub(crate) fn release(&mut self, number: u64) {
+        let Some(chunk) = self.receives.chunks.get_mut(number as usize) else {
+            return;
+        };
+        chunk.retained = chunk.retained.saturating_sub(1);
+        if chunk.retained == 0 && !chunk.posted && !self.receives.waiting.contains(&(number as u32))
+        {
+            self.receives.waiting.push(number as u32);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Messages in: who sent them, whether it is their turn, what they are for.
+
+use tagwire_base::Rank;
+use tagwire_libfabric_sys::bindings::{FI_MULTI_RECV, FI_RECV};
+use tagwire_transport::{Arrival, Disposition, EndpointId, Error, Payload, PeerEvent, Retained};
+
+use super::{Engine, Sink};
+use crate::NAME;
+use crate::fabric::Completion;
+use crate::link::Turn;
+use crate::wire::{self, HEADER, Header, Kind};
+
+/// How a message that is neither now nor later to be delivered was dealt with.
+enum Place {
+    Deliver(EndpointId),
+    Done(usize),
+}
+
+impl Engine {
+    /// Something came into a block: a message, or the word that the block is full.
+    #[inline]
+    pub(super) fn take_message(
+        &mut self,
+        chunk: u32,
+        completion: &Completion,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let multi = self.receives.multi;
+        let mut told = 0;
+        if !multi || completion.flags & FI_RECV != 0 {
+            told = self.read_message(chunk, completion, sink);
+        }
+        if !multi || completion.flags & FI_MULTI_RECV != 0 {
+            self.retire(chunk);
+        }
+        told
+    }
+
+    #[inline]
+    fn read_message(&mut self, chunk: u32, completion: &Completion, sink: &mut impl Sink) -> usize {
+        let mut bytes = [0; HEADER];
+        let block = self.receives.chunks[chunk as usize].block;
+        let whole = self.net.payload(block, completion);
+        let header = whole
+            .filter(|payload| payload.read_into(&mut bytes))
+            .and_then(|_| Header::decode(&bytes));
+        let (Some(whole), Some(header)) = (whole, header) else {
+            return refuse(sink, None, "a message that is none of ours");
+        };
+        // The bytes stay where they are while the message is dealt with: nothing below gives the
+        // block back to the provider.
+        let payload = whole.slice(HEADER..whole.len());
+        let endpoint = match self.links.sender(&header) {
+            Some(endpoint) => endpoint,
+            None => {
+                let copy = payload.to_vec();
+                return self.meet(&header, &copy, sink);
+            }
+        };
+        let link = &mut self.links[endpoint];
+        if link.closed {
+            return 0;
+        }
+        match link.turn(header.sequence) {
+            Turn::Now => {}
+            Turn::Early => {
+                link.hold(header, payload.to_vec());
+                return 0;
+            }
+            Turn::Never => return self.break_off(endpoint, "a message out of order", sink),
+        }
+        let place = if header.kind == Kind::Data {
+            self.accept(endpoint, &header, sink)
+        } else {
+            Place::Done(self.obey(endpoint, &header, sink))
+        };
+        let told = match place {
+            Place::Done(told) => told,
+            Place::Deliver(from) => {
+                let may_retain = self.receives.may_retain();
+                let block = self.receives.chunks[chunk as usize].block;
+                let Some(whole) = self.net.payload(block, completion) else {
+                    return 0;
+                };
+                let disposition = sink.deliver(Arrival {
+                    from,
+                    header: header.words,
+                    payload: whole.slice(HEADER..whole.len()),
+                    retainable: may_retain.then_some(Retained(u64::from(chunk))),
+                });
+                if disposition == Disposition::Retained && may_retain {
+                    self.receives.chunks[chunk as usize].retained += 1;
+                }
+                1
+            }
+        };
+        told + self.catch_up(endpoint, sink)
+    }
+
+    /// Takes note of a message of data, whose turn it is.
+    #[inline]
+    fn accept(&mut self, from: EndpointId, header: &Header, sink: &mut impl Sink) -> Place {
+        let link = &mut self.links[from];
+        if !link.credit(header.credit) {
+            return Place::Done(self.break_off(from, "credit for what was not sent", sink));
+        }
+        link.consumed = link.consumed.wrapping_add(1);
+        self.owe_credit(from);
+        Place::Deliver(from)
+    }
+
+    /// Delivers the messages that waited for the one before them.
+    #[inline]
+    fn catch_up(&mut self, from: EndpointId, sink: &mut impl Sink) -> usize {
+        let mut told = 0;
+        while let Some((header, bytes)) = self.links[from].next_early() {
+            if self.links[from].closed {
+                break;
+            }
+            if header.kind != Kind::Data {
+                told += self.obey(from, &header, sink);
+                continue;
+            }
+            match self.accept(from, &header, sink) {
+                Place::Done(count) => told += count,
+                Place::Deliver(from) => {
+                    let _ = sink.deliver(Arrival {
+                        from,
+                        header: header.words,
+                        payload: Payload::from_slice(&bytes),
+                        retainable: None,
+                    });
+                    told += 1;
+                }
+            }
+        }
+        told
+    }
+
+    /// Does what a message of the engine's own asks for.
+    #[cold]
+    fn obey(&mut self, from: EndpointId, header: &Header, sink: &mut impl Sink) -> usize {
+        let link = &mut self.links[from];
+        if !link.credit(header.credit) {
+            return self.break_off(from, "credit for what was not sent", sink);
+        }
+        link.consumed = link.consumed.wrapping_add(1);
+        self.owe_credit(from);
+        let word = header.words.0[0];
+        match header.kind {
+            Kind::Data | Kind::Credit | Kind::Hello => 0,
+            Kind::Goodbye => {
+                sink.peer(PeerEvent::Left(from));
+                1 + self.close_link(from, sink)
+            }
+            Kind::Abort => self.lose(from, sink),
+            Kind::Flush => {
+                self.links[from].answers.push(word);
+                self.list(from);
+                0
+            }
+            Kind::Flushed => self.end_flush(from, word, sink),
+        }
+    }
+
+    /// A message of somebody who has not said who it is: it had better be a hello.
+    #[cold]
+    fn meet(&mut self, header: &Header, payload: &[u8], sink: &mut impl Sink) -> usize {
+        let address = wire::read_hello(payload, &self.identity.secret)
+            .filter(|address| header.kind == Kind::Hello && address.rank == header.source);
+        let Some(address) = address.filter(|_| header.sequence == 0) else {
+            return refuse(sink, None, "a stranger that does not know the job's secret");
+        };
+        let endpoint = self.links.at(header.source);
+        if self.links[endpoint].closed {
+            // It comes too late: it was declared dead.
+            return 0;
+        }
+        if self.links[endpoint].stamp.is_some() {
+            return self.break_off(endpoint, "a second hello", sink);
+        }
+        if let Err(error) = self.reach(endpoint, &address) {
+            sink.peer(PeerEvent::Protocol(None, error));
+            return 1;
+        }
+        let link = &mut self.links[endpoint];
+        link.stamp = Some(header.stamp);
+        link.slot = header.words.0[0] as u32;
+        link.consumed = 1;
+        sink.peer(PeerEvent::Up {
+            endpoint,
+            rank: header.source,
+        });
+        1
+    }
+
+    /// Ends contact with a peer that does not keep to the rules.
+    #[cold]
+    fn break_off(
+        &mut self,
+        endpoint: EndpointId,
+        reason: &'static str,
+        sink: &mut impl Sink,
+    ) -> usize {
+        let error = Error::Protocol {
+            transport: NAME,
+            peer: self.links[endpoint].rank,
+            reason: reason.to_owned(),
+        };
+        sink.peer(PeerEvent::Protocol(Some(endpoint), error));
+        1 + self.close_link(endpoint, sink)
+    }
+
+    /// The peer has answered a flush.
+    fn end_flush(&mut self, from: EndpointId, number: u64, sink: &mut impl Sink) -> usize {
+        let link = &mut self.links[from];
+        let found = link
+            .flushes
+            .iter()
+            .position(|flush| flush.number == number && flush.asked);
+        let Some(place) = found else {
+            return self.break_off(from, "an answer that was not asked for", sink);
+        };
+        let flush = link.flushes.remove(place);
+        if link.flushes.is_empty() && link.accessing == 0 {
+            link.unflushed = false;
+        }
+        match flush.token {
+            Some(token) => {
+                sink.complete(token, tagwire_transport::Outcome::Done(0));
+                1
+            }
+            None => 0,
+        }
+    }
+}
+
+/// Tells of a message that nobody of the job has sent.
+#[cold]
+fn refuse(sink: &mut impl Sink, endpoint: Option<EndpointId>, reason: &'static str) -> usize {
+    tracing::warn!(reason, "ofi: a message was refused");
+    let error = Error::Protocol {
+        transport: NAME,
+        peer: Rank::new(Rank::MAX),
+        reason: reason.to_owned(),
+    };
+    sink.peer(PeerEvent::Protocol(endpoint, error));
+    1
+}

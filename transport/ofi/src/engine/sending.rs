@@ -1,0 +1,315 @@
+//! Messages out: the credit, the buffers, what is owed to peers.
+
+use tagwire_transport::data::ReadRegion;
+use tagwire_transport::{AmHeader, Class, EndpointId, Post, Token};
+
+use super::{Engine, MAX_SEND, MAX_WIRE, Op};
+use crate::fabric::{Net, OpId, Peer, Place, Registered, Took};
+use crate::link::{Flush, Greeting};
+use crate::wire::{self, HEADER, Header, Kind};
+
+/// Messages longer than this, with their header, are not injected even where they could be.
+const MAX_INJECT: usize = 256;
+
+/// Longest payload that is injected.
+pub(crate) const MAX_INLINE: usize = MAX_INJECT - HEADER;
+
+/// Buffers that come with each growth.
+const GROWTH: usize = 16;
+
+/// Buffers for messages whose bytes the provider may read for a while.
+#[derive(Debug, Default)]
+pub(super) struct SendPool {
+    free: Vec<Place>,
+}
+
+impl SendPool {
+    #[inline]
+    fn take(&mut self, net: &mut Net) -> Result<Place, i32> {
+        match self.free.pop() {
+            Some(place) => Ok(place),
+            None => self.grow(net),
+        }
+    }
+
+    #[inline]
+    pub(super) fn put_back(&mut self, place: Place) {
+        self.free.push(place);
+    }
+
+    /// As many buffers are there as were ever in use at once, which the windows of the peers bound.
+    #[cold]
+    fn grow(&mut self, net: &mut Net) -> Result<Place, i32> {
+        let block = net.allocate(GROWTH * MAX_WIRE)?;
+        let place = |number| Place {
+            block,
+            offset: number * MAX_WIRE,
+        };
+        self.free.extend((1..GROWTH).rev().map(place));
+        Ok(place(0))
+    }
+}
+
+impl Engine {
+    /// How many messages of `class` may be under way to a peer.
+    #[inline]
+    fn limit(&self, class: Class) -> u32 {
+        match class {
+            Class::Data => self.window - self.window / 8,
+            Class::Control => self.window,
+        }
+    }
+
+    /// Why nothing can be sent to `to` just now, if so; says hello first.
+    #[inline]
+    fn check(&mut self, to: EndpointId, limit: u32) -> Result<Peer, Post> {
+        let Some(link) = self.links.get(to).filter(|link| !link.closed) else {
+            return Err(Post::Gone);
+        };
+        let Some(peer) = link.peer else {
+            return Err(Post::Gone);
+        };
+        if link.greeting != Greeting::Heard {
+            return Err(self.greet(to, peer));
+        }
+        if link.in_flight() >= limit {
+            return Err(Post::Busy);
+        }
+        Ok(peer)
+    }
+
+    #[inline]
+    fn header(&self, to: EndpointId, kind: Kind, words: AmHeader) -> [u8; HEADER] {
+        let link = &self.links[to];
+        let header = Header {
+            sequence: link.sent,
+            kind,
+            source: self.identity.rank,
+            stamp: self.identity.stamp,
+            slot: link.slot,
+            credit: link.consumed,
+            words,
+        };
+        header.encode()
+    }
+
+    /// Sends a message by copy.
+    #[inline]
+    pub(crate) fn post(
+        &mut self,
+        to: EndpointId,
+        class: Class,
+        words: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        if data.len() > MAX_SEND {
+            return Post::Unsupported;
+        }
+        let peer = match self.check(to, self.limit(class)) {
+            Ok(peer) => peer,
+            Err(post) => return post,
+        };
+        let header = self.header(to, Kind::Data, words);
+        let total = HEADER + data.len();
+        if total > self.inject_size.min(MAX_INJECT) {
+            return self.post_copied(to, peer, &header, data);
+        }
+        let mut bytes = [0; MAX_INJECT];
+        bytes[..HEADER].copy_from_slice(&header);
+        bytes[HEADER..total].copy_from_slice(data);
+        let took = self.net.inject(peer, &bytes[..total]);
+        self.note(to, took)
+    }
+
+    /// Sends a message from a buffer of the pool.
+    fn post_copied(
+        &mut self,
+        to: EndpointId,
+        peer: Peer,
+        header: &[u8; HEADER],
+        data: &[u8],
+    ) -> Post {
+        let Ok(place) = self.pool.take(&mut self.net) else {
+            return Post::Busy;
+        };
+        self.net.fill(place, header);
+        let rest = Place {
+            offset: place.offset + HEADER,
+            ..place
+        };
+        self.net.fill(rest, data);
+        let op = self.ops.enter(Op::Send { link: to, place });
+        let took = self.net.send(peer, place, HEADER + data.len(), op);
+        self.note_op(to, took, op, place)
+    }
+
+    /// Sends a message of which `data` is not copied.
+    pub(crate) fn post_zero_copy(
+        &mut self,
+        to: EndpointId,
+        words: AmHeader,
+        data: ReadRegion,
+        registered: Option<Registered>,
+        token: Token,
+    ) -> Post {
+        let peer = match self.check(to, self.limit(Class::Data)) {
+            Ok(peer) => peer,
+            Err(post) => return post,
+        };
+        let header = self.header(to, Kind::Data, words);
+        let Ok(place) = self.pool.take(&mut self.net) else {
+            return Post::Busy;
+        };
+        self.net.fill(place, &header);
+        let op = self.ops.enter(Op::ZeroCopy {
+            link: to,
+            place,
+            token,
+            len: data.len(),
+            registered: None,
+        });
+        let pieces = ((place, HEADER), (data, registered.as_ref()));
+        let took = self.net.send_both(peer, pieces.0, pieces.1, op);
+        self.ops.keep(op, registered);
+        self.note_op(to, took, op, place)
+    }
+
+    /// Takes note of what became of a send that has an operation and a buffer.
+    #[inline]
+    fn note_op(&mut self, to: EndpointId, took: Took, op: OpId, place: Place) -> Post {
+        if took == Took::Yes {
+            self.links[to].sending += 1;
+        } else {
+            self.ops.free(op);
+            self.pool.put_back(place);
+        }
+        self.note(to, took)
+    }
+
+    #[inline]
+    fn note(&mut self, to: EndpointId, took: Took) -> Post {
+        match took {
+            Took::Yes => {
+                self.links[to].note_sent();
+                Post::Posted
+            }
+            Took::Busy => Post::Busy,
+            Took::Failed(code) => {
+                self.lose_later(to, code);
+                Post::Gone
+            }
+        }
+    }
+
+    /// Tells a peer who this is, once; answers that there is more to wait for, or why not.
+    #[cold]
+    fn greet(&mut self, to: EndpointId, peer: Peer) -> Post {
+        if self.links[to].greeting == Greeting::Said {
+            return Post::Busy;
+        }
+        let header = self.header(to, Kind::Hello, AmHeader([u64::from(to.0), 0]));
+        let payload = wire::hello(&self.identity.secret, &self.identity.address);
+        match self.post_copied(to, peer, &header, &payload) {
+            Post::Posted => {
+                self.links[to].greeting = Greeting::Said;
+                Post::Busy
+            }
+            other => other,
+        }
+    }
+
+    /// Sends a message of the engine's own, which needs no credit: there are few of them.
+    pub(super) fn post_own(&mut self, to: EndpointId, kind: Kind, word: u64) -> Post {
+        let peer = match self.check(to, u32::MAX) {
+            Ok(peer) => peer,
+            Err(post) => return post,
+        };
+        let header = self.header(to, kind, AmHeader([word, 0]));
+        self.post_copied(to, peer, &header, &[])
+    }
+
+    /// Tells a peer that this rank ends.
+    pub(super) fn post_notice(&mut self, to: EndpointId, kind: Kind) -> Post {
+        self.post_own(to, kind, 0)
+    }
+
+    /// Asks a peer, once what was written is complete here, whether it is there as well.
+    pub(crate) fn ask_flush(&mut self, to: EndpointId, token: Option<Token>) {
+        let number = self.next_flush;
+        self.next_flush += 1;
+        self.links[to].flushes.push(Flush {
+            number,
+            token,
+            asked: false,
+        });
+        self.list(to);
+    }
+
+    /// Takes note that there is something to do for a peer.
+    #[inline]
+    pub(crate) fn list(&mut self, endpoint: EndpointId) {
+        if !std::mem::replace(&mut self.links[endpoint].listed, true) {
+            self.listed.push(endpoint);
+        }
+    }
+
+    /// Takes note that a message was consumed; credit is told in batches.
+    #[inline]
+    pub(super) fn owe_credit(&mut self, endpoint: EndpointId) {
+        if self.links[endpoint].untold() >= self.window / 4 {
+            self.list(endpoint);
+        }
+    }
+
+    /// Does what is owed to peers, as far as there is room.
+    #[cold]
+    pub(super) fn do_chores(&mut self) {
+        self.post_receives();
+        let mut listed = std::mem::take(&mut self.listed);
+        listed.retain(|endpoint| {
+            let again = !self.serve(*endpoint);
+            self.links[*endpoint].listed = again;
+            again
+        });
+        self.listed.append(&mut listed);
+    }
+
+    /// Does what is owed to one peer; answers whether that was all.
+    fn serve(&mut self, to: EndpointId) -> bool {
+        while let Some(answer) = self.links[to].answers.first().copied() {
+            if self.post_own(to, Kind::Flushed, answer) == Post::Busy {
+                return false;
+            }
+            if !self.links[to].answers.is_empty() {
+                self.links[to].answers.remove(0);
+            }
+        }
+        if !self.ask_flushes(to) {
+            return false;
+        }
+        self.links[to].closed
+            || self.links[to].untold() < self.window / 4
+            || self.post_own(to, Kind::Credit, 0) != Post::Busy
+    }
+
+    /// Asks for the flushes that have not been asked for; answers whether that is done.
+    fn ask_flushes(&mut self, to: EndpointId) -> bool {
+        let link = &self.links[to];
+        if link.accessing > 0 || link.closed {
+            // The last access to complete lists the peer again.
+            return true;
+        }
+        for place in 0..link.flushes.len() {
+            let flush = self.links[to].flushes[place];
+            if flush.asked {
+                continue;
+            }
+            match self.post_own(to, Kind::Flush, flush.number) {
+                Post::Posted => self.links[to].flushes[place].asked = true,
+                Post::Busy => return false,
+                _ => return true,
+            }
+        }
+        true
+    }
+}

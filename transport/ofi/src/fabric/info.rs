@@ -1,0 +1,304 @@
+//! Providers: what the library offers, and the choice among it.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char};
+use std::fmt;
+use std::ptr::NonNull;
+
+use tagwire_base::Error as BaseError;
+use tagwire_libfabric_sys::Library;
+use tagwire_libfabric_sys::bindings::*;
+
+use crate::config::OfiOptions;
+use crate::error::{Failure, bad_setting};
+
+/// What a transport asks of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Capabilities without which it does not work.
+    pub(crate) capabilities: u64,
+}
+
+impl Wanted {
+    pub(crate) const MESSAGES: Self = Self {
+        capabilities: FI_MSG,
+    };
+    pub(crate) const REMOTE: Self = Self {
+        capabilities: FI_MSG | FI_RMA,
+    };
+    pub(crate) const MATCHING: Self = Self {
+        capabilities: FI_MSG | FI_TAGGED,
+    };
+}
+
+/// Modes of registration that are kept to: all that there are for memory of the host.
+const MR_MODES: u64 =
+    FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+
+/// A list of what the library offers; owned.
+pub(crate) struct Infos {
+    library: Library,
+    first: Option<NonNull<fi_info>>,
+}
+
+impl Infos {
+    /// What fits `options` and `wanted`, the library's preference first.
+    ///
+    /// # Errors
+    /// When the library has nothing.
+    pub(crate) fn find(
+        library: &Library,
+        options: &OfiOptions,
+        wanted: Wanted,
+    ) -> Result<Self, BaseError> {
+        let hints = Self::hints(library, &options.provider, wanted)?;
+        let source = (!options.source.is_empty())
+            .then(|| CString::new(options.source.as_str()))
+            .transpose()
+            .map_err(|_| bad_setting("ofi-source", &options.source, "an address"))?;
+        let flags = if source.is_some() { FI_SOURCE } else { 0 };
+        Self::query(library, source.as_deref(), flags, Some(&hints)).map_err(|code| {
+            let what = format!(
+                "a provider that {} has, for reliable datagrams with {}: it says '{}'; \
+                 see `tagwire info --why-not ofi` and TAGWIRE_LIBFABRIC",
+                library.file(),
+                names(wanted.capabilities),
+                library.describe(code),
+            );
+            bad_setting("transport", &format!("ofi:{}", options.provider), &what)
+        })
+    }
+
+    /// Everything that the library has.
+    pub(crate) fn everything(library: &Library) -> Result<Self, i32> {
+        Self::query(library, None, 0, None)
+    }
+
+    fn hints(library: &Library, provider: &str, wanted: Wanted) -> Result<Self, BaseError> {
+        let short = || BaseError::from(Failure::new(provider, "hints", "no memory left"));
+        let hints = NonNull::new(library.allocate_info()).ok_or_else(short)?;
+        let hints = Self {
+            library: library.clone(),
+            first: Some(hints),
+        };
+        let name = CString::new(provider)
+            .map_err(|_| bad_setting("transport", provider, "a provider's name"))?;
+        // SAFETY: `fi_allocinfo` makes all attribute structures; they are ours alone. The name is
+        // freed with `free` by the library, so it comes from `strdup`.
+        unsafe {
+            let info = &mut *hints.first.ok_or_else(short)?.as_ptr();
+            info.caps = wanted.capabilities;
+            info.mode = FI_CONTEXT | FI_CONTEXT2;
+            (*info.ep_attr).type_ = FI_EP_RDM;
+            (*info.domain_attr).mr_mode = MR_MODES as _;
+            (*info.domain_attr).threading = FI_THREAD_SAFE;
+            (*info.domain_attr).resource_mgmt = FI_RM_ENABLED;
+            (*info.tx_attr).msg_order = FI_ORDER_SAS;
+            (*info.rx_attr).msg_order = FI_ORDER_SAS;
+            if !provider.is_empty() {
+                (*info.fabric_attr).prov_name = libc::strdup(name.as_ptr());
+            }
+        }
+        Ok(hints)
+    }
+
+    fn query(
+        library: &Library,
+        node: Option<&CStr>,
+        flags: u64,
+        hints: Option<&Self>,
+    ) -> Result<Self, i32> {
+        let hints = hints
+            .and_then(|hints| hints.first)
+            .map_or(std::ptr::null(), |hints| hints.as_ptr().cast_const());
+        // SAFETY: the hints are null or came from this library.
+        let list = unsafe { library.get_info(node, None, flags, hints) }?;
+        Ok(Self {
+            library: library.clone(),
+            first: NonNull::new(list),
+        })
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Provider<'_>> {
+        // SAFETY: the list is the library's, alive as long as `self`, and ends with null.
+        let next = |info: &&fi_info| unsafe { info.next.as_ref() };
+        // SAFETY: as above.
+        let first = self.first.map(|first| unsafe { &*first.as_ptr() });
+        std::iter::successors(first, next).map(Provider)
+    }
+
+    /// A copy of the first, to open.
+    pub(crate) fn take_first(&self) -> Option<Info> {
+        let first = self.first?;
+        // SAFETY: the list came from this library and is alive.
+        let copy = unsafe { self.library.duplicate_info(first.as_ptr()) };
+        NonNull::new(copy).map(|info| Info {
+            library: self.library.clone(),
+            info,
+        })
+    }
+}
+
+impl Drop for Infos {
+    fn drop(&mut self) {
+        if let Some(first) = self.first {
+            // SAFETY: the list came from this library; nothing borrows it any more.
+            unsafe { self.library.free_info(first.as_ptr()) };
+        }
+    }
+}
+
+impl fmt::Debug for Infos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Infos({})", self.iter().count())
+    }
+}
+
+/// One provider's offer, to look at.
+#[derive(Clone, Copy)]
+pub(crate) struct Provider<'a>(pub(super) &'a fi_info);
+
+/// Reads a field of one of an info's attribute structures.
+macro_rules! attribute {
+    ($info:expr, $structure:ident, $field:ident) => {{
+        let attributes = $info.$structure;
+        // SAFETY: infos that the library answers have all attribute structures, or null.
+        unsafe { attributes.as_ref() }.map_or_else(Default::default, |all| all.$field)
+    }};
+}
+
+impl Provider<'_> {
+    pub(crate) fn name(&self) -> String {
+        // SAFETY: as for `attribute`.
+        let name = unsafe { self.0.fabric_attr.as_ref() }.map(|fabric| fabric.prov_name);
+        text(name.unwrap_or(std::ptr::null_mut()))
+    }
+
+    /// The network interface or device.
+    pub(crate) fn domain(&self) -> String {
+        // SAFETY: as for `attribute`.
+        let name = unsafe { self.0.domain_attr.as_ref() }.map(|domain| domain.name);
+        text(name.unwrap_or(std::ptr::null_mut()))
+    }
+
+    pub(crate) const fn capabilities(&self) -> u64 {
+        self.0.caps
+    }
+
+    pub(crate) fn is_reliable_datagram(&self) -> bool {
+        attribute!(self.0, ep_attr, type_) == FI_EP_RDM
+    }
+
+    pub(crate) fn keeps_order(&self) -> bool {
+        attribute!(self.0, tx_attr, msg_order) & FI_ORDER_SAS != 0
+    }
+
+    /// Whether writes to one peer become visible in their order.
+    pub(crate) fn orders_writes(&self) -> bool {
+        attribute!(self.0, tx_attr, msg_order) & (FI_ORDER_WAW | FI_ORDER_RMA_WAW) != 0
+    }
+
+    pub(crate) const fn address_format(&self) -> u32 {
+        self.0.addr_format
+    }
+
+    pub(crate) fn inject_size(&self) -> usize {
+        attribute!(self.0, tx_attr, inject_size)
+    }
+
+    pub(crate) fn queue_sizes(&self) -> (usize, usize) {
+        (
+            attribute!(self.0, tx_attr, size),
+            attribute!(self.0, rx_attr, size),
+        )
+    }
+
+    pub(crate) fn regions_per_send(&self) -> usize {
+        attribute!(self.0, tx_attr, iov_limit)
+    }
+
+    pub(crate) fn max_message(&self) -> usize {
+        attribute!(self.0, ep_attr, max_msg_size)
+    }
+
+    pub(crate) fn registration_mode(&self) -> u64 {
+        attribute!(self.0, domain_attr, mr_mode) as u64
+    }
+
+    /// Whether local buffers have to be registered as well.
+    pub(crate) fn registers_locally(&self) -> bool {
+        self.registration_mode() & FI_MR_LOCAL != 0
+    }
+
+    /// Whether remote memory is named by its owner's addresses, not by offsets.
+    pub(crate) fn names_by_address(&self) -> bool {
+        self.registration_mode() & FI_MR_VIRT_ADDR != 0
+    }
+
+    pub(crate) fn immediate_width(&self) -> usize {
+        attribute!(self.0, domain_attr, cq_data_size)
+    }
+}
+
+/// A provider's offer that is to be opened; owned.
+pub(crate) struct Info {
+    library: Library,
+    info: NonNull<fi_info>,
+}
+
+impl Info {
+    pub(crate) const fn library(&self) -> &Library {
+        &self.library
+    }
+
+    pub(super) const fn as_ptr(&self) -> *mut fi_info {
+        self.info.as_ptr()
+    }
+
+    pub(crate) const fn provider(&self) -> Provider<'_> {
+        // SAFETY: the structure is ours, alive as long as `self`.
+        Provider(unsafe { self.info.as_ref() })
+    }
+}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: it came from this library; what was opened with it keeps no pointer to it.
+        unsafe { self.library.free_info(self.info.as_ptr()) };
+    }
+}
+
+impl fmt::Debug for Info {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Info({})", self.provider().name())
+    }
+}
+
+fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: strings of infos have their ends, and live as long as the info.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The names of capabilities, for people.
+pub(crate) fn names(capabilities: u64) -> String {
+    const NAMES: [(u64, &str); 7] = [
+        (FI_MSG, "messages"),
+        (FI_TAGGED, "tagged messages"),
+        (FI_RMA, "remote access"),
+        (FI_ATOMIC, "atomics"),
+        (FI_MULTI_RECV, "multi-receive"),
+        (FI_DIRECTED_RECV, "directed receive"),
+        (FI_SOURCE, "source"),
+    ];
+    let has: Vec<_> = NAMES
+        .into_iter()
+        .filter(|(bit, _)| capabilities & bit != 0)
+        .map(|(_, name)| name)
+        .collect();
+    has.join(", ")
+}

@@ -1,0 +1,14 @@
+//! libfabric's objects behind calls that are safe: whatever a provider may still touch stays
+//! where it is until the provider has let go of it.
+
+mod context;
+mod info;
+mod memory;
+mod net;
+mod post;
+
+pub(crate) use context::OpId;
+pub(crate) use info::{Info, Infos, Provider, Wanted, names};
+pub(crate) use memory::{BlockId, Place, Registered};
+pub(crate) use net::{Completion, Fault, Net, Peer, Reading};
+pub(crate) use post::{Remote, Took};

@@ -1,0 +1,205 @@
+//! Posting operations to an endpoint.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::ptr;
+
+use libc::iovec;
+use tagwire_libfabric_sys::bindings::*;
+use tagwire_libfabric_sys::calls;
+use tagwire_transport::data::{ReadRegion, WriteRegion};
+
+use super::context::OpId;
+use super::memory::{BlockId, Place, Registered};
+use super::net::{Net, Peer};
+
+/// What became of a posted operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Took {
+    /// It is under way.
+    Yes,
+    /// No room just now.
+    Busy,
+    /// The library's negative number.
+    Failed(i32),
+}
+
+impl Took {
+    #[inline]
+    fn from(code: isize) -> Self {
+        match code {
+            0.. => Self::Yes,
+            code if code == -(FI_EAGAIN as isize) => Self::Busy,
+            code => Self::Failed(code as i32),
+        }
+    }
+}
+
+/// Memory of a peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remote {
+    pub(crate) address: u64,
+    pub(crate) key: u64,
+}
+
+fn descriptor(registered: Option<&Registered>) -> *mut c_void {
+    registered.map_or(ptr::null_mut(), Registered::descriptor)
+}
+
+fn region(start: *const u8, len: usize) -> iovec {
+    iovec {
+        iov_base: start.cast_mut().cast(),
+        iov_len: len,
+    }
+}
+
+impl Net {
+    /// Gives all of a block to the provider, to receive one message, or with `multi` as many as fit.
+    pub(crate) fn receive_into(&mut self, block: BlockId, multi: bool, op: OpId) -> Took {
+        let context = self.contexts.pointer(op);
+        let block = &self.blocks[block.0 as usize];
+        let memory = region(block.at(0, 0), block.len());
+        let mut descriptor = block.descriptor();
+        let message = fi_msg {
+            msg_iov: &raw const memory,
+            desc: &raw mut descriptor,
+            iov_count: 1,
+            addr: fi_addr_t::MAX,
+            context,
+            data: 0,
+        };
+        let flags = FI_COMPLETION | if multi { FI_MULTI_RECV } else { 0 };
+        // SAFETY: the block stays where it is until the endpoint is closed, and is not written to
+        // before the provider says that it is done with it.
+        Took::from(unsafe { calls::fi_recvmsg(self.endpoint.as_ptr(), &raw const message, flags) })
+    }
+
+    /// Sends a short message; done on return.
+    #[inline]
+    pub(crate) fn inject(&self, to: Peer, bytes: &[u8]) -> Took {
+        // SAFETY: the provider copies the bytes before it returns.
+        Took::from(unsafe {
+            calls::fi_inject(
+                self.endpoint.as_ptr(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                to.0,
+            )
+        })
+    }
+
+    /// Sends the `len` bytes at `place`, which are left alone until `op` completes.
+    #[inline]
+    pub(crate) fn send(&mut self, to: Peer, place: Place, len: usize, op: OpId) -> Took {
+        let context = self.contexts.pointer(op);
+        let block = &self.blocks[place.block.0 as usize];
+        // SAFETY: the bytes are inside of the block, which lives until the endpoint is closed.
+        Took::from(unsafe {
+            calls::fi_send(
+                self.endpoint.as_ptr(),
+                block.at(place.offset, len).cast(),
+                len,
+                block.descriptor(),
+                to.0,
+                context,
+            )
+        })
+    }
+
+    /// Sends the `len` bytes at `place`, then `data`: both are left alone until `op` completes.
+    pub(crate) fn send_both(
+        &mut self,
+        to: Peer,
+        (place, len): (Place, usize),
+        (data, registered): (ReadRegion, Option<&Registered>),
+        op: OpId,
+    ) -> Took {
+        let context = self.contexts.pointer(op);
+        let block = &self.blocks[place.block.0 as usize];
+        let pieces = [
+            region(block.at(place.offset, len), len),
+            region(data.as_ptr(), data.len()),
+        ];
+        let mut descriptors = [block.descriptor(), descriptor(registered)];
+        let message = fi_msg {
+            msg_iov: pieces.as_ptr(),
+            desc: descriptors.as_mut_ptr(),
+            iov_count: if data.is_empty() { 1 } else { 2 },
+            addr: to.0,
+            context,
+            data: 0,
+        };
+        // SAFETY: the first piece as for `send`; the second was lent until the operation ends.
+        Took::from(unsafe {
+            calls::fi_sendmsg(self.endpoint.as_ptr(), &raw const message, FI_COMPLETION)
+        })
+    }
+
+    /// Writes `data` to a peer's memory.
+    pub(crate) fn write(
+        &mut self,
+        to: Peer,
+        (data, registered): (ReadRegion, Option<&Registered>),
+        remote: Remote,
+        op: OpId,
+    ) -> Took {
+        let memory = region(data.as_ptr(), data.len());
+        let message = |message: *const fi_msg_rma, endpoint| {
+            // SAFETY: the buffer was lent until the operation ends.
+            unsafe { calls::fi_writemsg(endpoint, message, FI_COMPLETION | FI_DELIVERY_COMPLETE) }
+        };
+        self.access(to, memory, registered, remote, op, message)
+    }
+
+    /// Reads a peer's memory into `data`.
+    pub(crate) fn fetch(
+        &mut self,
+        from: Peer,
+        (data, registered): (WriteRegion, Option<&Registered>),
+        remote: Remote,
+        op: OpId,
+    ) -> Took {
+        let memory = region(data.as_ptr(), data.len());
+        let message = |message: *const fi_msg_rma, endpoint| {
+            // SAFETY: the buffer was lent until the operation ends.
+            unsafe { calls::fi_readmsg(endpoint, message, FI_COMPLETION) }
+        };
+        self.access(from, memory, registered, remote, op, message)
+    }
+
+    fn access(
+        &mut self,
+        peer: Peer,
+        memory: iovec,
+        registered: Option<&Registered>,
+        remote: Remote,
+        op: OpId,
+        post: impl FnOnce(*const fi_msg_rma, *mut fid_ep) -> isize,
+    ) -> Took {
+        let context = self.contexts.pointer(op);
+        let mut descriptor = descriptor(registered);
+        let target = fi_rma_iov {
+            addr: remote.address,
+            len: memory.iov_len,
+            key: remote.key,
+        };
+        let message = fi_msg_rma {
+            msg_iov: &raw const memory,
+            desc: &raw mut descriptor,
+            iov_count: 1,
+            addr: peer.0,
+            rma_iov: &raw const target,
+            rma_iov_count: 1,
+            context,
+            data: 0,
+        };
+        Took::from(post(&raw const message, self.endpoint.as_ptr()))
+    }
+
+    /// Asks the provider to give `op` up; its completion says what became of it.
+    pub(crate) fn cancel(&mut self, op: OpId) {
+        let context = self.contexts.pointer(op);
+        // SAFETY: an open endpoint; a context that no operation has is no one's.
+        unsafe { calls::fi_cancel(self.endpoint.as_ptr(), context) };
+    }
+}

@@ -1,0 +1,34 @@
+//! Tagwire over libfabric: any provider with reliable datagrams.
+//!
+//! The library is opened at run time, by the name of the system's or by a file that the user
+//! names; one binary works with every version from 1.17 on.
+//!
+//! ```text
+//!      Ofi (ByteTransport)      OfiMatch (MatchTransport)
+//!            put, get               tagged messages
+//!              \                       /
+//!               +------- engine ------+       peers, credit, active messages
+//!                          |
+//!                        fabric               objects, memory, posting: all `unsafe` is here
+//!                          |
+//!                    libfabric-sys            bindings, dlopen
+//! ```
+
+mod byte;
+mod config;
+mod engine;
+mod error;
+mod fabric;
+mod kind;
+mod link;
+mod open;
+mod quirks;
+mod waiter;
+mod wire;
+
+pub use byte::Ofi;
+pub use config::{OfiOptions, SETTINGS};
+pub use kind::OfiKind;
+
+/// The name in settings and reports.
+const NAME: &str = "ofi";

@@ -1,0 +1,119 @@
+//! Sleeping until the provider has something, or another thread of this rank.
+//!
+//! ```text
+//!     arm:       clock + 1 is the key                        any thread
+//!     progress:  nothing came, and the provider lets sleep:
+//!                ready = clock                               who drives
+//!     sleep:     clock is still the key, and ready as well:
+//!                poll both descriptors                       any thread
+//!     wake:      clock + 1, and a token for each sleeper     any thread
+//! ```
+//!
+//! A provider lets sleep only after a look that found nothing (`fi_trywait`), which only the thread
+//! that drives may take. Who comes without one does not sleep, but pauses.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use tagwire_transport::{WaitKey, Waiter};
+
+/// How long those pause who have nothing to sleep on.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What threads of one rank sleep on.
+#[derive(Debug)]
+pub(crate) struct OfiWaiter {
+    /// What the provider signals, where it does.
+    arrivals: Option<OwnedFd>,
+    /// Tokens for sleepers who are to wake.
+    wakes: OwnedFd,
+    clock: AtomicU32,
+    ready: AtomicU32,
+    armed: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+impl OfiWaiter {
+    /// # Errors
+    /// When the system has no descriptors left.
+    pub(crate) fn new(arrivals: Option<OwnedFd>) -> std::io::Result<Self> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK | EventfdFlags::SEMAPHORE;
+        Ok(Self {
+            arrivals,
+            wakes: eventfd(0, flags)?,
+            clock: AtomicU32::new(0),
+            ready: AtomicU32::new(u32::MAX),
+            armed: AtomicU32::new(0),
+            sleepers: AtomicU32::new(0),
+        })
+    }
+
+    /// Whether arrivals end a sleep.
+    pub(crate) const fn sees_arrivals(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
+    /// Whether somebody is about to sleep and wants to know if that is allowed.
+    #[inline]
+    pub(crate) fn is_armed(&self) -> bool {
+        self.armed.load(Ordering::Relaxed) > 0
+    }
+
+    /// Lets those sleep who armed up to now, if `check` finds that nothing is there.
+    pub(crate) fn allow(&self, check: impl FnOnce() -> bool) {
+        let clock = self.clock.load(Ordering::SeqCst);
+        if self.sees_arrivals() && check() {
+            self.ready.store(clock, Ordering::SeqCst);
+        }
+    }
+
+    fn poll_for(&self, timeout: Duration, arrivals: bool) {
+        let second = self.arrivals.as_ref().unwrap_or(&self.wakes);
+        let mut descriptors =
+            [&self.wakes, second].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
+        let count = if arrivals { 2 } else { 1 };
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        // A signal ends a sleep as well; the caller looks again whatever the reason.
+        let _ = poll(&mut descriptors[..count], Some(&timeout));
+    }
+}
+
+impl Waiter for OfiWaiter {
+    fn arm(&self) -> WaitKey {
+        self.armed.fetch_add(1, Ordering::SeqCst);
+        WaitKey(self.clock.fetch_add(1, Ordering::SeqCst).wrapping_add(1))
+    }
+
+    fn sleep(&self, key: WaitKey, timeout: Duration) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        if self.clock.load(Ordering::SeqCst) == key.0 {
+            if self.ready.load(Ordering::SeqCst) == key.0 {
+                self.poll_for(timeout, true);
+            } else {
+                self.poll_for(timeout.min(PAUSE), false);
+            }
+        }
+        // The token that a wake has left for this sleeper, if one has.
+        let _ = rustix::io::read(&self.wakes, &mut [0; 8]);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        self.disarm();
+    }
+
+    fn disarm(&self) {
+        self.armed.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        self.clock.fetch_add(1, Ordering::SeqCst);
+        let sleepers = self.sleepers.load(Ordering::SeqCst);
+        if sleepers > 0 {
+            // Full of tokens is as good.
+            let _ = rustix::io::write(&self.wakes, &u64::from(sleepers).to_ne_bytes());
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What travels in front of every message, and in the first one.
+//!
+//! ```text
+//!  0     sequence      u32   of this sender's messages to this receiver, from 0
+//!  4     kind          u8
+//!  5     version       u8
+//!  6     (zero)        u16
+//!  8     source        u32   the sender's rank
+//! 12     stamp         u32   the sender's, told in its hello: who does not know it is refused
+//! 16     slot          u32   where the receiver keeps this sender, or all ones
+//! 20     credit        u32   how many messages of the receiver the sender has consumed
+//! 24     words         2 x u64   the header of the layer above, or operands
+//! 40     payload
+//! ```
+//!
+//! Everything is little-endian. The payload of a hello is the job's secret, then the sender's
+//! address as it publishes it.
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::JobSecret;
+use tagwire_transport::AmHeader;
+
+/// Bytes in front of every payload.
+pub(crate) const HEADER: usize = 40;
+
+/// Changes when what travels changes.
+const VERSION: u8 = 1;
+
+/// What stands in `slot` before the receiver has told it.
+pub(crate) const NO_SLOT: u32 = u32::MAX;
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The first one: who this is. Its first word is the slot to be used in answers.
+    Hello,
+    /// A message of the layer above.
+    Data,
+    /// Nothing but the credit in the header.
+    Credit,
+    /// Nothing comes after this.
+    Goodbye,
+    /// The sender gives up.
+    Abort,
+    /// Asks for an answer once all that was written before is there; the first word names it.
+    Flush,
+    /// The answer.
+    Flushed,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Hello,
+        Self::Data,
+        Self::Credit,
+        Self::Goodbye,
+        Self::Abort,
+        Self::Flush,
+        Self::Flushed,
+    ];
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+}
+
+/// A header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) sequence: u32,
+    pub(crate) kind: Kind,
+    pub(crate) source: Rank,
+    pub(crate) stamp: u32,
+    pub(crate) slot: u32,
+    pub(crate) credit: u32,
+    pub(crate) words: AmHeader,
+}
+
+impl Header {
+    #[inline]
+    pub(crate) fn encode(&self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        out[0..4].copy_from_slice(&self.sequence.to_le_bytes());
+        out[4] = self.kind as u8;
+        out[5] = VERSION;
+        out[8..12].copy_from_slice(&self.source.as_u32().to_le_bytes());
+        out[12..16].copy_from_slice(&self.stamp.to_le_bytes());
+        out[16..20].copy_from_slice(&self.slot.to_le_bytes());
+        out[20..24].copy_from_slice(&self.credit.to_le_bytes());
+        out[24..32].copy_from_slice(&self.words.0[0].to_le_bytes());
+        out[32..40].copy_from_slice(&self.words.0[1].to_le_bytes());
+        out
+    }
+
+    /// The header in these bytes, if a peer of this version wrote them.
+    #[inline]
+    pub(crate) fn decode(bytes: &[u8; HEADER]) -> Option<Self> {
+        let short = |at: usize| {
+            let mut word = [0; 4];
+            word.copy_from_slice(&bytes[at..at + 4]);
+            u32::from_le_bytes(word)
+        };
+        let long = |at: usize| u64::from(short(at)) | u64::from(short(at + 4)) << 32;
+        if bytes[5] != VERSION || bytes[6..8] != [0, 0] {
+            return None;
+        }
+        Some(Self {
+            sequence: short(0),
+            kind: Kind::from_byte(bytes[4])?,
+            source: rank_of(short(8))?,
+            stamp: short(12),
+            slot: short(16),
+            credit: short(20),
+            words: AmHeader([long(24), long(32)]),
+        })
+    }
+}
+
+/// The rank that a peer names, if there can be such a rank.
+const fn rank_of(number: u32) -> Option<Rank> {
+    if number <= Rank::MAX {
+        Some(Rank::new(number))
+    } else {
+        None
+    }
+}
+
+/// The payload of a hello.
+pub(crate) fn hello(secret: &JobSecret, address: &Address) -> Vec<u8> {
+    [&secret.as_bytes()[..], &address.encode()].concat()
+}
+
+/// The address in a hello, if it proves to be of this job.
+pub(crate) fn read_hello(payload: &[u8], secret: &JobSecret) -> Option<Address> {
+    let (proof, address) = payload.split_at_checked(JobSecret::LEN)?;
+    if !secret.matches(proof) {
+        return None;
+    }
+    Address::decode(address)
+}
+
+/// What a rank publishes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) rank: Rank,
+    /// Libfabric's number for the kind of address.
+    pub(crate) format: u32,
+    /// The provider's own.
+    pub(crate) name: Vec<u8>,
+}
+
+/// What every published address starts with.
+const MAGIC: &[u8; 4] = b"ofi1";
+
+/// Longest name of an endpoint that is taken.
+const MAX_NAME: usize = 512;
+
+impl Address {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend(self.rank.as_u32().to_le_bytes());
+        out.extend(self.format.to_le_bytes());
+        out.extend((self.name.len() as u32).to_le_bytes());
+        out.extend(&self.name);
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (magic, rest) = bytes.split_first_chunk::<4>()?;
+        let (rank, rest) = rest.split_first_chunk::<4>()?;
+        let (format, rest) = rest.split_first_chunk::<4>()?;
+        let (len, name) = rest.split_first_chunk::<4>()?;
+        let fits = u32::from_le_bytes(*len) as usize == name.len();
+        let source = rank_of(u32::from_le_bytes(*rank))?;
+        (magic == MAGIC && fits && !name.is_empty() && name.len() <= MAX_NAME).then(|| Self {
+            rank: source,
+            format: u32::from_le_bytes(*format),
+            name: name.to_vec(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_as_they_were() {
+        for kind in Kind::ALL {
+            let header = Header {
+                sequence: 0xfeed_beef,
+                kind,
+                source: Rank::new(70_000),
+                stamp: 3,
+                slot: NO_SLOT,
+                credit: 9,
+                words: AmHeader([1 << 63, 0x0123_4567_89ab_cdef]),
+            };
+            assert_eq!(Header::decode(&header.encode()), Some(header));
+        }
+    }
+
+    #[test]
+    fn other_versions_and_kinds_are_no_headers() {
+        let mut bytes = [0; HEADER];
+        assert_eq!(Header::decode(&bytes), None);
+        bytes[5] = VERSION;
+        assert!(Header::decode(&bytes).is_some());
+        bytes[8..12].fill(0xff);
+        assert_eq!(Header::decode(&bytes), None, "no such rank");
+        bytes[8..12].fill(0);
+        bytes[4] = 200;
+        assert_eq!(Header::decode(&bytes), None);
+    }
+
+    #[test]
+    fn addresses_are_taken_whole_or_not_at_all() {
+        let address = Address {
+            rank: Rank::new(5),
+            format: 3,
+            name: vec![1, 2, 3, 4],
+        };
+        let bytes = address.encode();
+        assert_eq!(Address::decode(&bytes), Some(address));
+        for len in 0..bytes.len() {
+            assert_eq!(Address::decode(&bytes[..len]), None, "{len} bytes");
+        }
+        assert_eq!(Address::decode(&[&bytes[..], b"x"].concat()), None);
+    }
+}

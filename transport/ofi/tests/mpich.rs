@@ -1,0 +1,21 @@
+//! The conformance kit over the libfabric 2.x that comes with `pip install mpich`.
+//!
+//! `shm` is not here: a rank of 2.x reads the memory of its peers' endpoints directly where they
+//! are in one process, also once they are closed.
+
+mod common;
+
+use common::{expect_tiers, mpich};
+use tagwire_transport::conformance::Tier::{self, Core, Failure, Get, Put, Retain, Wake, ZeroCopy};
+
+provider_conformance!(on_tcp, crate::common::mpich(), "tcp");
+provider_conformance!(on_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm");
+provider_conformance!(on_udp_rxd, crate::common::mpich(), "udp;ofi_rxd");
+
+#[test]
+fn providers_offer_what_is_published() {
+    const FULL: &[Tier] = &[Core, Failure, Retain, Wake, ZeroCopy, Put, Get];
+    expect_tiers(mpich(), "tcp", FULL);
+    expect_tiers(mpich(), "tcp;ofi_rxm", FULL);
+    expect_tiers(mpich(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
+}

@@ -1,0 +1,23 @@
+//! The conformance kit over the system's libfabric (1.17 on Debian 12).
+//!
+//! `sockets` is not here: its thread brings messages at times of its own, which the kit takes for
+//! never, and libfabric has given it up for `tcp`.
+
+mod common;
+
+use common::{expect_tiers, system};
+use tagwire_transport::conformance::Tier::{self, Core, Failure, Get, Put, Retain, Wake, ZeroCopy};
+
+provider_conformance!(on_tcp_rxm, crate::common::system(), "tcp;ofi_rxm");
+provider_conformance!(on_net, crate::common::system(), "net");
+provider_conformance!(on_shm, crate::common::system(), "shm");
+provider_conformance!(on_udp_rxd, crate::common::system(), "udp;ofi_rxd");
+
+#[test]
+fn providers_offer_what_is_published() {
+    const FULL: &[Tier] = &[Core, Failure, Retain, Wake, ZeroCopy, Put, Get];
+    expect_tiers(system(), "tcp;ofi_rxm", FULL);
+    expect_tiers(system(), "net", FULL);
+    expect_tiers(system(), "shm", &[Core, Failure, Retain, ZeroCopy]);
+    expect_tiers(system(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
+}
