@@ -16,7 +16,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         "tagwire-ofi",
         &["tagwire-base", "tagwire-transport", "tagwire-libfabric-sys"],
     ),
-    ("tagwire-rails", &["tagwire-base", "tagwire-transport"]),
+    (
+        "tagwire-rails",
+        &["tagwire-base", "tagwire-transport", "tagwire-ofi"],
+    ),
     ("tagwire-launch", &["tagwire-base"]),
     (
         "tagwire-pml",

@@ -16,13 +16,13 @@ use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::{ByteTransport, Error, MatchTransport, Result, TransportKind, null, shm};
 
 /// The transports of this build, the default first.
-pub const KINDS: &[&dyn TransportKind] = &[&shm::ShmKind, &null::NullKind];
+pub const KINDS: &[&dyn TransportKind] = &[&shm::ShmKind, &tagwire_ofi::OfiKind, &null::NullKind];
 
 /// Their names, in the same order.
-pub const NAMES: &[&str] = &["shm", "null"];
+pub const NAMES: &[&str] = &["shm", "ofi", "null"];
 
 /// Those of the names that take a detail.
-pub const DETAILED: &[&str] = &[];
+pub const DETAILED: &[&str] = &["ofi"];
 
 /// The setting of the choice.
 pub const SETTINGS: &[Setting] = &[Setting::stack(
@@ -31,7 +31,7 @@ pub const SETTINGS: &[Setting] = &[Setting::stack(
     "shm",
     NAMES,
     DETAILED,
-    "What moves the bytes: shm (shared memory), or null (this rank alone; what is sent to others vanishes)",
+    "What moves the bytes: shm (shared memory), ofi or ofi:PROVIDER (libfabric), or null (this rank alone; what is sent to others vanishes)",
 )];
 
 /// Every setting that the choice and the transports read, for a registry.
