@@ -9,6 +9,10 @@
 //! Here alone all transports are known by name. Who has one of another make opens it himself and
 //! hands it to a pml.
 
+mod mixed;
+
+pub use mixed::Mixed;
+
 use tagwire_base::Bootstrap;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Chosen, Config, Setting};
@@ -36,7 +40,11 @@ pub const SETTINGS: &[Setting] = &[Setting::stack(
 
 /// Every setting that the choice and the transports read, for a registry.
 pub fn settings() -> impl Iterator<Item = &'static [Setting]> {
-    let choice = [SETTINGS, tagwire_transport::fault::SETTINGS];
+    let choice = [
+        SETTINGS,
+        mixed::SETTINGS,
+        tagwire_transport::fault::SETTINGS,
+    ];
     choice
         .into_iter()
         .chain(KINDS.iter().map(|kind| kind.settings()))
@@ -53,8 +61,17 @@ pub fn kind(name: &str) -> Option<&'static dyn TransportKind> {
 /// # Errors
 /// When the machine does not offer what the transport needs.
 pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn ByteTransport>> {
-    let (kind, detail) = chosen(config)?;
-    let transport = kind.open(detail, config, bootstrap)?;
+    let mut rails = Vec::new();
+    for (kind, detail) in chosen(config) {
+        rails.push(kind.open(detail, config, bootstrap)?);
+    }
+    let transport = match rails.pop() {
+        Some(only) if rails.is_empty() => only,
+        last => {
+            rails.extend(last);
+            Box::new(Mixed::new(bootstrap.rank(), config, rails)?)
+        }
+    };
     Ok(match FaultOptions::from_config(config)? {
         Some(options) => Box::new(FaultTransport::new(transport, bootstrap.rank(), options)),
         None => transport,
@@ -75,8 +92,12 @@ pub fn open_matching(
             what: "matching in the transport",
         });
     }
-    let (kind, detail) = chosen(config)?;
-    kind.open_matching(detail, config, bootstrap)
+    let mut kinds = chosen(config);
+    match (kinds.next(), kinds.next()) {
+        (Some((kind, detail)), None) => kind.open_matching(detail, config, bootstrap),
+        // One who matches sees all messages, or none.
+        _ => Ok(None),
+    }
 }
 
 /// What `config` names, as the setting is written.
@@ -86,16 +107,15 @@ pub fn named(config: &Config) -> String {
     parts.collect::<Vec<_>>().join("+")
 }
 
-/// The one rail that is asked for.
-fn chosen(config: &Config) -> Result<(&'static dyn TransportKind, Option<&str>)> {
-    let [Chosen { name, detail }] = config.stack("transport") else {
-        return Err(Error::Unsupported {
-            transport: "this build",
-            what: "several transports in one job",
-        });
-    };
-    let kind = kind(name).expect("every name of the setting is a kind of this build");
-    Ok((kind, detail.as_deref()))
+/// The rails that are asked for.
+fn chosen(config: &Config) -> impl Iterator<Item = (&'static dyn TransportKind, Option<&str>)> {
+    config
+        .stack("transport")
+        .iter()
+        .map(|Chosen { name, detail }| {
+            let kind = kind(name).expect("every name of the setting is a kind of this build");
+            (kind, detail.as_deref())
+        })
 }
 
 #[cfg(test)]

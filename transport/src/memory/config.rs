@@ -23,6 +23,8 @@ pub struct MemoryOptions {
     pub max_offers: usize,
     /// Whether the network finds failed ranks itself.
     pub detect_failures: bool,
+    /// Whether it says that it reaches other hosts.
+    pub remote: bool,
 }
 
 impl Default for MemoryOptions {
@@ -40,6 +42,7 @@ impl Default for MemoryOptions {
             get: false,
             max_offers: 16,
             detect_failures: true,
+            remote: false,
         }
     }
 }

@@ -128,6 +128,7 @@ impl ByteTransport for MemoryTransport {
         all.set(Capabilities::RETAIN, options.retain);
         all.set(Capabilities::COOPERATIVE, options.cooperative);
         all.set(Capabilities::GET, options.get);
+        all.set(Capabilities::REMOTE, options.remote);
         all.set(Capabilities::FAILURE_DETECTION, options.detect_failures);
         all
     }

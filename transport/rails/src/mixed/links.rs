@@ -1,0 +1,181 @@
+//! Peers of a mixture: one endpoint each, whatever rails they are in contact by.
+
+use std::collections::HashMap;
+
+use tagwire_base::Rank;
+use tagwire_transport::{
+    Arrival, Disposition, EndpointId, Outcome, PeerEvent, Retained, Token, Upcalls,
+};
+
+use super::RAIL_SHIFT;
+
+/// A peer.
+#[derive(Debug)]
+struct Link {
+    rank: Rank,
+    /// The rail that goes there, and its name for the peer.
+    way: Option<(usize, EndpointId)>,
+    /// The rails by which the peer has come into contact, and not left.
+    up: u32,
+    /// The layer above has been told of it.
+    known: bool,
+    /// It has left or failed, and the layer above has been told.
+    gone: bool,
+}
+
+/// All peers.
+#[derive(Debug)]
+pub(super) struct Links {
+    links: Vec<Link>,
+    by_rank: HashMap<Rank, EndpointId>,
+    /// For each rail, our endpoint for each of its own.
+    of_rail: Vec<Vec<Option<EndpointId>>>,
+    /// Peers that one rail has found failed, for the others.
+    lost: Vec<Rank>,
+}
+
+impl Links {
+    pub(super) fn new(rails: usize) -> Self {
+        Self {
+            links: Vec::new(),
+            by_rank: HashMap::new(),
+            of_rail: vec![Vec::new(); rails],
+            lost: Vec::new(),
+        }
+    }
+
+    /// The rail to `endpoint`, and what it calls the peer.
+    #[inline]
+    pub(super) fn way(&self, endpoint: EndpointId) -> Option<(usize, EndpointId)> {
+        self.links.get(endpoint.index())?.way
+    }
+
+    /// The endpoint of a peer to which there is a way.
+    pub(super) fn connected(&self, peer: Rank) -> Option<EndpointId> {
+        let endpoint = *self.by_rank.get(&peer)?;
+        self.way(endpoint).map(|_| endpoint)
+    }
+
+    /// `peer` is reached by `rail`, which calls it `theirs`.
+    pub(super) fn connect(&mut self, peer: Rank, rail: usize, theirs: EndpointId) -> EndpointId {
+        let ours = self.endpoint(peer, rail, theirs);
+        self.links[ours.index()].way = Some((rail, theirs));
+        ours
+    }
+
+    pub(super) fn next_lost(&mut self) -> Option<Rank> {
+        self.lost.pop()
+    }
+
+    /// Our endpoint for `rank`, which `rail` calls `theirs`.
+    fn endpoint(&mut self, rank: Rank, rail: usize, theirs: EndpointId) -> EndpointId {
+        let next = EndpointId(self.links.len() as u32);
+        let ours = *self.by_rank.entry(rank).or_insert(next);
+        if ours == next {
+            self.links.push(Link {
+                rank,
+                way: None,
+                up: 0,
+                known: false,
+                gone: false,
+            });
+        }
+        let names = &mut self.of_rail[rail];
+        if names.len() <= theirs.index() {
+            names.resize(theirs.index() + 1, None);
+        }
+        names[theirs.index()] = Some(ours);
+        ours
+    }
+
+    #[inline]
+    fn ours(&self, rail: usize, theirs: EndpointId) -> Option<EndpointId> {
+        self.of_rail[rail].get(theirs.index()).copied().flatten()
+    }
+
+    fn link(&mut self, rail: usize, theirs: EndpointId) -> Option<(EndpointId, &mut Link)> {
+        let ours = self.ours(rail, theirs)?;
+        Some((ours, self.links.get_mut(ours.index())?))
+    }
+}
+
+/// Stands between a rail and the layer above.
+pub(super) struct Face<'a> {
+    rail: usize,
+    links: &'a mut Links,
+    above: &'a mut dyn Upcalls,
+}
+
+impl<'a> Face<'a> {
+    pub(super) fn new(rail: usize, links: &'a mut Links, above: &'a mut dyn Upcalls) -> Self {
+        Self { rail, links, above }
+    }
+
+    fn up(&mut self, theirs: EndpointId, rank: Rank) {
+        let ours = self.links.endpoint(rank, self.rail, theirs);
+        let link = &mut self.links.links[ours.index()];
+        link.up |= 1 << self.rail;
+        // It answers on the way that the peer has found, unless it has its own.
+        if link.way.is_none() {
+            link.way = Some((self.rail, theirs));
+        }
+        if !std::mem::replace(&mut link.known, true) {
+            let endpoint = ours;
+            self.above.peer(PeerEvent::Up { endpoint, rank });
+        }
+    }
+
+    fn left(&mut self, theirs: EndpointId) {
+        let bit = 1 << self.rail;
+        if let Some((ours, link)) = self.links.link(self.rail, theirs) {
+            link.up &= !bit;
+            // By another rail more may come.
+            if link.up == 0 && !std::mem::replace(&mut link.gone, true) {
+                self.above.peer(PeerEvent::Left(ours));
+            }
+        }
+    }
+
+    fn failed(&mut self, theirs: EndpointId) {
+        if let Some((ours, link)) = self.links.link(self.rail, theirs)
+            && !std::mem::replace(&mut link.gone, true)
+        {
+            let rank = link.rank;
+            self.links.lost.push(rank);
+            self.above.peer(PeerEvent::Failed(ours));
+        }
+    }
+}
+
+impl Upcalls for Face<'_> {
+    #[inline]
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+        let Some(from) = self.links.ours(self.rail, arrival.from) else {
+            return Disposition::Released;
+        };
+        let tag = (self.rail as u64) << RAIL_SHIFT;
+        let retainable = arrival.retainable.map(|Retained(id)| Retained(id | tag));
+        self.above.deliver(Arrival {
+            from,
+            retainable,
+            ..arrival
+        })
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.above.complete(token, outcome);
+    }
+
+    fn peer(&mut self, event: PeerEvent) {
+        match event {
+            PeerEvent::Up { endpoint, rank } => self.up(endpoint, rank),
+            PeerEvent::Left(endpoint) => self.left(endpoint),
+            PeerEvent::Failed(endpoint) => self.failed(endpoint),
+            PeerEvent::Protocol(endpoint, error) => {
+                let ours = endpoint.and_then(|theirs| self.links.ours(self.rail, theirs));
+                self.above.peer(PeerEvent::Protocol(ours, error));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Several transports in one job: each peer is reached by the first that reaches it, shared memory
+//! on the same host, a network elsewhere. The layer above sees one transport and one endpoint for
+//! each peer; what it matches, it matches across all of them.
+
+mod links;
+mod waiter;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+use tagwire_base::config::{Config, Setting};
+use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
+use tagwire_transport::{
+    AmHeader, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, Ordering, RecvBuffer,
+    Registration, Result, Retained, SendBuffer, Token, Upcalls, WaitObject, Waiter,
+};
+
+use links::{Face, Links};
+use waiter::MixedWaiter;
+
+/// The name in reports.
+const NAME: &str = "mixed";
+
+/// More rails than this are refused: their number rides in the top bits of a retained buffer's.
+const MOST: usize = 8;
+
+/// Where a retained buffer's number has its rail.
+const RAIL_SHIFT: u32 = 61;
+
+/// The settings of the mixture.
+pub(crate) const SETTINGS: &[Setting] = &[Setting::text(
+    "rails::mixed",
+    "host",
+    "",
+    "The name of this host where several transports are mixed: ranks of one host use those that \
+     reach no further; what the kernel was given at boot where none is named",
+)];
+
+/// Several rails as one transport.
+pub struct Mixed {
+    rails: Vec<Rail>,
+    host: Vec<u8>,
+    rank: Rank,
+    links: Links,
+    registrations: Vec<Option<Vec<RegistrationHandle>>>,
+    waiter: Arc<MixedWaiter>,
+}
+
+/// One transport of the mixture.
+struct Rail {
+    transport: Box<dyn ByteTransport>,
+    /// It reaches ranks of other hosts.
+    remote: bool,
+}
+
+impl Mixed {
+    /// Mixes `rails` for `rank`: for each peer the first counts that reaches it.
+    ///
+    /// # Errors
+    /// When more than one reaches other hosts: messages are not striped.
+    pub fn new(rank: Rank, config: &Config, rails: Vec<Box<dyn ByteTransport>>) -> Result<Self> {
+        let rails: Vec<Rail> = rails
+            .into_iter()
+            .map(|transport| Rail {
+                remote: transport.capabilities().contains(Capabilities::REMOTE),
+                transport,
+            })
+            .collect();
+        if rails.iter().filter(|rail| rail.remote).count() > 1 || rails.len() > MOST {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: "more than one transport that reaches other hosts",
+            });
+        }
+        let waiters = rails.iter().map(|rail| rail.transport.waiter());
+        Ok(Self {
+            waiter: Arc::new(MixedWaiter::new(waiters.collect())),
+            host: host_of(config),
+            rank,
+            links: Links::new(rails.len()),
+            registrations: Vec::new(),
+            rails,
+        })
+    }
+
+    /// The rail to `endpoint`, and what it calls the peer.
+    #[inline]
+    fn way(&mut self, endpoint: EndpointId) -> Option<(&mut dyn ByteTransport, EndpointId)> {
+        let (rail, endpoint) = self.links.way(endpoint)?;
+        Some((&mut *self.rails.get_mut(rail)?.transport, endpoint))
+    }
+
+    /// The part of a bundled key that is for the rail to `endpoint`.
+    fn key<'a>(&self, endpoint: EndpointId, bundle: &'a [u8]) -> Option<&'a [u8]> {
+        let (rail, _) = self.links.way(endpoint)?;
+        unbundle(bundle, self.rails.len())?.get(rail).copied()?
+    }
+
+    /// Registers with every rail that can; answers all keys in one.
+    fn register_with(
+        &mut self,
+        register: impl Fn(&mut dyn ByteTransport) -> Result<RegistrationHandle>,
+    ) -> Result<RegistrationHandle> {
+        let mut last = None;
+        let mut handles = Vec::new();
+        let mut keys = Vec::new();
+        for rail in &mut self.rails {
+            match register(&mut *rail.transport) {
+                Ok(handle) => {
+                    keys.push(Some(handle.key.clone()));
+                    handles.push(handle);
+                }
+                Err(error) => {
+                    // Keeps its place, so that a handle goes back to the rail that gave it.
+                    keys.push(None);
+                    handles.push(RegistrationHandle {
+                        id: u64::MAX,
+                        key: Vec::new(),
+                    });
+                    last = Some(error);
+                }
+            }
+        }
+        if keys.iter().all(Option::is_none) {
+            return Err(last.unwrap_or(Error::Unsupported {
+                transport: NAME,
+                what: "memory registration",
+            }));
+        }
+        let vacant = self.registrations.iter().position(Option::is_none);
+        let id = vacant.unwrap_or_else(|| {
+            self.registrations.push(None);
+            self.registrations.len() - 1
+        });
+        self.registrations[id] = Some(handles);
+        Ok(RegistrationHandle {
+            id: id as u64,
+            key: bundle(keys.iter().map(Option::as_deref)),
+        })
+    }
+
+    /// Lets every rail tell, and hears who was lost by one of them.
+    fn tell(
+        &mut self,
+        upcalls: &mut dyn Upcalls,
+        mut each: impl FnMut(&mut dyn ByteTransport, &mut dyn Upcalls) -> usize,
+    ) -> usize {
+        let mut events = 0;
+        for (number, rail) in self.rails.iter_mut().enumerate() {
+            let mut face = Face::new(number, &mut self.links, upcalls);
+            events += each(&mut *rail.transport, &mut face);
+        }
+        // Who has failed on one rail has failed.
+        while let Some(rank) = self.links.next_lost() {
+            for (number, rail) in self.rails.iter_mut().enumerate() {
+                let mut face = Face::new(number, &mut self.links, upcalls);
+                rail.transport.peer_failed(rank, &mut face);
+            }
+        }
+        events
+    }
+}
+
+impl ByteTransport for Mixed {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // What is asked for with each message may be answered by Unsupported; the rest has to hold
+        // for all peers.
+        let of_some = Capabilities::ZERO_COPY
+            | Capabilities::PUT
+            | Capabilities::GET
+            | Capabilities::REMOTE
+            | Capabilities::LOCAL
+            | Capabilities::LOOPBACK;
+        let all = self.rails.iter().map(|rail| rail.transport.capabilities());
+        let (any, every) = all.fold(
+            (Capabilities::empty(), Capabilities::all()),
+            |(any, every), one| (any | one, every & one),
+        );
+        (any & of_some) | (every - of_some)
+    }
+
+    fn limits(&self) -> Limits {
+        let mut all = self.rails.iter().map(|rail| rail.transport.limits());
+        let first = all.next().unwrap_or(Limits::copying(0, 0));
+        let mut limits = all.fold(first, |mut least, one| {
+            least.max_inline = least.max_inline.min(one.max_inline);
+            least.max_send = least.max_send.min(one.max_send);
+            least.max_zero_copy = smallest(least.max_zero_copy, one.max_zero_copy);
+            least.max_remote_access = smallest(least.max_remote_access, one.max_remote_access);
+            least.max_offers = least.max_offers.min(one.max_offers);
+            least.immediate_width = least.immediate_width.min(one.immediate_width);
+            least.memory_per_peer = least.memory_per_peer.max(one.memory_per_peer);
+            least
+        });
+        limits.lanes = 1;
+        limits.ordering = Ordering::None;
+        limits.registration = Registration::Remote;
+        limits.wait_object = WaitObject::Descriptor;
+        limits
+    }
+
+    fn address(&self) -> Vec<u8> {
+        let addresses: Vec<Vec<u8>> = self
+            .rails
+            .iter()
+            .map(|rail| rail.transport.address())
+            .collect();
+        let parts = addresses.iter().map(Vec::as_slice);
+        bundle(std::iter::once(&self.host[..]).chain(parts).map(Some))
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        if let Some(known) = self.links.connected(peer) {
+            return Ok(known);
+        }
+        let bad = |reason: String| Error::BadAddress {
+            transport: NAME,
+            peer,
+            reason,
+        };
+        let parts = unbundle(address, self.rails.len() + 1)
+            .ok_or_else(|| bad(format!("it is not that of {} rails", self.rails.len())))?;
+        let is_here = parts[0] == Some(&self.host[..]);
+        let mut last = None;
+        for (number, rail) in self.rails.iter_mut().enumerate() {
+            let Some(address) = parts[number + 1].filter(|_| rail.remote || is_here) else {
+                continue;
+            };
+            let loops = rail
+                .transport
+                .capabilities()
+                .contains(Capabilities::LOOPBACK);
+            if peer == self.rank && !loops {
+                continue;
+            }
+            match rail.transport.connect(peer, address) {
+                Ok(endpoint) => return Ok(self.links.connect(peer, number, endpoint)),
+                Err(error) => {
+                    tracing::debug!(
+                        peer = peer.as_u32(),
+                        "not by {}: {error}",
+                        rail.transport.name()
+                    );
+                    last = Some(error);
+                }
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::Unreachable {
+            transport: NAME,
+            peer,
+            reason: "it is on another host, and no transport here goes there".to_owned(),
+        }))
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.send(lane, to, class, header, data),
+            None => Post::Gone,
+        }
+    }
+
+    fn send_from(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        range: Range<usize>,
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.send_from(lane, to, header, data, range),
+            None => Post::Gone,
+        }
+    }
+
+    fn send_zero_copy(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.send_zero_copy(lane, to, header, data, token),
+            None => Post::Gone,
+        }
+    }
+
+    fn put(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        data: &SendBuffer,
+        target: RemoteMemory<'_>,
+        immediate: Option<u64>,
+        token: Token,
+    ) -> Post {
+        let Some(key) = self.key(to, target.key) else {
+            return Post::Unsupported;
+        };
+        let target = RemoteMemory { key, ..target };
+        match self.way(to) {
+            Some((rail, to)) => rail.put(lane, to, data, target, immediate, token),
+            None => Post::Gone,
+        }
+    }
+
+    fn get(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        let Some(key) = self.key(from, source.key) else {
+            return Post::Unsupported;
+        };
+        let source = RemoteMemory { key, ..source };
+        match self.way(from) {
+            Some((rail, from)) => rail.get(lane, from, data, source, token),
+            None => Post::Gone,
+        }
+    }
+
+    fn flush(&mut self, lane: Lane, to: EndpointId, token: Token) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.flush(lane, to, token),
+            None => Post::Gone,
+        }
+    }
+
+    fn fence(&mut self, lane: Lane, to: EndpointId) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.fence(lane, to),
+            None => Post::Gone,
+        }
+    }
+
+    fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        match self.way(to) {
+            Some((rail, to)) => rail.offer(lane, to, data, token),
+            None => Offer::Unsupported,
+        }
+    }
+
+    fn claim(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        match self.way(from) {
+            Some((rail, from)) => rail.claim(lane, from, ticket, data, token),
+            None => Post::Gone,
+        }
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some((rail, to)) = self.way(to) {
+            rail.withdraw(to, ticket);
+        }
+    }
+
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        self.register_with(|rail| rail.register(data))
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        self.register_with(|rail| rail.expose(data))
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        let index = usize::try_from(handle.id).unwrap_or(usize::MAX);
+        let Some(handles) = self.registrations.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        for (rail, handle) in self.rails.iter_mut().zip(handles) {
+            if handle.id != u64::MAX {
+                rail.transport.deregister(handle);
+            }
+        }
+    }
+
+    fn release(&mut self, buffer: Retained) {
+        let rail = (buffer.0 >> RAIL_SHIFT) as usize;
+        if let Some(rail) = self.rails.get_mut(rail) {
+            rail.transport
+                .release(Retained(buffer.0 & ((1 << RAIL_SHIFT) - 1)));
+        }
+    }
+
+    fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        self.tell(upcalls, |rail, face| rail.progress(lane, face))
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        self.tell(upcalls, |rail, face| {
+            rail.look_after_peers(face);
+            0
+        });
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.tell(upcalls, |rail, face| {
+            rail.peer_failed(rank, face);
+            0
+        });
+    }
+
+    fn leave(&mut self) {
+        for rail in &mut self.rails {
+            rail.transport.leave();
+        }
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        for rail in &self.rails {
+            rail.transport.describe(out);
+        }
+    }
+}
+
+impl fmt::Debug for Mixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self
+            .rails
+            .iter()
+            .map(|rail| rail.transport.name())
+            .collect();
+        f.debug_struct("Mixed")
+            .field("rails", &names)
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The smaller of two that both have something; 0 is nothing.
+fn smallest<N: Ord + Default>(a: N, b: N) -> N {
+    let nothing = N::default();
+    if a == nothing {
+        b
+    } else if b == nothing {
+        a
+    } else {
+        a.min(b)
+    }
+}
+
+/// What tells this host from others.
+fn host_of(config: &Config) -> Vec<u8> {
+    let named = config.text("host");
+    if !named.is_empty() {
+        return named.as_bytes().to_vec();
+    }
+    // One that cannot be read makes the rank a stranger to all: the network then carries everything.
+    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// Parts of any length, or none, in one blob: each a 32-bit length, all ones for none.
+fn bundle<'a>(parts: impl Iterator<Item = Option<&'a [u8]>>) -> Vec<u8> {
+    let mut blob = Vec::new();
+    for part in parts {
+        let length = part.map_or(u32::MAX, |part| part.len() as u32);
+        blob.extend(length.to_le_bytes());
+        blob.extend(part.unwrap_or_default());
+    }
+    blob
+}
+
+/// The parts of a blob of so many; `None` where it is not one.
+fn unbundle(mut blob: &[u8], parts: usize) -> Option<Vec<Option<&[u8]>>> {
+    let mut found = Vec::with_capacity(parts);
+    for _ in 0..parts {
+        let (length, rest) = blob.split_first_chunk::<4>()?;
+        blob = rest;
+        let length = u32::from_le_bytes(*length);
+        if length == u32::MAX {
+            found.push(None);
+            continue;
+        }
+        let (part, rest) = blob.split_at_checked(length as usize)?;
+        blob = rest;
+        found.push(Some(part));
+    }
+    blob.is_empty().then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundles_come_back_and_nothing_else_does() {
+        let parts = [Some(&b"host"[..]), None, Some(b""), Some(b"address")];
+        let blob = bundle(parts.into_iter());
+        assert_eq!(unbundle(&blob, 4).unwrap(), parts);
+        assert_eq!(unbundle(&blob, 3), None);
+        assert_eq!(unbundle(&blob, 5), None);
+        for end in 0..blob.len() {
+            assert_eq!(unbundle(&blob[..end], 4), None, "{end} bytes");
+        }
+        assert_eq!(unbundle(&[0xff, 0xff, 0xff, 0x7f], 1), None);
+    }
+}

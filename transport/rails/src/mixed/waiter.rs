@@ -1,0 +1,76 @@
+//! Sleeping on several rails at once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tagwire_transport::{WaitKey, Waiter};
+
+/// A sleeper sleeps on one rail at a time, no longer than this: then it looks at all of them. No
+/// kernel object wakes for a futex in shared memory and for a descriptor.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// The waiters of all rails as one.
+pub(super) struct MixedWaiter {
+    rails: Vec<Arc<dyn Waiter>>,
+    armed: Mutex<HashMap<u32, Vec<WaitKey>>>,
+    next: AtomicU32,
+}
+
+impl MixedWaiter {
+    pub(super) fn new(rails: Vec<Arc<dyn Waiter>>) -> Self {
+        Self {
+            rails,
+            armed: Mutex::default(),
+            next: AtomicU32::new(0),
+        }
+    }
+
+    fn take(&self, key: u32) -> Vec<WaitKey> {
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        armed.remove(&key).unwrap_or_default()
+    }
+}
+
+impl Waiter for MixedWaiter {
+    fn arm(&self) -> WaitKey {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let keys = self.rails.iter().map(|rail| rail.arm()).collect();
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        armed.insert(number, keys);
+        WaitKey(number)
+    }
+
+    fn sleep(&self, key: WaitKey, timeout: Duration) {
+        let keys = self.take(key.0);
+        let turn = key.0 as usize % self.rails.len().max(1);
+        let mut slept_on = None;
+        for (number, (rail, key)) in self.rails.iter().zip(keys).enumerate() {
+            if number == turn {
+                slept_on = Some((rail, key));
+            } else {
+                rail.disarm();
+            }
+        }
+        if let Some((rail, key)) = slept_on {
+            rail.sleep(key, timeout.min(SLICE));
+        }
+    }
+
+    fn disarm(&self) {
+        // Which of several threads' keys it was does not matter: each arms every rail once.
+        let key = {
+            let armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+            armed.keys().max().copied()
+        };
+        if let Some(key) = key {
+            self.take(key);
+            self.rails.iter().for_each(|rail| rail.disarm());
+        }
+    }
+
+    fn wake(&self) {
+        self.rails.iter().for_each(|rail| rail.wake());
+    }
+}

@@ -1,0 +1,139 @@
+//! Several transports as one: the kit on a job whose ranks are on two hosts, and what is special.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+use tagwire_base::{Config, Rank, Registry};
+use tagwire_rails::Mixed;
+use tagwire_transport::conformance::{Factory, Job, passed_tiers, run_all};
+use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
+use tagwire_transport::{ByteTransport, Error, transport_conformance};
+
+fn config(host: &str) -> Config {
+    let lists: Vec<_> = tagwire_rails::settings().collect();
+    let mut config = Config::defaults(&Registry::new(&lists));
+    config.set("host", host).unwrap();
+    config
+}
+
+/// A network of each kind, and the host of each rank.
+fn job(size: u32, near: &MemoryOptions, far: &MemoryOptions, hosts: fn(u32) -> u32) -> Job {
+    let near = MemoryNetwork::new(size, near.clone());
+    let far = MemoryNetwork::new(size, far.clone());
+    let open = |rank: u32| {
+        let rails: Vec<Box<dyn ByteTransport>> = vec![
+            Box::new(near.rank(Rank::new(rank))),
+            Box::new(far.rank(Rank::new(rank))),
+        ];
+        let config = config(&format!("host {}", hosts(rank)));
+        let mixed = Mixed::new(Rank::new(rank), &config, rails).unwrap();
+        Box::new(mixed) as Box<dyn ByteTransport>
+    };
+    Job::new((0..size).map(open).collect()).with_kill({
+        let (near, far) = (near.clone(), far.clone());
+        move |rank, transport| {
+            near.fail(rank);
+            far.fail(rank);
+            drop(transport);
+        }
+    })
+}
+
+fn far() -> MemoryOptions {
+    MemoryOptions {
+        remote: true,
+        get: true,
+        max_send: 2000,
+        ..MemoryOptions::default()
+    }
+}
+
+fn on_one_host() -> Factory {
+    Factory::new(16, |size| {
+        Ok(job(size, &MemoryOptions::full(), &far(), |_| 0))
+    })
+}
+
+fn each_on_its_own() -> Factory {
+    Factory::new(16, |size| {
+        Ok(job(size, &MemoryOptions::full(), &far(), |rank| rank))
+    })
+}
+
+fn two_hosts() -> Factory {
+    Factory::new(16, |size| {
+        Ok(job(size, &MemoryOptions::full(), &far(), |rank| rank % 2))
+    })
+}
+
+transport_conformance!(one_host, on_one_host());
+transport_conformance!(own_hosts, each_on_its_own());
+transport_conformance!(hosts, two_hosts());
+
+#[test]
+fn what_all_offer_is_offered() {
+    for factory in [on_one_host(), each_on_its_own(), two_hosts()] {
+        let tiers: Vec<_> = passed_tiers(&run_all(&factory))
+            .into_iter()
+            .map(|tier| tier.name())
+            .collect();
+        assert!(
+            ["core", "failure", "wake", "get"]
+                .iter()
+                .all(|tier| tiers.contains(tier)),
+            "{tiers:?}"
+        );
+    }
+}
+
+#[test]
+fn ranks_of_one_host_use_what_reaches_no_further() {
+    let near = MemoryNetwork::new(4, MemoryOptions::full());
+    let far = MemoryNetwork::new(4, far());
+    let mut ranks: Vec<Mixed> = (0..4)
+        .map(|rank| {
+            let rails: Vec<Box<dyn ByteTransport>> = vec![
+                Box::new(near.rank(Rank::new(rank))),
+                Box::new(far.rank(Rank::new(rank))),
+            ];
+            let host = format!("host {}", rank / 2);
+            Mixed::new(Rank::new(rank), &config(&host), rails).unwrap()
+        })
+        .collect();
+    let addresses: Vec<_> = ranks.iter().map(|rank| rank.address()).collect();
+    for peer in 0..4 {
+        ranks[0]
+            .connect(Rank::new(peer), &addresses[peer as usize])
+            .unwrap();
+    }
+    let mut text = String::new();
+    ranks[0].describe(&mut text);
+    // One line for each link of each network: the own host's first.
+    let links: Vec<_> = text
+        .lines()
+        .map(|line| line.split(": ").nth(1).unwrap())
+        .collect();
+    assert_eq!(links, ["rank 0", "rank 1", "rank 2", "rank 3"], "{text}");
+}
+
+#[test]
+fn what_cannot_be_mixed_or_reached_is_refused() {
+    let far = || MemoryNetwork::new(2, far()).rank(Rank::new(0));
+    let both: Vec<Box<dyn ByteTransport>> = vec![Box::new(far()), Box::new(far())];
+    assert!(matches!(
+        Mixed::new(Rank::new(0), &config("a"), both),
+        Err(Error::Unsupported { .. })
+    ));
+    let near = MemoryNetwork::new(2, MemoryOptions::full());
+    let open = |rank, host| {
+        let rails: Vec<Box<dyn ByteTransport>> = vec![Box::new(near.rank(Rank::new(rank)))];
+        Mixed::new(Rank::new(rank), &config(host), rails).unwrap()
+    };
+    let (mut a, b) = (open(0, "a"), open(1, "b"));
+    let error = a.connect(Rank::new(1), &b.address()).unwrap_err();
+    assert!(error.to_string().contains("another host"), "{error}");
+    for address in [&b""[..], b"nonsense", &b.address()[1..]] {
+        assert!(matches!(
+            a.connect(Rank::new(1), address),
+            Err(Error::BadAddress { .. })
+        ));
+    }
+}
