@@ -300,6 +300,50 @@ pub unsafe fn fi_trecv(
     )
 }
 
+/// Sends a tagged message.
+#[inline]
+pub unsafe fn fi_tsend(
+    endpoint: *mut fid_ep,
+    start: *const c_void,
+    len: usize,
+    descriptor: *mut c_void,
+    to: fi_addr_t,
+    tag: u64,
+    context: *mut c_void,
+) -> isize {
+    call!(
+        table!(endpoint, tagged),
+        send,
+        endpoint,
+        start,
+        len as _,
+        descriptor,
+        to,
+        tag,
+        context
+    )
+}
+
+/// Sends a short tagged message whose buffer is free on return, without a completion.
+#[inline]
+pub unsafe fn fi_tinject(
+    endpoint: *mut fid_ep,
+    start: *const c_void,
+    len: usize,
+    to: fi_addr_t,
+    tag: u64,
+) -> isize {
+    call!(
+        table!(endpoint, tagged),
+        inject,
+        endpoint,
+        start,
+        len as _,
+        to,
+        tag
+    )
+}
+
 /// Sends a tagged message with data for the receiver's completion.
 #[inline]
 pub unsafe fn fi_tsenddata(

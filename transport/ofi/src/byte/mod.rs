@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
+use tagwire_libfabric_sys::bindings::FI_SEND;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
@@ -136,7 +137,10 @@ impl ByteTransport for Ofi {
         else {
             return Post::Unsupported;
         };
-        let Ok(registered) = self.register_locally(region.as_ptr(), region.len()) else {
+        let Ok(registered) = self
+            .engine
+            .register_locally(region.as_ptr(), region.len(), FI_SEND)
+        else {
             return Post::Busy;
         };
         self.engine

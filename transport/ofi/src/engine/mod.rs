@@ -30,7 +30,7 @@ pub(crate) use slab::{Access, Op};
 
 use crate::NAME;
 use crate::error::Failure;
-use crate::fabric::{Completion, Fault, Info, Net, Reading};
+use crate::fabric::{Completion, Fault, Info, Net, Reading, Registered};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
@@ -108,6 +108,7 @@ pub(crate) struct Engine {
     inject_size: usize,
     next_flush: u64,
     leaving: bool,
+    restless: bool,
     waiter: Arc<OfiWaiter>,
 }
 
@@ -162,6 +163,7 @@ impl Engine {
             inject_size,
             next_flush: 0,
             leaving: false,
+            restless: false,
             waiter: Arc::new(waiter),
         };
         engine.start_receives().map_err(start)?;
@@ -182,6 +184,28 @@ impl Engine {
 
     pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {
         &self.waiter
+    }
+
+    pub(crate) const fn inject_size(&self) -> usize {
+        self.inject_size
+    }
+
+    /// The transport above has things to do for which there was no room: nobody is to sleep.
+    pub(crate) const fn set_restless(&mut self, restless: bool) {
+        self.restless = restless;
+    }
+
+    /// Registers memory of the caller for an operation, where the provider asks for that.
+    pub(crate) fn register_locally(
+        &mut self,
+        start: *const u8,
+        len: usize,
+        access: u64,
+    ) -> std::result::Result<Option<Registered>, i32> {
+        if len == 0 || !self.net.provider().registers_locally() {
+            return Ok(None);
+        }
+        self.net.register(start, len, access).map(Some)
     }
 
     pub(crate) const fn leave(&mut self) {
@@ -265,10 +289,15 @@ impl Engine {
         if !self.listed.is_empty() || self.receives.any_waits() {
             self.do_chores();
         }
-        if told == 0 && self.waiter.is_armed() {
+        if told == 0 && self.waiter.is_armed() && !self.has_to_do() {
             self.waiter.allow(|| self.net.may_sleep());
         }
         told
+    }
+
+    /// Something waits for room, of which nobody tells when there is.
+    const fn has_to_do(&self) -> bool {
+        self.restless || !self.listed.is_empty() || self.receives.any_waits()
     }
 
     #[cold]
@@ -421,7 +450,7 @@ impl Engine {
     }
 
     /// A verb found out that a peer is gone: it is closed at once and told with progress.
-    fn lose_later(&mut self, endpoint: EndpointId, code: i32) {
+    pub(crate) fn lose_later(&mut self, endpoint: EndpointId, code: i32) {
         let link = &mut self.links[endpoint];
         tracing::debug!(
             rank = link.rank.as_u32(),

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::bindings::*;
 use tagwire_libfabric_sys::{Library, calls};
-use tagwire_transport::Payload;
+use tagwire_transport::{Payload, RecvBuffer};
 
 use super::context::{Contexts, OpId};
 use super::info::{Info, Provider};
@@ -31,7 +31,8 @@ pub(crate) struct Completion {
     pub(crate) len: usize,
     pub(crate) data: u64,
     pub(crate) tag: u64,
-    pub(super) start: *const u8,
+    /// Where the bytes are, or 0.
+    pub(super) start: usize,
 }
 
 /// An operation that ended with an error.
@@ -250,7 +251,7 @@ impl Net {
             len: entry.len,
             data: entry.data,
             tag: entry.tag,
-            start: entry.buf.cast(),
+            start: entry.buf.addr(),
         }
     }
 
@@ -276,7 +277,7 @@ impl Net {
                 len: entry.len,
                 data: entry.data,
                 tag: entry.tag,
-                start: entry.buf.cast(),
+                start: entry.buf.addr(),
             },
             error: entry.err,
             overflow: entry.olen,
@@ -307,12 +308,22 @@ impl Net {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
+    /// Copies the `len` bytes at `place` to a buffer, as many as it has room for.
+    pub(crate) fn copy_out(&self, place: Place, len: usize, data: &RecvBuffer) {
+        let Some(target) = data.region() else { return };
+        let len = len.min(target.len());
+        let from = self.blocks[place.block.0 as usize].at(place.offset, len);
+        // SAFETY: inside of the block, where no operation writes any more; the buffer was lent to be
+        // written, and is none of ours.
+        unsafe { ptr::copy_nonoverlapping(from, target.as_ptr(), len) };
+    }
+
     /// The `len` bytes of a message that came into `block`: where the completion says, or at the
     /// start.
     #[inline]
     pub(crate) fn payload(&self, block: BlockId, completion: &Completion) -> Option<Payload<'_>> {
         let block = &self.blocks[block.0 as usize];
-        let offset = if completion.start.is_null() {
+        let offset = if completion.start == 0 {
             0
         } else {
             block.offset_of(completion.start, completion.len)?

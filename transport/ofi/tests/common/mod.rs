@@ -7,9 +7,9 @@ use std::process::Command;
 
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_ofi::{Ofi, OfiOptions};
-use tagwire_transport::conformance::{Factory, Job, Tier, tiers};
-use tagwire_transport::{ByteTransport, Error};
+use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
+use tagwire_transport::conformance::{Factory, Job, Tier, matching, tiers};
+use tagwire_transport::{ByteTransport, Error, MatchTransport};
 
 /// What a command prints, without the line's end.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
@@ -65,6 +65,29 @@ pub fn factory(options: OfiOptions) -> Factory {
             ranks(size, &options)?.into_iter().map(boxed).collect(),
         ))
     })
+}
+
+/// Opens all ranks of a job that matches.
+pub fn matching_ranks(size: u32, options: &OfiOptions) -> Result<Vec<OfiMatch>, String> {
+    let job = LocalJob::new(size).map_err(|error| error.to_string())?;
+    (0..size)
+        .map(|rank| OfiMatch::open(options, &job.member(Rank::new(rank))))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())
+}
+
+pub fn matching_factory(options: OfiOptions) -> matching::Factory {
+    matching::Factory::new(8, move |size, wanted| {
+        let options = OfiOptions {
+            unexpected_bytes: wanted.unexpected_bytes,
+            unexpected_messages: wanted.unexpected_messages,
+            ..options.clone()
+        };
+        let boxed = |ofi| Box::new(ofi) as Box<dyn MatchTransport>;
+        let ranks = matching_ranks(size, &options)?;
+        Ok(matching::Job::new(ranks.into_iter().map(boxed).collect()))
+    })
+    .boundaries(&[16 * 1024])
 }
 
 /// A provider of a library on the bench, or the reason why it is not there.
