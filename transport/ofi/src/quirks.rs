@@ -23,3 +23,16 @@ pub(crate) fn trusts_remote_access(net: &Net) -> bool {
     let endless = provider.name().ends_with("ofi_rxd");
     provider.capabilities() & FI_RMA != 0 && !unchecked && !endless
 }
+
+/// Whether looking for a tagged message leaves it where it is.
+pub(crate) fn trusts_looks(net: &Net) -> bool {
+    // Seen with 1.17: after a look no receive gets the message.
+    !(net.provider().name() == "shm" && net.library().version().0 < 2)
+}
+
+/// Whether a peer's address may be taken out while operations with it are under way, which ends
+/// them: so with providers that have connections.
+pub(crate) fn disconnects(net: &Net) -> bool {
+    let name = net.provider().name();
+    name.ends_with("ofi_rxm") || name == "tcp" || name == "net"
+}

@@ -173,6 +173,11 @@ pub unsafe fn fi_av_insert(
     )
 }
 
+/// Takes addresses out of an address vector.
+pub unsafe fn fi_av_remove(av: *mut fid_av, addresses: *mut fi_addr_t, count: usize) -> c_int {
+    call!(table!(av, ops), remove, av, addresses, count as _, 0)
+}
+
 /// The own address of an endpoint.
 pub unsafe fn fi_getname(fid: *mut fid, address: *mut c_void, len: *mut usize) -> c_int {
     let endpoint = fid.cast::<fid_ep>();

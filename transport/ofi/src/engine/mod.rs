@@ -439,6 +439,7 @@ impl Engine {
 
     /// Ends contact with a peer: nothing comes from it any more, nothing goes to it.
     fn close_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
+        self.disconnect(endpoint);
         let link = &mut self.links[endpoint];
         link.closed = true;
         link.answers.clear();
@@ -447,6 +448,15 @@ impl Engine {
         tokens
             .map(|token| sink.complete(token, Outcome::PeerFailed))
             .count()
+    }
+
+    /// Lets the provider end what is under way with a peer that is gone.
+    fn disconnect(&mut self, endpoint: EndpointId) {
+        if let Some(peer) = self.links[endpoint].peer.take()
+            && quirks::disconnects(&self.net)
+        {
+            self.net.remove(peer);
+        }
     }
 
     /// A verb found out that a peer is gone: it is closed at once and told with progress.
@@ -458,6 +468,8 @@ impl Engine {
             "ofi: a peer cannot be sent to"
         );
         if !std::mem::replace(&mut link.closed, true) {
+            self.disconnect(endpoint);
+            let link = &mut self.links[endpoint];
             let flushes = std::mem::take(&mut link.flushes);
             self.events.push_back(Event::Failed(endpoint));
             for token in flushes.iter().filter_map(|flush| flush.token) {

@@ -219,6 +219,14 @@ impl Net {
         }
     }
 
+    /// Takes a peer's address out: providers that have connections close the one to it, which ends
+    /// what is under way. The address is not to be used again.
+    pub(crate) fn remove(&self, peer: Peer) {
+        let mut address = peer.0;
+        // SAFETY: an open vector and one address of it.
+        unsafe { calls::fi_av_remove(self.av.as_ptr(), &raw mut address, 1) };
+    }
+
     /// Reads completions.
     #[inline]
     pub(crate) fn read(&mut self) -> Reading {

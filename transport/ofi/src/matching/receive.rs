@@ -1,6 +1,6 @@
 //! Receives, looks and claims.
 
-use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_ENOMSG, FI_RECV, FI_REMOTE_CQ_DATA};
+use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_ENOMSG, FI_RECV};
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
     Cancel, ClaimId, EndpointId, Found, MatchEnvelope, MatchPattern, MatchUpcalls, Outcome, Posted,
@@ -11,6 +11,7 @@ use super::tags::{self, Tags};
 use super::{Control, OfiMatch, Owed, SHORT};
 use crate::engine::Op;
 use crate::fabric::{Completion, Fault, OpId, Pattern, Place, Registered, Took};
+use crate::quirks;
 
 /// Bits of a slot, and of all, in the number of a receive or claim.
 const NUMBER: (u32, u32) = (32, 62);
@@ -180,8 +181,7 @@ impl OfiMatch {
         if source.as_u32() >= self.size {
             return None;
         }
-        let announced = completion.flags & FI_REMOTE_CQ_DATA != 0;
-        let (number, length) = if announced {
+        let (number, length) = if Tags::is_announcement(completion.tag) {
             let (number, length) = tags::decode_ask(completion.data);
             (Some(number), length)
         } else {
@@ -338,6 +338,9 @@ impl OfiMatch {
     pub(super) fn look(&mut self, pattern: &MatchPattern, claim: bool, token: Token) -> Probed {
         if let Some(refusal) = self.check(pattern) {
             return Probed::Refused(refusal);
+        }
+        if !quirks::trusts_looks(&self.engine.net) {
+            return Probed::Refused(Refusal::Unknown);
         }
         if self.claiming > 0 {
             return Probed::Busy;

@@ -126,7 +126,10 @@ impl OfiMatch {
             return Sent::Busy;
         };
         let word = tags::encode_ask(number as u32, data.len() as u64);
-        let took = self.engine.net.inject_word(peer, tag, word);
+        let took = self
+            .engine
+            .net
+            .inject_word(peer, Tags::announcement(tag), word);
         if took == Took::Yes {
             return Sent::Open;
         }

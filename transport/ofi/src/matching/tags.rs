@@ -1,13 +1,15 @@
 //! What the tags and the data of tagged messages say.
 //!
 //! ```text
-//!      63   62 ..                                   0
-//!     +---+----------+-------------------------------+
-//!     | 0 |  source  |   match bits of the user      |   a message
-//!     +---+----------+-------------------------------+
-//!     | 1 |      number of a receive                 |   the bytes of a long one
-//!     +---+----------+-------------------------------+
+//!      63  62   61 ..                                   0
+//!     +---+---+----------+-------------------------------+
+//!     | 0 | a |  source  |   match bits of the user      |   a message
+//!     +---+---+----------+-------------------------------+
+//!     | 1 |          number of a receive                 |   the bytes of a long one
+//!     +---+---+----------+-------------------------------+
 //! ```
+//!
+//! `a` says that the message is announced only; every receive ignores it.
 //!
 //! The source rides in the tag always: directed receives are not to be trusted (libfabric since
 //! 1.19 lets them pass an earlier receive from any source).
@@ -26,6 +28,9 @@ use crate::fabric::Pattern;
 
 /// Marks tags of the bytes of long messages.
 const PRIVATE: u64 = 1 << 63;
+
+/// Marks messages that are announced only. Not every provider says with a look that there is data.
+const ANNOUNCED: u64 = 1 << 62;
 
 /// Bits of a length.
 const LENGTH_BITS: u32 = 40;
@@ -52,7 +57,7 @@ impl Tags {
     }
 
     const fn user_width(self) -> u32 {
-        63 - self.source_bits
+        62 - self.source_bits
     }
 
     /// The bits that users may set.
@@ -70,17 +75,28 @@ impl Tags {
         (source.as_u32() as u64) << self.user_width() | bits
     }
 
+    /// The tag of a message that is announced only.
+    pub(super) const fn announcement(tag: u64) -> u64 {
+        tag | ANNOUNCED
+    }
+
+    /// Whether a message is announced only.
+    #[inline]
+    pub(super) const fn is_announcement(tag: u64) -> bool {
+        tag & ANNOUNCED != 0
+    }
+
     /// What a receive accepts.
     #[inline]
     pub(super) const fn pattern(self, pattern: &MatchPattern) -> Pattern {
         match pattern.source {
             Some(source) => Pattern {
                 tag: self.message(source, pattern.bits),
-                ignore: pattern.ignore,
+                ignore: pattern.ignore | ANNOUNCED,
             },
             None => Pattern {
                 tag: pattern.bits,
-                ignore: pattern.ignore | self.sources(),
+                ignore: pattern.ignore | self.sources() | ANNOUNCED,
             },
         }
     }
@@ -120,12 +136,13 @@ mod tests {
                 for bits in [0, 1, tags.user()] {
                     let tag = tags.message(source, bits);
                     assert_eq!(tags.read(tag), (source, bits));
-                    assert_eq!(tag & PRIVATE, 0);
+                    assert_eq!(tag & (PRIVATE | ANNOUNCED), 0);
+                    assert_eq!(tags.read(Tags::announcement(tag)), (source, bits));
                 }
             }
             assert_eq!(tags.user() & tags.sources(), 0);
         }
-        assert!(Tags::new(1 << 15).user().trailing_ones() >= 48);
+        assert!(Tags::new(1 << 14).user().trailing_ones() >= 48);
     }
 
     #[test]
