@@ -1,9 +1,13 @@
 //! What the user may set.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use tagwire_base::config::{Config, Setting};
 
 /// The options of an [`Ofi`](crate::Ofi) or [`OfiMatch`](crate::OfiMatch).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct OfiOptions {
     /// The library's file; empty for the system's.
     pub library: String,
@@ -18,6 +22,12 @@ pub struct OfiOptions {
     /// Never use what the provider says it has, but how it is done without: for tests.
     #[doc(hidden)]
     pub plain_receives: bool,
+    /// Once set, the rank goes without a word, as killed ones do: for tests.
+    #[doc(hidden)]
+    pub silent: Arc<AtomicBool>,
+    /// How long a rank that closes tries to tell its peers.
+    #[doc(hidden)]
+    pub farewell: Duration,
 }
 
 impl Default for OfiOptions {
@@ -29,6 +39,8 @@ impl Default for OfiOptions {
             unexpected_bytes: UNEXPECTED_BYTES,
             unexpected_messages: UNEXPECTED_MESSAGES,
             plain_receives: false,
+            silent: Arc::default(),
+            farewell: Duration::from_millis(500),
         }
     }
 }

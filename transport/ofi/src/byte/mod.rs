@@ -36,7 +36,7 @@ impl Ofi {
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
         let info = open_info(options, Use::Bytes)?;
-        let engine = Engine::open(info, options.plain_receives, bootstrap)?;
+        let engine = Engine::open(info, options, bootstrap)?;
         Ok(Self {
             engine,
             exposed: Exposed::default(),
@@ -211,6 +211,11 @@ impl ByteTransport for Ofi {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.engine.peer_failed(rank, &mut Above(upcalls));
+        // What was under way ends with the connection, or is given up: both very soon.
+        while self.engine.lets_die() {
+            self.engine.progress(&mut Above(upcalls));
+            std::thread::yield_now();
+        }
     }
 
     fn leave(&mut self) {

@@ -17,6 +17,7 @@ mod slab;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
@@ -29,8 +30,9 @@ use tagwire_transport::{
 pub(crate) use slab::{Access, Op};
 
 use crate::NAME;
+use crate::config::OfiOptions;
 use crate::error::Failure;
-use crate::fabric::{Completion, Fault, Info, Net, Reading, Registered};
+use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
@@ -53,11 +55,11 @@ const WINDOW: u32 = 128;
 /// Batches of completions that one call of progress reads.
 const BATCHES: usize = 4;
 
-/// How long a rank that closes tries to tell its peers.
-const FAREWELL: Duration = Duration::from_millis(500);
-
 /// How long what a failed peer has sent may take to come out of the provider.
 const LAST_WORDS: Duration = Duration::from_millis(2);
+
+/// How long the provider may take to end what was under way with a peer that is gone.
+const LAST_BREATH: Duration = Duration::from_millis(5);
 
 /// What the engine tells.
 pub(crate) trait Sink {
@@ -109,13 +111,18 @@ pub(crate) struct Engine {
     next_flush: u64,
     leaving: bool,
     restless: bool,
+    mid_transfer: bool,
+    /// Operations with the gone, and when they are given up.
+    dying: Vec<(Instant, OpId)>,
+    silent: Arc<AtomicBool>,
+    farewell: Duration,
     waiter: Arc<OfiWaiter>,
 }
 
 impl Engine {
     pub(crate) fn open(
         info: Info,
-        plain_receives: bool,
+        options: &OfiOptions,
         bootstrap: &dyn Bootstrap,
     ) -> Result<Self> {
         let net = Net::open(info, MAX_WIRE)?;
@@ -123,7 +130,7 @@ impl Engine {
         let name = provider.name();
         let (transmit, receive) = provider.queue_sizes();
         let inject_size = provider.inject_size();
-        let multi = quirks::trusts_multi_receives(&net) && !plain_receives;
+        let multi = quirks::trusts_multi_receives(&net) && !options.plain_receives;
         let format = provider.address_format();
         let failed = |what: &'static str| {
             let (name, library) = (name.clone(), net.library().clone());
@@ -164,6 +171,10 @@ impl Engine {
             next_flush: 0,
             leaving: false,
             restless: false,
+            mid_transfer: false,
+            dying: Vec::new(),
+            silent: Arc::clone(&options.silent),
+            farewell: options.farewell,
             waiter: Arc::new(waiter),
         };
         engine.start_receives().map_err(start)?;
@@ -193,6 +204,11 @@ impl Engine {
     /// The transport above has things to do for which there was no room: nobody is to sleep.
     pub(crate) const fn set_restless(&mut self, restless: bool) {
         self.restless = restless;
+    }
+
+    /// The transport above is about to close, with bytes of lent buffers under way.
+    pub(crate) const fn set_mid_transfer(&mut self) {
+        self.mid_transfer = true;
     }
 
     /// Registers memory of the caller for an operation, where the provider asks for that.
@@ -289,6 +305,9 @@ impl Engine {
         if !self.listed.is_empty() || self.receives.any_waits() {
             self.do_chores();
         }
+        if !self.dying.is_empty() {
+            told += self.give_up(sink);
+        }
         if told == 0 && self.waiter.is_armed() && !self.has_to_do() {
             self.waiter.allow(|| self.net.may_sleep());
         }
@@ -297,7 +316,10 @@ impl Engine {
 
     /// Something waits for room, of which nobody tells when there is.
     const fn has_to_do(&self) -> bool {
-        self.restless || !self.listed.is_empty() || self.receives.any_waits()
+        self.restless
+            || !self.dying.is_empty()
+            || !self.listed.is_empty()
+            || self.receives.any_waits()
     }
 
     #[cold]
@@ -340,6 +362,10 @@ impl Engine {
             }
             Op::ZeroCopy { .. } => self.end_zero_copy(op, true, sink),
             Op::Access(_) => self.end_access(op, true, sink),
+            Op::Orphan => {
+                self.ops.free(op);
+                0
+            }
             Op::Free { .. } => 0,
         }
     }
@@ -379,16 +405,15 @@ impl Engine {
                 self.lose(link, sink) + self.end_zero_copy(op, false, sink)
             }
             Op::Access(_) => self.end_access(op, false, sink),
+            Op::Orphan => {
+                self.ops.free(op);
+                0
+            }
             Op::Free { .. } => 0,
         }
     }
 
-    fn end_zero_copy(
-        &mut self,
-        op: crate::fabric::OpId,
-        good: bool,
-        sink: &mut impl Sink,
-    ) -> usize {
+    fn end_zero_copy(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
         let Op::ZeroCopy {
             link,
             place,
@@ -410,7 +435,7 @@ impl Engine {
         1
     }
 
-    fn end_access(&mut self, op: crate::fabric::OpId, good: bool, sink: &mut impl Sink) -> usize {
+    fn end_access(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
         let Op::Access(access) = self.ops.take(op) else {
             return 0;
         };
@@ -456,7 +481,50 @@ impl Engine {
             && quirks::disconnects(&self.net)
         {
             self.net.remove(peer);
+            let ops: Vec<_> = self.ops.with(endpoint).collect();
+            for op in ops {
+                self.give_up_soon(op);
+            }
         }
+    }
+
+    /// An operation with a peer that is gone, whose connection is closed: should the provider
+    /// never tell of its end (that of `ofi_rxm` does not always), it is given up after a while.
+    pub(crate) fn give_up_soon(&mut self, op: OpId) {
+        if quirks::disconnects(&self.net) {
+            self.dying.push((Instant::now() + LAST_BREATH, op));
+        }
+    }
+
+    /// Whether operations with a peer that is gone are about to be given up.
+    pub(crate) const fn lets_die(&self) -> bool {
+        !self.dying.is_empty()
+    }
+
+    /// Gives up what the provider was given long enough to end.
+    #[cold]
+    fn give_up(&mut self, sink: &mut impl Sink) -> usize {
+        let now = Instant::now();
+        let mut told = 0;
+        while let Some((when, op)) = self.dying.first().copied() {
+            if when > now {
+                break;
+            }
+            self.dying.remove(0);
+            match self.ops.orphan(op) {
+                Op::Tagged { number } => {
+                    let fault = Fault::given_up(op);
+                    sink.tagged(number, Err(fault));
+                    told += 1;
+                }
+                Op::ZeroCopy { token, .. } | Op::Access(Access { token, .. }) => {
+                    sink.complete(token, Outcome::PeerFailed);
+                    told += 1;
+                }
+                _ => {}
+            }
+        }
+        told
     }
 
     /// A verb found out that a peer is gone: it is closed at once and told with progress.
@@ -529,7 +597,7 @@ impl Engine {
             .map(|(endpoint, _)| endpoint)
             .collect();
         let start = Instant::now();
-        while start.elapsed() < FAREWELL {
+        while start.elapsed() < self.farewell {
             left.retain(|endpoint| self.post_notice(*endpoint, kind) == Post::Busy);
             self.progress(&mut Deaf);
             let sending = self
@@ -570,7 +638,15 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.say_farewell();
+        if !self.silent.load(Ordering::Relaxed) {
+            self.say_farewell();
+        }
+        let mid_transfer = self.mid_transfer || self.ops.any_transfer();
+        if mid_transfer && !quirks::closes_mid_transfer(&self.net) {
+            self.net.abandon();
+            self.ops.forget();
+            return;
+        }
         // The endpoint goes first, then the registrations of what was under way.
         self.net.close_endpoint();
         self.ops.clear();

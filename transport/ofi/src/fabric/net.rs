@@ -45,6 +45,24 @@ pub(crate) struct Fault {
     pub(crate) overflow: usize,
 }
 
+impl Fault {
+    /// That of an operation whose end the provider does not tell.
+    pub(crate) const fn given_up(op: OpId) -> Self {
+        Self {
+            completion: Completion {
+                op: Some(op),
+                flags: 0,
+                len: 0,
+                data: 0,
+                tag: 0,
+                start: 0,
+            },
+            error: FI_ECANCELED as i32,
+            overflow: 0,
+        }
+    }
+}
+
 /// What the completion queue had.
 #[derive(Debug)]
 pub(crate) enum Reading {
@@ -72,6 +90,7 @@ pub(crate) struct Net {
     next_key: u64,
     /// The endpoint is closed.
     closed: bool,
+    abandoned: bool,
     info: Info,
 }
 
@@ -137,6 +156,7 @@ impl Net {
             blocks: Vec::new(),
             next_key: 1,
             closed: false,
+            abandoned: false,
             info,
         })
     }
@@ -150,10 +170,17 @@ impl Net {
         // SAFETY: open until now, closed this once.
         let code = unsafe { calls::fi_close(self.endpoint.as_ptr().cast()) };
         if code != 0 {
-            // It may go on touching what it has.
-            self.blocks.drain(..).for_each(std::mem::forget);
-            std::mem::forget(std::mem::replace(&mut self.contexts, Contexts::new()));
+            self.abandon();
         }
+    }
+
+    /// Leaves everything open for the rest of the process, with the memory that the provider may
+    /// go on touching.
+    pub(crate) fn abandon(&mut self) {
+        self.closed = true;
+        self.abandoned = true;
+        self.blocks.drain(..).for_each(std::mem::forget);
+        std::mem::forget(std::mem::replace(&mut self.contexts, Contexts::new()));
     }
 
     pub(crate) const fn provider(&self) -> Provider<'_> {
@@ -512,6 +539,9 @@ fn enable(endpoint: NonNull<fid_ep>, av: NonNull<fid_av>, cq: NonNull<fid_cq>) -
 impl Drop for Net {
     fn drop(&mut self) {
         self.close_endpoint();
+        if self.abandoned {
+            return;
+        }
         // Blocks may be registered, which has to end before the domain does.
         self.blocks.clear();
         // SAFETY: open, closed this once, in the order in which they build on each other.

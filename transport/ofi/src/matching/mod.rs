@@ -45,9 +45,6 @@ use send::Outgoing;
 use table::Table;
 use tags::Tags;
 
-/// Longest message that goes at once.
-const SHORT: usize = MAX_WIRE;
-
 /// What is told, once the engine is done with its turn.
 #[derive(Debug)]
 enum Happening {
@@ -137,6 +134,8 @@ pub struct OfiMatch {
     outgoing: Table<Outgoing>,
     happenings: Vec<Happening>,
     owed: VecDeque<Owed>,
+    /// Longest message that goes at once.
+    short: usize,
     /// Where goes what does not fit.
     waste: BlockId,
     /// Claims of which the message is not had yet: no receive is posted meanwhile.
@@ -151,13 +150,14 @@ impl OfiMatch {
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
         let info = open_info(options, Use::Matching)?;
-        let mut engine = Engine::open(info, options.plain_receives, bootstrap)?;
+        let mut engine = Engine::open(info, options, bootstrap)?;
         let name = engine.net.provider().name();
         if engine.net.provider().immediate_width() < size_of::<u64>() {
             let failure = Failure::new(&name, "matching", "it has no 8 bytes of completion data");
             return Err(BaseError::from(failure).into());
         }
-        let waste = engine.net.allocate(SHORT).map_err(|code| {
+        let short = MAX_WIRE;
+        let waste = engine.net.allocate(short).map_err(|code| {
             let reason = engine.net.library().describe(code);
             BaseError::from(Failure::new(&name, "memory for messages", &reason))
         })?;
@@ -174,6 +174,7 @@ impl OfiMatch {
             outgoing: Table::default(),
             happenings: Vec::new(),
             owed: VecDeque::new(),
+            short,
             waste,
             claiming: 0,
             fetched: 0,
@@ -185,6 +186,12 @@ impl OfiMatch {
     #[must_use]
     pub fn provider(&self) -> String {
         self.engine.net.provider().name()
+    }
+
+    /// The library's version.
+    #[must_use]
+    pub fn library_version(&self) -> (u32, u32) {
+        self.engine.net.library().version()
     }
 
     /// Sends a word to a peer, or keeps it until there is room.
@@ -324,7 +331,7 @@ impl MatchTransport for OfiMatch {
         limits.ignorable = self.tags.user();
         limits.directed = Directed::BySource;
         limits.max_message = tags::MAX_MESSAGE;
-        limits.max_short = SHORT;
+        limits.max_short = self.short;
         limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
         if self.engine.waiter().sees_arrivals() {
             limits.wait_object = WaitObject::Descriptor;
@@ -396,6 +403,11 @@ impl MatchTransport for OfiMatch {
         self.engine
             .peer_failed(rank, &mut Told(&mut self.happenings));
         self.settle(upcalls);
+        // What was under way ends with the connection, or is given up: both very soon.
+        while self.engine.lets_die() {
+            self.progress(Lane(0), upcalls);
+            std::thread::yield_now();
+        }
     }
 
     fn leave(&mut self) {
@@ -443,6 +455,15 @@ impl MatchTransport for OfiMatch {
             levels.held,
             self.owed.len()
         );
+    }
+}
+
+impl Drop for OfiMatch {
+    fn drop(&mut self) {
+        let receives = self.incoming.iter().any(|(_, one)| one.moves());
+        if receives || self.outgoing.iter().any(|(_, one)| one.moves()) {
+            self.engine.set_mid_transfer();
+        }
     }
 }
 

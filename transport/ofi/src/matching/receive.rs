@@ -8,10 +8,9 @@ use tagwire_transport::{
 };
 
 use super::tags::{self, Tags};
-use super::{Control, OfiMatch, Owed, SHORT};
+use super::{Control, OfiMatch, Owed};
 use crate::engine::Op;
 use crate::fabric::{Completion, Fault, OpId, Pattern, Place, Registered, Took};
-use crate::quirks;
 
 /// Bits of a slot, and of all, in the number of a receive or claim.
 const NUMBER: (u32, u32) = (32, 62);
@@ -60,6 +59,13 @@ pub(super) enum Incoming {
         from: EndpointId,
         content: Content,
     },
+}
+
+impl Incoming {
+    /// Its bytes are under way.
+    pub(super) const fn moves(&self) -> bool {
+        matches!(self, Self::Fetching { .. })
+    }
 }
 
 /// What is here of a claimed message.
@@ -138,7 +144,8 @@ impl OfiMatch {
                 registered,
                 ..
             }) => {
-                let rest = (target.len() < SHORT).then(|| (self.waste, SHORT - target.len()));
+                let short = self.short;
+                let rest = (target.len() < short).then(|| (self.waste, short - target.len()));
                 net.receive_tagged(*pattern, (*target, registered.as_ref()), rest, id)
             }
             Some(Incoming::Fetching {
@@ -339,9 +346,6 @@ impl OfiMatch {
         if let Some(refusal) = self.check(pattern) {
             return Probed::Refused(refusal);
         }
-        if !quirks::trusts_looks(&self.engine.net) {
-            return Probed::Refused(Refusal::Unknown);
-        }
         if self.claiming > 0 {
             return Probed::Busy;
         }
@@ -438,8 +442,8 @@ impl OfiMatch {
             block: self.waste,
             offset: 0,
         };
-        let net = &mut self.engine.net;
-        let took = net.receive_tagged_at(message, (waste, SHORT), op);
+        let room = (waste, self.short);
+        let took = self.engine.net.receive_tagged_at(message, room, op);
         let (token, pattern, claim) = look;
         if took == Took::Yes {
             if let Some(incoming) = self.incoming.get_mut(slot) {
@@ -471,7 +475,7 @@ impl OfiMatch {
         let took = self
             .engine
             .net
-            .receive_tagged_at(message, (place, SHORT), op);
+            .receive_tagged_at(message, (place, self.short), op);
         if took == Took::Yes {
             if let Some(incoming) = self.incoming.get_mut(slot) {
                 *incoming = Incoming::Taking { token, place };
@@ -628,7 +632,10 @@ impl OfiMatch {
         let slots: Vec<_> = self.incoming.iter().filter_map(of_it).collect();
         for (slot, op) in slots {
             match op {
-                Some(op) => self.engine.net.cancel(op),
+                Some(op) => {
+                    self.engine.net.cancel(op);
+                    self.engine.give_up_soon(op);
+                }
                 None => self.end_fetching(slot, false, upcalls),
             }
         }

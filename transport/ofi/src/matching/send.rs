@@ -7,7 +7,7 @@ use tagwire_transport::{
 };
 
 use super::tags::{self, MAX_MESSAGE, NUMBER_BITS, Tags};
-use super::{OfiMatch, Owed, SHORT};
+use super::{OfiMatch, Owed};
 use crate::engine::Op;
 use crate::fabric::{OpId, Peer, Registered, Took};
 
@@ -43,6 +43,11 @@ impl Outgoing {
         }
     }
 
+    /// Its bytes are under way.
+    pub(super) const fn moves(&self) -> bool {
+        matches!(self, Self::Granted { .. })
+    }
+
     const fn token(&self) -> Token {
         match self {
             Self::Announced { token, .. } | Self::Granted { token, .. } => *token,
@@ -72,7 +77,7 @@ impl OfiMatch {
             Err(_) => return Sent::Gone,
         };
         let tag = self.tags.message(self.engine.rank(), bits);
-        if !synchronous && data.len() <= SHORT && self.flows.allows(to, data.len()) {
+        if !synchronous && data.len() <= self.short && self.flows.allows(to, data.len()) {
             return self.send_at_once(to, peer, tag, data);
         }
         match data.region() {
@@ -270,7 +275,9 @@ impl OfiMatch {
         let slots: Vec<_> = self.outgoing.iter().filter_map(to_it).collect();
         for slot in slots {
             if let Some(Outgoing::Granted { op: Some(op), .. }) = self.outgoing.get(slot) {
-                self.engine.net.cancel(*op);
+                let op = *op;
+                self.engine.net.cancel(op);
+                self.engine.give_up_soon(op);
             } else if let Some(outgoing) = self.outgoing.take(slot) {
                 upcalls.sent(outgoing.token(), Outcome::PeerFailed);
             }
