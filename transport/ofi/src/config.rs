@@ -1,9 +1,13 @@
 //! What the user may set.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
 use tagwire_base::config::{Config, Setting};
 
 /// The options of an [`Ofi`](crate::Ofi) or [`OfiMatch`](crate::OfiMatch).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone)]
 pub struct OfiOptions {
     /// The library's file; empty for the system's.
     pub library: String,
@@ -11,9 +15,34 @@ pub struct OfiOptions {
     pub provider: String,
     /// The local address to use, or the name of one; empty for the provider's choice.
     pub source: String,
+    /// Bytes of unexpected messages that a rank that matches keeps.
+    pub unexpected_bytes: usize,
+    /// Unexpected messages that it keeps with their bytes.
+    pub unexpected_messages: usize,
     /// Never use what the provider says it has, but how it is done without: for tests.
     #[doc(hidden)]
     pub plain_receives: bool,
+    /// Once set, the rank goes without a word, as killed ones do: for tests.
+    #[doc(hidden)]
+    pub silent: Arc<AtomicBool>,
+    /// How long a rank that closes tries to tell its peers.
+    #[doc(hidden)]
+    pub farewell: Duration,
+}
+
+impl Default for OfiOptions {
+    fn default() -> Self {
+        Self {
+            library: String::new(),
+            provider: String::new(),
+            source: String::new(),
+            unexpected_bytes: UNEXPECTED_BYTES,
+            unexpected_messages: UNEXPECTED_MESSAGES,
+            plain_receives: false,
+            silent: Arc::default(),
+            farewell: Duration::from_millis(500),
+        }
+    }
 }
 
 impl OfiOptions {
@@ -25,10 +54,17 @@ impl OfiOptions {
             library: config.text("libfabric").to_owned(),
             provider: provider.unwrap_or_default().to_owned(),
             source: config.text("ofi-source").to_owned(),
-            plain_receives: false,
+            unexpected_bytes: config.bytes("ofi-unexpected"),
+            ..Self::default()
         }
     }
 }
+
+/// Default of [`OfiOptions::unexpected_bytes`].
+const UNEXPECTED_BYTES: usize = 16 << 20;
+
+/// Default of [`OfiOptions::unexpected_messages`].
+const UNEXPECTED_MESSAGES: usize = 1 << 16;
 
 /// The settings of this transport.
 pub const SETTINGS: &[Setting] = &[
@@ -44,6 +80,14 @@ pub const SETTINGS: &[Setting] = &[
         "",
         "The local address or host name that libfabric's provider uses; its own choice where none \
          is named",
+    ),
+    Setting::bytes(
+        READER,
+        "ofi-unexpected",
+        UNEXPECTED_BYTES as u64,
+        0..=1 << 40,
+        "Payload of unexpected short messages that a rank keeps where the provider matches, all \
+         senders together; past it they keep it themselves",
     ),
 ];
 

@@ -2,11 +2,11 @@
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::{ByteTransport, Result, TransportKind};
+use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind};
 
-use crate::{NAME, Ofi, OfiOptions, SETTINGS};
+use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
 
-/// Opens [`Ofi`]; the detail names the provider.
+/// Opens [`Ofi`] and [`OfiMatch`]; the detail names the provider.
 #[derive(Debug, Clone, Copy)]
 pub struct OfiKind;
 
@@ -31,5 +31,15 @@ impl TransportKind for OfiKind {
     ) -> Result<Box<dyn ByteTransport>> {
         let options = OfiOptions::from_config(detail, config);
         Ok(Box::new(Ofi::open(&options, bootstrap)?))
+    }
+
+    fn open_matching(
+        &self,
+        detail: Option<&str>,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Result<Option<Box<dyn MatchTransport>>> {
+        let options = OfiOptions::from_config(detail, config);
+        Ok(Some(Box::new(OfiMatch::open(&options, bootstrap)?)))
     }
 }

@@ -21,6 +21,7 @@ mod error;
 mod fabric;
 mod kind;
 mod link;
+mod matching;
 mod open;
 mod quirks;
 mod waiter;
@@ -29,6 +30,7 @@ mod wire;
 pub use byte::Ofi;
 pub use config::{OfiOptions, SETTINGS};
 pub use kind::OfiKind;
+pub use matching::OfiMatch;
 
 /// The name in settings and reports.
 const NAME: &str = "ofi";

@@ -10,6 +10,7 @@ use tagwire_transport::Result;
 use crate::config::OfiOptions;
 use crate::error::bad_setting;
 use crate::fabric::{Info, Infos, Wanted};
+use crate::quirks;
 
 /// What a provider is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +23,11 @@ pub(crate) enum Use {
 
 /// Variables of providers without which programs hang that keep to the rules, and what they are
 /// set to where the user has not.
-const VARIABLES: [(&CStr, &CStr); 1] = [
+const VARIABLES: [(&CStr, &CStr); 2] = [
     // How many unmatched messages of a peer plain tcp of 2.x keeps: 64, past which it stops reading.
     (c"FI_TCP_MAX_SAVED", c"1000000000"),
+    // The same of net, as the provider was called in 1.17: 4.
+    (c"FI_NET_MAX_SAVED", c"1000000000"),
 ];
 
 /// Opens the library that `file` names, or the system's.
@@ -54,7 +57,11 @@ pub(crate) fn open_library(file: &str) -> std::result::Result<Library, BaseError
 pub(crate) fn open_info(options: &OfiOptions, wanted: Use) -> Result<Info> {
     let library = open_library(&options.library)?;
     let infos = match wanted {
-        Use::Matching => Infos::find(&library, options, Wanted::MATCHING)?,
+        Use::Matching => {
+            let infos = Infos::find(&library, options, Wanted::MATCHING)?;
+            quirks::check_matching(&library, &infos)?;
+            infos
+        }
         Use::Bytes => Infos::find(&library, options, Wanted::REMOTE)
             .or_else(|_| Infos::find(&library, options, Wanted::MESSAGES))?,
     };

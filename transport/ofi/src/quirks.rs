@@ -1,8 +1,11 @@
 //! What providers say they have and is not to be trusted. Each entry says what was seen.
 
+use tagwire_base::Error as BaseError;
+use tagwire_libfabric_sys::Library;
 use tagwire_libfabric_sys::bindings::{FI_MULTI_RECV, FI_RMA};
 
-use crate::fabric::Net;
+use crate::error::bad_setting;
+use crate::fabric::{Infos, Net};
 
 /// Whether many messages may be received into one buffer.
 pub(crate) fn trusts_multi_receives(net: &Net) -> bool {
@@ -22,4 +25,40 @@ pub(crate) fn trusts_remote_access(net: &Net) -> bool {
     // Seen with both: an access under a key that is not valid never ends.
     let endless = provider.name().ends_with("ofi_rxd");
     provider.capabilities() & FI_RMA != 0 && !unchecked && !endless
+}
+
+/// Whether the provider's matching can be used.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check_matching(library: &Library, infos: &Infos) -> Result<(), BaseError> {
+    let name = infos.iter().next().map(|provider| provider.name());
+    let old = library.version() < (1, 19);
+    let why = match name.as_deref() {
+        // Read in 1.17.0: a receive looks through the unexpected messages with ignore bits that an
+        // earlier use of their entry has left, not with its own. And what was looked at is lost.
+        Some("shm") if old => "forgets the wildcards of receives",
+        // Seen with 1.17: what a peer sent and nobody received goes with its connection.
+        Some("net") if old => "forgets the messages of peers that have left",
+        _ => return Ok(()),
+    };
+    let name = name.unwrap_or_default();
+    let expected = format!(
+        "another provider, a newer libfabric (TAGWIRE_LIBFABRIC) or pml=ob1: {name} of this \
+         libfabric {why}"
+    );
+    Err(bad_setting("transport", &format!("ofi:{name}"), &expected))
+}
+
+/// Whether a peer's address may be taken out while operations with it are under way, which ends
+/// them: so with providers that have connections.
+pub(crate) fn disconnects(net: &Net) -> bool {
+    let name = net.provider().name();
+    name.ends_with("ofi_rxm") || name == "tcp"
+}
+
+/// Whether the endpoint may be closed while it moves bytes.
+pub(crate) fn closes_mid_transfer(net: &Net) -> bool {
+    // Seen with 1.17: it crashes in its own lists.
+    !(net.provider().name().ends_with("ofi_rxm") && net.library().version() < (1, 19))
 }

@@ -19,3 +19,12 @@ fn providers_offer_what_is_published() {
     expect_tiers(mpich(), "tcp;ofi_rxm", FULL);
     expect_tiers(mpich(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
 }
+
+provider_matching!(matching_tcp, crate::common::mpich(), "tcp", &[]);
+provider_matching!(matching_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm", &[]);
+provider_matching!(
+    matching_udp_rxd,
+    crate::common::mpich(),
+    "udp;ofi_rxd",
+    crate::common::NO_CONNECTIONS
+);

@@ -21,3 +21,34 @@ fn providers_offer_what_is_published() {
     expect_tiers(system(), "shm", &[Core, Failure, Retain, ZeroCopy]);
     expect_tiers(system(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
 }
+
+provider_matching!(
+    matching_tcp_rxm,
+    crate::common::system(),
+    "tcp;ofi_rxm",
+    &[]
+);
+provider_matching!(
+    matching_udp_rxd,
+    crate::common::system(),
+    "udp;ofi_rxd",
+    crate::common::NO_CONNECTIONS
+);
+
+/// Providers whose matching is wrong are refused with the reason, and what to do.
+#[test]
+fn broken_matching_is_refused() {
+    for (provider, reason) in [("shm", "wildcards"), ("net", "have left")] {
+        let Ok(options) = common::bench(system(), provider) else {
+            println!("SKIPPED: no {provider} here");
+            continue;
+        };
+        match common::open_matching(&options) {
+            Ok(version) => assert!(version >= (1, 19), "{provider} of {version:?}"),
+            Err(error) => assert!(
+                error.contains(reason) && error.contains("TAGWIRE_LIBFABRIC"),
+                "{error}"
+            ),
+        }
+    }
+}

@@ -173,6 +173,11 @@ pub unsafe fn fi_av_insert(
     )
 }
 
+/// Takes addresses out of an address vector.
+pub unsafe fn fi_av_remove(av: *mut fid_av, addresses: *mut fi_addr_t, count: usize) -> c_int {
+    call!(table!(av, ops), remove, av, addresses, count as _, 0)
+}
+
 /// The own address of an endpoint.
 pub unsafe fn fi_getname(fid: *mut fid, address: *mut c_void, len: *mut usize) -> c_int {
     let endpoint = fid.cast::<fid_ep>();
@@ -297,6 +302,50 @@ pub unsafe fn fi_trecv(
         tag,
         ignore,
         context
+    )
+}
+
+/// Sends a tagged message.
+#[inline]
+pub unsafe fn fi_tsend(
+    endpoint: *mut fid_ep,
+    start: *const c_void,
+    len: usize,
+    descriptor: *mut c_void,
+    to: fi_addr_t,
+    tag: u64,
+    context: *mut c_void,
+) -> isize {
+    call!(
+        table!(endpoint, tagged),
+        send,
+        endpoint,
+        start,
+        len as _,
+        descriptor,
+        to,
+        tag,
+        context
+    )
+}
+
+/// Sends a short tagged message whose buffer is free on return, without a completion.
+#[inline]
+pub unsafe fn fi_tinject(
+    endpoint: *mut fid_ep,
+    start: *const c_void,
+    len: usize,
+    to: fi_addr_t,
+    tag: u64,
+) -> isize {
+    call!(
+        table!(endpoint, tagged),
+        inject,
+        endpoint,
+        start,
+        len as _,
+        to,
+        tag
     )
 }
 

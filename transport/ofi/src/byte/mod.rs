@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
+use tagwire_libfabric_sys::bindings::FI_SEND;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
@@ -35,7 +36,7 @@ impl Ofi {
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
         let info = open_info(options, Use::Bytes)?;
-        let engine = Engine::open(info, options.plain_receives, bootstrap)?;
+        let engine = Engine::open(info, options, bootstrap)?;
         Ok(Self {
             engine,
             exposed: Exposed::default(),
@@ -136,7 +137,10 @@ impl ByteTransport for Ofi {
         else {
             return Post::Unsupported;
         };
-        let Ok(registered) = self.register_locally(region.as_ptr(), region.len()) else {
+        let Ok(registered) = self
+            .engine
+            .register_locally(region.as_ptr(), region.len(), FI_SEND)
+        else {
             return Post::Busy;
         };
         self.engine
@@ -207,6 +211,11 @@ impl ByteTransport for Ofi {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.engine.peer_failed(rank, &mut Above(upcalls));
+        // What was under way ends with the connection, or is given up: both very soon.
+        while self.engine.lets_die() {
+            self.engine.progress(&mut Above(upcalls));
+            std::thread::yield_now();
+        }
     }
 
     fn leave(&mut self) {

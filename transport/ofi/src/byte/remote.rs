@@ -14,9 +14,7 @@
 use std::collections::HashMap;
 
 use tagwire_base::Error as BaseError;
-use tagwire_libfabric_sys::bindings::{
-    FI_READ, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_SEND, FI_WRITE,
-};
+use tagwire_libfabric_sys::bindings::{FI_READ, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_WRITE};
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::data::{ReadRegion, WriteRegion};
 use tagwire_transport::{EndpointId, Error, Outcome, Post, RecvBuffer, Result, SendBuffer, Token};
@@ -86,19 +84,6 @@ impl Range {
 }
 
 impl Ofi {
-    /// Registers memory of the caller for an operation, where the provider asks for that.
-    pub(super) fn register_locally(
-        &mut self,
-        start: *const u8,
-        len: usize,
-    ) -> std::result::Result<Option<Registered>, i32> {
-        if len == 0 || !self.engine.net.provider().registers_locally() {
-            return Ok(None);
-        }
-        let access = FI_SEND | FI_READ | FI_WRITE;
-        self.engine.net.register(start, len, access).map(Some)
-    }
-
     pub(super) fn make_writable(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
         let region = data
             .region()
@@ -220,7 +205,7 @@ impl Ofi {
             self.engine.tell_later(token, Outcome::Done(0));
             return Post::Posted;
         }
-        let Ok(registered) = self.register_locally(start, len) else {
+        let Ok(registered) = self.engine.register_locally(start, len, FI_READ | FI_WRITE) else {
             return Post::Busy;
         };
         let op = self.engine.ops.enter(Op::Access(Access {

@@ -17,6 +17,7 @@ mod slab;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
@@ -29,8 +30,9 @@ use tagwire_transport::{
 pub(crate) use slab::{Access, Op};
 
 use crate::NAME;
+use crate::config::OfiOptions;
 use crate::error::Failure;
-use crate::fabric::{Completion, Fault, Info, Net, Reading};
+use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
@@ -53,11 +55,11 @@ const WINDOW: u32 = 128;
 /// Batches of completions that one call of progress reads.
 const BATCHES: usize = 4;
 
-/// How long a rank that closes tries to tell its peers.
-const FAREWELL: Duration = Duration::from_millis(500);
-
 /// How long what a failed peer has sent may take to come out of the provider.
 const LAST_WORDS: Duration = Duration::from_millis(2);
+
+/// How long the provider may take to end what was under way with a peer that is gone.
+const LAST_BREATH: Duration = Duration::from_millis(5);
 
 /// What the engine tells.
 pub(crate) trait Sink {
@@ -108,13 +110,19 @@ pub(crate) struct Engine {
     inject_size: usize,
     next_flush: u64,
     leaving: bool,
+    restless: bool,
+    mid_transfer: bool,
+    /// Operations with the gone, and when they are given up.
+    dying: Vec<(Instant, OpId)>,
+    silent: Arc<AtomicBool>,
+    farewell: Duration,
     waiter: Arc<OfiWaiter>,
 }
 
 impl Engine {
     pub(crate) fn open(
         info: Info,
-        plain_receives: bool,
+        options: &OfiOptions,
         bootstrap: &dyn Bootstrap,
     ) -> Result<Self> {
         let net = Net::open(info, MAX_WIRE)?;
@@ -122,7 +130,7 @@ impl Engine {
         let name = provider.name();
         let (transmit, receive) = provider.queue_sizes();
         let inject_size = provider.inject_size();
-        let multi = quirks::trusts_multi_receives(&net) && !plain_receives;
+        let multi = quirks::trusts_multi_receives(&net) && !options.plain_receives;
         let format = provider.address_format();
         let failed = |what: &'static str| {
             let (name, library) = (name.clone(), net.library().clone());
@@ -162,6 +170,11 @@ impl Engine {
             inject_size,
             next_flush: 0,
             leaving: false,
+            restless: false,
+            mid_transfer: false,
+            dying: Vec::new(),
+            silent: Arc::clone(&options.silent),
+            farewell: options.farewell,
             waiter: Arc::new(waiter),
         };
         engine.start_receives().map_err(start)?;
@@ -182,6 +195,33 @@ impl Engine {
 
     pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {
         &self.waiter
+    }
+
+    pub(crate) const fn inject_size(&self) -> usize {
+        self.inject_size
+    }
+
+    /// The transport above has things to do for which there was no room: nobody is to sleep.
+    pub(crate) const fn set_restless(&mut self, restless: bool) {
+        self.restless = restless;
+    }
+
+    /// The transport above is about to close, with bytes of lent buffers under way.
+    pub(crate) const fn set_mid_transfer(&mut self) {
+        self.mid_transfer = true;
+    }
+
+    /// Registers memory of the caller for an operation, where the provider asks for that.
+    pub(crate) fn register_locally(
+        &mut self,
+        start: *const u8,
+        len: usize,
+        access: u64,
+    ) -> std::result::Result<Option<Registered>, i32> {
+        if len == 0 || !self.net.provider().registers_locally() {
+            return Ok(None);
+        }
+        self.net.register(start, len, access).map(Some)
     }
 
     pub(crate) const fn leave(&mut self) {
@@ -265,10 +305,21 @@ impl Engine {
         if !self.listed.is_empty() || self.receives.any_waits() {
             self.do_chores();
         }
-        if told == 0 && self.waiter.is_armed() {
+        if !self.dying.is_empty() {
+            told += self.give_up(sink);
+        }
+        if told == 0 && self.waiter.is_armed() && !self.has_to_do() {
             self.waiter.allow(|| self.net.may_sleep());
         }
         told
+    }
+
+    /// Something waits for room, of which nobody tells when there is.
+    const fn has_to_do(&self) -> bool {
+        self.restless
+            || !self.dying.is_empty()
+            || !self.listed.is_empty()
+            || self.receives.any_waits()
     }
 
     #[cold]
@@ -311,6 +362,10 @@ impl Engine {
             }
             Op::ZeroCopy { .. } => self.end_zero_copy(op, true, sink),
             Op::Access(_) => self.end_access(op, true, sink),
+            Op::Orphan => {
+                self.ops.free(op);
+                0
+            }
             Op::Free { .. } => 0,
         }
     }
@@ -350,16 +405,15 @@ impl Engine {
                 self.lose(link, sink) + self.end_zero_copy(op, false, sink)
             }
             Op::Access(_) => self.end_access(op, false, sink),
+            Op::Orphan => {
+                self.ops.free(op);
+                0
+            }
             Op::Free { .. } => 0,
         }
     }
 
-    fn end_zero_copy(
-        &mut self,
-        op: crate::fabric::OpId,
-        good: bool,
-        sink: &mut impl Sink,
-    ) -> usize {
+    fn end_zero_copy(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
         let Op::ZeroCopy {
             link,
             place,
@@ -381,7 +435,7 @@ impl Engine {
         1
     }
 
-    fn end_access(&mut self, op: crate::fabric::OpId, good: bool, sink: &mut impl Sink) -> usize {
+    fn end_access(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
         let Op::Access(access) = self.ops.take(op) else {
             return 0;
         };
@@ -410,6 +464,7 @@ impl Engine {
 
     /// Ends contact with a peer: nothing comes from it any more, nothing goes to it.
     fn close_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
+        self.disconnect(endpoint);
         let link = &mut self.links[endpoint];
         link.closed = true;
         link.answers.clear();
@@ -420,8 +475,60 @@ impl Engine {
             .count()
     }
 
+    /// Lets the provider end what is under way with a peer that is gone.
+    fn disconnect(&mut self, endpoint: EndpointId) {
+        if let Some(peer) = self.links[endpoint].peer.take()
+            && quirks::disconnects(&self.net)
+        {
+            self.net.remove(peer);
+            let ops: Vec<_> = self.ops.with(endpoint).collect();
+            for op in ops {
+                self.give_up_soon(op);
+            }
+        }
+    }
+
+    /// An operation with a peer that is gone, whose connection is closed: should the provider
+    /// never tell of its end (that of `ofi_rxm` does not always), it is given up after a while.
+    pub(crate) fn give_up_soon(&mut self, op: OpId) {
+        if quirks::disconnects(&self.net) {
+            self.dying.push((Instant::now() + LAST_BREATH, op));
+        }
+    }
+
+    /// Whether operations with a peer that is gone are about to be given up.
+    pub(crate) const fn lets_die(&self) -> bool {
+        !self.dying.is_empty()
+    }
+
+    /// Gives up what the provider was given long enough to end.
+    #[cold]
+    fn give_up(&mut self, sink: &mut impl Sink) -> usize {
+        let now = Instant::now();
+        let mut told = 0;
+        while let Some((when, op)) = self.dying.first().copied() {
+            if when > now {
+                break;
+            }
+            self.dying.remove(0);
+            match self.ops.orphan(op) {
+                Op::Tagged { number } => {
+                    let fault = Fault::given_up(op);
+                    sink.tagged(number, Err(fault));
+                    told += 1;
+                }
+                Op::ZeroCopy { token, .. } | Op::Access(Access { token, .. }) => {
+                    sink.complete(token, Outcome::PeerFailed);
+                    told += 1;
+                }
+                _ => {}
+            }
+        }
+        told
+    }
+
     /// A verb found out that a peer is gone: it is closed at once and told with progress.
-    fn lose_later(&mut self, endpoint: EndpointId, code: i32) {
+    pub(crate) fn lose_later(&mut self, endpoint: EndpointId, code: i32) {
         let link = &mut self.links[endpoint];
         tracing::debug!(
             rank = link.rank.as_u32(),
@@ -429,6 +536,8 @@ impl Engine {
             "ofi: a peer cannot be sent to"
         );
         if !std::mem::replace(&mut link.closed, true) {
+            self.disconnect(endpoint);
+            let link = &mut self.links[endpoint];
             let flushes = std::mem::take(&mut link.flushes);
             self.events.push_back(Event::Failed(endpoint));
             for token in flushes.iter().filter_map(|flush| flush.token) {
@@ -488,7 +597,7 @@ impl Engine {
             .map(|(endpoint, _)| endpoint)
             .collect();
         let start = Instant::now();
-        while start.elapsed() < FAREWELL {
+        while start.elapsed() < self.farewell {
             left.retain(|endpoint| self.post_notice(*endpoint, kind) == Post::Busy);
             self.progress(&mut Deaf);
             let sending = self
@@ -529,7 +638,15 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.say_farewell();
+        if !self.silent.load(Ordering::Relaxed) {
+            self.say_farewell();
+        }
+        let mid_transfer = self.mid_transfer || self.ops.any_transfer();
+        if mid_transfer && !quirks::closes_mid_transfer(&self.net) {
+            self.net.abandon();
+            self.ops.forget();
+            return;
+        }
         // The endpoint goes first, then the registrations of what was under way.
         self.net.close_endpoint();
         self.ops.clear();

@@ -196,7 +196,7 @@ impl Engine {
 
     /// Ends contact with a peer that does not keep to the rules.
     #[cold]
-    fn break_off(
+    pub(crate) fn break_off(
         &mut self,
         endpoint: EndpointId,
         reason: &'static str,

@@ -62,7 +62,7 @@ impl Engine {
 
     /// Why nothing can be sent to `to` just now, if so; says hello first.
     #[inline]
-    fn check(&mut self, to: EndpointId, limit: u32) -> Result<Peer, Post> {
+    pub(crate) fn check(&mut self, to: EndpointId, limit: u32) -> Result<Peer, Post> {
         let Some(link) = self.links.get(to).filter(|link| !link.closed) else {
             return Err(Post::Gone);
         };
@@ -141,6 +141,38 @@ impl Engine {
         let op = self.ops.enter(Op::Send { link: to, place });
         let took = self.net.send(peer, place, HEADER + data.len(), op);
         self.note_op(to, took, op, place)
+    }
+
+    /// Sends a copy of `bytes` as a tagged message; there are no more of them than fit in a buffer.
+    pub(crate) fn send_copy_tagged(
+        &mut self,
+        to: EndpointId,
+        peer: Peer,
+        tag: u64,
+        bytes: &[u8],
+    ) -> Took {
+        let Ok(place) = self.take_place() else {
+            return Took::Busy;
+        };
+        self.net.fill(place, bytes);
+        let op = self.ops.enter(Op::Send { link: to, place });
+        let took = self.net.send_tagged(peer, tag, (place, bytes.len()), op);
+        if took == Took::Yes {
+            self.links[to].sending += 1;
+        } else {
+            self.ops.free(op);
+            self.put_place(place);
+        }
+        took
+    }
+
+    /// Room for a message.
+    pub(crate) fn take_place(&mut self) -> Result<Place, i32> {
+        self.pool.take(&mut self.net)
+    }
+
+    pub(crate) fn put_place(&mut self, place: Place) {
+        self.pool.put_back(place);
     }
 
     /// Sends a message of which `data` is not copied.

@@ -25,6 +25,9 @@ pub(crate) enum Op {
     Access(Access),
     /// An operation of the matching transport, by its own number.
     Tagged { number: u32 },
+    /// One that was given up: the number is not used again before the provider lets go of it,
+    /// which may be never.
+    Orphan,
 }
 
 /// A put or a get.
@@ -101,6 +104,39 @@ impl Slab {
             }
             _ => {}
         }
+    }
+
+    /// Gives an operation up that the provider will not complete.
+    pub(crate) fn orphan(&mut self, id: OpId) -> Op {
+        match &mut self.list[id.index()] {
+            Op::Free { .. } => Op::Free { next: None },
+            op => std::mem::replace(op, Op::Orphan),
+        }
+    }
+
+    /// The operations with a peer, but for those of the matching transport.
+    pub(crate) fn with(&self, peer: EndpointId) -> impl Iterator<Item = OpId> {
+        let concerns = move |op: &Op| match op {
+            Op::Send { link, .. } | Op::ZeroCopy { link, .. } => *link == peer,
+            Op::Access(access) => access.link == peer,
+            _ => false,
+        };
+        (0..)
+            .map(OpId)
+            .zip(&self.list)
+            .filter_map(move |(id, op)| concerns(op).then_some(id))
+    }
+
+    /// Whether bytes of lent buffers are under way, but for those of the matching transport.
+    pub(crate) fn any_transfer(&self) -> bool {
+        let moves = |op: &Op| matches!(op, Op::ZeroCopy { .. } | Op::Access(_) | Op::Orphan);
+        self.list.iter().any(moves)
+    }
+
+    /// Leaves everything as it is for the rest of the process.
+    pub(crate) fn forget(&mut self) {
+        self.list.drain(..).for_each(std::mem::forget);
+        self.free = None;
     }
 
     /// Ends all that never completed, once the endpoint is closed.

@@ -111,8 +111,8 @@ impl Block {
 
     /// Where `address` lies, if `len` bytes from there on are inside.
     #[inline]
-    pub(super) fn offset_of(&self, address: *const u8, len: usize) -> Option<usize> {
-        let offset = address.addr().checked_sub(self.start.as_ptr().addr())?;
+    pub(super) fn offset_of(&self, address: usize, len: usize) -> Option<usize> {
+        let offset = address.checked_sub(self.start.as_ptr().addr())?;
         (offset <= self.len() && len <= self.len() - offset).then_some(offset)
     }
 }

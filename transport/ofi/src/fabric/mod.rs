@@ -6,9 +6,11 @@ mod info;
 mod memory;
 mod net;
 mod post;
+mod tagged;
 
 pub(crate) use context::OpId;
 pub(crate) use info::{Info, Infos, Provider, Wanted, names};
 pub(crate) use memory::{BlockId, Place, Registered};
 pub(crate) use net::{Completion, Fault, Net, Peer, Reading};
 pub(crate) use post::{Remote, Took};
+pub(crate) use tagged::Pattern;

@@ -9,7 +9,7 @@ use std::ptr::{self, NonNull};
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::bindings::*;
 use tagwire_libfabric_sys::{Library, calls};
-use tagwire_transport::Payload;
+use tagwire_transport::{Payload, RecvBuffer};
 
 use super::context::{Contexts, OpId};
 use super::info::{Info, Provider};
@@ -31,7 +31,8 @@ pub(crate) struct Completion {
     pub(crate) len: usize,
     pub(crate) data: u64,
     pub(crate) tag: u64,
-    pub(super) start: *const u8,
+    /// Where the bytes are, or 0.
+    pub(super) start: usize,
 }
 
 /// An operation that ended with an error.
@@ -42,6 +43,24 @@ pub(crate) struct Fault {
     pub(crate) error: i32,
     /// Bytes that did not fit.
     pub(crate) overflow: usize,
+}
+
+impl Fault {
+    /// That of an operation whose end the provider does not tell.
+    pub(crate) const fn given_up(op: OpId) -> Self {
+        Self {
+            completion: Completion {
+                op: Some(op),
+                flags: 0,
+                len: 0,
+                data: 0,
+                tag: 0,
+                start: 0,
+            },
+            error: FI_ECANCELED as i32,
+            overflow: 0,
+        }
+    }
 }
 
 /// What the completion queue had.
@@ -71,6 +90,7 @@ pub(crate) struct Net {
     next_key: u64,
     /// The endpoint is closed.
     closed: bool,
+    abandoned: bool,
     info: Info,
 }
 
@@ -136,6 +156,7 @@ impl Net {
             blocks: Vec::new(),
             next_key: 1,
             closed: false,
+            abandoned: false,
             info,
         })
     }
@@ -149,10 +170,17 @@ impl Net {
         // SAFETY: open until now, closed this once.
         let code = unsafe { calls::fi_close(self.endpoint.as_ptr().cast()) };
         if code != 0 {
-            // It may go on touching what it has.
-            self.blocks.drain(..).for_each(std::mem::forget);
-            std::mem::forget(std::mem::replace(&mut self.contexts, Contexts::new()));
+            self.abandon();
         }
+    }
+
+    /// Leaves everything open for the rest of the process, with the memory that the provider may
+    /// go on touching.
+    pub(crate) fn abandon(&mut self) {
+        self.closed = true;
+        self.abandoned = true;
+        self.blocks.drain(..).for_each(std::mem::forget);
+        std::mem::forget(std::mem::replace(&mut self.contexts, Contexts::new()));
     }
 
     pub(crate) const fn provider(&self) -> Provider<'_> {
@@ -218,6 +246,14 @@ impl Net {
         }
     }
 
+    /// Takes a peer's address out: providers that have connections close the one to it, which ends
+    /// what is under way. The address is not to be used again.
+    pub(crate) fn remove(&self, peer: Peer) {
+        let mut address = peer.0;
+        // SAFETY: an open vector and one address of it.
+        unsafe { calls::fi_av_remove(self.av.as_ptr(), &raw mut address, 1) };
+    }
+
     /// Reads completions.
     #[inline]
     pub(crate) fn read(&mut self) -> Reading {
@@ -250,7 +286,7 @@ impl Net {
             len: entry.len,
             data: entry.data,
             tag: entry.tag,
-            start: entry.buf.cast(),
+            start: entry.buf.addr(),
         }
     }
 
@@ -276,7 +312,7 @@ impl Net {
                 len: entry.len,
                 data: entry.data,
                 tag: entry.tag,
-                start: entry.buf.cast(),
+                start: entry.buf.addr(),
             },
             error: entry.err,
             overflow: entry.olen,
@@ -307,12 +343,22 @@ impl Net {
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
     }
 
+    /// Copies the `len` bytes at `place` to a buffer, as many as it has room for.
+    pub(crate) fn copy_out(&self, place: Place, len: usize, data: &RecvBuffer) {
+        let Some(target) = data.region() else { return };
+        let len = len.min(target.len());
+        let from = self.blocks[place.block.0 as usize].at(place.offset, len);
+        // SAFETY: inside of the block, where no operation writes any more; the buffer was lent to be
+        // written, and is none of ours.
+        unsafe { ptr::copy_nonoverlapping(from, target.as_ptr(), len) };
+    }
+
     /// The `len` bytes of a message that came into `block`: where the completion says, or at the
     /// start.
     #[inline]
     pub(crate) fn payload(&self, block: BlockId, completion: &Completion) -> Option<Payload<'_>> {
         let block = &self.blocks[block.0 as usize];
-        let offset = if completion.start.is_null() {
+        let offset = if completion.start == 0 {
             0
         } else {
             block.offset_of(completion.start, completion.len)?
@@ -493,6 +539,9 @@ fn enable(endpoint: NonNull<fid_ep>, av: NonNull<fid_av>, cq: NonNull<fid_cq>) -
 impl Drop for Net {
     fn drop(&mut self) {
         self.close_endpoint();
+        if self.abandoned {
+            return;
+        }
         // Blocks may be registered, which has to end before the domain does.
         self.blocks.clear();
         // SAFETY: open, closed this once, in the order in which they build on each other.

@@ -26,7 +26,7 @@ pub(crate) enum Took {
 
 impl Took {
     #[inline]
-    fn from(code: isize) -> Self {
+    pub(super) fn from(code: isize) -> Self {
         match code {
             0.. => Self::Yes,
             code if code == -(FI_EAGAIN as isize) => Self::Busy,
@@ -42,11 +42,11 @@ pub(crate) struct Remote {
     pub(crate) key: u64,
 }
 
-fn descriptor(registered: Option<&Registered>) -> *mut c_void {
+pub(super) fn descriptor(registered: Option<&Registered>) -> *mut c_void {
     registered.map_or(ptr::null_mut(), Registered::descriptor)
 }
 
-fn region(start: *const u8, len: usize) -> iovec {
+pub(super) fn region(start: *const u8, len: usize) -> iovec {
     iovec {
         iov_base: start.cast_mut().cast(),
         iov_len: len,

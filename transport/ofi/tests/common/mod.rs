@@ -4,12 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_ofi::{Ofi, OfiOptions};
-use tagwire_transport::conformance::{Factory, Job, Tier, tiers};
-use tagwire_transport::{ByteTransport, Error};
+use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
+use tagwire_transport::conformance::{Factory, Job, Tier, matching, tiers};
+use tagwire_transport::{ByteTransport, Error, MatchTransport};
 
 /// What a command prints, without the line's end.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
@@ -45,26 +48,61 @@ pub fn options(library: &str, provider: &str) -> OfiOptions {
         library: library.to_owned(),
         provider: provider.to_owned(),
         source: source.to_owned(),
+        // Ranks of one thread cannot hear each other out: without connections that is in vain.
+        farewell: Duration::from_millis(if provider.contains("rxd") { 20 } else { 500 }),
         ..OfiOptions::default()
     }
 }
 
-/// Opens all ranks of a job.
-pub fn ranks(size: u32, options: &OfiOptions) -> Result<Vec<Ofi>, String> {
+/// Opens all ranks of a job; answers with each how to make it go without a word.
+fn open_all<T>(
+    size: u32,
+    options: &OfiOptions,
+    open: impl Fn(&OfiOptions, &LocalBootstrap) -> Result<T, Error>,
+) -> Result<(Vec<T>, Vec<Arc<AtomicBool>>), String> {
     let job = LocalJob::new(size).map_err(|error| error.to_string())?;
-    (0..size)
-        .map(|rank| Ofi::open(options, &job.member(Rank::new(rank))))
-        .collect::<Result<_, _>>()
-        .map_err(|error| error.to_string())
+    let one = |rank| {
+        let options = OfiOptions {
+            silent: Arc::default(),
+            ..options.clone()
+        };
+        let opened = open(&options, &job.member(Rank::new(rank)));
+        Ok((opened.map_err(|error| error.to_string())?, options.silent))
+    };
+    (0..size).map(one).collect()
+}
+
+/// Ranks die as processes do: their endpoints are closed, and they tell nobody.
+fn die<T: ?Sized>(silent: &[Arc<AtomicBool>], rank: Rank, transport: Box<T>) {
+    silent[rank.index()].store(true, Ordering::Relaxed);
+    drop(transport);
 }
 
 pub fn factory(options: OfiOptions) -> Factory {
     Factory::new(8, move |size| {
+        let (ranks, silent) =
+            open_all(size, &options, |options, member| Ofi::open(options, member))?;
         let boxed = |ofi| Box::new(ofi) as Box<dyn ByteTransport>;
-        Ok(Job::new(
-            ranks(size, &options)?.into_iter().map(boxed).collect(),
-        ))
+        let job = Job::new(ranks.into_iter().map(boxed).collect());
+        Ok(job.with_kill(move |rank, transport| die(&silent, rank, transport)))
     })
+}
+
+pub fn matching_factory(options: OfiOptions) -> matching::Factory {
+    matching::Factory::new(8, move |size, wanted| {
+        let options = OfiOptions {
+            unexpected_bytes: wanted.unexpected_bytes,
+            unexpected_messages: wanted.unexpected_messages,
+            ..options.clone()
+        };
+        let (ranks, silent) = open_all(size, &options, |options, member| {
+            OfiMatch::open(options, member)
+        })?;
+        let boxed = |ofi| Box::new(ofi) as Box<dyn MatchTransport>;
+        let job = matching::Job::new(ranks.into_iter().map(boxed).collect());
+        Ok(job.with_kill(move |rank, transport| die(&silent, rank, transport)))
+    })
+    .boundaries(&[16 * 1024])
 }
 
 /// A provider of a library on the bench, or the reason why it is not there.
@@ -104,4 +142,44 @@ pub fn expect_tiers(library: Option<String>, provider: &str, expected: &[Tier]) 
         Ok(options) => assert_eq!(tiers(&factory(options)).unwrap(), expected, "{provider}"),
         Err(reason) => println!("SKIPPED: no {provider} here: {reason}"),
     }
+}
+
+/// What a provider that matches has no means for, whichever it is: it shows no unexpected messages.
+pub const UNSEEN: &str = "dumps_name_messages_and_peers";
+
+/// The tests of the kit for matching on one provider, but for the checks that it is known not to
+/// pass.
+#[macro_export]
+macro_rules! provider_matching {
+    ($name:ident, $library:expr, $provider:literal, $except:expr) => {
+        mod $name {
+            fn check(name: &str) {
+                if [$crate::common::UNSEEN].iter().chain($except).any(|other| *other == name) {
+                    println!("SKIPPED: {} has no means for this", $provider);
+                    return;
+                }
+                match $crate::common::bench($library, $provider) {
+                    Ok(options) => {
+                        let factory = $crate::common::matching_factory(options);
+                        tagwire_transport::conformance::matching::assert_check(name, &factory);
+                    }
+                    Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
+                }
+            }
+
+            tagwire_transport::match_conformance!(@for_each tests);
+        }
+    };
+}
+
+/// What providers without connections have no means for: ending a receive that is half done.
+pub const NO_CONNECTIONS: &[&str] = &["deaths_cut_messages_off"];
+
+/// Opens a rank that matches; answers the library's version.
+pub fn open_matching(options: &OfiOptions) -> Result<(u32, u32), String> {
+    let job = LocalJob::new(1).unwrap();
+    let opened = OfiMatch::open(options, &job.member(Rank::new(0)));
+    opened
+        .map(|ofi| ofi.library_version())
+        .map_err(|error| error.to_string())
 }

@@ -1,0 +1,489 @@
+//! The transport that matches: tagged messages.
+//!
+//! ```text
+//!   short, within the allowance                 others
+//!   send ── tagged message ──> receive          send ── empty tagged message ──> receive
+//!   Done                       Matched          Open                               │ matched
+//!                                                    <──── grant: where, how much ─┘
+//!                                                    ── the bytes ──> waiting receive
+//!                                               Done                  Matched
+//! ```
+//!
+//! The provider matches, in the order of both. What it is not trusted with: directed receives
+//! (the source rides in the tag), truncation (what does not fit goes to a place for waste, and of
+//! long messages only what fits is asked for), bounds for unexpected messages, and the news that a
+//! message has matched. A claim is a look, and then a receive of just what was seen.
+
+mod flow;
+mod receive;
+mod send;
+mod table;
+mod tags;
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tagwire_base::bootstrap::Bootstrap;
+use tagwire_base::{Error as BaseError, Rank};
+use tagwire_transport::{
+    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, Disposition, EndpointId, Lane,
+    MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome,
+    PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, WaitObject,
+    Waiter,
+};
+
+use crate::NAME;
+use crate::config::OfiOptions;
+use crate::engine::{Engine, MAX_WIRE, Sink};
+use crate::error::Failure;
+use crate::fabric::{BlockId, Completion, Fault};
+use crate::open::{Use, open_info};
+use flow::{Count, Flows};
+use receive::Incoming;
+use send::Outgoing;
+use table::Table;
+use tags::Tags;
+
+/// What is told, once the engine is done with its turn.
+#[derive(Debug)]
+enum Happening {
+    End(u32, std::result::Result<Completion, Fault>),
+    Control(EndpointId, Control),
+    Peer(PeerEvent),
+}
+
+/// A message from transport to transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Control {
+    /// The message has matched: so many of its bytes are waited for by that receive.
+    Grant {
+        number: u32,
+        receive: u64,
+        granted: u64,
+    },
+    /// So much of what was sent at once has matched.
+    Matched(Count),
+    /// None of ours.
+    Nonsense,
+}
+
+impl Control {
+    /// Which one it is: the upper byte of the first word.
+    const GRANT: u64 = 1 << 56;
+    const MATCHED: u64 = 2 << 56;
+    const KINDS: u64 = 0xff << 56;
+
+    fn encode(self) -> (AmHeader, [u8; 8]) {
+        match self {
+            Self::Grant {
+                number,
+                receive,
+                granted,
+            } => (
+                AmHeader([Self::GRANT | u64::from(number), receive]),
+                granted.to_le_bytes(),
+            ),
+            Self::Matched(count) => (
+                AmHeader([Self::MATCHED | count.messages, count.bytes]),
+                [0; 8],
+            ),
+            Self::Nonsense => (AmHeader([0, 0]), [0; 8]),
+        }
+    }
+
+    fn decode(arrival: &Arrival<'_>) -> Self {
+        let [first, second] = arrival.header.0;
+        let mut granted = [0; 8];
+        if !arrival.payload.read_into(&mut granted) {
+            return Self::Nonsense;
+        }
+        match first & Self::KINDS {
+            Self::GRANT => Self::Grant {
+                number: first as u32,
+                receive: second,
+                granted: u64::from_le_bytes(granted),
+            },
+            Self::MATCHED => Self::Matched(Count {
+                messages: first & !Self::KINDS,
+                bytes: second,
+            }),
+            _ => Self::Nonsense,
+        }
+    }
+}
+
+/// What could not be done for want of room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owed {
+    Control(EndpointId, Control),
+    /// The bytes of this send were asked for.
+    Bytes(u32),
+    /// This receive is to be given to the provider, as what it is now.
+    Receive(u32),
+}
+
+/// One rank's access to a provider that matches.
+#[derive(Debug)]
+pub struct OfiMatch {
+    engine: Engine,
+    tags: Tags,
+    size: u32,
+    flows: Flows,
+    incoming: Table<Incoming>,
+    outgoing: Table<Outgoing>,
+    happenings: Vec<Happening>,
+    owed: VecDeque<Owed>,
+    /// Longest message that goes at once.
+    short: usize,
+    /// Where goes what does not fit.
+    waste: BlockId,
+    /// Claims of which the message is not had yet: no receive is posted meanwhile.
+    claiming: u32,
+    fetched: u64,
+}
+
+impl OfiMatch {
+    /// Opens the provider that `options` name.
+    ///
+    /// # Errors
+    /// When there is no such library or provider, or it cannot do what is needed.
+    pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
+        let info = open_info(options, Use::Matching)?;
+        let mut engine = Engine::open(info, options, bootstrap)?;
+        let name = engine.net.provider().name();
+        if engine.net.provider().immediate_width() < size_of::<u64>() {
+            let failure = Failure::new(&name, "matching", "it has no 8 bytes of completion data");
+            return Err(BaseError::from(failure).into());
+        }
+        let short = MAX_WIRE;
+        let waste = engine.net.allocate(short).map_err(|code| {
+            let reason = engine.net.library().describe(code);
+            BaseError::from(Failure::new(&name, "memory for messages", &reason))
+        })?;
+        let size = bootstrap.size();
+        let share = |total: usize| (total / size.max(1) as usize) as u64;
+        Ok(Self {
+            tags: Tags::new(size),
+            size,
+            flows: Flows::new(Count {
+                messages: share(options.unexpected_messages),
+                bytes: share(options.unexpected_bytes),
+            }),
+            incoming: Table::default(),
+            outgoing: Table::default(),
+            happenings: Vec::new(),
+            owed: VecDeque::new(),
+            short,
+            waste,
+            claiming: 0,
+            fetched: 0,
+            engine,
+        })
+    }
+
+    /// The provider's name, as libfabric spells it.
+    #[must_use]
+    pub fn provider(&self) -> String {
+        self.engine.net.provider().name()
+    }
+
+    /// The library's version.
+    #[must_use]
+    pub fn library_version(&self) -> (u32, u32) {
+        self.engine.net.library().version()
+    }
+
+    /// Sends a word to a peer, or keeps it until there is room.
+    fn owe(&mut self, to: EndpointId, control: Control) {
+        if !self.tell_peer(to, control) {
+            self.owed.push_back(Owed::Control(to, control));
+        }
+    }
+
+    /// Sends a word to a peer; answers whether that is done with.
+    fn tell_peer(&mut self, to: EndpointId, control: Control) -> bool {
+        use tagwire_transport::{Class, Post};
+        let link = &self.engine.links[to];
+        if link.peer.is_none() && !link.closed {
+            // Its hello is on the way.
+            return false;
+        }
+        let (header, payload) = control.encode();
+        self.engine.post(to, Class::Control, header, &payload) != Post::Busy
+    }
+
+    /// Does what there was no room for.
+    #[cold]
+    fn pay(&mut self) {
+        for _ in 0..self.owed.len() {
+            let Some(owed) = self.owed.pop_front() else {
+                break;
+            };
+            let done = match owed {
+                Owed::Control(to, control) => self.tell_peer(to, control),
+                Owed::Bytes(slot) => self.send_bytes(slot),
+                Owed::Receive(slot) => self.give_receive(slot),
+            };
+            if !done {
+                self.owed.push_back(owed);
+            }
+        }
+    }
+
+    /// Deals with what the engine told.
+    fn settle(&mut self, upcalls: &mut dyn MatchUpcalls) {
+        let mut happenings = std::mem::take(&mut self.happenings);
+        for happening in happenings.drain(..) {
+            match happening {
+                Happening::End(number, end) if number & 1 == 0 => {
+                    self.end_incoming(number >> 1, end, upcalls);
+                }
+                Happening::End(number, end) => {
+                    self.end_outgoing(number >> 1, end.is_ok(), upcalls);
+                }
+                Happening::Control(from, control) => self.heed(from, control, upcalls),
+                Happening::Peer(event) => self.tell_of_peer(event, upcalls),
+            }
+        }
+        self.happenings = happenings;
+        if !self.owed.is_empty() {
+            self.pay();
+        }
+        self.engine.set_restless(!self.owed.is_empty());
+    }
+
+    fn heed(&mut self, from: EndpointId, control: Control, upcalls: &mut dyn MatchUpcalls) {
+        if self.engine.links[from].closed {
+            return;
+        }
+        let good = match control {
+            Control::Grant {
+                number,
+                receive,
+                granted,
+            } => self.grant(from, number, receive, granted, upcalls),
+            Control::Matched(count) => self.flows.note_told(from, count),
+            Control::Nonsense => false,
+        };
+        if !good {
+            let mut told = Told(&mut self.happenings);
+            self.engine
+                .break_off(from, "a word that fits nothing", &mut told);
+            for happening in std::mem::take(&mut self.happenings) {
+                if let Happening::Peer(event) = happening {
+                    self.tell_of_peer(event, upcalls);
+                }
+            }
+        }
+    }
+
+    /// Tells of a peer, then ends what depends on it.
+    fn tell_of_peer(&mut self, event: PeerEvent, upcalls: &mut dyn MatchUpcalls) {
+        let gone = match &event {
+            PeerEvent::Left(endpoint)
+            | PeerEvent::Failed(endpoint)
+            | PeerEvent::Protocol(Some(endpoint), _) => Some(*endpoint),
+            _ => None,
+        };
+        upcalls.peer(event);
+        if let Some(endpoint) = gone {
+            self.owed
+                .retain(|owed| !matches!(owed, Owed::Control(to, _) if *to == endpoint));
+            self.bury_sends(endpoint, upcalls);
+            self.bury_receives(endpoint, upcalls);
+        }
+    }
+
+    /// Why a receive or probe of `pattern` is refused, if so.
+    fn check(&self, pattern: &MatchPattern) -> Option<Refusal> {
+        if (pattern.bits | pattern.ignore) & !self.tags.user() != 0 {
+            return Some(Refusal::ReservedBits);
+        }
+        let stranger = pattern
+            .source
+            .is_some_and(|source| source.as_u32() >= self.size);
+        stranger.then_some(Refusal::Unknown)
+    }
+}
+
+impl MatchTransport for OfiMatch {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut all = Capabilities::ORDERED
+            | Capabilities::RELIABLE
+            | Capabilities::LOCAL
+            | Capabilities::LOOPBACK;
+        all.set(
+            Capabilities::REMOTE,
+            self.engine.net.provider().name() != "shm",
+        );
+        all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
+        all
+    }
+
+    fn match_limits(&self) -> MatchLimits {
+        let mut limits = MatchLimits::UNLIMITED;
+        limits.bits = self.tags.user();
+        limits.ignorable = self.tags.user();
+        limits.directed = Directed::BySource;
+        limits.max_message = tags::MAX_MESSAGE;
+        limits.max_short = self.short;
+        limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
+        if self.engine.waiter().sees_arrivals() {
+            limits.wait_object = WaitObject::Descriptor;
+        }
+        limits
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.engine.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        self.engine.connect(peer, address)
+    }
+
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        bits: u64,
+        data: &SendBuffer,
+        synchronous: bool,
+        token: Token,
+    ) -> Sent {
+        self.start_send(to, bits, data, synchronous, token)
+    }
+
+    fn post(
+        &mut self,
+        _lane: Lane,
+        pattern: MatchPattern,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Posted {
+        self.start_receive(&pattern, data, token)
+    }
+
+    fn probe(&mut self, _lane: Lane, pattern: MatchPattern, claim: bool, token: Token) -> Probed {
+        self.look(&pattern, claim, token)
+    }
+
+    fn receive_claimed(
+        &mut self,
+        _lane: Lane,
+        claim: ClaimId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Posted {
+        self.take_claimed(claim, data, token)
+    }
+
+    fn cancel(&mut self, _lane: Lane, token: Token) -> Cancel {
+        self.cancel_receive(token)
+    }
+
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
+        let told = self.engine.progress(&mut Told(&mut self.happenings));
+        if told > 0 || !self.owed.is_empty() {
+            self.settle(upcalls);
+        }
+        told
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls) {
+        self.progress(Lane(0), upcalls);
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
+        self.engine
+            .peer_failed(rank, &mut Told(&mut self.happenings));
+        self.settle(upcalls);
+        // What was under way ends with the connection, or is given up: both very soon.
+        while self.engine.lets_die() {
+            self.progress(Lane(0), upcalls);
+            std::thread::yield_now();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.engine.leave();
+    }
+
+    fn unfinished(&self) -> usize {
+        self.owed.len()
+    }
+
+    fn levels(&self) -> MatchLevels {
+        let is_posted = |incoming: &Incoming| matches!(incoming, Incoming::Posted { .. });
+        let is_held = |outgoing: &Outgoing| matches!(outgoing, Outgoing::Announced { .. });
+        MatchLevels {
+            posted: self
+                .incoming
+                .iter()
+                .filter(|(_, one)| is_posted(one))
+                .count(),
+            held: self.outgoing.iter().filter(|(_, one)| is_held(one)).count(),
+            // What the provider keeps it does not show.
+            ..MatchLevels::default()
+        }
+    }
+
+    fn fetched(&self) -> u64 {
+        self.fetched
+    }
+
+    /// The provider keeps them, and shows none.
+    fn visit_unexpected(&self, _visit: &mut dyn FnMut(&MatchEnvelope)) {}
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn Write) {
+        self.engine.describe(out);
+        let levels = self.levels();
+        // Whoever writes a dump has nobody to tell that it fails.
+        let _ = writeln!(
+            out,
+            "ofi: {} receives posted, {} sends announced, {} things owed",
+            levels.posted,
+            levels.held,
+            self.owed.len()
+        );
+    }
+}
+
+impl Drop for OfiMatch {
+    fn drop(&mut self) {
+        let receives = self.incoming.iter().any(|(_, one)| one.moves());
+        if receives || self.outgoing.iter().any(|(_, one)| one.moves()) {
+            self.engine.set_mid_transfer();
+        }
+    }
+}
+
+/// Takes note of what the engine tells, in its order.
+struct Told<'a>(&'a mut Vec<Happening>);
+
+impl Sink for Told<'_> {
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+        let control = Control::decode(&arrival);
+        self.0.push(Happening::Control(arrival.from, control));
+        Disposition::Released
+    }
+
+    fn complete(&mut self, _: Token, _: Outcome) {}
+
+    fn peer(&mut self, event: PeerEvent) {
+        self.0.push(Happening::Peer(event));
+    }
+
+    fn tagged(&mut self, number: u32, end: std::result::Result<Completion, Fault>) {
+        self.0.push(Happening::End(number, end));
+    }
+}

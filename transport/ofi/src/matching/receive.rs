@@ -1,0 +1,658 @@
+//! Receives, looks and claims.
+
+use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_ENOMSG, FI_RECV};
+use tagwire_transport::data::WriteRegion;
+use tagwire_transport::{
+    Cancel, ClaimId, EndpointId, Found, MatchEnvelope, MatchPattern, MatchUpcalls, Outcome, Posted,
+    Probed, ReceiveEnd, RecvBuffer, Refusal, Token,
+};
+
+use super::tags::{self, Tags};
+use super::{Control, OfiMatch, Owed};
+use crate::engine::Op;
+use crate::fabric::{Completion, Fault, OpId, Pattern, Place, Registered, Took};
+
+/// Bits of a slot, and of all, in the number of a receive or claim.
+const NUMBER: (u32, u32) = (32, 62);
+
+/// A receive or a look under way, or a claimed message.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// The provider matches it.
+    Posted {
+        token: Token,
+        target: WriteRegion,
+        pattern: Pattern,
+        /// The provider has it.
+        op: Option<OpId>,
+        registered: Option<Registered>,
+        /// The layer above wants it back.
+        unwanted: bool,
+    },
+    /// It has matched, and waits for bytes.
+    Fetching {
+        token: Token,
+        target: WriteRegion,
+        from: EndpointId,
+        envelope: MatchEnvelope,
+        /// The provider has it.
+        op: Option<OpId>,
+        registered: Option<Registered>,
+    },
+    /// A look.
+    Looking {
+        token: Token,
+        pattern: Pattern,
+        claim: bool,
+    },
+    /// What a look has seen is taken out.
+    Taking { token: Token, place: Place },
+    /// What a look has seen has lost its sender, and is taken out before another look.
+    Clearing {
+        token: Token,
+        pattern: Pattern,
+        claim: bool,
+    },
+    /// A message of which the layer above has the name.
+    Claimed {
+        envelope: MatchEnvelope,
+        from: EndpointId,
+        content: Content,
+    },
+}
+
+impl Incoming {
+    /// Its bytes are under way.
+    pub(super) const fn moves(&self) -> bool {
+        matches!(self, Self::Fetching { .. })
+    }
+}
+
+/// What is here of a claimed message.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Content {
+    /// All bytes.
+    Kept(Place),
+    /// The number to ask for.
+    Announced(u32),
+}
+
+/// What a completion says of a message.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    envelope: MatchEnvelope,
+    from: EndpointId,
+    /// The number to ask for, where the bytes did not come along.
+    number: Option<u32>,
+}
+
+impl OfiMatch {
+    pub(super) fn start_receive(
+        &mut self,
+        pattern: &MatchPattern,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Posted {
+        if let Some(refusal) = self.check(pattern) {
+            return Posted::Refused(refusal);
+        }
+        let Some(target) = data.region() else {
+            return Posted::Refused(Refusal::Shape);
+        };
+        if self.claiming > 0 {
+            return Posted::Busy;
+        }
+        let len = target.len();
+        let Ok(registered) = self.register_target(target, len) else {
+            return Posted::Busy;
+        };
+        let slot = self.incoming.enter(Incoming::Posted {
+            token,
+            target,
+            pattern: self.tags.pattern(pattern),
+            op: None,
+            registered,
+            unwanted: false,
+        });
+        if self.give_receive(slot) {
+            return Posted::Open;
+        }
+        self.incoming.take(slot);
+        Posted::Busy
+    }
+
+    fn register_target(
+        &mut self,
+        target: WriteRegion,
+        len: usize,
+    ) -> Result<Option<Registered>, i32> {
+        self.engine
+            .register_locally(target.as_ptr().cast_const(), len, FI_RECV)
+    }
+
+    /// Gives a receive to the provider, as what it is now; answers whether that is done with.
+    pub(super) fn give_receive(&mut self, slot: u32) -> bool {
+        let (first, bits) = NUMBER;
+        let number = self.incoming.number(slot, first, bits).unwrap_or_default();
+        let id = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
+        let net = &mut self.engine.net;
+        let took = match self.incoming.get(slot) {
+            Some(Incoming::Posted {
+                target,
+                pattern,
+                op: None,
+                registered,
+                ..
+            }) => {
+                let short = self.short;
+                let rest = (target.len() < short).then(|| (self.waste, short - target.len()));
+                net.receive_tagged(*pattern, (*target, registered.as_ref()), rest, id)
+            }
+            Some(Incoming::Fetching {
+                target,
+                op: None,
+                registered,
+                ..
+            }) => {
+                let pattern = Pattern::exact(Tags::private(number));
+                net.receive_tagged(pattern, (*target, registered.as_ref()), None, id)
+            }
+            Some(Incoming::Looking { pattern, .. }) => net.peek(*pattern, id),
+            _ => {
+                self.engine.ops.free(id);
+                return true;
+            }
+        };
+        if took != Took::Yes {
+            self.engine.ops.free(id);
+            return false;
+        }
+        if let Some(Incoming::Posted { op, .. } | Incoming::Fetching { op, .. }) =
+            self.incoming.get_mut(slot)
+        {
+            *op = Some(id);
+        }
+        true
+    }
+
+    /// As [`give_receive`](Self::give_receive), later where there is no room now.
+    fn give_receive_soon(&mut self, slot: u32) {
+        if !self.give_receive(slot) {
+            self.owed.push_back(Owed::Receive(slot));
+        }
+    }
+
+    /// What a completion says; `None` where no rank of the job can have sent it.
+    fn see(&mut self, completion: &Completion) -> Option<Seen> {
+        let (source, bits) = self.tags.read(completion.tag);
+        if source.as_u32() >= self.size {
+            return None;
+        }
+        let (number, length) = if Tags::is_announcement(completion.tag) {
+            let (number, length) = tags::decode_ask(completion.data);
+            (Some(number), length)
+        } else {
+            (None, completion.len as u64)
+        };
+        Some(Seen {
+            envelope: MatchEnvelope {
+                source,
+                bits,
+                length,
+            },
+            from: self.engine.links.at(source),
+            number,
+        })
+    }
+
+    /// Whether the bytes of a message can still be had.
+    fn can_be_had(&self, seen: &Seen) -> bool {
+        seen.number.is_none() || !self.engine.links[seen.from].closed
+    }
+
+    /// Tells the sender, now and then, how much of what it sent at once has matched.
+    fn note_matched(&mut self, seen: &Seen) {
+        if seen.number.is_none()
+            && let Some(count) = self.flows.note_matched(seen.from, seen.envelope.length)
+        {
+            self.owe(seen.from, Control::Matched(count));
+        }
+    }
+
+    pub(super) fn end_incoming(
+        &mut self,
+        slot: u32,
+        end: Result<Completion, Fault>,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        match self.incoming.get(slot) {
+            Some(Incoming::Posted { .. }) => self.end_posted(slot, end, upcalls),
+            Some(Incoming::Fetching { .. }) => self.end_fetching(slot, end.is_ok(), upcalls),
+            Some(Incoming::Looking { .. }) => self.end_look(slot, end, upcalls),
+            Some(Incoming::Taking { .. }) => self.end_taking(slot, end, upcalls),
+            Some(Incoming::Clearing { .. }) => self.look_again(slot),
+            Some(Incoming::Claimed { .. }) | None => {}
+        }
+    }
+
+    #[inline]
+    fn end_posted(
+        &mut self,
+        slot: u32,
+        end: Result<Completion, Fault>,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        let Some(Incoming::Posted {
+            token,
+            target,
+            op,
+            unwanted,
+            ..
+        }) = self.incoming.get_mut(slot)
+        else {
+            return;
+        };
+        *op = None;
+        let (token, target, unwanted) = (*token, *target, *unwanted);
+        let cancelled = matches!(&end, Err(fault) if fault.error == FI_ECANCELED as i32);
+        let seen = end.ok().and_then(|completion| self.see(&completion));
+        let seen = seen.filter(|seen| self.can_be_had(seen));
+        let Some(seen) = seen else {
+            if cancelled || unwanted {
+                self.incoming.take(slot);
+                upcalls.received(token, ReceiveEnd::Cancelled);
+            } else {
+                // What it took is nobody's any more: it waits for another.
+                self.give_receive_soon(slot);
+            }
+            return;
+        };
+        self.note_matched(&seen);
+        match seen.number {
+            None => {
+                self.incoming.take(slot);
+                let fits = seen.envelope.length.min(target.len() as u64);
+                upcalls.received(
+                    token,
+                    ReceiveEnd::Matched(seen.envelope, Outcome::Done(fits)),
+                );
+            }
+            Some(number) => self.fetch(slot, number, seen, upcalls),
+        }
+    }
+
+    /// Asks for the bytes of what the receive in `slot` has matched.
+    fn fetch(&mut self, slot: u32, number: u32, seen: Seen, upcalls: &mut dyn MatchUpcalls) {
+        let Some(Incoming::Posted {
+            token,
+            target,
+            registered,
+            ..
+        }) = self.incoming.get_mut(slot)
+        else {
+            return;
+        };
+        let (token, registered) = (*token, registered.take());
+        let granted = seen.envelope.length.min(target.len() as u64);
+        let part = target.slice(0..granted as usize);
+        let (first, bits) = NUMBER;
+        let receive = self.incoming.number(slot, first, bits).unwrap_or_default();
+        let grant = Control::Grant {
+            number,
+            receive,
+            granted,
+        };
+        self.fetched += 1;
+        let (true, Some(target)) = (granted > 0, part) else {
+            self.incoming.take(slot);
+            self.owe(seen.from, grant);
+            upcalls.received(token, ReceiveEnd::Matched(seen.envelope, Outcome::Done(0)));
+            return;
+        };
+        if let Some(incoming) = self.incoming.get_mut(slot) {
+            *incoming = Incoming::Fetching {
+                token,
+                target,
+                from: seen.from,
+                envelope: seen.envelope,
+                op: None,
+                registered,
+            };
+        }
+        // The sender may be quicker: its bytes then wait in the provider.
+        self.give_receive_soon(slot);
+        self.owe(seen.from, grant);
+    }
+
+    fn end_fetching(&mut self, slot: u32, good: bool, upcalls: &mut dyn MatchUpcalls) {
+        let Some(Incoming::Fetching {
+            token,
+            target,
+            envelope,
+            ..
+        }) = self.incoming.take(slot)
+        else {
+            return;
+        };
+        let outcome = if good {
+            Outcome::Done(target.len() as u64)
+        } else {
+            Outcome::PeerFailed
+        };
+        upcalls.received(token, ReceiveEnd::Matched(envelope, outcome));
+    }
+
+    pub(super) fn look(&mut self, pattern: &MatchPattern, claim: bool, token: Token) -> Probed {
+        if let Some(refusal) = self.check(pattern) {
+            return Probed::Refused(refusal);
+        }
+        if self.claiming > 0 {
+            return Probed::Busy;
+        }
+        let slot = self.incoming.enter(Incoming::Looking {
+            token,
+            pattern: self.tags.pattern(pattern),
+            claim,
+        });
+        if self.give_receive(slot) {
+            self.claiming += u32::from(claim);
+            return Probed::Pending;
+        }
+        self.incoming.take(slot);
+        Probed::Busy
+    }
+
+    fn look_again(&mut self, slot: u32) {
+        if let Some(incoming) = self.incoming.get_mut(slot)
+            && let Incoming::Clearing {
+                token,
+                pattern,
+                claim,
+            } = *incoming
+        {
+            *incoming = Incoming::Looking {
+                token,
+                pattern,
+                claim,
+            };
+            self.give_receive_soon(slot);
+        }
+    }
+
+    fn end_look(
+        &mut self,
+        slot: u32,
+        end: Result<Completion, Fault>,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        let Some(Incoming::Looking {
+            token,
+            pattern,
+            claim,
+        }) = self.incoming.get(slot)
+        else {
+            return;
+        };
+        let (token, pattern, claim) = (*token, *pattern, *claim);
+        let completion = match end {
+            Ok(completion) => completion,
+            Err(fault) => {
+                if fault.error != FI_ENOMSG as i32 {
+                    tracing::debug!(error = fault.error, "ofi: a look failed");
+                }
+                self.end_without(slot, token, claim, upcalls);
+                return;
+            }
+        };
+        let Some(seen) = self.see(&completion) else {
+            self.end_without(slot, token, claim, upcalls);
+            return;
+        };
+        let message = Pattern::exact(completion.tag);
+        if !self.can_be_had(&seen) {
+            self.clear(slot, message, (token, pattern, claim));
+        } else if claim {
+            self.take_out(slot, message, token, upcalls);
+        } else {
+            self.incoming.take(slot);
+            let found = Found {
+                envelope: seen.envelope,
+                claim: None,
+            };
+            upcalls.probed(token, Some(found));
+        }
+    }
+
+    fn end_without(
+        &mut self,
+        slot: u32,
+        token: Token,
+        claim: bool,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        self.incoming.take(slot);
+        self.claiming -= u32::from(claim);
+        upcalls.probed(token, None);
+    }
+
+    /// Takes a message out whose sender is gone.
+    fn clear(&mut self, slot: u32, message: Pattern, look: (Token, Pattern, bool)) {
+        let op = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
+        let waste = Place {
+            block: self.waste,
+            offset: 0,
+        };
+        let room = (waste, self.short);
+        let took = self.engine.net.receive_tagged_at(message, room, op);
+        let (token, pattern, claim) = look;
+        if took == Took::Yes {
+            if let Some(incoming) = self.incoming.get_mut(slot) {
+                *incoming = Incoming::Clearing {
+                    token,
+                    pattern,
+                    claim,
+                };
+            }
+        } else {
+            self.engine.ops.free(op);
+            self.owed.push_back(Owed::Receive(slot));
+        }
+    }
+
+    /// Takes out what a look for a claim has seen.
+    fn take_out(
+        &mut self,
+        slot: u32,
+        message: Pattern,
+        token: Token,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        let Ok(place) = self.engine.take_place() else {
+            self.end_without(slot, token, true, upcalls);
+            return;
+        };
+        let op = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
+        let took = self
+            .engine
+            .net
+            .receive_tagged_at(message, (place, self.short), op);
+        if took == Took::Yes {
+            if let Some(incoming) = self.incoming.get_mut(slot) {
+                *incoming = Incoming::Taking { token, place };
+            }
+        } else {
+            self.engine.ops.free(op);
+            self.engine.put_place(place);
+            self.owed.push_back(Owed::Receive(slot));
+        }
+    }
+
+    fn end_taking(
+        &mut self,
+        slot: u32,
+        end: Result<Completion, Fault>,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
+        let Some(Incoming::Taking { token, place }) = self.incoming.get(slot) else {
+            return;
+        };
+        let (token, place) = (*token, *place);
+        let seen = end.ok().and_then(|completion| self.see(&completion));
+        let Some(seen) = seen else {
+            self.engine.put_place(place);
+            self.end_without(slot, token, true, upcalls);
+            return;
+        };
+        self.note_matched(&seen);
+        self.claiming -= 1;
+        let content = match seen.number {
+            None => Content::Kept(place),
+            Some(number) => {
+                self.engine.put_place(place);
+                Content::Announced(number)
+            }
+        };
+        if let Some(incoming) = self.incoming.get_mut(slot) {
+            *incoming = Incoming::Claimed {
+                envelope: seen.envelope,
+                from: seen.from,
+                content,
+            };
+        }
+        let (first, bits) = NUMBER;
+        let number = self.incoming.number(slot, first, bits).unwrap_or_default();
+        let found = Found {
+            envelope: seen.envelope,
+            claim: Some(ClaimId(number)),
+        };
+        upcalls.probed(token, Some(found));
+    }
+
+    pub(super) fn take_claimed(
+        &mut self,
+        claim: ClaimId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Posted {
+        let (first, bits) = NUMBER;
+        let slot = self.incoming.slot(claim.0, first, bits);
+        let Some(slot) = slot else {
+            return Posted::Refused(Refusal::Unknown);
+        };
+        let Some(Incoming::Claimed {
+            envelope,
+            from,
+            content,
+        }) = self.incoming.get(slot)
+        else {
+            return Posted::Refused(Refusal::Unknown);
+        };
+        let (envelope, from, content) = (*envelope, *from, *content);
+        let Some(target) = data.region() else {
+            return Posted::Refused(Refusal::Shape);
+        };
+        match content {
+            Content::Kept(place) => {
+                let fits = envelope.length.min(target.len() as u64);
+                self.engine
+                    .net
+                    .copy_out(place, envelope.length as usize, data);
+                self.engine.put_place(place);
+                self.incoming.take(slot);
+                Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(fits)))
+            }
+            Content::Announced(_) if self.engine.links[from].closed => {
+                self.incoming.take(slot);
+                Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed))
+            }
+            Content::Announced(number) => {
+                let seen = Seen {
+                    envelope,
+                    from,
+                    number: Some(number),
+                };
+                self.fetch_claimed(slot, number, seen, target, token)
+            }
+        }
+    }
+
+    fn fetch_claimed(
+        &mut self,
+        slot: u32,
+        number: u32,
+        seen: Seen,
+        target: WriteRegion,
+        token: Token,
+    ) -> Posted {
+        let len = target.len();
+        let Ok(registered) = self.register_target(target, len) else {
+            return Posted::Busy;
+        };
+        if let Some(incoming) = self.incoming.get_mut(slot) {
+            *incoming = Incoming::Posted {
+                token,
+                target,
+                pattern: Pattern::exact(0),
+                op: None,
+                registered,
+                unwanted: false,
+            };
+        }
+        let mut at_once = AtOnce(None);
+        self.fetch(slot, number, seen, &mut at_once);
+        at_once.0.map_or(Posted::Open, Posted::Done)
+    }
+
+    pub(super) fn cancel_receive(&mut self, token: Token) -> Cancel {
+        let is_it = |(slot, incoming): (u32, &Incoming)| match incoming {
+            Incoming::Posted { token: one, op, .. } if *one == token => Some((slot, *op)),
+            _ => None,
+        };
+        let Some((slot, op)) = self.incoming.iter().find_map(is_it) else {
+            return Cancel::TooLate;
+        };
+        let Some(op) = op else {
+            self.incoming.take(slot);
+            return Cancel::Cancelled;
+        };
+        if let Some(Incoming::Posted { unwanted, .. }) = self.incoming.get_mut(slot) {
+            *unwanted = true;
+        }
+        self.engine.net.cancel(op);
+        Cancel::Pending
+    }
+
+    /// Ends the receives that wait for bytes of a peer that is gone, each once the provider lets
+    /// go.
+    pub(super) fn bury_receives(&mut self, gone: EndpointId, upcalls: &mut dyn MatchUpcalls) {
+        let of_it = |(slot, incoming): (u32, &Incoming)| match incoming {
+            Incoming::Fetching { from, op, .. } if *from == gone => Some((slot, *op)),
+            _ => None,
+        };
+        let slots: Vec<_> = self.incoming.iter().filter_map(of_it).collect();
+        for (slot, op) in slots {
+            match op {
+                Some(op) => {
+                    self.engine.net.cancel(op);
+                    self.engine.give_up_soon(op);
+                }
+                None => self.end_fetching(slot, false, upcalls),
+            }
+        }
+    }
+}
+
+/// Hears the end of a receive that ends within its call.
+struct AtOnce(Option<ReceiveEnd>);
+
+impl MatchUpcalls for AtOnce {
+    fn sent(&mut self, _: Token, _: Outcome) {}
+
+    fn received(&mut self, _: Token, end: ReceiveEnd) {
+        self.0 = Some(end);
+    }
+
+    fn probed(&mut self, _: Token, _: Option<Found>) {}
+
+    fn peer(&mut self, _: tagwire_transport::PeerEvent) {}
+}

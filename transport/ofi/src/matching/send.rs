@@ -1,0 +1,286 @@
+//! Sends: at once, or announced and granted.
+
+use tagwire_libfabric_sys::bindings::FI_SEND;
+use tagwire_transport::data::ReadRegion;
+use tagwire_transport::{
+    EndpointId, MatchUpcalls, Outcome, Post, Refusal, SendBuffer, Sent, Token,
+};
+
+use super::tags::{self, MAX_MESSAGE, NUMBER_BITS, Tags};
+use super::{OfiMatch, Owed};
+use crate::engine::Op;
+use crate::fabric::{OpId, Peer, Registered, Took};
+
+/// Bits of a slot in the number of a send.
+const SLOT_BITS: u32 = 18;
+
+/// A send whose buffer is lent.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    /// The receiver knows of it.
+    Announced {
+        to: EndpointId,
+        data: ReadRegion,
+        token: Token,
+    },
+    /// The receiver waits for its bytes.
+    Granted {
+        to: EndpointId,
+        data: ReadRegion,
+        granted: usize,
+        receive: u64,
+        token: Token,
+        /// The provider has it.
+        op: Option<OpId>,
+        registered: Option<Registered>,
+    },
+}
+
+impl Outgoing {
+    const fn to(&self) -> EndpointId {
+        match self {
+            Self::Announced { to, .. } | Self::Granted { to, .. } => *to,
+        }
+    }
+
+    /// Its bytes are under way.
+    pub(super) const fn moves(&self) -> bool {
+        matches!(self, Self::Granted { .. })
+    }
+
+    const fn token(&self) -> Token {
+        match self {
+            Self::Announced { token, .. } | Self::Granted { token, .. } => *token,
+        }
+    }
+}
+
+impl OfiMatch {
+    #[inline]
+    pub(super) fn start_send(
+        &mut self,
+        to: EndpointId,
+        bits: u64,
+        data: &SendBuffer,
+        synchronous: bool,
+        token: Token,
+    ) -> Sent {
+        if bits & !self.tags.user() != 0 {
+            return Sent::Refused(Refusal::ReservedBits);
+        }
+        if self.engine.links.get(to).is_none() {
+            return Sent::Refused(Refusal::Unknown);
+        }
+        let peer = match self.engine.check(to, u32::MAX) {
+            Ok(peer) => peer,
+            Err(Post::Busy) => return Sent::Busy,
+            Err(_) => return Sent::Gone,
+        };
+        let tag = self.tags.message(self.engine.rank(), bits);
+        if !synchronous && data.len() <= self.short && self.flows.allows(to, data.len()) {
+            return self.send_at_once(to, peer, tag, data);
+        }
+        match data.region() {
+            Some(region) => self.announce(to, peer, tag, region, token),
+            None => Sent::Refused(Refusal::Shape),
+        }
+    }
+
+    #[inline]
+    fn send_at_once(&mut self, to: EndpointId, peer: Peer, tag: u64, data: &SendBuffer) -> Sent {
+        let bytes = data.bytes(0..data.len());
+        let took = match bytes {
+            Some(bytes) if bytes.len() <= self.engine.inject_size() => {
+                self.engine.net.inject_tagged(peer, tag, bytes)
+            }
+            Some(bytes) => self.engine.send_copy_tagged(to, peer, tag, bytes),
+            None => {
+                let mut copy = vec![0; data.len()];
+                data.copy_out(0, &mut copy);
+                self.engine.send_copy_tagged(to, peer, tag, &copy)
+            }
+        };
+        match took {
+            Took::Yes => {
+                self.flows.note_sent(to, data.len());
+                Sent::Done
+            }
+            Took::Busy => Sent::Busy,
+            Took::Failed(code) => {
+                self.engine.lose_later(to, code);
+                Sent::Gone
+            }
+        }
+    }
+
+    fn announce(
+        &mut self,
+        to: EndpointId,
+        peer: Peer,
+        tag: u64,
+        data: ReadRegion,
+        token: Token,
+    ) -> Sent {
+        if data.len() as u64 > MAX_MESSAGE {
+            return Sent::Refused(Refusal::Length);
+        }
+        let slot = self.outgoing.enter(Outgoing::Announced { to, data, token });
+        let Some(number) = self.outgoing.number(slot, SLOT_BITS, NUMBER_BITS) else {
+            // As many sends are open as can be told apart.
+            self.outgoing.take(slot);
+            return Sent::Busy;
+        };
+        let word = tags::encode_ask(number as u32, data.len() as u64);
+        let took = self
+            .engine
+            .net
+            .inject_word(peer, Tags::announcement(tag), word);
+        if took == Took::Yes {
+            return Sent::Open;
+        }
+        self.outgoing.take(slot);
+        match took {
+            Took::Failed(code) => {
+                self.engine.lose_later(to, code);
+                Sent::Gone
+            }
+            _ => Sent::Busy,
+        }
+    }
+
+    /// The receiver asks for bytes; answers whether it may.
+    pub(super) fn grant(
+        &mut self,
+        from: EndpointId,
+        number: u32,
+        receive: u64,
+        granted: u64,
+        upcalls: &mut dyn MatchUpcalls,
+    ) -> bool {
+        let slot = self
+            .outgoing
+            .slot(u64::from(number), SLOT_BITS, NUMBER_BITS);
+        let Some(slot) = slot else { return false };
+        let Some(Outgoing::Announced { to, data, token }) = self.outgoing.get(slot) else {
+            return false;
+        };
+        let (to, data, token) = (*to, *data, *token);
+        if to != from || granted > data.len() as u64 || receive >> 63 != 0 {
+            return false;
+        }
+        if granted == 0 {
+            self.outgoing.take(slot);
+            upcalls.sent(token, Outcome::Done(0));
+            return true;
+        }
+        if let Some(outgoing) = self.outgoing.get_mut(slot) {
+            *outgoing = Outgoing::Granted {
+                to,
+                data,
+                granted: granted as usize,
+                receive,
+                token,
+                op: None,
+                registered: None,
+            };
+        }
+        if !self.send_bytes(slot) {
+            self.owed.push_back(Owed::Bytes(slot));
+        }
+        true
+    }
+
+    /// Gives the bytes of a send to the provider; answers whether that is done with.
+    pub(super) fn send_bytes(&mut self, slot: u32) -> bool {
+        let Some(Outgoing::Granted {
+            to,
+            data,
+            granted,
+            receive,
+            op: None,
+            ..
+        }) = self.outgoing.get(slot)
+        else {
+            return true;
+        };
+        let (to, receive) = (*to, *receive);
+        let Some(part) = data.slice(0..*granted) else {
+            return true;
+        };
+        let Some(peer) = self.engine.links[to].peer else {
+            return true;
+        };
+        let Ok(memory) = self
+            .engine
+            .register_locally(part.as_ptr(), part.len(), FI_SEND)
+        else {
+            return false;
+        };
+        let id = self.engine.ops.enter(Op::Tagged {
+            number: slot << 1 | 1,
+        });
+        let tag = Tags::private(receive);
+        let took = self
+            .engine
+            .net
+            .send_region_tagged(peer, tag, (part, memory.as_ref()), id);
+        match took {
+            Took::Yes => {
+                if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot)
+                {
+                    *op = Some(id);
+                    *registered = memory;
+                }
+                true
+            }
+            Took::Busy => {
+                self.engine.ops.free(id);
+                false
+            }
+            Took::Failed(code) => {
+                self.engine.ops.free(id);
+                self.engine.lose_later(to, code);
+                true
+            }
+        }
+    }
+
+    /// The provider is done with the bytes of a send.
+    pub(super) fn end_outgoing(&mut self, slot: u32, good: bool, upcalls: &mut dyn MatchUpcalls) {
+        let Some(Outgoing::Granted {
+            to, token, granted, ..
+        }) = self.outgoing.take(slot)
+        else {
+            return;
+        };
+        if good {
+            upcalls.sent(token, Outcome::Done(granted as u64));
+            return;
+        }
+        if !self.engine.links[to].closed {
+            let mut told = super::Told(&mut self.happenings);
+            self.engine.lose(to, &mut told);
+            for happening in std::mem::take(&mut self.happenings) {
+                if let super::Happening::Peer(event) = happening {
+                    self.tell_of_peer(event, upcalls);
+                }
+            }
+        }
+        upcalls.sent(token, Outcome::PeerFailed);
+    }
+
+    /// Ends the sends to a peer that is gone; those that the provider has end when it lets go.
+    pub(super) fn bury_sends(&mut self, gone: EndpointId, upcalls: &mut dyn MatchUpcalls) {
+        let to_it = |(slot, outgoing): (u32, &Outgoing)| (outgoing.to() == gone).then_some(slot);
+        let slots: Vec<_> = self.outgoing.iter().filter_map(to_it).collect();
+        for slot in slots {
+            if let Some(Outgoing::Granted { op: Some(op), .. }) = self.outgoing.get(slot) {
+                let op = *op;
+                self.engine.net.cancel(op);
+                self.engine.give_up_soon(op);
+            } else if let Some(outgoing) = self.outgoing.take(slot) {
+                upcalls.sent(outgoing.token(), Outcome::PeerFailed);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What the tags and the data of tagged messages say.
+//!
+//! ```text
+//!      63  62   61 ..                                   0
+//!     +---+---+----------+-------------------------------+
+//!     | 0 | a |  source  |   match bits of the user      |   a message
+//!     +---+---+----------+-------------------------------+
+//!     | 1 |          number of a receive                 |   the bytes of a long one
+//!     +---+---+----------+-------------------------------+
+//! ```
+//!
+//! `a` says that the message is announced only; every receive ignores it.
+//!
+//! The source rides in the tag always: directed receives are not to be trusted (libfabric since
+//! 1.19 lets them pass an earlier receive from any source).
+//!
+//! A message of which the receiver has to ask for the bytes is empty and says in its data, 64
+//! bits that come with the completion, who to ask and how long it is:
+//!
+//! ```text
+//!      63 .. 40   number of the send      39 .. 0   length
+//! ```
+
+use tagwire_base::Rank;
+use tagwire_transport::MatchPattern;
+
+use crate::fabric::Pattern;
+
+/// Marks tags of the bytes of long messages.
+const PRIVATE: u64 = 1 << 63;
+
+/// Marks messages that are announced only. Not every provider says with a look that there is data.
+const ANNOUNCED: u64 = 1 << 62;
+
+/// Bits of a length.
+const LENGTH_BITS: u32 = 40;
+
+/// Longest message.
+pub(super) const MAX_MESSAGE: u64 = (1 << LENGTH_BITS) - 1;
+
+/// Bits of the number of a send.
+pub(super) const NUMBER_BITS: u32 = 64 - LENGTH_BITS;
+
+/// Where the source lies in tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tags {
+    source_bits: u32,
+}
+
+impl Tags {
+    /// For a job of `size` ranks.
+    pub(super) fn new(size: u32) -> Self {
+        let needed = u32::BITS - size.saturating_sub(1).leading_zeros();
+        Self {
+            source_bits: needed.max(1),
+        }
+    }
+
+    const fn user_width(self) -> u32 {
+        62 - self.source_bits
+    }
+
+    /// The bits that users may set.
+    pub(super) const fn user(self) -> u64 {
+        (1 << self.user_width()) - 1
+    }
+
+    const fn sources(self) -> u64 {
+        ((1 << self.source_bits) - 1) << self.user_width()
+    }
+
+    /// The tag of a message.
+    #[inline]
+    pub(super) const fn message(self, source: Rank, bits: u64) -> u64 {
+        (source.as_u32() as u64) << self.user_width() | bits
+    }
+
+    /// The tag of a message that is announced only.
+    pub(super) const fn announcement(tag: u64) -> u64 {
+        tag | ANNOUNCED
+    }
+
+    /// Whether a message is announced only.
+    #[inline]
+    pub(super) const fn is_announcement(tag: u64) -> bool {
+        tag & ANNOUNCED != 0
+    }
+
+    /// What a receive accepts.
+    #[inline]
+    pub(super) const fn pattern(self, pattern: &MatchPattern) -> Pattern {
+        match pattern.source {
+            Some(source) => Pattern {
+                tag: self.message(source, pattern.bits),
+                ignore: pattern.ignore | ANNOUNCED,
+            },
+            None => Pattern {
+                tag: pattern.bits,
+                ignore: pattern.ignore | self.sources() | ANNOUNCED,
+            },
+        }
+    }
+
+    /// Source and bits of a message.
+    #[inline]
+    pub(super) const fn read(self, tag: u64) -> (Rank, u64) {
+        let source = (tag & self.sources()) >> self.user_width();
+        (Rank::new(source as u32), tag & self.user())
+    }
+
+    /// The tag under which receive `number` waits for the bytes of a long message.
+    pub(super) const fn private(number: u64) -> u64 {
+        PRIVATE | number
+    }
+}
+
+/// The data of a message whose bytes are to be asked for.
+pub(super) const fn encode_ask(number: u32, length: u64) -> u64 {
+    (number as u64) << LENGTH_BITS | length
+}
+
+/// Number and length in the data of such a message.
+pub(super) const fn decode_ask(data: u64) -> (u32, u64) {
+    ((data >> LENGTH_BITS) as u32, data & MAX_MESSAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_come_back_and_never_touch_the_bits() {
+        for size in [1, 2, 3, 1000, 1 << 20] {
+            let tags = Tags::new(size);
+            for source in [0, size / 2, size - 1].map(Rank::new) {
+                for bits in [0, 1, tags.user()] {
+                    let tag = tags.message(source, bits);
+                    assert_eq!(tags.read(tag), (source, bits));
+                    assert_eq!(tag & (PRIVATE | ANNOUNCED), 0);
+                    assert_eq!(tags.read(Tags::announcement(tag)), (source, bits));
+                }
+            }
+            assert_eq!(tags.user() & tags.sources(), 0);
+        }
+        assert!(Tags::new(1 << 14).user().trailing_ones() >= 48);
+    }
+
+    #[test]
+    fn asks_come_back() {
+        let data = encode_ask((1 << NUMBER_BITS) - 1, MAX_MESSAGE);
+        assert_eq!(decode_ask(data), ((1 << NUMBER_BITS) - 1, MAX_MESSAGE));
+        assert_eq!(decode_ask(encode_ask(7, 9)), (7, 9));
+    }
+}
