@@ -1,7 +1,7 @@
 //! From options to a provider that does.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::Library;
@@ -21,18 +21,27 @@ pub(crate) enum Use {
     Matching,
 }
 
-/// Variables of providers without which programs hang that keep to the rules, and what they are
-/// set to where the user has not.
-const VARIABLES: [(&CStr, &CStr); 2] = [
+/// Variables of providers without which programs hang that keep to the rules, or memory is touched
+/// that is not theirs; and what they are set to where the user has not.
+const VARIABLES: [(&CStr, &CStr); 3] = [
     // How many unmatched messages of a peer plain tcp of 2.x keeps: 64, past which it stops reading.
     (c"FI_TCP_MAX_SAVED", c"1000000000"),
     // The same of net, as the provider was called in 1.17: 4.
     (c"FI_NET_MAX_SAVED", c"1000000000"),
+    // Registrations that outlive their end: a peer could still reach memory that was given back.
+    (c"FI_MR_CACHE_MAX_COUNT", c"0"),
 ];
 
-/// Opens the library that `file` names, or the system's.
-pub(crate) fn open_library(file: &str) -> std::result::Result<Library, BaseError> {
-    for (name, value) in VARIABLES {
+/// Peers that providers make room for at least.
+const FEWEST_PEERS: u32 = 16;
+
+/// Opens the library that `file` names, or the system's, for a job of so many ranks.
+pub(crate) fn open_library(file: &str, ranks: u32) -> std::result::Result<Library, BaseError> {
+    // Of 256 peers where nobody says: ofi_rxm then asks for a longer completion queue than a device
+    // in software has, and with more peers than that one runs over.
+    let peers = CString::new(ranks.max(FEWEST_PEERS).to_string()).unwrap_or_default();
+    let size = (c"FI_UNIVERSE_SIZE", peers.as_c_str());
+    for (name, value) in VARIABLES.into_iter().chain([size]) {
         // SAFETY: strings with their ends. Providers read their variables when the library looks
         // for them, right after this. A thread that reads the environment by other means at just
         // this moment is at risk, as with every program that sets a variable; libfabric has no
@@ -54,8 +63,8 @@ pub(crate) fn open_library(file: &str) -> std::result::Result<Library, BaseError
 }
 
 /// The library's first offer that fits.
-pub(crate) fn open_info(options: &OfiOptions, wanted: Use) -> Result<Info> {
-    let library = open_library(&options.library)?;
+pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result<Info> {
+    let library = open_library(&options.library, ranks)?;
     let infos = match wanted {
         Use::Matching => {
             let infos = Infos::find(&library, options, Wanted::MATCHING)?;

@@ -35,7 +35,7 @@ impl Ofi {
     /// # Errors
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
-        let info = open_info(options, Use::Bytes)?;
+        let info = open_info(options, bootstrap.size(), Use::Bytes)?;
         let engine = Engine::open(info, options, bootstrap)?;
         Ok(Self {
             engine,

@@ -149,7 +149,7 @@ impl OfiMatch {
     /// # Errors
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
-        let info = open_info(options, Use::Matching)?;
+        let info = open_info(options, bootstrap.size(), Use::Matching)?;
         let mut engine = Engine::open(info, options, bootstrap)?;
         let name = engine.net.provider().name();
         if engine.net.provider().immediate_width() < size_of::<u64>() {

@@ -39,7 +39,7 @@ pub fn mpich() -> Option<String> {
 
 /// What to open for `provider` of `library`, on the loopback interface.
 pub fn options(library: &str, provider: &str) -> OfiOptions {
-    let source = if provider.contains("shm") {
+    let source = if provider.contains("shm") || provider.contains("verbs") {
         ""
     } else {
         "127.0.0.1"
