@@ -24,6 +24,7 @@ mod link;
 mod matching;
 mod open;
 mod quirks;
+mod survey;
 mod waiter;
 mod wire;
 
@@ -31,6 +32,7 @@ pub use byte::Ofi;
 pub use config::{OfiOptions, SETTINGS};
 pub use kind::OfiKind;
 pub use matching::OfiMatch;
+pub use survey::{ProviderReport, Survey, survey};
 
 /// The name in settings and reports.
 const NAME: &str = "ofi";

@@ -189,17 +189,8 @@ impl Links {
         self.list.get(endpoint.index())
     }
 
-    #[inline]
-    pub(crate) fn get_mut(&mut self, endpoint: EndpointId) -> Option<&mut Link> {
-        self.list.get_mut(endpoint.index())
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (EndpointId, &Link)> {
         (0..).map(EndpointId).zip(&self.list)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.list.len()
     }
 
     /// The link of the sender of `header`, which has said hello before.

@@ -39,6 +39,12 @@ pub enum LoadError {
     },
 }
 
+type Version = unsafe extern "C" fn() -> u32;
+type FreeInfo = unsafe extern "C" fn(*mut fi_info);
+type DupInfo = unsafe extern "C" fn(*const fi_info) -> *mut fi_info;
+type OpenFabric =
+    unsafe extern "C" fn(*mut fi_fabric_attr, *mut *mut fid_fabric, *mut c_void) -> c_int;
+type StrError = unsafe extern "C" fn(c_int) -> *const c_char;
 type GetInfo = unsafe extern "C" fn(
     u32,
     *const c_char,
@@ -55,10 +61,10 @@ pub struct Library {
     file: String,
     version: u32,
     getinfo: GetInfo,
-    freeinfo: unsafe extern "C" fn(*mut fi_info),
-    dupinfo: unsafe extern "C" fn(*const fi_info) -> *mut fi_info,
-    fabric: unsafe extern "C" fn(*mut fi_fabric_attr, *mut *mut fid_fabric, *mut c_void) -> c_int,
-    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+    freeinfo: FreeInfo,
+    dupinfo: DupInfo,
+    fabric: OpenFabric,
+    strerror: StrError,
 }
 
 impl Library {
@@ -76,19 +82,21 @@ impl Library {
         // SAFETY: each symbol has been asked for in the version whose declaration, in the headers
         // of API 1.17, is that of the field. Pointers to functions have the size of pointers.
         let (library, version) = unsafe {
-            let version: unsafe extern "C" fn() -> u32 =
-                std::mem::transmute(symbol(c"fi_version", c"FABRIC_1.0")?);
+            let version = symbol(c"fi_version", c"FABRIC_1.0")?;
+            let version = std::mem::transmute::<*mut c_void, Version>(version);
+            let getinfo = symbol(c"fi_getinfo", c"FABRIC_1.3")?;
+            let freeinfo = symbol(c"fi_freeinfo", c"FABRIC_1.3")?;
+            let dupinfo = symbol(c"fi_dupinfo", c"FABRIC_1.3")?;
+            let fabric = symbol(c"fi_fabric", c"FABRIC_1.1")?;
+            let strerror = symbol(c"fi_strerror", c"FABRIC_1.0")?;
             let library = Self {
                 file: file.to_owned(),
                 version: version(),
-                getinfo: std::mem::transmute::<*mut c_void, GetInfo>(symbol(
-                    c"fi_getinfo",
-                    c"FABRIC_1.3",
-                )?),
-                freeinfo: std::mem::transmute(symbol(c"fi_freeinfo", c"FABRIC_1.3")?),
-                dupinfo: std::mem::transmute(symbol(c"fi_dupinfo", c"FABRIC_1.3")?),
-                fabric: std::mem::transmute(symbol(c"fi_fabric", c"FABRIC_1.1")?),
-                strerror: std::mem::transmute(symbol(c"fi_strerror", c"FABRIC_1.0")?),
+                getinfo: std::mem::transmute::<*mut c_void, GetInfo>(getinfo),
+                freeinfo: std::mem::transmute::<*mut c_void, FreeInfo>(freeinfo),
+                dupinfo: std::mem::transmute::<*mut c_void, DupInfo>(dupinfo),
+                fabric: std::mem::transmute::<*mut c_void, OpenFabric>(fabric),
+                strerror: std::mem::transmute::<*mut c_void, StrError>(strerror),
             };
             (library, version())
         };

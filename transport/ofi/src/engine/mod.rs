@@ -125,9 +125,12 @@ impl Engine {
         options: &OfiOptions,
         bootstrap: &dyn Bootstrap,
     ) -> Result<Self> {
-        let net = Net::open(info, MAX_WIRE)?;
+        let mut name = info.provider().name();
+        if !options.source.is_empty() {
+            name = format!("{name} on {} (TAGWIRE_OFI_SOURCE)", options.source);
+        }
+        let net = Net::open(info, &name, MAX_WIRE)?;
         let provider = net.provider();
-        let name = provider.name();
         let (transmit, receive) = provider.queue_sizes();
         let inject_size = provider.inject_size();
         let multi = quirks::trusts_multi_receives(&net) && !options.plain_receives;

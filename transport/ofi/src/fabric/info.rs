@@ -58,20 +58,30 @@ impl Infos {
             .map_err(|_| bad_setting("ofi-source", &options.source, "an address"))?;
         let flags = if source.is_some() { FI_SOURCE } else { 0 };
         Self::query(library, source.as_deref(), flags, Some(&hints)).map_err(|code| {
+            let at = if options.source.is_empty() {
+                String::new()
+            } else {
+                format!(" on {} (TAGWIRE_OFI_SOURCE)", options.source)
+            };
             let what = format!(
-                "a provider that {} has, for reliable datagrams with {}: it says '{}'; \
+                "a provider that {} has{at}, for reliable datagrams with {}: it says '{}'; \
                  see `tagwire info --why-not ofi` and TAGWIRE_LIBFABRIC",
                 library.file(),
-                names(wanted.capabilities),
+                names(wanted.capabilities).join(" and "),
                 library.describe(code),
             );
             bad_setting("transport", &format!("ofi:{}", options.provider), &what)
         })
     }
 
-    /// Everything that the library has.
+    /// Everything that the library offers on this machine.
     pub(crate) fn everything(library: &Library) -> Result<Self, i32> {
         Self::query(library, None, 0, None)
+    }
+
+    /// Every provider that the library has, whether there is a device for it or not: names only.
+    pub(crate) fn built_in(library: &Library) -> Result<Self, i32> {
+        Self::query(library, None, FI_PROV_ATTR_ONLY, None)
     }
 
     fn hints(library: &Library, provider: &str, wanted: Wanted) -> Result<Self, BaseError> {
@@ -284,8 +294,25 @@ fn text(text: *const c_char) -> String {
         .into_owned()
 }
 
+/// The names of modes of registration, for people.
+pub(crate) fn mode_names(mode: u64) -> Vec<&'static str> {
+    const NAMES: [(u64, &str); 5] = [
+        (FI_MR_LOCAL, "local"),
+        (FI_MR_VIRT_ADDR, "virtual address"),
+        (FI_MR_ALLOCATED, "allocated"),
+        (FI_MR_PROV_KEY, "provider key"),
+        (FI_MR_ENDPOINT, "endpoint"),
+    ];
+    chosen(&NAMES, mode)
+}
+
+fn chosen(names: &[(u64, &'static str)], bits: u64) -> Vec<&'static str> {
+    let has = names.iter().filter(|(bit, _)| bits & bit != 0);
+    has.map(|(_, name)| *name).collect()
+}
+
 /// The names of capabilities, for people.
-pub(crate) fn names(capabilities: u64) -> String {
+pub(crate) fn names(capabilities: u64) -> Vec<&'static str> {
     const NAMES: [(u64, &str); 7] = [
         (FI_MSG, "messages"),
         (FI_TAGGED, "tagged messages"),
@@ -295,10 +322,5 @@ pub(crate) fn names(capabilities: u64) -> String {
         (FI_DIRECTED_RECV, "directed receive"),
         (FI_SOURCE, "source"),
     ];
-    let has: Vec<_> = NAMES
-        .into_iter()
-        .filter(|(bit, _)| capabilities & bit != 0)
-        .map(|(_, name)| name)
-        .collect();
-    has.join(", ")
+    chosen(&NAMES, capabilities)
 }

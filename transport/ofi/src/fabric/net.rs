@@ -46,6 +46,17 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// A message that was cut is a message all the same, of its true length.
+    pub(crate) fn forgive_truncation(self) -> Result<Completion, Self> {
+        if self.error != FI_ETRUNC as i32 {
+            return Err(self);
+        }
+        Ok(Completion {
+            len: self.completion.len + self.overflow,
+            ..self.completion
+        })
+    }
+
     /// That of an operation whose end the provider does not tell.
     pub(crate) const fn given_up(op: OpId) -> Self {
         Self {
@@ -122,16 +133,15 @@ impl Drop for Opening {
 
 impl Net {
     /// Opens an endpoint. Where the provider does multi-receives, a buffer takes messages as long
-    /// as `min_room` bytes are left in it.
+    /// as `min_room` bytes are left in it. Errors call it `name`.
     ///
     /// # Errors
     /// What the provider says, and at which step.
-    pub(crate) fn open(info: Info, min_room: usize) -> Result<Self, BaseError> {
-        let name = info.provider().name();
+    pub(crate) fn open(info: Info, name: &str, min_room: usize) -> Result<Self, BaseError> {
         let library = info.library().clone();
         let failed = |what: &'static str| {
-            let (name, library) = (name.clone(), library.clone());
-            move |code| BaseError::from(Failure::new(&name, what, &library.describe(code)))
+            let library = library.clone();
+            move |code| BaseError::from(Failure::new(name, what, &library.describe(code)))
         };
         let mut opening = Opening { fids: Vec::new() };
         let fabric = open_fabric(&info, &mut opening).map_err(failed("opening a fabric"))?;

@@ -255,7 +255,10 @@ impl OfiMatch {
         *op = None;
         let (token, target, unwanted) = (*token, *target, *unwanted);
         let cancelled = matches!(&end, Err(fault) if fault.error == FI_ECANCELED as i32);
-        let seen = end.ok().and_then(|completion| self.see(&completion));
+        let seen = end
+            .or_else(Fault::forgive_truncation)
+            .ok()
+            .and_then(|completion| self.see(&completion));
         let seen = seen.filter(|seen| self.can_be_had(seen));
         let Some(seen) = seen else {
             if cancelled || unwanted {

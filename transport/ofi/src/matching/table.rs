@@ -68,10 +68,6 @@ impl<T> Table<T> {
             .zip(&self.slots)
             .filter_map(|(slot, (_, thing))| Some((slot, thing.as_ref()?)))
     }
-
-    pub(super) const fn is_long(&self, most: usize) -> bool {
-        self.slots.len() > most
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,152 @@
+//! What is here: the library, its providers, and why one cannot be used.
+
+use std::collections::BTreeMap;
+
+use crate::config::OfiOptions;
+use crate::fabric::{Infos, Provider, Wanted, mode_names, names};
+use crate::open::open_library;
+use crate::quirks;
+
+/// What was found of libfabric.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Survey {
+    /// The library's file, or the name under which it was looked for.
+    pub file: String,
+    /// Its version: major and minor.
+    pub version: Option<(u32, u32)>,
+    /// Why there is none.
+    pub missing: Option<String>,
+    /// Its providers, by name.
+    pub providers: Vec<ProviderReport>,
+}
+
+/// One provider.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProviderReport {
+    /// Its name, as `ofi:NAME` takes it.
+    pub name: String,
+    /// The interfaces or devices that it finds here.
+    pub domains: Vec<String>,
+    /// What it can do.
+    pub capabilities: Vec<&'static str>,
+    /// How it wants memory registered; nothing means that keys are the user's and offsets.
+    pub registration: Vec<&'static str>,
+    /// Longest message that is sent without a buffer, in bytes.
+    pub inject_size: usize,
+    /// Longest message, in bytes.
+    pub max_message: usize,
+    /// Bytes of data that come with a completion.
+    pub immediate_width: usize,
+    /// Why it cannot move bytes for Tagwire.
+    pub why_not: Option<String>,
+    /// Why it cannot match for Tagwire.
+    pub why_not_matching: Option<String>,
+}
+
+impl Survey {
+    /// Why `ofi:NAME` cannot be used, or `None` when it can.
+    #[must_use]
+    pub fn why_not(&self, name: &str) -> Option<String> {
+        if let Some(missing) = &self.missing {
+            return Some(missing.clone());
+        }
+        match self.providers.iter().find(|provider| provider.name == name) {
+            Some(provider) => provider.why_not.clone(),
+            None => {
+                let all: Vec<_> = self.providers.iter().map(|one| one.name.as_str()).collect();
+                Some(format!(
+                    "{} has no provider '{name}'; it has {}",
+                    self.file,
+                    all.join(", ")
+                ))
+            }
+        }
+    }
+}
+
+/// Looks at the library that `options` name, and at all of its providers.
+#[must_use]
+pub fn survey(options: &OfiOptions) -> Survey {
+    let library = match open_library(&options.library) {
+        Ok(library) => library,
+        Err(error) => {
+            return Survey {
+                file: options.library.clone(),
+                missing: Some(error.to_string()),
+                ..Survey::default()
+            };
+        }
+    };
+    let mut reports: BTreeMap<String, ProviderReport> = BTreeMap::new();
+    if let Ok(built_in) = Infos::built_in(&library) {
+        for provider in built_in.iter() {
+            let report = reports.entry(provider.name()).or_default();
+            report.why_not = Some("it finds no device here that it can use".to_owned());
+        }
+    }
+    if let Ok(offers) = Infos::everything(&library) {
+        for provider in offers.iter() {
+            add(reports.entry(provider.name()).or_default(), &provider);
+        }
+    }
+    let providers = reports.into_iter().map(|(name, mut report)| {
+        report.name = name;
+        judge(&mut report, &library);
+        report
+    });
+    Survey {
+        file: library.file().to_owned(),
+        version: Some(library.version()),
+        missing: None,
+        providers: providers.collect(),
+    }
+}
+
+/// Adds one of a provider's offers to the report of it.
+fn add(report: &mut ProviderReport, provider: &Provider<'_>) {
+    if !provider.is_reliable_datagram() {
+        if report.domains.is_empty() {
+            report.why_not = Some(
+                "it has no reliable datagrams (FI_EP_RDM) of its own; put ofi_rxm or ofi_rxd on \
+                 top, as in 'verbs;ofi_rxm'"
+                    .to_owned(),
+            );
+        }
+        return;
+    }
+    report.why_not = None;
+    let domain = provider.domain();
+    if !report.domains.contains(&domain) {
+        report.domains.push(domain);
+    }
+    for name in names(provider.capabilities()) {
+        if !report.capabilities.contains(&name) {
+            report.capabilities.push(name);
+        }
+    }
+    report.registration = mode_names(provider.registration_mode());
+    report.inject_size = provider.inject_size();
+    report.max_message = provider.max_message();
+    report.immediate_width = provider.immediate_width();
+    if !provider.keeps_order() {
+        report.why_not = Some("it does not keep the order of messages".to_owned());
+    }
+}
+
+/// Asks the library for the provider as transports do.
+fn judge(report: &mut ProviderReport, library: &tagwire_libfabric_sys::Library) {
+    if report.domains.is_empty() {
+        report.why_not_matching.clone_from(&report.why_not);
+        return;
+    }
+    let options = OfiOptions {
+        provider: report.name.clone(),
+        ..OfiOptions::default()
+    };
+    if let Err(error) = Infos::find(library, &options, Wanted::MESSAGES) {
+        report.why_not = Some(error.to_string());
+    }
+    let matching = Infos::find(library, &options, Wanted::MATCHING)
+        .and_then(|infos| quirks::check_matching(library, &infos));
+    report.why_not_matching = matching.err().map(|error| error.to_string());
+}
