@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
@@ -110,9 +111,11 @@ pub(super) const fn from(source: usize, pattern: MatchPattern) -> MatchPattern {
 pub(super) struct Rig {
     nodes: Vec<Node>,
     kill: Option<KillRank>,
+    /// Ranks that are closing.
+    closing: Vec<JoinHandle<()>>,
     next_token: u64,
     limits: MatchLimits,
-    /// After the nodes, so that it outlives the transports.
+    /// Outlives the transports.
     memories: Vec<Rc<Memory>>,
 }
 
@@ -129,6 +132,7 @@ impl Rig {
         Ok(Self {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
+            closing: Vec::new(),
             next_token: 0,
             limits,
             memories: Vec::new(),
@@ -549,8 +553,14 @@ impl Rig {
         }
         let mut transport = self.take(rank);
         transport.leave();
-        drop(transport);
+        self.drop_rank(transport);
         Ok(())
+    }
+
+    /// Drops a rank on a thread of its own, as if it was a process that ends: to get its last words
+    /// out, it may need the progress of others.
+    fn drop_rank(&mut self, transport: Box<dyn MatchTransport>) {
+        self.closing.push(thread::spawn(move || drop(transport)));
     }
 
     /// Ends `rank` without a goodbye.
@@ -592,5 +602,20 @@ impl Rig {
             ensure(sum == 0, || format!("rank {rank} is left with {levels:?}"))?;
         }
         Ok(())
+    }
+}
+
+/// The ranks end before the memory that was lent to them.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for rank in 0..self.nodes.len() {
+            if let Some(transport) = self.nodes[rank].transport.take() {
+                self.drop_rank(transport);
+            }
+        }
+        for closing in self.closing.drain(..) {
+            // A panic was reported where it happened.
+            let _ = closing.join();
+        }
     }
 }

@@ -1,0 +1,6 @@
+//! The byte transport: active messages.
+
+mod endpoint;
+mod progress;
+
+pub use endpoint::Ucx;

@@ -1,0 +1,496 @@
+//! What both contracts share: the worker, the peers, and operations under way.
+#![allow(unsafe_code)]
+
+use std::fmt::Write;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tagwire_base::bootstrap::{Bootstrap, JobSecret};
+use tagwire_base::{Error as BaseError, Rank};
+use tagwire_transport::{
+    Capabilities, EndpointId, Error, Outcome, PeerEvent, Result, Retained, Token, WaitObject,
+};
+use tagwire_ucx_sys::{Started, UCS_OK, ucs_status_t};
+use zerocopy::IntoBytes;
+
+use crate::NAME;
+use crate::config::UcxOptions;
+use crate::contact::Inbox;
+use crate::layout::MAX_RANKS;
+use crate::library::Library;
+use crate::operations::{Operations, Purpose};
+use crate::shared::{Finished, Mark, Pinned, Shared};
+use crate::waiter::UcxWaiter;
+use crate::wire::{self, Control, ControlKind};
+use crate::worker::{Armed, Context, Endpoint, Worker};
+
+/// A peer, as it is sent to.
+pub(crate) struct Link {
+    pub(crate) rank: Rank,
+    pub(crate) endpoint: Option<Endpoint>,
+    /// Its end was told, or will be in this call.
+    pub(crate) closed: bool,
+    /// Messages of ours to it that UCX still reads.
+    pub(crate) under_way: usize,
+    /// The bytes of these.
+    pub(crate) bytes_under_way: usize,
+    /// Names the endpoint when it breaks.
+    mark: Pinned<Mark>,
+}
+
+/// An operation of the layer above that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) purpose: Purpose,
+    pub(crate) status: ucs_status_t,
+    pub(crate) tag: u64,
+    pub(crate) length: u64,
+}
+
+impl Ended {
+    /// How a send or an access ended.
+    pub(crate) fn outcome(&self) -> Option<(Token, Outcome)> {
+        let Purpose::Lent(token, len) = self.purpose else {
+            return None;
+        };
+        let good = self.status == UCS_OK;
+        let outcome = if good {
+            Outcome::Done(len)
+        } else {
+            Outcome::PeerFailed
+        };
+        Some((token, outcome))
+    }
+}
+
+/// One rank's worker and peers.
+pub(crate) struct Core {
+    pub(crate) rank: Rank,
+    session: u32,
+    secret: JobSecret,
+    options: UcxOptions,
+    leaving: bool,
+    /// What ended and is to be told.
+    pub(crate) ended: Vec<Ended>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) waiter: Arc<UcxWaiter>,
+    // In the order in which they must go: the worker first, then what its callbacks write to.
+    pub(crate) worker: Worker,
+    pub(crate) operations: Operations,
+    pub(crate) shared: Pinned<Shared>,
+}
+
+impl Core {
+    /// Opens a context and a worker for `features`.
+    pub(crate) fn open(
+        options: UcxOptions,
+        bootstrap: &dyn Bootstrap,
+        features: u64,
+    ) -> Result<Self> {
+        if bootstrap.size() > MAX_RANKS {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: "jobs of more than 65536 ranks",
+            });
+        }
+        let library = Library::open(options.library.as_deref())?;
+        let context = Context::open(library, &options, features)?;
+        let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
+        let inbox = Inbox::new(rank, secret.clone());
+        let shared = Pinned::new(Shared::new(library.ucp, inbox));
+        let worker = Worker::open(context, &shared)?;
+        let waiter = Arc::new(UcxWaiter::new(worker.descriptor())?);
+        Ok(Self {
+            rank,
+            session: draw_session()?,
+            secret,
+            options,
+            leaving: false,
+            ended: Vec::new(),
+            links: Vec::new(),
+            waiter,
+            worker,
+            operations: Operations::default(),
+            shared,
+        })
+    }
+
+    pub(crate) const fn options(&self) -> &UcxOptions {
+        &self.options
+    }
+
+    pub(crate) const fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// What both contracts can be sure of.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        let mut all = Capabilities::ORDERED
+            | Capabilities::RELIABLE
+            | Capabilities::REMOTE
+            | Capabilities::LOCAL
+            | Capabilities::LOOPBACK;
+        all.set(Capabilities::WAKE, self.worker.wakes());
+        all.set(Capabilities::FAILURE_DETECTION, self.finds_failures());
+        all
+    }
+
+    pub(crate) const fn wait_object(&self) -> WaitObject {
+        if self.worker.wakes() {
+            WaitObject::Descriptor
+        } else {
+            WaitObject::None
+        }
+    }
+
+    /// Whether a dead peer breaks its connections. Over shared memory UCX looks after its peers
+    /// too seldom to be claimed.
+    fn finds_failures(&self) -> bool {
+        let shared_memory = [
+            "sm", "shm", "shmem", "posix", "sysv", "cma", "xpmem", "knem", "all",
+        ];
+        self.options.transports.as_deref().is_some_and(|names| {
+            !names.starts_with('^') && !names.split(',').any(|name| shared_memory.contains(&name))
+        })
+    }
+
+    /// What a peer needs to reach this rank.
+    pub(crate) fn address(&self) -> Vec<u8> {
+        wire::address_of(self.rank, &self.worker.address, &self.secret)
+    }
+
+    /// The endpoint for `peer`.
+    pub(crate) fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        let worker = wire::read_address(peer, address, &self.secret);
+        let worker = worker.map_err(|reason| Error::BadAddress {
+            transport: NAME,
+            peer,
+            reason,
+        })?;
+        if self.shared.inbox.borrow().is_lost(peer) {
+            return Err(unreachable(peer, "it has failed".to_owned()));
+        }
+        let known = self.shared.inbox.borrow().find(peer);
+        let id = known.unwrap_or_else(|| self.shared.inbox.borrow_mut().guest(peer));
+        self.link_guests();
+        let link = &self.links[id.index()];
+        if !link.closed && link.endpoint.is_none() {
+            self.establish(id, worker)
+                .map_err(|reason| unreachable(peer, reason))?;
+        }
+        Ok(id)
+    }
+
+    /// A link for each guest, by the same index.
+    fn link_guests(&mut self) {
+        let inbox = self.shared.inbox.borrow();
+        for guest in &inbox.guests()[self.links.len()..] {
+            self.links.push(Link {
+                rank: guest.rank,
+                endpoint: None,
+                closed: guest.closed,
+                under_way: 0,
+                bytes_under_way: 0,
+                mark: Mark::new(&self.shared, self.links.len() as u32),
+            });
+        }
+    }
+
+    /// Makes the endpoint to a peer's worker, and says hello.
+    fn establish(&mut self, id: EndpointId, worker: &[u8]) -> Result<(), String> {
+        let link = &mut self.links[id.index()];
+        let endpoint = self
+            .worker
+            .connect(worker, &link.mark)
+            .map_err(|status| crate::worker::status_text(self.shared.ucp, status))?;
+        link.endpoint = Some(endpoint);
+        let hello = Control::hello(self.rank, self.session, link.rank, &self.secret);
+        let address = self.worker.address.clone();
+        self.send_control(id, &hello, &address);
+        Ok(())
+    }
+
+    /// A control message of `kind` to `id`.
+    pub(crate) fn control(&self, kind: ControlKind, id: EndpointId) -> Control {
+        Control::new(kind, self.rank, self.session, self.links[id.index()].rank)
+    }
+
+    /// Sends a control message; past all bounds, since there are few.
+    pub(crate) fn send_control(&mut self, id: EndpointId, control: &Control, payload: &[u8]) {
+        let Some(endpoint) = self.links[id.index()].endpoint else {
+            return;
+        };
+        let index = self
+            .operations
+            .take(&self.shared, Purpose::Copied, Some(id.0));
+        self.operations
+            .get_mut(index)
+            .fill([control.as_bytes(), payload]);
+        let operation = self.operations.get(index);
+        let bytes = operation.piece();
+        // SAFETY: the endpoint is open; the operation keeps its bytes until it is given back,
+        // which is after the mark ended.
+        let started = unsafe { self.worker.send_control(endpoint, bytes, &operation.mark) };
+        self.note_start(id, index, started);
+    }
+
+    /// Takes note of how an operation towards `id` began; answers whether it did.
+    #[inline]
+    pub(crate) fn note_start(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
+        match started {
+            Started::Done => {
+                self.operations.give(index);
+                true
+            }
+            Started::Open(request) => {
+                let operation = self.operations.get_mut(index);
+                let len = operation.piece().len;
+                operation.request = NonNull::new(request);
+                let link = &mut self.links[id.index()];
+                link.under_way += 1;
+                link.bytes_under_way += len;
+                true
+            }
+            Started::Failed(_) => {
+                self.operations.give(index);
+                self.fail(id);
+                false
+            }
+        }
+    }
+
+    /// As [`note_start`](Self::note_start), of an operation that somebody waits for.
+    pub(crate) fn begin_lent(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
+        if started == Started::Done {
+            self.ended.push(Ended {
+                purpose: self.operations.get(index).purpose,
+                status: UCS_OK,
+                tag: 0,
+                length: 0,
+            });
+        }
+        self.note_start(id, index, started)
+    }
+
+    /// Does what callbacks have noted: closes what broke, answers who greeted, frees what ended.
+    /// What ended for the layer above is in `ended`, after the events that explain it.
+    pub(crate) fn attend(&mut self) {
+        if !self.shared.dirty.replace(false) {
+            return;
+        }
+        self.link_guests();
+        self.answer_greetings();
+        let parted = std::mem::take(&mut self.shared.inbox.borrow_mut().parted);
+        for id in parted {
+            self.sever(id);
+        }
+        let broken = std::mem::take(&mut *self.shared.broken.borrow_mut());
+        for index in broken {
+            self.fail(EndpointId(index));
+        }
+        self.reap();
+    }
+
+    fn answer_greetings(&mut self) {
+        let greeted = std::mem::take(&mut self.shared.inbox.borrow_mut().greeted);
+        for (id, address) in greeted {
+            let link = &self.links[id.index()];
+            if link.closed || link.endpoint.is_some() {
+                continue;
+            }
+            if self.establish(id, &address).is_err() {
+                self.fail(id);
+            }
+        }
+    }
+
+    /// The peer at `id` has failed: once, unless its end was told already.
+    pub(crate) fn fail(&mut self, id: EndpointId) {
+        {
+            let mut inbox = self.shared.inbox.borrow_mut();
+            if inbox.close(id) {
+                inbox.tell(PeerEvent::Failed(id));
+            }
+        }
+        self.sever(id);
+    }
+
+    /// Closes the endpoint, which ends what is under way on it.
+    fn sever(&mut self, id: EndpointId) {
+        let link = &mut self.links[id.index()];
+        link.closed = true;
+        let Some(endpoint) = link.endpoint.take() else {
+            return;
+        };
+        let index = self.operations.take(&self.shared, Purpose::Close, None);
+        let mark = &self.operations.get(index).mark;
+        // SAFETY: taken out of the link, so closed once and not used any more; operations keep
+        // their marks until they have ended.
+        match unsafe { self.worker.close(endpoint, mark) } {
+            Started::Open(request) => {
+                self.operations.get_mut(index).request = NonNull::new(request);
+            }
+            Started::Done | Started::Failed(_) => self.operations.give(index),
+        }
+    }
+
+    /// Frees the operations that ended.
+    fn reap(&mut self) {
+        loop {
+            // One after the other: to end one may end others, and adds to the list.
+            let Some(finished) = self.shared.finished.borrow_mut().pop_front() else {
+                return;
+            };
+            self.end(&finished);
+        }
+    }
+
+    fn end(&mut self, finished: &Finished) {
+        let operation = self.operations.get(finished.operation);
+        let (purpose, link, len) = (operation.purpose, operation.link, operation.piece().len);
+        self.operations.give(finished.operation);
+        if let Some(index) = link {
+            let link = &mut self.links[index as usize];
+            link.under_way -= 1;
+            link.bytes_under_way -= len;
+            if finished.status != UCS_OK && !link.closed {
+                self.fail(EndpointId(index));
+            }
+        }
+        if matches!(purpose, Purpose::Lent(..) | Purpose::Receive(..)) {
+            self.ended.push(Ended {
+                purpose,
+                status: finished.status,
+                tag: finished.tag,
+                length: finished.length,
+            });
+        }
+    }
+
+    /// After progress: sees to it that sleepers are woken. `count` is what the worker answered.
+    #[inline]
+    pub(crate) fn after_progress(&self, count: u32) {
+        if count > 0 {
+            self.waiter.disturbed();
+        } else if self.waiter.wants_arming() && self.worker.arm() == Armed::Yes {
+            self.waiter.armed();
+        }
+    }
+
+    /// Gives back what an upcall kept.
+    pub(crate) fn release(&mut self, buffer: Retained) {
+        if let Some(owner) = self.shared.inbox.borrow_mut().give_back(buffer) {
+            // SAFETY: the inbox had it from a handler that kept it, and has it no more.
+            unsafe { self.worker.release(owner) };
+        }
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// One line for each peer.
+    pub(crate) fn describe(&self, out: &mut dyn Write) {
+        for link in &self.links {
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(
+                out,
+                "{NAME}: rank {}: {} messages ({} bytes) on their way{}",
+                link.rank,
+                link.under_way,
+                link.bytes_under_way,
+                if link.closed { ", closed" } else { "" },
+            );
+        }
+    }
+
+    /// Says goodbye, and waits until that and all before it is on its way.
+    fn part(&mut self) {
+        let kind = if self.leaving {
+            ControlKind::Leaving
+        } else {
+            ControlKind::Failing
+        };
+        for index in 0..self.links.len() as u32 {
+            let goodbye = self.control(kind, EndpointId(index));
+            self.send_control(EndpointId(index), &goodbye, &[]);
+        }
+        let index = self.operations.take(&self.shared, Purpose::Flush, None);
+        let mark = &self.operations.get(index).mark;
+        // SAFETY: operations keep their marks until they have ended.
+        match unsafe { self.worker.flush_all(mark) } {
+            Started::Open(request) => {
+                self.operations.get_mut(index).request = NonNull::new(request);
+            }
+            Started::Done | Started::Failed(_) => self.operations.give(index),
+        }
+        self.linger(self.options.linger, |core| {
+            let ours = |purpose| matches!(purpose, Purpose::Copied | Purpose::Flush);
+            !core
+                .operations
+                .iter()
+                .any(|(_, operation)| ours(operation.purpose))
+        });
+    }
+
+    /// Makes progress until `done`, or for so long.
+    fn linger(&mut self, time: Duration, done: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        let mut idle = 0_u32;
+        while !done(self) && start.elapsed() < time {
+            idle = if self.worker.progress() > 0 {
+                0
+            } else {
+                idle + 1
+            };
+            self.attend();
+            self.ended.clear();
+            if idle > 100 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.part();
+        for owner in self.shared.inbox.borrow_mut().give_all_back() {
+            // SAFETY: as in `release`.
+            unsafe { self.worker.release(owner) };
+        }
+        for index in 0..self.links.len() as u32 {
+            self.sever(EndpointId(index));
+        }
+        self.linger(CLOSE_TIME, |core| {
+            !core
+                .operations
+                .iter()
+                .any(|(_, operation)| operation.purpose == Purpose::Close)
+        });
+    }
+}
+
+/// How long closing by force may take.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+
+fn unreachable(peer: Rank, reason: String) -> Error {
+    Error::Unreachable {
+        transport: NAME,
+        peer,
+        reason,
+    }
+}
+
+/// A number that peers know this rank's messages by.
+fn draw_session() -> Result<u32> {
+    let mut bytes = [0; 4];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
+        |error| BaseError::System {
+            what: "ucx: a random number".to_owned(),
+            source: error.into(),
+        },
+    )?;
+    Ok(u32::from_ne_bytes(bytes))
+}
