@@ -13,7 +13,7 @@ use zerocopy::FromBytes;
 
 use crate::NAME;
 use crate::shared::LentUpcalls;
-use crate::wire::{Control, ControlKind, Prefix};
+use crate::wire::{Access, Control, ControlKind, Prefix};
 
 /// A peer, as what it sends is looked at. The index is that of its endpoint.
 #[derive(Debug)]
@@ -48,6 +48,8 @@ pub(crate) struct Inbox {
     pub(crate) parted: Vec<EndpointId>,
     /// What peers have received of us: messages and bytes.
     pub(crate) credits: Vec<(EndpointId, u32, u64)>,
+    /// What peers want with our memory, or say of what we want with theirs.
+    pub(crate) accesses: Vec<(EndpointId, ControlKind, Access)>,
     kept: Kept,
     upcalls: Option<LentUpcalls>,
     /// How many things were told since somebody asked.
@@ -67,6 +69,7 @@ impl Inbox {
             greeted: Vec::new(),
             parted: Vec::new(),
             credits: Vec::new(),
+            accesses: Vec::new(),
             kept: Kept::default(),
             upcalls: None,
             told: 0,
@@ -170,19 +173,23 @@ impl Inbox {
         }
         let (rank, session) = (control.rank.get(), control.session.get());
         match self.sender(rank, session) {
-            Ok(Some(from)) => self.heed(from, kind, control),
+            Ok(Some(from)) => self.heed(from, kind, control, payload),
             Ok(None) => {}
             Err(reason) => self.complain(reason),
         }
     }
 
-    fn heed(&mut self, from: EndpointId, kind: ControlKind, control: &Control) {
+    fn heed(&mut self, from: EndpointId, kind: ControlKind, control: &Control, payload: &[u8]) {
         match kind {
             ControlKind::Hello => {}
             ControlKind::Credit => {
                 let credit = (from, control.a.get(), control.b.get());
                 self.credits.push(credit);
             }
+            ControlKind::Get | ControlKind::Refused => match Access::read_from_bytes(payload) {
+                Ok(access) => self.accesses.push((from, kind, access)),
+                Err(_) => self.complain("an access that is not one"),
+            },
             ControlKind::Leaving => {
                 self.close(from);
                 self.parted.push(from);

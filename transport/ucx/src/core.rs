@@ -19,7 +19,7 @@ use crate::config::UcxOptions;
 use crate::contact::Inbox;
 use crate::layout::MAX_RANKS;
 use crate::library::Library;
-use crate::operations::{Operations, Purpose};
+use crate::operations::{Operation, Operations, Purpose};
 use crate::shared::{Finished, Mark, Pinned, Shared};
 use crate::waiter::UcxWaiter;
 use crate::wire::{self, Control, ControlKind};
@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) under_way: usize,
     /// The bytes of these.
     pub(crate) bytes_under_way: usize,
+    /// Gets from it that are under way.
+    pub(crate) gets: usize,
     /// Names the endpoint when it breaks.
     mark: Pinned<Mark>,
 }
@@ -43,24 +45,31 @@ pub(crate) struct Link {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
     pub(crate) purpose: Purpose,
+    pub(crate) link: Option<u32>,
     pub(crate) status: ucs_status_t,
     pub(crate) tag: u64,
     pub(crate) length: u64,
 }
 
 impl Ended {
-    /// How a send or an access ended.
-    pub(crate) fn outcome(&self) -> Option<(Token, Outcome)> {
-        let Purpose::Lent(token, len) = self.purpose else {
-            return None;
-        };
-        let good = self.status == UCS_OK;
-        let outcome = if good {
-            Outcome::Done(len)
-        } else {
-            Outcome::PeerFailed
-        };
-        Some((token, outcome))
+    /// How a send or a get ended, for whoever waits for it.
+    pub(crate) fn outcome(&self, links: &[Link]) -> Option<(Token, Outcome)> {
+        let gone = || self.link.is_none_or(|link| links[link as usize].closed);
+        match self.purpose {
+            Purpose::Lent(token, len) if self.status == UCS_OK => Some((token, Outcome::Done(len))),
+            Purpose::Lent(token, _) => Some((token, Outcome::PeerFailed)),
+            Purpose::Get(token, len) => {
+                let outcome = if self.status == UCS_OK && self.length == len {
+                    Outcome::Done(len)
+                } else if gone() {
+                    Outcome::PeerFailed
+                } else {
+                    Outcome::Impossible
+                };
+                Some((token, outcome))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -73,6 +82,8 @@ pub(crate) struct Core {
     leaving: bool,
     /// What ended and is to be told.
     pub(crate) ended: Vec<Ended>,
+    /// Registrations that an answer is not read from any more.
+    pub(crate) served: Vec<u32>,
     pub(crate) links: Vec<Link>,
     pub(crate) waiter: Arc<UcxWaiter>,
     // In the order in which they must go: the worker first, then what its callbacks write to.
@@ -108,6 +119,7 @@ impl Core {
             options,
             leaving: false,
             ended: Vec::new(),
+            served: Vec::new(),
             links: Vec::new(),
             waiter,
             worker,
@@ -118,6 +130,10 @@ impl Core {
 
     pub(crate) const fn options(&self) -> &UcxOptions {
         &self.options
+    }
+
+    pub(crate) const fn secret(&self) -> &JobSecret {
+        &self.secret
     }
 
     pub(crate) const fn session(&self) -> u32 {
@@ -192,6 +208,7 @@ impl Core {
                 closed: guest.closed,
                 under_way: 0,
                 bytes_under_way: 0,
+                gets: 0,
                 mark: Mark::new(&self.shared, self.links.len() as u32),
             });
         }
@@ -247,9 +264,11 @@ impl Core {
                 let operation = self.operations.get_mut(index);
                 let len = operation.piece().len;
                 operation.request = NonNull::new(request);
-                let link = &mut self.links[id.index()];
-                link.under_way += 1;
-                link.bytes_under_way += len;
+                if operation.purpose.is_message() {
+                    let link = &mut self.links[id.index()];
+                    link.under_way += 1;
+                    link.bytes_under_way += len;
+                }
                 true
             }
             Started::Failed(_) => {
@@ -265,6 +284,7 @@ impl Core {
         if started == Started::Done {
             self.ended.push(Ended {
                 purpose: self.operations.get(index).purpose,
+                link: Some(id.0),
                 status: UCS_OK,
                 tag: 0,
                 length: 0,
@@ -275,10 +295,18 @@ impl Core {
 
     /// Does what callbacks have noted: closes what broke, answers who greeted, frees what ended.
     /// What ended for the layer above is in `ended`, after the events that explain it.
-    pub(crate) fn attend(&mut self) {
-        if !self.shared.dirty.replace(false) {
-            return;
+    /// Answers whether there was anything.
+    #[inline]
+    pub(crate) fn attend(&mut self) -> bool {
+        let dirty = self.shared.dirty.replace(false);
+        if dirty {
+            self.attend_now();
         }
+        dirty
+    }
+
+    #[cold]
+    fn attend_now(&mut self) {
         self.link_guests();
         self.answer_greetings();
         let parted = std::mem::take(&mut self.shared.inbox.borrow_mut().parted);
@@ -318,6 +346,7 @@ impl Core {
 
     /// Closes the endpoint, which ends what is under way on it.
     fn sever(&mut self, id: EndpointId) {
+        self.cancel_gets(id);
         let link = &mut self.links[id.index()];
         link.closed = true;
         let Some(endpoint) = link.endpoint.take() else {
@@ -332,6 +361,26 @@ impl Core {
                 self.operations.get_mut(index).request = NonNull::new(request);
             }
             Started::Done | Started::Failed(_) => self.operations.give(index),
+        }
+    }
+
+    /// Takes back the receives of gets whose peer answers no more.
+    fn cancel_gets(&mut self, id: EndpointId) {
+        for (_, operation) in self.operations.iter() {
+            let is_get = matches!(operation.purpose, Purpose::Get(..));
+            if is_get && operation.link == Some(id.0) {
+                self.cancel(operation);
+            }
+        }
+    }
+
+    /// Takes a receive back, unless it has ended or a message has matched it.
+    pub(crate) fn cancel(&self, operation: &Operation) {
+        if let Some(request) = operation.request
+            && !operation.mark.ended.get()
+        {
+            // SAFETY: the callback, which frees the request, has not come: the mark would say so.
+            unsafe { self.worker.cancel(request) };
         }
     }
 
@@ -352,19 +401,28 @@ impl Core {
         self.operations.give(finished.operation);
         if let Some(index) = link {
             let link = &mut self.links[index as usize];
-            link.under_way -= 1;
-            link.bytes_under_way -= len;
-            if finished.status != UCS_OK && !link.closed {
+            if purpose.is_message() {
+                link.under_way -= 1;
+                link.bytes_under_way -= len;
+            }
+            if matches!(purpose, Purpose::Get(..)) {
+                link.gets -= 1;
+            }
+            let is_ours = matches!(purpose, Purpose::Get(..) | Purpose::Receive(..));
+            if finished.status != UCS_OK && !is_ours && !link.closed {
                 self.fail(EndpointId(index));
             }
         }
-        if matches!(purpose, Purpose::Lent(..) | Purpose::Receive(..)) {
-            self.ended.push(Ended {
+        match purpose {
+            Purpose::None | Purpose::Copied | Purpose::Close | Purpose::Flush => {}
+            Purpose::Serve(registration) => self.served.push(registration),
+            Purpose::Lent(..) | Purpose::Receive(..) | Purpose::Get(..) => self.ended.push(Ended {
                 purpose,
+                link,
                 status: finished.status,
                 tag: finished.tag,
                 length: finished.length,
-            });
+            }),
         }
     }
 

@@ -19,6 +19,7 @@
 mod config;
 mod contact;
 mod core;
+mod kind;
 mod layout;
 mod library;
 mod operations;
@@ -31,6 +32,7 @@ mod byte;
 
 pub use byte::Ucx;
 pub use config::{SETTINGS, UcxOptions};
+pub use kind::Kind;
 
 /// The name in settings and reports.
 const NAME: &str = "ucx";

@@ -20,15 +20,28 @@ pub(crate) enum Purpose {
     Lent(Token, u64),
     /// A receive, with room for so many bytes.
     Receive(Token, u64),
+    /// A get of so many bytes: the receive under its tag.
+    Get(Token, u64),
+    /// The answer to a peer's get, out of this registration.
+    Serve(u32),
     /// The closing of an endpoint.
     Close,
     /// The last flush.
     Flush,
 }
 
+impl Purpose {
+    /// Whether it is a message that the bounds of its peer count.
+    pub(crate) const fn is_message(self) -> bool {
+        matches!(self, Self::Copied | Self::Lent(..))
+    }
+}
+
 /// One operation.
 pub(crate) struct Operation {
     pub(crate) purpose: Purpose,
+    /// How often the slot was used before.
+    generation: u32,
     /// The index of the peer's endpoint, where there is one.
     pub(crate) link: Option<u32>,
     /// Bytes that UCX reads.
@@ -89,6 +102,7 @@ impl Operations {
         let index = self.slots.len() as u32;
         self.slots.push(Operation {
             purpose: Purpose::None,
+            generation: 0,
             link: None,
             bytes: Vec::new(),
             request: None,
@@ -112,14 +126,23 @@ impl Operations {
     pub(crate) fn give(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         slot.purpose = Purpose::None;
+        slot.generation = slot.generation.wrapping_add(1);
         slot.request = None;
         slot.mark.ended.set(false);
         self.free.push(index);
     }
 
-    /// How many are under way.
-    pub(crate) fn open(&self) -> usize {
-        self.slots.len() - self.free.len()
+    /// A number that no other operation of this rank has, now or soon.
+    pub(crate) fn name(&self, index: u32) -> u64 {
+        u64::from(self.get(index).generation) << 32 | u64::from(index)
+    }
+
+    /// The operation of that name, if it is under way.
+    pub(crate) fn find(&self, name: u64) -> Option<u32> {
+        let index = name as u32;
+        let slot = self.slots.get(index as usize)?;
+        let there = slot.purpose != Purpose::None && self.name(index) == name;
+        there.then_some(index)
     }
 
     /// Those under way.

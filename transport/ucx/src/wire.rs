@@ -3,7 +3,10 @@
 //! ```text
 //!     data       sender rank u32 | session u32 | AmHeader 16 bytes | payload
 //!     control    magic u32 | version u16 | kind u16 | rank u32 | session u32 | to u32 | a u32 |
-//!                b u64 | secret 32 bytes | payload (hello: the sender's worker address)
+//!                b u64 | secret 32 bytes | payload (hello: the sender's worker address; get and
+//!                refused: an access)
+//!     access     registration u32 | generation u32 | offset u64 | length u64 | tag u64
+//!     key        registration u32 | generation u32 | address u64 | length u64 | digest u64
 //!     address    magic u32 | version u16 | 0 u16 | rank u32 | length u32 | digest u64 | worker address
 //! ```
 //!
@@ -40,6 +43,10 @@ pub(crate) enum ControlKind {
     Failing = 3,
     /// It has received messages: `a` of them, `b` bytes.
     Credit = 4,
+    /// It asks for bytes of registered memory; an [`Access`] follows.
+    Get = 5,
+    /// The access that follows was not allowed.
+    Refused = 6,
 }
 
 /// A control message without its payload.
@@ -96,12 +103,71 @@ impl Control {
             2 => Ok(ControlKind::Leaving),
             3 => Ok(ControlKind::Failing),
             4 => Ok(ControlKind::Credit),
+            5 => Ok(ControlKind::Get),
+            6 => Ok(ControlKind::Refused),
             other => Err(format!("a control message of unknown kind {other}")),
         }
     }
 
     pub(crate) fn proves(&self, secret: &JobSecret) -> bool {
         secret.matches(&self.secret)
+    }
+}
+
+/// An access to registered memory of the receiver. The bytes travel by the tag interface, under a
+/// tag that the asking side chose.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Access {
+    pub(crate) registration: U32,
+    pub(crate) generation: U32,
+    pub(crate) offset: U64,
+    pub(crate) length: U64,
+    pub(crate) tag: U64,
+}
+
+/// What is published of a registration.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Key {
+    pub(crate) registration: U32,
+    pub(crate) generation: U32,
+    pub(crate) address: U64,
+    pub(crate) length: U64,
+    digest: U64,
+}
+
+impl Key {
+    /// The key of memory of `owner`.
+    pub(crate) fn new(
+        owner: Rank,
+        (registration, generation): (u32, u32),
+        (address, length): (u64, u64),
+        secret: &JobSecret,
+    ) -> Self {
+        let mut key = Self {
+            registration: registration.into(),
+            generation: generation.into(),
+            address: address.into(),
+            length: length.into(),
+            digest: U64::ZERO,
+        };
+        key.digest = digest(owner, key.as_bytes(), secret).into();
+        key
+    }
+
+    /// Reads a key of memory of `owner`; nothing where it is none.
+    pub(crate) fn read(owner: Rank, bytes: &[u8], secret: &JobSecret) -> Option<Self> {
+        let mut key = Self::read_from_bytes(bytes).ok()?;
+        let told = std::mem::replace(&mut key.digest, U64::ZERO);
+        (told == digest(owner, key.as_bytes(), secret)).then_some(key)
+    }
+
+    /// Where `len` bytes at `address` lie in the memory; nothing where they reach outside.
+    pub(crate) fn offset_of(&self, address: u64, len: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.address.get())?;
+        let end = offset.checked_add(len)?;
+        (end <= self.length.get()).then_some(offset)
     }
 }
 

@@ -204,6 +204,9 @@ impl Piece {
     };
 }
 
+// SAFETY: who names bytes promises that they stay, whichever thread drives the worker.
+unsafe impl Send for Piece {}
+
 /// What became of a wish to be woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Armed {

@@ -5,6 +5,7 @@
 mod suite;
 
 use suite::factory;
+use tagwire_transport::conformance::{Tier, tiers};
 use tagwire_transport::transport_conformance;
 
 /// The library inside the package, where that is installed.
@@ -19,6 +20,25 @@ fn library() -> Option<String> {
     Some(format!("{}/lib/libucp.so.0", folder.trim()))
 }
 
-transport_conformance!(tcp, factory("tcp,self"));
-transport_conformance!(posix, factory("posix,cma,self"));
-transport_conformance!(sysv, factory("sysv,cma,self"));
+transport_conformance!(tcp, factory(library(), "tcp,self"));
+transport_conformance!(posix, factory(library(), "posix,cma,self"));
+transport_conformance!(sysv, factory(library(), "sysv,cma,self"));
+
+/// No tier passes by not being claimed.
+#[test]
+fn each_transport_offers_what_it_should() {
+    use Tier::{Core, Detection, Failure, Get, Retain, Wake, ZeroCopy};
+    if library().is_none() {
+        println!("SKIPPED: this version of UCX is not installed");
+        return;
+    }
+    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Get];
+    for transports in ["posix,cma,self", "sysv,cma,self"] {
+        assert_eq!(
+            tiers(&factory(library(), transports)).unwrap(),
+            shared_memory
+        );
+    }
+    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Get];
+    assert_eq!(tiers(&factory(library(), "tcp,self")).unwrap(), tcp);
+}

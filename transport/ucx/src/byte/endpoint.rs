@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
+use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, Result, Retained,
-    SendBuffer, Token, Upcalls, Waiter,
+    AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, RecvBuffer,
+    Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
 };
-use tagwire_ucx_sys::UCP_FEATURE_AM;
+use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
 
+use super::remote::{MAX_REMOTE, Registrations};
 use crate::NAME;
 use crate::config::UcxOptions;
 use crate::core::Core;
@@ -37,6 +39,7 @@ const CONTROL_BYTES: usize = DATA_BYTES + (1 << 20);
 /// UCX as a byte transport.
 pub struct Ucx {
     pub(super) core: Core,
+    pub(super) memory: Registrations,
 }
 
 impl Ucx {
@@ -45,8 +48,10 @@ impl Ucx {
     /// # Errors
     /// When the library cannot be loaded, or has no transport that was asked for.
     pub fn open(options: UcxOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
+        let features = u64::from(UCP_FEATURE_AM | UCP_FEATURE_TAG);
         Ok(Self {
-            core: Core::open(options, bootstrap, u64::from(UCP_FEATURE_AM))?,
+            core: Core::open(options, bootstrap, features)?,
+            memory: Registrations::default(),
         })
     }
 
@@ -86,12 +91,17 @@ impl ByteTransport for Ucx {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.core.capabilities() | Capabilities::RETAIN | Capabilities::ZERO_COPY
+        self.core.capabilities()
+            | Capabilities::RETAIN
+            | Capabilities::ZERO_COPY
+            | Capabilities::GET
     }
 
     fn limits(&self) -> Limits {
         let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
         limits.max_zero_copy = MAX_SEND;
+        limits.max_remote_access = MAX_REMOTE;
+        limits.registration = Registration::Remote;
         limits.memory_per_peer = CONTROL_BYTES;
         limits.wait_object = self.core.wait_object();
         limits
@@ -182,6 +192,32 @@ impl ByteTransport for Ucx {
         } else {
             Post::Gone
         }
+    }
+
+    fn get(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        self.ask(from, data, source, token)
+    }
+
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        self.reach(
+            data.region()
+                .map(|region| (region.as_ptr().cast_const(), region.len())),
+        )
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        self.reach(data.region().map(|region| (region.as_ptr(), region.len())))
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        self.forget(&handle);
     }
 
     fn release(&mut self, buffer: Retained) {

@@ -2,5 +2,6 @@
 
 mod endpoint;
 mod progress;
+mod remote;
 
 pub use endpoint::Ucx;

@@ -31,7 +31,9 @@ impl Ucx {
         let core = &mut self.core;
         core.shared.inbox.borrow_mut().tell_early(upcalls);
         let count = core.shared.with_upcalls(upcalls, || core.worker.progress());
-        core.attend();
+        if core.attend() {
+            self.serve();
+        }
         count
     }
 
@@ -43,7 +45,7 @@ impl Ucx {
         let mut told = inbox.take_told();
         drop(inbox);
         for ended in self.core.ended.drain(..) {
-            if let Some((token, outcome)) = ended.outcome() {
+            if let Some((token, outcome)) = ended.outcome(&self.core.links) {
                 told += 1;
                 upcalls.complete(token, outcome);
             }

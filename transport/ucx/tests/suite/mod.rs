@@ -1,5 +1,5 @@
 //! The conformance kits on UCX: each test file runs them on one version of the library, since a
-//! process can have only one (their parts find each other by name).
+//! process can have only one (the parts of UCX find each other by name).
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
@@ -7,32 +7,32 @@ use tagwire_transport::ByteTransport;
 use tagwire_transport::conformance::{Factory, Job};
 use tagwire_ucx::{Ucx, UcxOptions};
 
-use super::library;
-
 const MOST_RANKS: u32 = 8;
 
-/// Options for `transports` over the loopback device; nothing where there is no library.
-pub fn options(transports: &str) -> Option<UcxOptions> {
-    let library = library()?;
-    Some(UcxOptions {
-        library: Some(library),
+/// Options for `transports`, over the loopback device where they have one.
+pub fn options(library: &str, transports: &str) -> UcxOptions {
+    UcxOptions {
+        library: Some(library.to_owned()),
         transports: Some(transports.to_owned()),
         devices: transports.contains("tcp").then(|| "lo".to_owned()),
         ..UcxOptions::default()
-    })
+    }
 }
 
 /// Jobs of ranks that share this process. A rank that is killed closes its connections without a
 /// word, as the system does for a process.
-pub fn factory(transports: &'static str) -> Factory {
+pub fn factory(library: Option<String>, transports: &'static str) -> Factory {
+    let Some(library) = library else {
+        return Factory::absent("this version of UCX is not installed");
+    };
+    let options = options(&library, transports);
     Factory::new(MOST_RANKS, move |size| {
-        let options = options(transports).ok_or("no library")?;
         let job = LocalJob::new(size).map_err(|error| error.to_string())?;
         let open = |rank| -> Result<Box<dyn ByteTransport>, String> {
-            let bootstrap = job.member(Rank::new(rank));
-            let transport = Ucx::open(options.clone(), &bootstrap);
+            let transport = Ucx::open(options.clone(), &job.member(Rank::new(rank)));
             Ok(Box::new(transport.map_err(|error| error.to_string())?))
         };
-        Ok(Job::new((0..size).map(open).collect::<Result<_, _>>()?))
+        let ranks: Result<_, _> = (0..size).map(open).collect();
+        Ok(Job::new(ranks?).with_kill(|_, transport| drop(transport)))
     })
 }

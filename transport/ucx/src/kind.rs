@@ -1,0 +1,36 @@
+//! How the choice among transports opens this one.
+
+use tagwire_base::bootstrap::SharedBootstrap;
+use tagwire_base::config::{Config, Setting};
+use tagwire_transport::{ByteTransport, Result, TransportKind};
+
+use crate::config::{SETTINGS, UcxOptions};
+use crate::{NAME, Ucx};
+
+/// `ucx`, or `ucx:TLS` with the words of `UCX_TLS`.
+#[derive(Debug)]
+pub struct Kind;
+
+impl TransportKind for Kind {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "UCX: InfiniBand, TCP and shared memory by a library that is loaded at run time"
+    }
+
+    fn settings(&self) -> &'static [Setting] {
+        SETTINGS
+    }
+
+    fn open(
+        &self,
+        detail: Option<&str>,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Result<Box<dyn ByteTransport>> {
+        let options = UcxOptions::from_config(detail, config);
+        Ok(Box::new(Ucx::open(options, bootstrap)?))
+    }
+}
