@@ -364,6 +364,19 @@ impl Core {
         }
     }
 
+    /// How an operation ended whose callback came from within the call that started it, or took it
+    /// back; it is freed, and not told of any more.
+    pub(crate) fn ended_at_once(&mut self, index: u32) -> Option<Finished> {
+        if !self.operations.get(index).mark.ended.get() {
+            return None;
+        }
+        let mut finished = self.shared.finished.borrow_mut();
+        let place = finished.iter().rposition(|one| one.operation == index)?;
+        let one = finished.remove(place)?;
+        self.operations.give(index);
+        Some(one)
+    }
+
     /// Takes back the receives of gets whose peer answers no more.
     fn cancel_gets(&mut self, id: EndpointId) {
         for (_, operation) in self.operations.iter() {
@@ -414,7 +427,11 @@ impl Core {
             }
         }
         match purpose {
-            Purpose::None | Purpose::Copied | Purpose::Close | Purpose::Flush => {}
+            Purpose::None
+            | Purpose::Copied
+            | Purpose::Inherit
+            | Purpose::Close
+            | Purpose::Flush => {}
             Purpose::Serve(registration) => self.served.push(registration),
             Purpose::Lent(..) | Purpose::Receive(..) | Purpose::Get(..) => self.ended.push(Ended {
                 purpose,

@@ -2,10 +2,10 @@
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::{ByteTransport, Result, TransportKind};
+use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind};
 
 use crate::config::{SETTINGS, UcxOptions};
-use crate::{NAME, Ucx};
+use crate::{NAME, Ucx, UcxMatch};
 
 /// `ucx`, or `ucx:TLS` with the words of `UCX_TLS`.
 #[derive(Debug)]
@@ -32,5 +32,15 @@ impl TransportKind for Kind {
     ) -> Result<Box<dyn ByteTransport>> {
         let options = UcxOptions::from_config(detail, config);
         Ok(Box::new(Ucx::open(options, bootstrap)?))
+    }
+
+    fn open_matching(
+        &self,
+        detail: Option<&str>,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Result<Option<Box<dyn MatchTransport>>> {
+        let options = UcxOptions::from_config(detail, config);
+        Ok(Some(Box::new(UcxMatch::open(options, bootstrap)?)))
     }
 }

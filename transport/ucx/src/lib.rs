@@ -15,7 +15,6 @@
 //! back from within its progress, and, for messages to the own rank, from within sends: callbacks
 //! take messages up or note what ended, and everything else is done after UCX has returned.
 
-#![allow(dead_code)]
 mod config;
 mod contact;
 mod core;
@@ -29,10 +28,12 @@ mod wire;
 mod worker;
 
 mod byte;
+mod matching;
 
 pub use byte::Ucx;
 pub use config::{SETTINGS, UcxOptions};
 pub use kind::Kind;
+pub use matching::UcxMatch;
 
 /// The name in settings and reports.
 const NAME: &str = "ucx";

@@ -22,6 +22,8 @@ pub(crate) enum Purpose {
     Receive(Token, u64),
     /// A get of so many bytes: the receive under its tag.
     Get(Token, u64),
+    /// The receive of a message whose sender is gone.
+    Inherit,
     /// The answer to a peer's get, out of this registration.
     Serve(u32),
     /// The closing of an endpoint.
@@ -62,6 +64,18 @@ impl Operation {
         for part in parts {
             self.bytes.extend_from_slice(part);
         }
+    }
+
+    /// A copy of the bytes, which UCX writes no more.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    /// Room for `len` bytes, for UCX to write until the operation has ended.
+    pub(crate) fn make_room(&mut self, len: usize) -> *mut u8 {
+        self.bytes.clear();
+        self.bytes.resize(len, 0);
+        self.bytes.as_mut_ptr()
     }
 
     /// The bytes, for UCX to read until the operation has ended.

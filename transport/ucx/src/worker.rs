@@ -497,7 +497,7 @@ impl Worker {
         Started::from_pointer(pointer)
     }
 
-    /// Posts a receive. Where the message was there, it tells of it at once.
+    /// Posts a receive. Where the message was there, the mark has ended when this returns.
     ///
     /// # Safety
     /// The `len` bytes at `start` are UCX's to write until the mark ended.
@@ -508,17 +508,17 @@ impl Worker {
         len: usize,
         (tag, mask): (u64, u64),
         mark: &Pinned<Mark>,
-    ) -> (Started, ucp_tag_recv_info_t) {
-        let mut info = NO_INFO;
-        let param = receive_request(mark, &mut info);
+    ) -> Started {
+        let param = receive_request(mark);
         // SAFETY: as the caller says.
         let pointer = unsafe {
             (self.ucp.ucp_tag_recv_nbx)(self.raw, start.cast(), len, tag, mask, &raw const param)
         };
-        (Started::from_pointer(pointer), info)
+        Started::from_pointer(pointer)
     }
 
-    /// Receives a message that was taken out of matching.
+    /// Receives a message that was taken out of matching, as
+    /// [`receive_tagged`](Worker::receive_tagged).
     ///
     /// # Safety
     /// As [`Worker::receive_tagged`]; the message was taken out, and is received once.
@@ -528,9 +528,8 @@ impl Worker {
         start: *mut u8,
         len: usize,
         mark: &Pinned<Mark>,
-    ) -> (Started, ucp_tag_recv_info_t) {
-        let mut info = NO_INFO;
-        let param = receive_request(mark, &mut info);
+    ) -> Started {
+        let param = receive_request(mark);
         // SAFETY: as the caller says.
         let pointer = unsafe {
             (self.ucp.ucp_tag_msg_recv_nbx)(
@@ -541,7 +540,7 @@ impl Worker {
                 &raw const param,
             )
         };
-        (Started::from_pointer(pointer), info)
+        Started::from_pointer(pointer)
     }
 
     /// The earliest unexpected message under `tag`, taken out of matching where `take` says so.
@@ -550,7 +549,10 @@ impl Worker {
         (tag, mask): (u64, u64),
         take: bool,
     ) -> Option<(Message, ucp_tag_recv_info_t)> {
-        let mut info = NO_INFO;
+        let mut info = ucp_tag_recv_info_t {
+            sender_tag: 0,
+            length: 0,
+        };
         // SAFETY: the worker is open; the call describes what it found.
         let found = unsafe {
             (self.ucp.ucp_tag_probe_nb)(self.raw, tag, mask, i32::from(take), &raw mut info)
@@ -582,12 +584,6 @@ pub(crate) struct Message(NonNull<ucp_recv_desc>);
 // SAFETY: used through the worker alone.
 unsafe impl Send for Message {}
 
-/// Nothing known of a message yet.
-const NO_INFO: ucp_tag_recv_info_t = ucp_tag_recv_info_t {
-    sender_tag: 0,
-    length: 0,
-};
-
 /// The parameters of an operation that ends by `mark`.
 #[inline]
 fn request(mark: &Pinned<Mark>) -> ucp_request_param_t {
@@ -599,13 +595,12 @@ fn request(mark: &Pinned<Mark>) -> ucp_request_param_t {
     param
 }
 
-/// The parameters of a receive that ends by `mark`, or at once into `info`, which outlives the
-/// call that they are for.
+/// The parameters of a receive that ends by `mark`. It always does so by its callback: of receives
+/// that are complete at once UCX tells neither tag nor length otherwise, whatever its header says.
 #[inline]
-fn receive_request(mark: &Pinned<Mark>, info: &mut ucp_tag_recv_info_t) -> ucp_request_param_t {
+fn receive_request(mark: &Pinned<Mark>) -> ucp_request_param_t {
     let mut param = request(mark);
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
+    param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv = Some(on_receive);
-    param.recv_info.tag_info = info;
     param
 }

@@ -4,9 +4,9 @@
 
 mod suite;
 
-use suite::factory;
+use suite::{factory, match_factory};
 use tagwire_transport::conformance::{Tier, tiers};
-use tagwire_transport::transport_conformance;
+use tagwire_transport::{match_conformance, transport_conformance};
 
 /// The system's library, where there is one, by its path: a name would find whichever the process
 /// has opened before.
@@ -23,6 +23,10 @@ fn library() -> Option<String> {
 transport_conformance!(tcp, factory(library(), "tcp,self"));
 transport_conformance!(posix, factory(library(), "posix,cma,self"));
 transport_conformance!(sysv, factory(library(), "sysv,cma,self"));
+
+match_conformance!(match_tcp, match_factory(library(), "tcp,self"));
+match_conformance!(match_posix, match_factory(library(), "posix,cma,self"));
+match_conformance!(match_sysv, match_factory(library(), "sysv,cma,self"));
 
 /// No tier passes by not being claimed.
 #[test]

@@ -10,6 +10,7 @@ use tagwire_base::Rank;
 use super::super::memory::Memory;
 use super::super::rig::{LANE, Patience, ensure, pattern};
 use super::{Factory, KillRank, Wanted};
+use crate::capability::Capabilities;
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::message::{EndpointId, Outcome, PeerEvent, Token};
 use crate::network::{
@@ -508,22 +509,28 @@ impl Rig {
         len: usize,
     ) -> Checked {
         let room = receiving.memory.len();
+        let all_or_nothing = {
+            let capabilities = self.transport(receiving.at).capabilities();
+            capabilities.contains(Capabilities::ALL_OR_NOTHING)
+        };
+        let nothing = len > room && all_or_nothing;
+        let gets = if nothing { 0 } else { len.min(room) };
         let wanted = ReceiveEnd::Matched(
             MatchEnvelope {
                 source: Rank::new(source as u32),
                 bits,
                 length: len as u64,
             },
-            Outcome::Done(len.min(room) as u64),
+            Outcome::Done(gets as u64),
         );
         let end = self.end(receiving)?;
         ensure(end == wanted, || {
             format!("a receive ended with {end:?} where {wanted:?} is right")
         })?;
         let mut bytes = pattern(seed, len);
-        bytes.resize(len.max(room), 0);
-        bytes.truncate(room);
-        ensure(receiving.memory.bytes() == bytes, || {
+        bytes.truncate(gets);
+        bytes.resize(room, 0);
+        ensure(nothing || receiving.memory.bytes() == bytes, || {
             format!("the {len} bytes are not those that were sent")
         })?;
         ensure(receiving.memory.guards_hold(), || {

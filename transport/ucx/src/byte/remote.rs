@@ -158,7 +158,7 @@ impl Ucx {
         let tag = core.operations.name(index);
         let mark = &core.operations.get(index).mark;
         // SAFETY: the region is lent until the token completes, which it does once the mark ended.
-        let (started, _) = unsafe {
+        let started = unsafe {
             core.worker
                 .receive_tagged(region.as_ptr(), region.len(), (tag, !0), mark)
         };
