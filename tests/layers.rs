@@ -99,6 +99,8 @@ const UNSAFE: &[&str] = &[
     "transport/ucx/src/byte/endpoint.rs",
     "transport/ucx/src/byte/remote.rs",
     "transport/ucx/src/core.rs",
+    "transport/ucx/src/matching/endpoint.rs",
+    "transport/ucx/src/matching/unexpected.rs",
     "transport/ucx/src/operations.rs",
     "transport/ucx/src/shared.rs",
     "transport/ucx/src/worker.rs",

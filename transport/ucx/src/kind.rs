@@ -8,10 +8,10 @@ use crate::config::{SETTINGS, UcxOptions};
 use crate::{NAME, Ucx, UcxMatch};
 
 /// `ucx`, or `ucx:TLS` with the words of `UCX_TLS`.
-#[derive(Debug)]
-pub struct Kind;
+#[derive(Debug, Clone, Copy)]
+pub struct UcxKind;
 
-impl TransportKind for Kind {
+impl TransportKind for UcxKind {
     fn name(&self) -> &'static str {
         NAME
     }

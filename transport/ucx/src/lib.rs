@@ -32,7 +32,7 @@ mod matching;
 
 pub use byte::Ucx;
 pub use config::{SETTINGS, UcxOptions};
-pub use kind::Kind;
+pub use kind::UcxKind;
 pub use matching::UcxMatch;
 
 /// The name in settings and reports.
