@@ -29,6 +29,9 @@ use crate::worker::{Armed, Context, Endpoint, Worker};
 pub(crate) struct Link {
     pub(crate) rank: Rank,
     pub(crate) endpoint: Option<Endpoint>,
+    /// Our hello is on its way, so that there is a connection and messages need no progress of
+    /// ours to leave.
+    pub(crate) established: bool,
     /// Its end was told, or will be in this call.
     pub(crate) closed: bool,
     /// Messages of ours to it that UCX still reads.
@@ -76,10 +79,14 @@ impl Ended {
 /// One rank's worker and peers.
 pub(crate) struct Core {
     pub(crate) rank: Rank,
+    size: u32,
     session: u32,
     secret: JobSecret,
     options: UcxOptions,
     leaving: bool,
+    /// Messages of our own that UCX has not sent yet: to connect, and to go on where there was no
+    /// room, it needs progress for which it does not wake us.
+    pending: usize,
     /// What ended and is to be told.
     pub(crate) ended: Vec<Ended>,
     /// Registrations that an answer is not read from any more.
@@ -114,10 +121,12 @@ impl Core {
         let waiter = Arc::new(UcxWaiter::new(worker.descriptor())?);
         Ok(Self {
             rank,
+            size: bootstrap.size(),
             session: draw_session()?,
             secret,
             options,
             leaving: false,
+            pending: 0,
             ended: Vec::new(),
             served: Vec::new(),
             links: Vec::new(),
@@ -205,6 +214,7 @@ impl Core {
             self.links.push(Link {
                 rank: guest.rank,
                 endpoint: None,
+                established: false,
                 closed: guest.closed,
                 under_way: 0,
                 bytes_under_way: 0,
@@ -224,7 +234,7 @@ impl Core {
         link.endpoint = Some(endpoint);
         let hello = Control::hello(self.rank, self.session, link.rank, &self.secret);
         let address = self.worker.address.clone();
-        self.send_control(id, &hello, &address);
+        self.send_own(id, Purpose::Hello, &hello, &address);
         Ok(())
     }
 
@@ -235,12 +245,14 @@ impl Core {
 
     /// Sends a control message; past all bounds, since there are few.
     pub(crate) fn send_control(&mut self, id: EndpointId, control: &Control, payload: &[u8]) {
+        self.send_own(id, Purpose::Copied, control, payload);
+    }
+
+    fn send_own(&mut self, id: EndpointId, purpose: Purpose, control: &Control, payload: &[u8]) {
         let Some(endpoint) = self.links[id.index()].endpoint else {
             return;
         };
-        let index = self
-            .operations
-            .take(&self.shared, Purpose::Copied, Some(id.0));
+        let index = self.operations.take(&self.shared, purpose, Some(id.0));
         self.operations
             .get_mut(index)
             .fill([control.as_bytes(), payload]);
@@ -257,6 +269,9 @@ impl Core {
     pub(crate) fn note_start(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
         match started {
             Started::Done => {
+                if self.operations.get(index).purpose == Purpose::Hello {
+                    self.links[id.index()].established = true;
+                }
                 self.operations.give(index);
                 true
             }
@@ -264,6 +279,10 @@ impl Core {
                 let operation = self.operations.get_mut(index);
                 let len = operation.piece().len;
                 operation.request = NonNull::new(request);
+                if operation.purpose.is_own() {
+                    self.pending += 1;
+                    self.waiter.disturbed();
+                }
                 if operation.purpose.is_message() {
                     let link = &mut self.links[id.index()];
                     link.under_way += 1;
@@ -412,14 +431,19 @@ impl Core {
         let operation = self.operations.get(finished.operation);
         let (purpose, link, len) = (operation.purpose, operation.link, operation.piece().len);
         self.operations.give(finished.operation);
+        if purpose.is_own() {
+            self.pending -= 1;
+        }
         if let Some(index) = link {
             let link = &mut self.links[index as usize];
             if purpose.is_message() {
                 link.under_way -= 1;
                 link.bytes_under_way -= len;
             }
-            if matches!(purpose, Purpose::Get(..)) {
-                link.gets -= 1;
+            match purpose {
+                Purpose::Get(..) => link.gets -= 1,
+                Purpose::Hello => link.established = finished.status == UCS_OK,
+                _ => {}
             }
             let is_ours = matches!(purpose, Purpose::Get(..) | Purpose::Receive(..));
             if finished.status != UCS_OK && !is_ours && !link.closed {
@@ -429,6 +453,7 @@ impl Core {
         match purpose {
             Purpose::None
             | Purpose::Copied
+            | Purpose::Hello
             | Purpose::Inherit
             | Purpose::Close
             | Purpose::Flush => {}
@@ -448,7 +473,8 @@ impl Core {
     pub(crate) fn after_progress(&self, count: u32) {
         if count > 0 {
             self.waiter.disturbed();
-        } else if self.waiter.wants_arming() && self.worker.arm() == Armed::Yes {
+        } else if self.pending == 0 && self.waiter.wants_arming() && self.worker.arm() == Armed::Yes
+        {
             self.waiter.armed();
         }
     }
@@ -480,8 +506,9 @@ impl Core {
         }
     }
 
-    /// Says goodbye, and waits until that and all before it is on its way.
+    /// Says goodbye to everyone in contact, and waits until that and all before it is on its way.
     fn part(&mut self) {
+        self.await_greetings();
         let kind = if self.leaving {
             ControlKind::Leaving
         } else {
@@ -501,12 +528,35 @@ impl Core {
             Started::Done | Started::Failed(_) => self.operations.give(index),
         }
         self.linger(self.options.linger, |core| {
-            let ours = |purpose| matches!(purpose, Purpose::Copied | Purpose::Flush);
+            let ours =
+                |purpose| matches!(purpose, Purpose::Copied | Purpose::Hello | Purpose::Flush);
             !core
                 .operations
                 .iter()
                 .any(|(_, operation)| ours(operation.purpose))
         });
+    }
+
+    /// Whether there are ranks that may be about to say hello.
+    fn has_strangers(&self) -> bool {
+        let others = self.links.iter().filter(|link| link.rank != self.rank);
+        others.count() + 1 < self.size as usize
+    }
+
+    /// Makes progress until nobody says hello any more: who is about to is told goodbye as well.
+    fn await_greetings(&mut self) {
+        let start = Instant::now();
+        let mut last = start;
+        while self.has_strangers()
+            && last.elapsed() < GREETING_TIME
+            && start.elapsed() < self.options.linger
+        {
+            if self.worker.progress() > 0 {
+                last = Instant::now();
+            }
+            self.attend();
+            self.ended.clear();
+        }
     }
 
     /// Makes progress until `done`, or for so long.
@@ -546,6 +596,9 @@ impl Drop for Core {
         });
     }
 }
+
+/// How long a rank that closes waits for those that are just saying hello.
+const GREETING_TIME: Duration = Duration::from_millis(25);
 
 /// How long closing by force may take.
 const CLOSE_TIME: Duration = Duration::from_secs(1);

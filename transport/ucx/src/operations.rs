@@ -16,6 +16,8 @@ pub(crate) enum Purpose {
     None,
     /// A message of our own bytes; nobody waits for its end.
     Copied,
+    /// The first one to a peer, which goes once there is a connection.
+    Hello,
     /// What the caller lent, to be told of under the token; so many bytes.
     Lent(Token, u64),
     /// A receive, with room for so many bytes.
@@ -33,9 +35,14 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Whether it is a message that nobody but us waits for.
+    pub(crate) const fn is_own(self) -> bool {
+        matches!(self, Self::Copied | Self::Hello)
+    }
+
     /// Whether it is a message that the bounds of its peer count.
     pub(crate) const fn is_message(self) -> bool {
-        matches!(self, Self::Copied | Self::Lent(..))
+        matches!(self, Self::Copied | Self::Hello | Self::Lent(..))
     }
 }
 

@@ -68,6 +68,9 @@ impl Ucx {
     fn way(&self, to: EndpointId, class: Class) -> Result<Endpoint, Post> {
         let link = self.core.links.get(to.index()).ok_or(Post::Gone)?;
         let endpoint = link.endpoint.ok_or(Post::Gone)?;
+        if !link.established {
+            return Err(Post::Busy);
+        }
         let (messages, bytes) = match class {
             Class::Data => (DATA_MESSAGES, DATA_BYTES),
             Class::Control => (CONTROL_MESSAGES, CONTROL_BYTES),

@@ -203,7 +203,7 @@ impl MatchTransport for UcxMatch {
         let Some(endpoint) = link.endpoint else {
             return Sent::Gone;
         };
-        if link.under_way >= MAX_UNDER_WAY {
+        if !link.established || link.under_way >= MAX_UNDER_WAY {
             return Sent::Busy;
         }
         let len = region.len() as u64;
