@@ -37,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-base",
             "tagwire-transport",
             "tagwire-rails",
+            "tagwire-ucx",
             "tagwire-matching",
         ],
     ),

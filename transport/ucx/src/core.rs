@@ -11,7 +11,7 @@ use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::{
     Capabilities, EndpointId, Error, Outcome, PeerEvent, Result, Retained, Token, WaitObject,
 };
-use tagwire_ucx_sys::{Started, UCS_OK, ucs_status_t};
+use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
 use crate::NAME;
@@ -34,6 +34,8 @@ pub(crate) struct Link {
     pub(crate) established: bool,
     /// Its end was told, or will be in this call.
     pub(crate) closed: bool,
+    /// When its endpoint was closed, while something is under way on it all the same.
+    severed: Option<Instant>,
     /// Messages of ours to it that UCX still reads.
     pub(crate) under_way: usize,
     /// The bytes of these.
@@ -215,6 +217,7 @@ impl Core {
                 rank: guest.rank,
                 endpoint: None,
                 established: false,
+                severed: None,
                 closed: guest.closed,
                 under_way: 0,
                 bytes_under_way: 0,
@@ -371,6 +374,7 @@ impl Core {
         let Some(endpoint) = link.endpoint.take() else {
             return;
         };
+        link.severed = Some(Instant::now());
         let index = self.operations.take(&self.shared, Purpose::Close, None);
         let mark = &self.operations.get(index).mark;
         // SAFETY: taken out of the link, so closed once and not used any more; operations keep
@@ -394,6 +398,40 @@ impl Core {
         let one = finished.remove(place)?;
         self.operations.give(index);
         Some(one)
+    }
+
+    /// Ends the sends to peers whose endpoints UCX does not get closed: over shared memory it waits
+    /// for room in the queue of a peer that reads no more.
+    ///
+    /// By now UCX has failed the endpoint's lanes and dropped what was queued on them: it reads
+    /// the buffers no more but to answer the peer, whose messages have been heard to the end. The
+    /// slots stay taken until the callbacks come, or the worker goes.
+    pub(crate) fn end_overdue(&mut self) {
+        for index in 0..self.links.len() {
+            let severed = self.links[index].severed;
+            if severed.is_some_and(|since| since.elapsed() > CLOSE_PATIENCE) {
+                self.links[index].severed = None;
+                self.orphan(index as u32);
+            }
+        }
+    }
+
+    fn orphan(&mut self, link: u32) {
+        for operation in self.operations.iter_mut() {
+            let is_lent = matches!(operation.purpose, Purpose::Lent(..));
+            if !is_lent || operation.link != Some(link) || operation.mark.ended.get() {
+                continue;
+            }
+            self.ended.push(Ended {
+                purpose: operation.purpose,
+                link: Some(link),
+                status: UCS_ERR_CANCELED,
+                tag: 0,
+                length: 0,
+            });
+            operation.purpose = Purpose::Orphan;
+            operation.link = None;
+        }
     }
 
     /// Takes back the receives of gets whose peer answers no more.
@@ -454,6 +492,7 @@ impl Core {
             Purpose::None
             | Purpose::Copied
             | Purpose::Hello
+            | Purpose::Orphan
             | Purpose::Inherit
             | Purpose::Close
             | Purpose::Flush => {}
@@ -599,6 +638,9 @@ impl Drop for Core {
 
 /// How long a rank that closes waits for those that are just saying hello.
 const GREETING_TIME: Duration = Duration::from_millis(25);
+
+/// How long UCX may take to close an endpoint before sends on it are told to have ended.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long closing by force may take.
 const CLOSE_TIME: Duration = Duration::from_secs(1);

@@ -20,6 +20,8 @@ pub(crate) enum Purpose {
     Hello,
     /// What the caller lent, to be told of under the token; so many bytes.
     Lent(Token, u64),
+    /// Lent before, and told to have ended with its peer; UCX has not let go of the request.
+    Orphan,
     /// A receive, with room for so many bytes.
     Receive(Token, u64),
     /// A get of so many bytes: the receive under its tag.
@@ -167,6 +169,12 @@ impl Operations {
     }
 
     /// Those under way.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
+        let slots = self.slots.iter_mut();
+        slots.filter(|slot| slot.purpose != Purpose::None)
+    }
+
+    /// Those under way, numbered.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Operation)> {
         let numbered = self.slots.iter().enumerate();
         numbered

@@ -101,10 +101,24 @@ fn settings(options: &UcxOptions) -> impl Iterator<Item = (&'static CStr, &str)>
         (c"MAX_EAGER_LANES", Some("1")),
         // Without it, endpoints over shared memory neither break nor can be closed by force.
         (c"MM_ERROR_HANDLING", Some("y")),
+        (c"ADAPTIVE_PROGRESS", polls_all(options).then_some("n")),
     ];
     given
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
+}
+
+/// Whether every transport is polled from the start. As a rule UCX polls one once a peer has used it,
+/// of which another thread of its own tells it, ten milliseconds later on a busy machine; where there
+/// is one transport alone, that saves nothing.
+fn polls_all(options: &UcxOptions) -> bool {
+    let beside = ["self", "cma", "knem", "xpmem"];
+    let names = options.transports.as_deref().unwrap_or("all");
+    let mut messages = names.split(',').filter(|name| !beside.contains(name));
+    let one = messages.next();
+    let is_plain =
+        |name: &str| !name.starts_with('^') && name != "all" && name != "sm" && name != "ib";
+    one.is_some_and(is_plain) && messages.next().is_none()
 }
 
 fn no_transport(options: &UcxOptions) -> String {

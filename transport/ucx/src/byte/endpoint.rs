@@ -232,6 +232,7 @@ impl ByteTransport for Ucx {
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        self.core.end_overdue();
         self.advance(upcalls);
     }
 

@@ -322,6 +322,7 @@ impl MatchTransport for UcxMatch {
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls) {
+        self.core.end_overdue();
         self.advance(upcalls);
     }
 
