@@ -16,9 +16,19 @@ const LAYERS: &[(&str, &[&str])] = &[
         "tagwire-ofi",
         &["tagwire-base", "tagwire-transport", "tagwire-libfabric-sys"],
     ),
+    ("tagwire-ucx-sys", &[]),
+    (
+        "tagwire-ucx",
+        &["tagwire-base", "tagwire-transport", "tagwire-ucx-sys"],
+    ),
     (
         "tagwire-rails",
-        &["tagwire-base", "tagwire-transport", "tagwire-ofi"],
+        &[
+            "tagwire-base",
+            "tagwire-transport",
+            "tagwire-ofi",
+            "tagwire-ucx",
+        ],
     ),
     ("tagwire-launch", &["tagwire-base"]),
     (
@@ -27,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-base",
             "tagwire-transport",
             "tagwire-rails",
+            "tagwire-ucx",
             "tagwire-matching",
         ],
     ),
@@ -86,6 +97,15 @@ const UNSAFE: &[&str] = &[
     "transport/src/shm/layout.rs",
     "transport/src/shm/segment.rs",
     "transport/src/shm/matching/memory.rs",
+    "transport/ucx/src/byte/endpoint.rs",
+    "transport/ucx/src/byte/remote.rs",
+    "transport/ucx/src/core.rs",
+    "transport/ucx/src/matching/endpoint.rs",
+    "transport/ucx/src/matching/unexpected.rs",
+    "transport/ucx/src/operations.rs",
+    "transport/ucx/src/shared.rs",
+    "transport/ucx/src/worker.rs",
+    "transport/ucx/ucx-sys/src/lib.rs",
 ];
 
 /// Tests, benches and test programs in which it is.

@@ -35,6 +35,10 @@ bitflags! {
         const LOCAL = 1 << 11;
         /// Reaches the own rank.
         const LOOPBACK = 1 << 12;
+        /// Of a matching transport: a receive that has too little room for its message gets
+        /// nothing that counts, and says so ([`Outcome::Done`](crate::Outcome::Done) of 0; what its
+        /// buffer holds then is anything), where others give what there is room for.
+        const ALL_OR_NOTHING = 1 << 13;
     }
 }
 

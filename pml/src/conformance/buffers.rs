@@ -171,9 +171,10 @@ fn pack_once(
     world.finish_well(0, sent)?;
     let store = store.lock().unwrap_or_else(PoisonError::into_inner);
     let wanted = pattern(1, len);
+    let whole = failure.is_none() || world.gives_cuts;
     for (i, pair) in store.chunks(2).enumerate() {
         ensure!(
-            pair == [wanted[i], 0xee],
+            !whole || pair == [wanted[i], 0xee],
             "byte {i} is {pair:?} where {:?} is right",
             [wanted[i], 0xee]
         );

@@ -46,6 +46,7 @@ mod waits;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tagwire_base::Rank;
 
@@ -115,6 +116,8 @@ pub struct Factory {
     boundaries: Vec<usize>,
     slack: Slack,
     claims: Vec<Tier>,
+    latency: Duration,
+    all_or_nothing: bool,
 }
 
 impl Factory {
@@ -130,7 +133,25 @@ impl Factory {
                 bytes: 0,
             },
             claims: Tier::ALL.to_vec(),
+            latency: Duration::ZERO,
+            all_or_nothing: false,
         }
+    }
+
+    /// Says that a receive that is cut short gets none of the bytes
+    /// ([`ALL_OR_NOTHING`](tagwire_transport::Capabilities::ALL_OR_NOTHING)).
+    #[must_use]
+    pub const fn all_or_nothing(mut self) -> Self {
+        self.all_or_nothing = true;
+        self
+    }
+
+    /// Says how long something may be under way while no rank has anything to do: over a network
+    /// of the system, connections are made meanwhile, say.
+    #[must_use]
+    pub const fn latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
     }
 
     /// A factory for [`Ob1`](crate::ob1::Ob1): `open` is given the size and ob1's options.

@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{RecvBuffer, SendBuffer};
@@ -26,6 +27,9 @@ const QUIET: u32 = 64;
 
 /// Rounds without any event after which what has not happened never will.
 const HOPELESS: u32 = 4000;
+
+/// And so often as long as things may be under way.
+const HOPELESS_LATENCIES: u32 = 200;
 
 /// How long a wait may take that is to succeed.
 pub(super) const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
@@ -98,6 +102,10 @@ pub(super) struct World {
     job: Arc<dyn Job>,
     lent: Vec<Box<[u8]>>,
     leaky: bool,
+    /// How long something may be under way while nobody has anything to do.
+    latency: Duration,
+    /// Receives that are cut short get the bytes that fit.
+    pub(super) gives_cuts: bool,
 }
 
 impl World {
@@ -129,6 +137,8 @@ impl World {
             job,
             lent: Vec::new(),
             leaky: false,
+            latency: factory.latency,
+            gives_cuts: !factory.all_or_nothing,
         })
     }
 
@@ -255,10 +265,14 @@ impl World {
     /// Drives all until none has anything to do.
     pub(super) fn settle(&mut self) {
         let mut quiet = 0;
+        let mut since = Instant::now();
         // Ranks that talk for ever are found by the checks: nothing of theirs completes.
         for _ in 0..2_000_000 {
             quiet = if self.turn() == 0 { quiet + 1 } else { 0 };
-            if quiet == QUIET {
+            if quiet == 0 {
+                since = Instant::now();
+            }
+            if quiet >= QUIET && since.elapsed() >= self.latency {
                 return;
             }
         }
@@ -271,13 +285,20 @@ impl World {
         mut done: impl FnMut(&mut Self) -> Checked<bool>,
     ) -> Checked {
         let mut quiet = 0;
+        let mut since = Instant::now();
         for round in 0..4_000_000_u32 {
             if done(self)? {
                 return Ok(());
             }
             quiet = if self.turn() == 0 { quiet + 1 } else { 0 };
-            if quiet == HOPELESS {
-                break;
+            if quiet == 0 {
+                since = Instant::now();
+            }
+            if quiet >= HOPELESS {
+                if since.elapsed() >= HOPELESS_LATENCIES * self.latency {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
             }
             if round % 512 == 511 {
                 self.look_around();

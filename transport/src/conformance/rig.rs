@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
@@ -91,8 +92,10 @@ struct Node {
 pub(super) struct Rig {
     nodes: Vec<Node>,
     kill: Option<KillRank>,
+    /// Ranks that are closing.
+    closing: Vec<JoinHandle<()>>,
     next_token: u64,
-    /// After the nodes, so that it outlives the transports.
+    /// Outlives the transports.
     memories: Vec<Rc<Memory>>,
 }
 
@@ -108,6 +111,7 @@ impl Rig {
         Ok(Self {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
+            closing: Vec::new(),
             next_token: 1,
             memories: Vec::new(),
         })
@@ -344,11 +348,19 @@ impl Rig {
     pub(super) fn close(&mut self, rank: usize) {
         let mut transport = self.take(rank);
         transport.leave();
+        self.drop_rank(transport);
     }
 
     /// Drops `rank`, which has not said that it leaves.
     pub(super) fn drop_without_goodbye(&mut self, rank: usize) {
-        drop(self.take(rank));
+        let transport = self.take(rank);
+        self.drop_rank(transport);
+    }
+
+    /// Drops a rank on a thread of its own, as if it was a process that ends: to get its last words
+    /// out, it may need the progress of others.
+    fn drop_rank(&mut self, transport: Box<dyn ByteTransport>) {
+        self.closing.push(thread::spawn(move || drop(transport)));
     }
 
     /// Ends `rank` without a goodbye.
@@ -387,6 +399,21 @@ impl Rig {
     /// How often `rank` was told something like `wanted`.
     pub(super) fn count(&self, rank: usize, wanted: impl Fn(&Entry) -> bool) -> usize {
         self.log(rank).count(wanted)
+    }
+}
+
+/// The ranks end before the memory that was lent to them.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for rank in 0..self.nodes.len() {
+            if let Some(transport) = self.nodes[rank].transport.take() {
+                self.drop_rank(transport);
+            }
+        }
+        for closing in self.closing.drain(..) {
+            // A panic was reported where it happened.
+            let _ = closing.join();
+        }
     }
 }
 

@@ -127,6 +127,7 @@ pub struct Factory {
     most_ranks: u32,
     slack: Slack,
     lengths: Vec<usize>,
+    absent: Option<String>,
     open: OpenJob,
 }
 
@@ -141,7 +142,18 @@ impl Factory {
             most_ranks,
             slack: Slack::default(),
             lengths: vec![0, 1, 7, 8, 9, 40, 1023, 1024, 1025, 5000, 70_001, 300_000],
+            absent: None,
             open: Box::new(open),
+        }
+    }
+
+    /// A factory for a transport that this machine does not have: no check applies, and each says
+    /// for what `reason`.
+    #[must_use]
+    pub fn absent(reason: impl Into<String>) -> Self {
+        Self {
+            absent: Some(format!("SKIPPED: {}", reason.into())),
+            ..Self::new(1, |_, _| Err("the transport is absent".to_owned()))
         }
     }
 
@@ -178,6 +190,9 @@ impl Factory {
 
     /// Why `check` does not apply, if it does not.
     fn refuses(&self, check: &Check) -> Result<Option<String>, String> {
+        if self.absent.is_some() {
+            return Ok(self.absent.clone());
+        }
         if check.ranks > self.most_ranks {
             return Ok(Some(format!("it takes {} ranks", check.ranks)));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
@@ -9,6 +10,7 @@ use tagwire_base::Rank;
 use super::super::memory::Memory;
 use super::super::rig::{LANE, Patience, ensure, pattern};
 use super::{Factory, KillRank, Wanted};
+use crate::capability::Capabilities;
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::message::{EndpointId, Outcome, PeerEvent, Token};
 use crate::network::{
@@ -110,9 +112,11 @@ pub(super) const fn from(source: usize, pattern: MatchPattern) -> MatchPattern {
 pub(super) struct Rig {
     nodes: Vec<Node>,
     kill: Option<KillRank>,
+    /// Ranks that are closing.
+    closing: Vec<JoinHandle<()>>,
     next_token: u64,
     limits: MatchLimits,
-    /// After the nodes, so that it outlives the transports.
+    /// Outlives the transports.
     memories: Vec<Rc<Memory>>,
 }
 
@@ -129,6 +133,7 @@ impl Rig {
         Ok(Self {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
+            closing: Vec::new(),
             next_token: 0,
             limits,
             memories: Vec::new(),
@@ -504,22 +509,28 @@ impl Rig {
         len: usize,
     ) -> Checked {
         let room = receiving.memory.len();
+        let all_or_nothing = {
+            let capabilities = self.transport(receiving.at).capabilities();
+            capabilities.contains(Capabilities::ALL_OR_NOTHING)
+        };
+        let nothing = len > room && all_or_nothing;
+        let gets = if nothing { 0 } else { len.min(room) };
         let wanted = ReceiveEnd::Matched(
             MatchEnvelope {
                 source: Rank::new(source as u32),
                 bits,
                 length: len as u64,
             },
-            Outcome::Done(len.min(room) as u64),
+            Outcome::Done(gets as u64),
         );
         let end = self.end(receiving)?;
         ensure(end == wanted, || {
             format!("a receive ended with {end:?} where {wanted:?} is right")
         })?;
         let mut bytes = pattern(seed, len);
-        bytes.resize(len.max(room), 0);
-        bytes.truncate(room);
-        ensure(receiving.memory.bytes() == bytes, || {
+        bytes.truncate(gets);
+        bytes.resize(room, 0);
+        ensure(nothing || receiving.memory.bytes() == bytes, || {
             format!("the {len} bytes are not those that were sent")
         })?;
         ensure(receiving.memory.guards_hold(), || {
@@ -549,8 +560,14 @@ impl Rig {
         }
         let mut transport = self.take(rank);
         transport.leave();
-        drop(transport);
+        self.drop_rank(transport);
         Ok(())
+    }
+
+    /// Drops a rank on a thread of its own, as if it was a process that ends: to get its last words
+    /// out, it may need the progress of others.
+    fn drop_rank(&mut self, transport: Box<dyn MatchTransport>) {
+        self.closing.push(thread::spawn(move || drop(transport)));
     }
 
     /// Ends `rank` without a goodbye.
@@ -592,5 +609,20 @@ impl Rig {
             ensure(sum == 0, || format!("rank {rank} is left with {levels:?}"))?;
         }
         Ok(())
+    }
+}
+
+/// The ranks end before the memory that was lent to them.
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for rank in 0..self.nodes.len() {
+            if let Some(transport) = self.nodes[rank].transport.take() {
+                self.drop_rank(transport);
+            }
+        }
+        for closing in self.closing.drain(..) {
+            // A panic was reported where it happened.
+            let _ = closing.join();
+        }
     }
 }

@@ -1,0 +1,254 @@
+//! The object that a rank owns, and its verbs.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::Bootstrap;
+use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
+use tagwire_transport::{
+    AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, RecvBuffer,
+    Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
+};
+use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
+use zerocopy::IntoBytes;
+
+use super::remote::{MAX_REMOTE, Registrations};
+use crate::NAME;
+use crate::config::UcxOptions;
+use crate::core::Core;
+use crate::operations::Purpose;
+use crate::wire::Prefix;
+use crate::worker::{Endpoint, Piece};
+
+/// Largest payload of a message.
+const MAX_SEND: usize = 64 * 1024 - size_of::<Prefix>();
+
+/// Largest payload that a message is expected to carry without a cost of its own.
+const MAX_INLINE: usize = 64;
+
+/// Messages to one peer, and bytes of them, that may be under way: UCX itself has no bound.
+const DATA_MESSAGES: usize = 64;
+const DATA_BYTES: usize = 1 << 20;
+
+/// How much further control messages may go.
+const CONTROL_MESSAGES: usize = DATA_MESSAGES + 64;
+const CONTROL_BYTES: usize = DATA_BYTES + (1 << 20);
+
+/// UCX as a byte transport.
+pub struct Ucx {
+    pub(super) core: Core,
+    pub(super) memory: Registrations,
+}
+
+impl Ucx {
+    /// Opens the library, a context and a worker.
+    ///
+    /// # Errors
+    /// When the library cannot be loaded, or has no transport that was asked for.
+    pub fn open(options: UcxOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
+        let features = u64::from(UCP_FEATURE_AM | UCP_FEATURE_TAG);
+        Ok(Self {
+            core: Core::open(options, bootstrap, features)?,
+            memory: Registrations::default(),
+        })
+    }
+
+    fn prefix(&self, header: AmHeader) -> Prefix {
+        Prefix {
+            rank: self.core.rank.as_u32().into(),
+            session: self.core.session().into(),
+            header: header.0.map(Into::into),
+        }
+    }
+
+    /// The way to a peer that has room for a message of `class`.
+    #[inline]
+    fn way(&self, to: EndpointId, class: Class) -> Result<Endpoint, Post> {
+        let link = self.core.links.get(to.index()).ok_or(Post::Gone)?;
+        let endpoint = link.endpoint.ok_or(Post::Gone)?;
+        if !link.established {
+            return Err(Post::Busy);
+        }
+        let (messages, bytes) = match class {
+            Class::Data => (DATA_MESSAGES, DATA_BYTES),
+            Class::Control => (CONTROL_MESSAGES, CONTROL_BYTES),
+        };
+        if link.under_way >= messages || link.bytes_under_way >= bytes {
+            return Err(Post::Busy);
+        }
+        Ok(endpoint)
+    }
+}
+
+impl fmt::Debug for Ucx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ucx(rank {})", self.core.rank)
+    }
+}
+
+impl ByteTransport for Ucx {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.core.capabilities()
+            | Capabilities::RETAIN
+            | Capabilities::ZERO_COPY
+            | Capabilities::GET
+    }
+
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
+        limits.max_zero_copy = MAX_SEND;
+        limits.max_remote_access = MAX_REMOTE;
+        limits.registration = Registration::Remote;
+        limits.memory_per_peer = CONTROL_BYTES;
+        limits.wait_object = self.core.wait_object();
+        limits
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.core.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        self.core.connect(peer, address)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        if data.len() > MAX_SEND {
+            return Post::Unsupported;
+        }
+        let endpoint = match self.way(to, class) {
+            Ok(endpoint) => endpoint,
+            Err(post) => return post,
+        };
+        let prefix = self.prefix(header);
+        let core = &mut self.core;
+        let index = core
+            .operations
+            .take(&core.shared, Purpose::Copied, Some(to.0));
+        core.operations
+            .get_mut(index)
+            .fill([prefix.as_bytes(), data]);
+        let operation = core.operations.get(index);
+        let bytes = operation.piece();
+        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
+        // back, which is after its mark ended.
+        let started = unsafe {
+            core.worker
+                .send_message(endpoint, Piece::NONE, bytes, &operation.mark)
+        };
+        if core.note_start(to, index, started) {
+            Post::Posted
+        } else {
+            Post::Gone
+        }
+    }
+
+    fn send_zero_copy(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let Some(region) = data.region().filter(|region| region.len() <= MAX_SEND) else {
+            return Post::Unsupported;
+        };
+        let endpoint = match self.way(to, Class::Data) {
+            Ok(endpoint) => endpoint,
+            Err(post) => return post,
+        };
+        let prefix = self.prefix(header);
+        let core = &mut self.core;
+        let purpose = Purpose::Lent(token, region.len() as u64);
+        let index = core.operations.take(&core.shared, purpose, Some(to.0));
+        core.operations
+            .get_mut(index)
+            .fill([prefix.as_bytes(), &[]]);
+        let operation = core.operations.get(index);
+        let bytes = Piece {
+            start: region.as_ptr(),
+            len: region.len(),
+        };
+        // SAFETY: as in `send`; the region is lent until its token completes, which it does once
+        // the mark ended.
+        let started = unsafe {
+            core.worker
+                .send_message(endpoint, operation.piece(), bytes, &operation.mark)
+        };
+        if core.begin_lent(to, index, started) {
+            Post::Posted
+        } else {
+            Post::Gone
+        }
+    }
+
+    fn get(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        self.ask(from, data, source, token)
+    }
+
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        self.reach(
+            data.region()
+                .map(|region| (region.as_ptr().cast_const(), region.len())),
+        )
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        self.reach(data.region().map(|region| (region.as_ptr(), region.len())))
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        self.forget(&handle);
+    }
+
+    fn release(&mut self, buffer: Retained) {
+        self.core.release(buffer);
+    }
+
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        self.advance(upcalls)
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        self.core.end_overdue();
+        self.advance(upcalls);
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        self.bury(rank, upcalls);
+    }
+
+    fn leave(&mut self) {
+        self.core.leave();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        self.core.describe(out);
+    }
+}

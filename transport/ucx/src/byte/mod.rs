@@ -1,0 +1,7 @@
+//! The byte transport: active messages.
+
+mod endpoint;
+mod progress;
+mod remote;
+
+pub use endpoint::Ucx;

@@ -1,0 +1,83 @@
+//! What has arrived and what has ended.
+
+use tagwire_base::Rank;
+use tagwire_transport::Upcalls;
+
+use super::Ucx;
+
+/// How many times in a row UCX must have nothing before a failed peer has nothing more to say.
+const SILENCE: u32 = 64;
+
+/// The most calls of progress that a failed peer's last messages get.
+const LAST_WORDS: u32 = 100_000;
+
+impl Ucx {
+    /// Takes what has arrived and tells of it; answers how many things happened.
+    #[inline]
+    pub(super) fn advance(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let count = self.pump(upcalls);
+        let told = self.tell(upcalls);
+        if told == 0 {
+            self.core.after_progress(count);
+        } else {
+            self.core.waiter.disturbed();
+        }
+        told
+    }
+
+    /// One call of UCX's progress, which delivers messages as they come.
+    #[inline]
+    fn pump(&mut self, upcalls: &mut dyn Upcalls) -> u32 {
+        let core = &mut self.core;
+        core.shared.inbox.borrow_mut().tell_early(upcalls);
+        let count = core.shared.with_upcalls(upcalls, || core.worker.progress());
+        if core.attend() {
+            self.serve();
+        }
+        count
+    }
+
+    /// Tells the rest: events first, then the ends that they explain.
+    #[inline]
+    fn tell(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let mut inbox = self.core.shared.inbox.borrow_mut();
+        inbox.tell_early(upcalls);
+        let mut told = inbox.take_told();
+        drop(inbox);
+        for ended in self.core.ended.drain(..) {
+            if let Some((token, outcome)) = ended.outcome(&self.core.links) {
+                told += 1;
+                upcalls.complete(token, outcome);
+            }
+        }
+        told
+    }
+
+    /// `rank` has failed: its last messages are delivered, then that is told.
+    pub(super) fn bury(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        let known = self.core.shared.inbox.borrow().find(rank);
+        self.listen(upcalls);
+        self.core.shared.inbox.borrow_mut().lose(rank);
+        if let Some(id) = known {
+            self.core.fail(id);
+        }
+        self.core.shared.dirty.set(true);
+        self.pump(upcalls);
+        self.tell(upcalls);
+    }
+
+    /// Makes progress until nothing comes any more.
+    fn listen(&mut self, upcalls: &mut dyn Upcalls) {
+        let mut silent = 0;
+        for _ in 0..LAST_WORDS {
+            silent = if self.pump(upcalls) > 0 {
+                0
+            } else {
+                silent + 1
+            };
+            if silent == SILENCE {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the user may set.
+
+use std::time::Duration;
+
+use tagwire_base::config::{Config, Setting};
+
+/// The options of a [`Ucx`](crate::Ucx).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UcxOptions {
+    /// The library's file; the system's where there is none.
+    pub library: Option<String>,
+    /// The transports that UCX may use, in the words of `UCX_TLS`; its own choice where there is
+    /// none.
+    pub transports: Option<String>,
+    /// The network devices that UCX may use, in the words of `UCX_NET_DEVICES`.
+    pub devices: Option<String>,
+    /// How long a rank that closes waits until its last messages are on their way.
+    pub linger: Duration,
+    /// Bytes of unexpected messages from one peer after which sends wait for the match.
+    pub unexpected_bytes: usize,
+    /// Unexpected messages from one peer after which sends wait for the match.
+    pub unexpected_messages: usize,
+}
+
+impl Default for UcxOptions {
+    fn default() -> Self {
+        Self {
+            library: None,
+            transports: None,
+            devices: None,
+            linger: LINGER,
+            unexpected_bytes: UNEXPECTED_BYTES as usize,
+            unexpected_messages: UNEXPECTED_MESSAGES as usize,
+        }
+    }
+}
+
+impl UcxOptions {
+    /// The options that `config` holds under the names of [`SETTINGS`]; `detail` is what follows
+    /// the colon in `ucx:TLS`.
+    #[must_use]
+    pub fn from_config(detail: Option<&str>, config: &Config) -> Self {
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            library: given(config.text("ucx")),
+            transports: detail.and_then(given),
+            devices: given(config.text("ucx-devices")),
+            linger: config.duration("ucx-linger"),
+            unexpected_bytes: config.bytes("ucx-unexpected-bytes"),
+            unexpected_messages: config.integer("ucx-unexpected-messages") as usize,
+        }
+    }
+}
+
+/// The settings of this transport.
+pub const SETTINGS: &[Setting] = &[
+    Setting::text(
+        READER,
+        "ucx",
+        "",
+        "The UCX library to load: a path of libucp.so, or a name for the loader to look for; \
+         empty for the system's libucp.so.0",
+    ),
+    Setting::text(
+        READER,
+        "ucx-devices",
+        "",
+        "The network devices that UCX may use, as in UCX_NET_DEVICES; empty for its own choice",
+    ),
+    Setting::duration(
+        READER,
+        "ucx-linger",
+        LINGER,
+        Duration::ZERO..=Duration::from_secs(60),
+        "How long a rank that closes waits until its last messages over UCX are on their way",
+    ),
+    Setting::bytes(
+        READER,
+        "ucx-unexpected-bytes",
+        UNEXPECTED_BYTES,
+        0..=1 << 40,
+        "Bytes of unmatched messages to one peer after which sends by UCX's matching wait for \
+         the match",
+    ),
+    Setting::integer(
+        READER,
+        "ucx-unexpected-messages",
+        UNEXPECTED_MESSAGES,
+        1..=1 << 32,
+        "Unmatched messages to one peer after which sends by UCX's matching wait for the match",
+    ),
+];
+
+const READER: &str = "ucx";
+const LINGER: Duration = Duration::from_secs(2);
+const UNEXPECTED_BYTES: u64 = 16 << 20;
+const UNEXPECTED_MESSAGES: u64 = 1 << 15;

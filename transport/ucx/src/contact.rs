@@ -1,0 +1,404 @@
+//! What arrives, and from whom: every byte of a peer is checked here.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::JobSecret;
+use tagwire_transport::{
+    AmHeader, Arrival, Disposition, EndpointId, Error, Payload, PeerEvent, Retained, Upcalls,
+};
+use zerocopy::FromBytes;
+
+use crate::NAME;
+use crate::shared::LentUpcalls;
+use crate::wire::{Access, Control, ControlKind, Prefix};
+
+/// A peer, as what it sends is looked at. The index is that of its endpoint.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) rank: Rank,
+    /// The number in its messages, once it has said hello.
+    session: Option<u32>,
+    /// Its end was told: nothing of it is looked at any more.
+    pub(crate) closed: bool,
+}
+
+/// What came while nobody could be told.
+enum Early {
+    Message(EndpointId, AmHeader, Vec<u8>),
+    Event(PeerEvent),
+}
+
+/// What arrives.
+pub(crate) struct Inbox {
+    own: Rank,
+    secret: JobSecret,
+    guests: Vec<Guest>,
+    by_rank: HashMap<Rank, EndpointId>,
+    /// Ranks that failed before there was contact.
+    lost: HashSet<Rank>,
+    /// The sender of the last message: most messages are from the same one as the one before.
+    last: Option<(u32, u32, EndpointId)>,
+    early: VecDeque<Early>,
+    /// Guests that said hello, with their worker addresses, to be answered.
+    pub(crate) greeted: Vec<(EndpointId, Vec<u8>)>,
+    /// Guests that said goodbye, whose connections are to be closed.
+    pub(crate) parted: Vec<EndpointId>,
+    /// What peers have received of us: messages and bytes.
+    pub(crate) credits: Vec<(EndpointId, u32, u64)>,
+    /// What peers want with our memory, or say of what we want with theirs.
+    pub(crate) accesses: Vec<(EndpointId, ControlKind, Access)>,
+    kept: Kept,
+    upcalls: Option<LentUpcalls>,
+    /// How many things were told since somebody asked.
+    told: usize,
+}
+
+impl Inbox {
+    pub(crate) fn new(own: Rank, secret: JobSecret) -> Self {
+        Self {
+            own,
+            secret,
+            guests: Vec::new(),
+            by_rank: HashMap::new(),
+            lost: HashSet::new(),
+            last: None,
+            early: VecDeque::new(),
+            greeted: Vec::new(),
+            parted: Vec::new(),
+            credits: Vec::new(),
+            accesses: Vec::new(),
+            kept: Kept::default(),
+            upcalls: None,
+            told: 0,
+        }
+    }
+
+    pub(crate) fn lend(&mut self, upcalls: Option<LentUpcalls>) {
+        self.upcalls = upcalls;
+    }
+
+    /// Takes a message; answers whether its bytes, which `owner` names, are kept.
+    #[inline]
+    pub(crate) fn take_data(
+        &mut self,
+        header: &[u8],
+        body: &[u8],
+        owner: Option<NonNull<c_void>>,
+    ) -> bool {
+        let source = if header.is_empty() { body } else { header };
+        let Ok((prefix, rest)) = Prefix::ref_from_prefix(source) else {
+            self.complain("a message without a header");
+            return false;
+        };
+        let bytes = if header.is_empty() { rest } else { body };
+        let (rank, session) = (prefix.rank.get(), prefix.session.get());
+        let from = match self.last {
+            Some((r, s, from)) if (r, s) == (rank, session) => from,
+            _ => match self.sender(rank, session) {
+                Ok(Some(from)) => from,
+                Ok(None) => return false,
+                Err(reason) => {
+                    self.complain(reason);
+                    return false;
+                }
+            },
+        };
+        let header = AmHeader([prefix.header[0].get(), prefix.header[1].get()]);
+        self.deliver(from, header, bytes, owner)
+    }
+
+    /// Who sends under these numbers; nobody where the peer's end was told.
+    #[cold]
+    fn sender(&mut self, rank: u32, session: u32) -> Result<Option<EndpointId>, &'static str> {
+        let from = self.by_rank.get(&Rank::new(rank)).copied();
+        let from = from.ok_or("a message of a rank that has not said hello")?;
+        let guest = &self.guests[from.index()];
+        if guest.session != Some(session) {
+            return Err("a message under a number that nobody has");
+        }
+        if guest.closed {
+            return Ok(None);
+        }
+        self.last = Some((rank, session, from));
+        Ok(Some(from))
+    }
+
+    #[inline]
+    fn deliver(
+        &mut self,
+        from: EndpointId,
+        header: AmHeader,
+        bytes: &[u8],
+        owner: Option<NonNull<c_void>>,
+    ) -> bool {
+        let Some(upcalls) = &mut self.upcalls else {
+            // From within a send to the own rank.
+            self.early
+                .push_back(Early::Message(from, header, bytes.to_vec()));
+            return false;
+        };
+        self.told += 1;
+        let arrival = Arrival {
+            from,
+            header,
+            payload: Payload::from_slice(bytes),
+            retainable: owner.map(|_| self.kept.next()),
+        };
+        let disposition = upcalls.as_mut().deliver(arrival);
+        match owner {
+            Some(owner) if disposition == Disposition::Retained => {
+                self.kept.keep(owner);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes a control message.
+    pub(crate) fn take_control(&mut self, bytes: &[u8]) {
+        let Ok((control, payload)) = Control::ref_from_prefix(bytes) else {
+            self.complain("a control message that is too short");
+            return;
+        };
+        let kind = match control.kind() {
+            Ok(kind) => kind,
+            Err(reason) => return self.refuse(Rank::new(control.rank.get()), reason),
+        };
+        if kind == ControlKind::Hello {
+            self.greet(control, payload);
+            return;
+        }
+        let (rank, session) = (control.rank.get(), control.session.get());
+        match self.sender(rank, session) {
+            Ok(Some(from)) => self.heed(from, kind, control, payload),
+            Ok(None) => {}
+            Err(reason) => self.complain(reason),
+        }
+    }
+
+    fn heed(&mut self, from: EndpointId, kind: ControlKind, control: &Control, payload: &[u8]) {
+        match kind {
+            ControlKind::Hello => {}
+            ControlKind::Credit => {
+                let credit = (from, control.a.get(), control.b.get());
+                self.credits.push(credit);
+            }
+            ControlKind::Get | ControlKind::Refused => match Access::read_from_bytes(payload) {
+                Ok(access) => self.accesses.push((from, kind, access)),
+                Err(_) => self.complain("an access that is not one"),
+            },
+            ControlKind::Leaving => {
+                self.close(from);
+                self.parted.push(from);
+                self.tell(PeerEvent::Left(from));
+            }
+            ControlKind::Failing => {
+                self.close(from);
+                self.parted.push(from);
+                self.tell(PeerEvent::Failed(from));
+            }
+        }
+    }
+
+    /// A peer introduces itself.
+    fn greet(&mut self, control: &Control, address: &[u8]) {
+        let rank = Rank::new(control.rank.get());
+        if !control.proves(&self.secret) {
+            return self.refuse(rank, "it does not know the job's secret".to_owned());
+        }
+        if control.to.get() != self.own.as_u32() {
+            return self.refuse(rank, format!("it greets rank {}", control.to));
+        }
+        if self.lost.contains(&rank) {
+            return;
+        }
+        let endpoint = self.guest(rank);
+        let guest = &mut self.guests[endpoint.index()];
+        if guest.closed {
+            return;
+        }
+        if guest.session.is_some() {
+            return self.refuse(rank, "it says hello twice".to_owned());
+        }
+        guest.session = Some(control.session.get());
+        self.greeted.push((endpoint, address.to_vec()));
+        self.tell(PeerEvent::Up { endpoint, rank });
+    }
+
+    /// The endpoint for `rank`, made on first contact.
+    pub(crate) fn guest(&mut self, rank: Rank) -> EndpointId {
+        *self.by_rank.entry(rank).or_insert_with(|| {
+            self.guests.push(Guest {
+                rank,
+                session: None,
+                closed: false,
+            });
+            EndpointId(self.guests.len() as u32 - 1)
+        })
+    }
+
+    pub(crate) fn guests(&self) -> &[Guest] {
+        &self.guests
+    }
+
+    pub(crate) fn find(&self, rank: Rank) -> Option<EndpointId> {
+        self.by_rank.get(&rank).copied()
+    }
+
+    pub(crate) fn is_lost(&self, rank: Rank) -> bool {
+        self.lost.contains(&rank)
+    }
+
+    /// `rank` failed: it is not greeted, and cannot be reached, any more.
+    pub(crate) fn lose(&mut self, rank: Rank) {
+        self.lost.insert(rank);
+    }
+
+    /// Looks at nothing more of `endpoint`; answers whether that is news.
+    pub(crate) fn close(&mut self, endpoint: EndpointId) -> bool {
+        let guest = &mut self.guests[endpoint.index()];
+        if self.last.is_some_and(|(_, _, from)| from == endpoint) {
+            self.last = None;
+        }
+        !std::mem::replace(&mut guest.closed, true)
+    }
+
+    /// Tells the layer above, now or as soon as it can be told.
+    pub(crate) fn tell(&mut self, event: PeerEvent) {
+        match &mut self.upcalls {
+            Some(upcalls) => {
+                self.told += 1;
+                upcalls.as_mut().peer(event);
+            }
+            None => self.early.push_back(Early::Event(event)),
+        }
+    }
+
+    /// Something came that no correct peer sends.
+    #[cold]
+    pub(crate) fn complain(&mut self, reason: &str) {
+        let nobody = Rank::new(u32::MAX);
+        let error = Error::Protocol {
+            transport: NAME,
+            peer: nobody,
+            reason: reason.to_owned(),
+        };
+        self.tell(PeerEvent::Protocol(None, error));
+    }
+
+    #[cold]
+    fn refuse(&mut self, peer: Rank, reason: String) {
+        let error = Error::Refused {
+            transport: NAME,
+            peer,
+            reason,
+        };
+        self.tell(PeerEvent::Protocol(None, error));
+    }
+
+    /// Tells what came early, which is nothing as a rule.
+    pub(crate) fn tell_early(&mut self, upcalls: &mut dyn Upcalls) {
+        while let Some(early) = self.early.pop_front() {
+            self.told += 1;
+            match early {
+                Early::Event(event) => upcalls.peer(event),
+                Early::Message(from, header, bytes) => {
+                    let arrival = Arrival {
+                        from,
+                        header,
+                        payload: Payload::from_slice(&bytes),
+                        retainable: None,
+                    };
+                    let _ = upcalls.deliver(arrival);
+                }
+            }
+        }
+    }
+
+    /// The events among what came early, for a layer that is sent no messages this way.
+    pub(crate) fn next_event(&mut self) -> Option<PeerEvent> {
+        loop {
+            if let Early::Event(event) = self.early.pop_front()? {
+                return Some(event);
+            }
+        }
+    }
+
+    /// How many things were told since the last call.
+    pub(crate) fn take_told(&mut self) -> usize {
+        std::mem::take(&mut self.told)
+    }
+
+    /// What `buffer` names, which is not kept any more; nothing where it never was.
+    pub(crate) fn give_back(&mut self, buffer: Retained) -> Option<NonNull<c_void>> {
+        self.kept.give_back(buffer)
+    }
+
+    /// All that is kept, which is not any more.
+    pub(crate) fn give_all_back(&mut self) -> Vec<NonNull<c_void>> {
+        self.kept
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.1.take())
+            .collect()
+    }
+}
+
+/// Buffers of UCX that upcalls kept, each under a slot and a generation.
+#[derive(Default)]
+struct Kept {
+    slots: Vec<(u32, Option<NonNull<c_void>>)>,
+    free: Vec<u32>,
+}
+
+impl Kept {
+    /// The name that the next one gets.
+    fn next(&self) -> Retained {
+        let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
+        let generation = self.slots.get(slot as usize).map_or(0, |slot| slot.0);
+        Retained(u64::from(generation) << 32 | u64::from(slot))
+    }
+
+    fn keep(&mut self, owner: NonNull<c_void>) {
+        match self.free.pop() {
+            Some(slot) => self.slots[slot as usize].1 = Some(owner),
+            None => self.slots.push((0, Some(owner))),
+        }
+    }
+
+    fn give_back(&mut self, buffer: Retained) -> Option<NonNull<c_void>> {
+        let (slot, generation) = (buffer.0 as u32, (buffer.0 >> 32) as u32);
+        let (current, owner) = self.slots.get_mut(slot as usize)?;
+        if *current != generation {
+            return None;
+        }
+        let owner = owner.take()?;
+        *current = current.wrapping_add(1);
+        self.free.push(slot);
+        Some(owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_buffers_are_given_back_once() {
+        let mut kept = Kept::default();
+        let owner = NonNull::<c_void>::dangling();
+        let first = kept.next();
+        kept.keep(owner);
+        assert_eq!(kept.give_back(first), Some(owner));
+        assert_eq!(kept.give_back(first), None);
+        let second = kept.next();
+        assert_ne!(first, second);
+        kept.keep(owner);
+        assert_eq!(kept.give_back(first), None);
+        assert_eq!(kept.give_back(second), Some(owner));
+        assert_eq!(kept.give_back(Retained(u64::MAX)), None);
+    }
+}

@@ -1,0 +1,666 @@
+//! What both contracts share: the worker, the peers, and operations under way.
+#![allow(unsafe_code)]
+
+use std::fmt::Write;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tagwire_base::bootstrap::{Bootstrap, JobSecret};
+use tagwire_base::{Error as BaseError, Rank};
+use tagwire_transport::{
+    Capabilities, EndpointId, Error, Outcome, PeerEvent, Result, Retained, Token, WaitObject,
+};
+use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
+use zerocopy::IntoBytes;
+
+use crate::NAME;
+use crate::config::UcxOptions;
+use crate::contact::Inbox;
+use crate::layout::MAX_RANKS;
+use crate::library::Library;
+use crate::operations::{Operation, Operations, Purpose};
+use crate::shared::{Finished, Mark, Pinned, Shared};
+use crate::waiter::UcxWaiter;
+use crate::wire::{self, Control, ControlKind};
+use crate::worker::{Armed, Context, Endpoint, Worker};
+
+/// A peer, as it is sent to.
+pub(crate) struct Link {
+    pub(crate) rank: Rank,
+    pub(crate) endpoint: Option<Endpoint>,
+    /// Our hello is on its way, so that there is a connection and messages need no progress of
+    /// ours to leave.
+    pub(crate) established: bool,
+    /// Its end was told, or will be in this call.
+    pub(crate) closed: bool,
+    /// When its endpoint was closed, while something is under way on it all the same.
+    severed: Option<Instant>,
+    /// Messages of ours to it that UCX still reads.
+    pub(crate) under_way: usize,
+    /// The bytes of these.
+    pub(crate) bytes_under_way: usize,
+    /// Gets from it that are under way.
+    pub(crate) gets: usize,
+    /// Names the endpoint when it breaks.
+    mark: Pinned<Mark>,
+}
+
+/// An operation of the layer above that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) purpose: Purpose,
+    pub(crate) link: Option<u32>,
+    pub(crate) status: ucs_status_t,
+    pub(crate) tag: u64,
+    pub(crate) length: u64,
+}
+
+impl Ended {
+    /// How a send or a get ended, for whoever waits for it.
+    pub(crate) fn outcome(&self, links: &[Link]) -> Option<(Token, Outcome)> {
+        let gone = || self.link.is_none_or(|link| links[link as usize].closed);
+        match self.purpose {
+            Purpose::Lent(token, len) if self.status == UCS_OK => Some((token, Outcome::Done(len))),
+            Purpose::Lent(token, _) => Some((token, Outcome::PeerFailed)),
+            Purpose::Get(token, len) => {
+                let outcome = if self.status == UCS_OK && self.length == len {
+                    Outcome::Done(len)
+                } else if gone() {
+                    Outcome::PeerFailed
+                } else {
+                    Outcome::Impossible
+                };
+                Some((token, outcome))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One rank's worker and peers.
+pub(crate) struct Core {
+    pub(crate) rank: Rank,
+    size: u32,
+    session: u32,
+    secret: JobSecret,
+    options: UcxOptions,
+    leaving: bool,
+    /// Messages of our own that UCX has not sent yet: to connect, and to go on where there was no
+    /// room, it needs progress for which it does not wake us.
+    pending: usize,
+    /// What ended and is to be told.
+    pub(crate) ended: Vec<Ended>,
+    /// Registrations that an answer is not read from any more.
+    pub(crate) served: Vec<u32>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) waiter: Arc<UcxWaiter>,
+    // In the order in which they must go: the worker first, then what its callbacks write to.
+    pub(crate) worker: Worker,
+    pub(crate) operations: Operations,
+    pub(crate) shared: Pinned<Shared>,
+}
+
+impl Core {
+    /// Opens a context and a worker for `features`.
+    pub(crate) fn open(
+        options: UcxOptions,
+        bootstrap: &dyn Bootstrap,
+        features: u64,
+    ) -> Result<Self> {
+        if bootstrap.size() > MAX_RANKS {
+            return Err(Error::Unsupported {
+                transport: NAME,
+                what: "jobs of more than 65536 ranks",
+            });
+        }
+        let library = Library::open(options.library.as_deref())?;
+        let context = Context::open(library, &options, features)?;
+        let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
+        let inbox = Inbox::new(rank, secret.clone());
+        let shared = Pinned::new(Shared::new(library.ucp, inbox));
+        let worker = Worker::open(context, &shared)?;
+        let waiter = Arc::new(UcxWaiter::new(worker.descriptor())?);
+        Ok(Self {
+            rank,
+            size: bootstrap.size(),
+            session: draw_session()?,
+            secret,
+            options,
+            leaving: false,
+            pending: 0,
+            ended: Vec::new(),
+            served: Vec::new(),
+            links: Vec::new(),
+            waiter,
+            worker,
+            operations: Operations::default(),
+            shared,
+        })
+    }
+
+    pub(crate) const fn options(&self) -> &UcxOptions {
+        &self.options
+    }
+
+    pub(crate) const fn secret(&self) -> &JobSecret {
+        &self.secret
+    }
+
+    pub(crate) const fn session(&self) -> u32 {
+        self.session
+    }
+
+    /// What both contracts can be sure of.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        let mut all = Capabilities::ORDERED
+            | Capabilities::RELIABLE
+            | Capabilities::REMOTE
+            | Capabilities::LOCAL
+            | Capabilities::LOOPBACK;
+        all.set(Capabilities::WAKE, self.worker.wakes());
+        all.set(Capabilities::FAILURE_DETECTION, self.finds_failures());
+        all
+    }
+
+    pub(crate) const fn wait_object(&self) -> WaitObject {
+        if self.worker.wakes() {
+            WaitObject::Descriptor
+        } else {
+            WaitObject::None
+        }
+    }
+
+    /// Whether a dead peer breaks its connections. Over shared memory UCX looks after its peers
+    /// too seldom to be claimed.
+    fn finds_failures(&self) -> bool {
+        let shared_memory = [
+            "sm", "shm", "shmem", "posix", "sysv", "cma", "xpmem", "knem", "all",
+        ];
+        self.options.transports.as_deref().is_some_and(|names| {
+            !names.starts_with('^') && !names.split(',').any(|name| shared_memory.contains(&name))
+        })
+    }
+
+    /// What a peer needs to reach this rank.
+    pub(crate) fn address(&self) -> Vec<u8> {
+        wire::address_of(self.rank, &self.worker.address, &self.secret)
+    }
+
+    /// The endpoint for `peer`.
+    pub(crate) fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        let worker = wire::read_address(peer, address, &self.secret);
+        let worker = worker.map_err(|reason| Error::BadAddress {
+            transport: NAME,
+            peer,
+            reason,
+        })?;
+        if self.shared.inbox.borrow().is_lost(peer) {
+            return Err(unreachable(peer, "it has failed".to_owned()));
+        }
+        let known = self.shared.inbox.borrow().find(peer);
+        let id = known.unwrap_or_else(|| self.shared.inbox.borrow_mut().guest(peer));
+        self.link_guests();
+        let link = &self.links[id.index()];
+        if !link.closed && link.endpoint.is_none() {
+            self.establish(id, worker)
+                .map_err(|reason| unreachable(peer, reason))?;
+        }
+        Ok(id)
+    }
+
+    /// A link for each guest, by the same index.
+    fn link_guests(&mut self) {
+        let inbox = self.shared.inbox.borrow();
+        for guest in &inbox.guests()[self.links.len()..] {
+            self.links.push(Link {
+                rank: guest.rank,
+                endpoint: None,
+                established: false,
+                severed: None,
+                closed: guest.closed,
+                under_way: 0,
+                bytes_under_way: 0,
+                gets: 0,
+                mark: Mark::new(&self.shared, self.links.len() as u32),
+            });
+        }
+    }
+
+    /// Makes the endpoint to a peer's worker, and says hello.
+    fn establish(&mut self, id: EndpointId, worker: &[u8]) -> Result<(), String> {
+        let link = &mut self.links[id.index()];
+        let endpoint = self
+            .worker
+            .connect(worker, &link.mark)
+            .map_err(|status| crate::worker::status_text(self.shared.ucp, status))?;
+        link.endpoint = Some(endpoint);
+        let hello = Control::hello(self.rank, self.session, link.rank, &self.secret);
+        let address = self.worker.address.clone();
+        self.send_own(id, Purpose::Hello, &hello, &address);
+        Ok(())
+    }
+
+    /// A control message of `kind` to `id`.
+    pub(crate) fn control(&self, kind: ControlKind, id: EndpointId) -> Control {
+        Control::new(kind, self.rank, self.session, self.links[id.index()].rank)
+    }
+
+    /// Sends a control message; past all bounds, since there are few.
+    pub(crate) fn send_control(&mut self, id: EndpointId, control: &Control, payload: &[u8]) {
+        self.send_own(id, Purpose::Copied, control, payload);
+    }
+
+    fn send_own(&mut self, id: EndpointId, purpose: Purpose, control: &Control, payload: &[u8]) {
+        let Some(endpoint) = self.links[id.index()].endpoint else {
+            return;
+        };
+        let index = self.operations.take(&self.shared, purpose, Some(id.0));
+        self.operations
+            .get_mut(index)
+            .fill([control.as_bytes(), payload]);
+        let operation = self.operations.get(index);
+        let bytes = operation.piece();
+        // SAFETY: the endpoint is open; the operation keeps its bytes until it is given back,
+        // which is after the mark ended.
+        let started = unsafe { self.worker.send_control(endpoint, bytes, &operation.mark) };
+        self.note_start(id, index, started);
+    }
+
+    /// Takes note of how an operation towards `id` began; answers whether it did.
+    #[inline]
+    pub(crate) fn note_start(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
+        match started {
+            Started::Done => {
+                if self.operations.get(index).purpose == Purpose::Hello {
+                    self.links[id.index()].established = true;
+                }
+                self.operations.give(index);
+                true
+            }
+            Started::Open(request) => {
+                let operation = self.operations.get_mut(index);
+                let len = operation.piece().len;
+                operation.request = NonNull::new(request);
+                if operation.purpose.is_own() {
+                    self.pending += 1;
+                    self.waiter.disturbed();
+                }
+                if operation.purpose.is_message() {
+                    let link = &mut self.links[id.index()];
+                    link.under_way += 1;
+                    link.bytes_under_way += len;
+                }
+                true
+            }
+            Started::Failed(_) => {
+                self.operations.give(index);
+                self.fail(id);
+                false
+            }
+        }
+    }
+
+    /// As [`note_start`](Self::note_start), of an operation that somebody waits for.
+    pub(crate) fn begin_lent(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
+        if started == Started::Done {
+            self.ended.push(Ended {
+                purpose: self.operations.get(index).purpose,
+                link: Some(id.0),
+                status: UCS_OK,
+                tag: 0,
+                length: 0,
+            });
+        }
+        self.note_start(id, index, started)
+    }
+
+    /// Does what callbacks have noted: closes what broke, answers who greeted, frees what ended.
+    /// What ended for the layer above is in `ended`, after the events that explain it.
+    /// Answers whether there was anything.
+    #[inline]
+    pub(crate) fn attend(&mut self) -> bool {
+        let dirty = self.shared.dirty.replace(false);
+        if dirty {
+            self.attend_now();
+        }
+        dirty
+    }
+
+    #[cold]
+    fn attend_now(&mut self) {
+        self.link_guests();
+        self.answer_greetings();
+        let parted = std::mem::take(&mut self.shared.inbox.borrow_mut().parted);
+        for id in parted {
+            self.sever(id);
+        }
+        let broken = std::mem::take(&mut *self.shared.broken.borrow_mut());
+        for index in broken {
+            self.fail(EndpointId(index));
+        }
+        self.reap();
+    }
+
+    fn answer_greetings(&mut self) {
+        let greeted = std::mem::take(&mut self.shared.inbox.borrow_mut().greeted);
+        for (id, address) in greeted {
+            let link = &self.links[id.index()];
+            if link.closed || link.endpoint.is_some() {
+                continue;
+            }
+            if self.establish(id, &address).is_err() {
+                self.fail(id);
+            }
+        }
+    }
+
+    /// The peer at `id` has failed: once, unless its end was told already.
+    pub(crate) fn fail(&mut self, id: EndpointId) {
+        {
+            let mut inbox = self.shared.inbox.borrow_mut();
+            if inbox.close(id) {
+                inbox.tell(PeerEvent::Failed(id));
+            }
+        }
+        self.sever(id);
+    }
+
+    /// Closes the endpoint, which ends what is under way on it.
+    fn sever(&mut self, id: EndpointId) {
+        self.cancel_gets(id);
+        let link = &mut self.links[id.index()];
+        link.closed = true;
+        let Some(endpoint) = link.endpoint.take() else {
+            return;
+        };
+        link.severed = Some(Instant::now());
+        let index = self.operations.take(&self.shared, Purpose::Close, None);
+        let mark = &self.operations.get(index).mark;
+        // SAFETY: taken out of the link, so closed once and not used any more; operations keep
+        // their marks until they have ended.
+        match unsafe { self.worker.close(endpoint, mark) } {
+            Started::Open(request) => {
+                self.operations.get_mut(index).request = NonNull::new(request);
+            }
+            Started::Done | Started::Failed(_) => self.operations.give(index),
+        }
+    }
+
+    /// How an operation ended whose callback came from within the call that started it, or took it
+    /// back; it is freed, and not told of any more.
+    pub(crate) fn ended_at_once(&mut self, index: u32) -> Option<Finished> {
+        if !self.operations.get(index).mark.ended.get() {
+            return None;
+        }
+        let mut finished = self.shared.finished.borrow_mut();
+        let place = finished.iter().rposition(|one| one.operation == index)?;
+        let one = finished.remove(place)?;
+        self.operations.give(index);
+        Some(one)
+    }
+
+    /// Ends the sends to peers whose endpoints UCX does not get closed: over shared memory it waits
+    /// for room in the queue of a peer that reads no more.
+    ///
+    /// By now UCX has failed the endpoint's lanes and dropped what was queued on them: it reads
+    /// the buffers no more but to answer the peer, whose messages have been heard to the end. The
+    /// slots stay taken until the callbacks come, or the worker goes.
+    pub(crate) fn end_overdue(&mut self) {
+        for index in 0..self.links.len() {
+            let severed = self.links[index].severed;
+            if severed.is_some_and(|since| since.elapsed() > CLOSE_PATIENCE) {
+                self.links[index].severed = None;
+                self.orphan(index as u32);
+            }
+        }
+    }
+
+    fn orphan(&mut self, link: u32) {
+        for operation in self.operations.iter_mut() {
+            let is_lent = matches!(operation.purpose, Purpose::Lent(..));
+            if !is_lent || operation.link != Some(link) || operation.mark.ended.get() {
+                continue;
+            }
+            self.ended.push(Ended {
+                purpose: operation.purpose,
+                link: Some(link),
+                status: UCS_ERR_CANCELED,
+                tag: 0,
+                length: 0,
+            });
+            operation.purpose = Purpose::Orphan;
+            operation.link = None;
+        }
+    }
+
+    /// Takes back the receives of gets whose peer answers no more.
+    fn cancel_gets(&mut self, id: EndpointId) {
+        for (_, operation) in self.operations.iter() {
+            let is_get = matches!(operation.purpose, Purpose::Get(..));
+            if is_get && operation.link == Some(id.0) {
+                self.cancel(operation);
+            }
+        }
+    }
+
+    /// Takes a receive back, unless it has ended or a message has matched it.
+    pub(crate) fn cancel(&self, operation: &Operation) {
+        if let Some(request) = operation.request
+            && !operation.mark.ended.get()
+        {
+            // SAFETY: the callback, which frees the request, has not come: the mark would say so.
+            unsafe { self.worker.cancel(request) };
+        }
+    }
+
+    /// Frees the operations that ended.
+    fn reap(&mut self) {
+        loop {
+            // One after the other: to end one may end others, and adds to the list.
+            let Some(finished) = self.shared.finished.borrow_mut().pop_front() else {
+                return;
+            };
+            self.end(&finished);
+        }
+    }
+
+    fn end(&mut self, finished: &Finished) {
+        let operation = self.operations.get(finished.operation);
+        let (purpose, link, len) = (operation.purpose, operation.link, operation.piece().len);
+        self.operations.give(finished.operation);
+        if purpose.is_own() {
+            self.pending -= 1;
+        }
+        if let Some(index) = link {
+            let link = &mut self.links[index as usize];
+            if purpose.is_message() {
+                link.under_way -= 1;
+                link.bytes_under_way -= len;
+            }
+            match purpose {
+                Purpose::Get(..) => link.gets -= 1,
+                Purpose::Hello => link.established = finished.status == UCS_OK,
+                _ => {}
+            }
+            let is_ours = matches!(purpose, Purpose::Get(..) | Purpose::Receive(..));
+            if finished.status != UCS_OK && !is_ours && !link.closed {
+                self.fail(EndpointId(index));
+            }
+        }
+        match purpose {
+            Purpose::None
+            | Purpose::Copied
+            | Purpose::Hello
+            | Purpose::Orphan
+            | Purpose::Inherit
+            | Purpose::Close
+            | Purpose::Flush => {}
+            Purpose::Serve(registration) => self.served.push(registration),
+            Purpose::Lent(..) | Purpose::Receive(..) | Purpose::Get(..) => self.ended.push(Ended {
+                purpose,
+                link,
+                status: finished.status,
+                tag: finished.tag,
+                length: finished.length,
+            }),
+        }
+    }
+
+    /// After progress: sees to it that sleepers are woken. `count` is what the worker answered.
+    #[inline]
+    pub(crate) fn after_progress(&self, count: u32) {
+        if count > 0 {
+            self.waiter.disturbed();
+        } else if self.pending == 0 && self.waiter.wants_arming() && self.worker.arm() == Armed::Yes
+        {
+            self.waiter.armed();
+        }
+    }
+
+    /// Gives back what an upcall kept.
+    pub(crate) fn release(&mut self, buffer: Retained) {
+        if let Some(owner) = self.shared.inbox.borrow_mut().give_back(buffer) {
+            // SAFETY: the inbox had it from a handler that kept it, and has it no more.
+            unsafe { self.worker.release(owner) };
+        }
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    /// One line for each peer.
+    pub(crate) fn describe(&self, out: &mut dyn Write) {
+        for link in &self.links {
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(
+                out,
+                "{NAME}: rank {}: {} messages ({} bytes) on their way{}",
+                link.rank,
+                link.under_way,
+                link.bytes_under_way,
+                if link.closed { ", closed" } else { "" },
+            );
+        }
+    }
+
+    /// Says goodbye to everyone in contact, and waits until that and all before it is on its way.
+    fn part(&mut self) {
+        self.await_greetings();
+        let kind = if self.leaving {
+            ControlKind::Leaving
+        } else {
+            ControlKind::Failing
+        };
+        for index in 0..self.links.len() as u32 {
+            let goodbye = self.control(kind, EndpointId(index));
+            self.send_control(EndpointId(index), &goodbye, &[]);
+        }
+        let index = self.operations.take(&self.shared, Purpose::Flush, None);
+        let mark = &self.operations.get(index).mark;
+        // SAFETY: operations keep their marks until they have ended.
+        match unsafe { self.worker.flush_all(mark) } {
+            Started::Open(request) => {
+                self.operations.get_mut(index).request = NonNull::new(request);
+            }
+            Started::Done | Started::Failed(_) => self.operations.give(index),
+        }
+        self.linger(self.options.linger, |core| {
+            let ours =
+                |purpose| matches!(purpose, Purpose::Copied | Purpose::Hello | Purpose::Flush);
+            !core
+                .operations
+                .iter()
+                .any(|(_, operation)| ours(operation.purpose))
+        });
+    }
+
+    /// Whether there are ranks that may be about to say hello.
+    fn has_strangers(&self) -> bool {
+        let others = self.links.iter().filter(|link| link.rank != self.rank);
+        others.count() + 1 < self.size as usize
+    }
+
+    /// Makes progress until nobody says hello any more: who is about to is told goodbye as well.
+    fn await_greetings(&mut self) {
+        let start = Instant::now();
+        let mut last = start;
+        while self.has_strangers()
+            && last.elapsed() < GREETING_TIME
+            && start.elapsed() < self.options.linger
+        {
+            if self.worker.progress() > 0 {
+                last = Instant::now();
+            }
+            self.attend();
+            self.ended.clear();
+        }
+    }
+
+    /// Makes progress until `done`, or for so long.
+    fn linger(&mut self, time: Duration, done: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        let mut idle = 0_u32;
+        while !done(self) && start.elapsed() < time {
+            idle = if self.worker.progress() > 0 {
+                0
+            } else {
+                idle + 1
+            };
+            self.attend();
+            self.ended.clear();
+            if idle > 100 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.part();
+        for owner in self.shared.inbox.borrow_mut().give_all_back() {
+            // SAFETY: as in `release`.
+            unsafe { self.worker.release(owner) };
+        }
+        for index in 0..self.links.len() as u32 {
+            self.sever(EndpointId(index));
+        }
+        self.linger(CLOSE_TIME, |core| {
+            !core
+                .operations
+                .iter()
+                .any(|(_, operation)| operation.purpose == Purpose::Close)
+        });
+    }
+}
+
+/// How long a rank that closes waits for those that are just saying hello.
+const GREETING_TIME: Duration = Duration::from_millis(25);
+
+/// How long UCX may take to close an endpoint before sends on it are told to have ended.
+const CLOSE_PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long closing by force may take.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+
+fn unreachable(peer: Rank, reason: String) -> Error {
+    Error::Unreachable {
+        transport: NAME,
+        peer,
+        reason,
+    }
+}
+
+/// A number that peers know this rank's messages by.
+fn draw_session() -> Result<u32> {
+    let mut bytes = [0; 4];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
+        |error| BaseError::System {
+            what: "ucx: a random number".to_owned(),
+            source: error.into(),
+        },
+    )?;
+    Ok(u32::from_ne_bytes(bytes))
+}

@@ -1,0 +1,362 @@
+//! The object that a rank owns, and its verbs.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::Bootstrap;
+use tagwire_transport::{
+    Cancel, Capabilities, ClaimId, EndpointId, Found, Lane, MatchEnvelope, MatchLevels,
+    MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome, Payload, Posted, Probed,
+    ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Waiter,
+};
+use tagwire_ucx_sys::{Started, UCP_FEATURE_AM, UCP_FEATURE_TAG};
+
+use super::flow::{Account, Amount};
+use super::unexpected::{Claims, Place, Taken, empty_list};
+use crate::NAME;
+use crate::config::UcxOptions;
+use crate::core::Core;
+use crate::layout::{COUNTED, SOURCE_MASK, SOURCE_SHIFT, USER_MASK};
+use crate::operations::Purpose;
+use crate::worker::Piece;
+
+/// Length up to which sends are expected to be complete at once.
+const MAX_SHORT: usize = 1024;
+
+/// Messages to one peer that may be under way.
+const MAX_UNDER_WAY: usize = 1 << 16;
+
+/// UCX as a transport that matches.
+pub struct UcxMatch {
+    pub(super) core: Core,
+    pub(super) accounts: Vec<Account>,
+    pub(super) allowance: Amount,
+    /// Unexpected messages that are out of UCX: all of them earlier than those in it.
+    pub(super) list: RefCell<VecDeque<Taken>>,
+    pub(super) claims: Claims,
+}
+
+impl UcxMatch {
+    /// Opens the library, a context and a worker.
+    ///
+    /// # Errors
+    /// When the library cannot be loaded, or has no transport that was asked for.
+    pub fn open(options: UcxOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
+        let allowance = Amount {
+            messages: options.unexpected_messages as u64,
+            bytes: options.unexpected_bytes as u64,
+        };
+        let features = u64::from(UCP_FEATURE_AM | UCP_FEATURE_TAG);
+        Ok(Self {
+            core: Core::open(options, bootstrap, features)?,
+            accounts: Vec::new(),
+            allowance,
+            list: RefCell::new(empty_list()),
+            claims: Claims::default(),
+        })
+    }
+
+    /// The endpoint of `rank`, where there was contact.
+    pub(super) fn peer(&self, rank: Rank) -> Option<EndpointId> {
+        self.core.shared.inbox.borrow().find(rank)
+    }
+
+    /// Starts a receive by `start`, which says what became of it at once.
+    #[inline]
+    fn begin(&mut self, data: &RecvBuffer, token: Token, from: From) -> Posted {
+        let Some(region) = data.region() else {
+            return Posted::Refused(Refusal::Shape);
+        };
+        let core = &mut self.core;
+        let purpose = Purpose::Receive(token, region.len() as u64);
+        let index = core.operations.take(&core.shared, purpose, None);
+        let mark = &core.operations.get(index).mark;
+        let (start, len) = (region.as_ptr(), region.len());
+        // SAFETY: the region is lent until the receive has ended, which it has once the mark
+        // ended; a message that was taken is used up by this, its one receive.
+        let started = unsafe {
+            match from {
+                From::Matching(pattern) => core.worker.receive_tagged(start, len, pattern, mark),
+                From::Taken(message) => core.worker.receive_taken(message, start, len, mark),
+            }
+        };
+        let Started::Open(request) = started else {
+            core.operations.give(index);
+            return Posted::Busy;
+        };
+        match core.ended_at_once(index) {
+            Some(finished) => {
+                let (tag, length) = (finished.tag, finished.length);
+                Posted::Done(self.receive_end(finished.status, tag, length))
+            }
+            None => {
+                core.operations.get_mut(index).request = NonNull::new(request);
+                Posted::Open
+            }
+        }
+    }
+
+    /// Receives a message that was taken out of UCX's matching.
+    fn receive_taken(&mut self, taken: Taken, data: &RecvBuffer, token: Token) -> Posted {
+        let envelope = taken.envelope();
+        let bytes = match taken.place {
+            Place::There(message) => return self.begin(data, token, From::Taken(message)),
+            Place::Lost => {
+                return Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed));
+            }
+            Place::Here(bytes) => bytes,
+        };
+        let count = bytes.len().min(data.capacity());
+        let Some(region) = data.region() else {
+            return Posted::Refused(Refusal::Shape);
+        };
+        RecvBuffer::of(region).write(0, Payload::from_slice(&bytes));
+        Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(count as u64)))
+    }
+}
+
+/// Where a receive gets its message from.
+enum From {
+    /// The first that matches these bits under this mask.
+    Matching((u64, u64)),
+    /// This one.
+    Taken(crate::worker::Message),
+}
+
+/// What UCX is to look for: bits and mask.
+#[inline]
+fn bits_of(pattern: &MatchPattern) -> Result<(u64, u64), Refusal> {
+    if pattern.bits & !USER_MASK != 0 {
+        return Err(Refusal::ReservedBits);
+    }
+    if pattern.ignore & !USER_MASK != 0 {
+        return Err(Refusal::Ignore);
+    }
+    let mask = USER_MASK & !pattern.ignore;
+    match pattern.source {
+        None => Ok((pattern.bits, mask)),
+        Some(source) => {
+            let bits = u64::from(source.as_u32()) << SOURCE_SHIFT;
+            Ok((pattern.bits | bits, mask | SOURCE_MASK))
+        }
+    }
+}
+
+impl fmt::Debug for UcxMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "UcxMatch(rank {})", self.core.rank)
+    }
+}
+
+impl MatchTransport for UcxMatch {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.core.capabilities() | Capabilities::ALL_OR_NOTHING
+    }
+
+    fn match_limits(&self) -> MatchLimits {
+        let mut limits = MatchLimits::UNLIMITED;
+        limits.bits = USER_MASK;
+        limits.ignorable = USER_MASK;
+        limits.max_message = u64::MAX >> 1;
+        limits.max_short = MAX_SHORT;
+        limits.memory_per_peer = self.core.options().unexpected_bytes;
+        limits.wait_object = self.core.wait_object();
+        limits
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.core.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        self.core.connect(peer, address)
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        bits: u64,
+        data: &SendBuffer,
+        synchronous: bool,
+        token: Token,
+    ) -> Sent {
+        if bits & !USER_MASK != 0 {
+            return Sent::Refused(Refusal::ReservedBits);
+        }
+        let Some(region) = data.region() else {
+            return Sent::Refused(Refusal::Shape);
+        };
+        let Some(link) = self.core.links.get(to.index()) else {
+            return Sent::Refused(Refusal::Unknown);
+        };
+        let Some(endpoint) = link.endpoint else {
+            return Sent::Gone;
+        };
+        if !link.established || link.under_way >= MAX_UNDER_WAY {
+            return Sent::Busy;
+        }
+        let len = region.len() as u64;
+        let counted = !synchronous && self.count_sent(to, len);
+        let core = &mut self.core;
+        let own = u64::from(core.rank.as_u32()) << SOURCE_SHIFT;
+        let tag = own | bits | if counted { COUNTED } else { 0 };
+        let purpose = Purpose::Lent(token, len);
+        let index = core.operations.take(&core.shared, purpose, Some(to.0));
+        let mark = &core.operations.get(index).mark;
+        let bytes = Piece {
+            start: region.as_ptr(),
+            len: region.len(),
+        };
+        // SAFETY: links hold open endpoints; the region is lent until the send has ended, which it
+        // has once the mark ended.
+        let started = unsafe {
+            core.worker
+                .send_tagged(endpoint, tag, bytes, !counted, mark)
+        };
+        let done = started == Started::Done;
+        if !core.note_start(to, index, started) {
+            if counted {
+                self.uncount_sent(to, len);
+            }
+            return Sent::Gone;
+        }
+        if done { Sent::Done } else { Sent::Open }
+    }
+
+    #[inline]
+    fn post(
+        &mut self,
+        _lane: Lane,
+        pattern: MatchPattern,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Posted {
+        let bits = match bits_of(&pattern) {
+            Ok(bits) => bits,
+            Err(refusal) => return Posted::Refused(refusal),
+        };
+        if data.region().is_none() {
+            return Posted::Refused(Refusal::Shape);
+        }
+        if let Some(place) = self.find_in_list(&pattern)
+            && let Some(taken) = self.list.get_mut().remove(place)
+        {
+            return self.receive_taken(taken, data, token);
+        }
+        self.begin(data, token, From::Matching(bits))
+    }
+
+    fn probe(&mut self, _lane: Lane, pattern: MatchPattern, claim: bool, _token: Token) -> Probed {
+        let bits = match bits_of(&pattern) {
+            Ok(bits) => bits,
+            Err(refusal) => return Probed::Refused(refusal),
+        };
+        if let Some(place) = self.find_in_list(&pattern) {
+            let list = self.list.get_mut();
+            let envelope = list[place].envelope();
+            let taken = if claim { list.remove(place) } else { None };
+            let claim = taken.map(|taken| self.claims.add(taken));
+            return Probed::Found(Found { envelope, claim });
+        }
+        let Some((message, info)) = self.core.worker.probe(bits, claim) else {
+            return Probed::Nothing;
+        };
+        let taken = Taken {
+            tag: info.sender_tag,
+            length: info.length as u64,
+            place: Place::There(message),
+        };
+        Probed::Found(Found {
+            envelope: taken.envelope(),
+            claim: claim.then(|| self.claims.add(taken)),
+        })
+    }
+
+    fn receive_claimed(
+        &mut self,
+        _lane: Lane,
+        claim: ClaimId,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Posted {
+        if data.region().is_none() {
+            return Posted::Refused(Refusal::Shape);
+        }
+        match self.claims.take(claim) {
+            Some(taken) => self.receive_taken(taken, data, token),
+            None => Posted::Refused(Refusal::Unknown),
+        }
+    }
+
+    fn cancel(&mut self, _lane: Lane, token: Token) -> Cancel {
+        let is_it = |purpose| matches!(purpose, Purpose::Receive(of, _) if of == token);
+        let core = &mut self.core;
+        let found = core.operations.iter().find(|(_, slot)| is_it(slot.purpose));
+        let Some((index, operation)) = found else {
+            return Cancel::TooLate;
+        };
+        if operation.mark.ended.get() {
+            return Cancel::TooLate;
+        }
+        core.cancel(operation);
+        // UCX tells of a receive that it takes back at once.
+        match core.ended_at_once(index) {
+            Some(_) => Cancel::Cancelled,
+            None => Cancel::TooLate,
+        }
+    }
+
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
+        self.advance(upcalls)
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls) {
+        self.core.end_overdue();
+        self.advance(upcalls);
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
+        self.bury(rank, upcalls);
+    }
+
+    fn leave(&mut self) {
+        self.core.leave();
+    }
+
+    fn levels(&self) -> MatchLevels {
+        let operations = self.core.operations.iter();
+        let posted = operations
+            .filter(|(_, slot)| matches!(slot.purpose, Purpose::Receive(..)))
+            .count();
+        MatchLevels {
+            posted,
+            ..self.count_unexpected()
+        }
+    }
+
+    fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope)) {
+        self.empty_into_list();
+        for taken in self.list.borrow().iter() {
+            visit(&taken.envelope());
+        }
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        self.core.describe(out);
+    }
+}

@@ -1,0 +1,124 @@
+//! What has arrived and what has ended.
+
+use tagwire_base::Rank;
+use tagwire_transport::{MatchUpcalls, Outcome, PeerEvent, ReceiveEnd};
+use tagwire_ucx_sys::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
+
+use super::UcxMatch;
+use crate::core::Ended;
+use crate::layout::envelope_of;
+use crate::operations::Purpose;
+
+/// How many times in a row UCX must have nothing before a failed peer has nothing more to say.
+const SILENCE: u32 = 64;
+
+/// The most calls of progress that a failed peer's last messages get.
+const LAST_WORDS: u32 = 100_000;
+
+impl UcxMatch {
+    /// Moves things on and tells of them; answers how many happened.
+    #[inline]
+    pub(super) fn advance(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
+        let count = self.pump();
+        let told = self.tell(upcalls);
+        if told == 0 {
+            self.core.after_progress(count);
+        } else {
+            self.core.waiter.disturbed();
+        }
+        told
+    }
+
+    #[inline]
+    fn pump(&mut self) -> u32 {
+        let count = self.core.worker.progress();
+        if self.core.attend() {
+            self.take_credits();
+        }
+        count
+    }
+
+    /// Events first, then the ends that they explain.
+    #[inline]
+    fn tell(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
+        let mut told = 0;
+        loop {
+            let event = self.core.shared.inbox.borrow_mut().next_event();
+            let Some(event) = event else {
+                break;
+            };
+            if let PeerEvent::Left(gone) | PeerEvent::Failed(gone) = event {
+                self.inherit(self.core.links[gone.index()].rank);
+            }
+            told += 1;
+            upcalls.peer(event);
+        }
+        if self.core.ended.is_empty() {
+            return told;
+        }
+        let mut ended = std::mem::take(&mut self.core.ended);
+        for one in ended.drain(..) {
+            told += 1;
+            self.tell_end(&one, upcalls);
+        }
+        // Nothing ends in between: what ends is noted by `attend` alone.
+        self.core.ended = ended;
+        told
+    }
+
+    fn tell_end(&mut self, ended: &Ended, upcalls: &mut dyn MatchUpcalls) {
+        match ended.purpose {
+            Purpose::Receive(token, _) => {
+                let end = self.receive_end(ended.status, ended.tag, ended.length);
+                upcalls.received(token, end);
+            }
+            _ => {
+                if let Some((token, outcome)) = ended.outcome(&self.core.links) {
+                    upcalls.sent(token, outcome);
+                }
+            }
+        }
+    }
+
+    /// How a receive ended that a message has matched.
+    #[inline]
+    pub(super) fn receive_end(
+        &mut self,
+        status: ucs_status_t,
+        tag: u64,
+        length: u64,
+    ) -> ReceiveEnd {
+        self.count_received(tag, length);
+        let outcome = match status {
+            UCS_OK => Outcome::Done(length),
+            // UCX gives no bytes of a message that is too long.
+            UCS_ERR_MESSAGE_TRUNCATED => Outcome::Done(0),
+            _ => Outcome::PeerFailed,
+        };
+        ReceiveEnd::Matched(envelope_of(tag, length), outcome)
+    }
+
+    /// `rank` has failed: what it sent is taken first, then that is told.
+    pub(super) fn bury(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
+        let known = self.core.shared.inbox.borrow().find(rank);
+        self.listen();
+        self.core.shared.inbox.borrow_mut().lose(rank);
+        if let Some(id) = known {
+            self.core.fail(id);
+        }
+        self.core.shared.dirty.set(true);
+        self.listen();
+        self.tell(upcalls);
+    }
+
+    /// Makes progress until nothing comes any more.
+    fn listen(&mut self) {
+        let mut silent = 0;
+        for _ in 0..LAST_WORDS {
+            silent = if self.pump() > 0 { 0 } else { silent + 1 };
+            if silent == SILENCE {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Operations under way: a slot for each, which is used again.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use tagwire_transport::Token;
+
+use crate::shared::{Mark, Pinned, Shared};
+use crate::worker::Piece;
+
+/// What an operation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The slot is free.
+    None,
+    /// A message of our own bytes; nobody waits for its end.
+    Copied,
+    /// The first one to a peer, which goes once there is a connection.
+    Hello,
+    /// What the caller lent, to be told of under the token; so many bytes.
+    Lent(Token, u64),
+    /// Lent before, and told to have ended with its peer; UCX has not let go of the request.
+    Orphan,
+    /// A receive, with room for so many bytes.
+    Receive(Token, u64),
+    /// A get of so many bytes: the receive under its tag.
+    Get(Token, u64),
+    /// The receive of a message whose sender is gone.
+    Inherit,
+    /// The answer to a peer's get, out of this registration.
+    Serve(u32),
+    /// The closing of an endpoint.
+    Close,
+    /// The last flush.
+    Flush,
+}
+
+impl Purpose {
+    /// Whether it is a message that nobody but us waits for.
+    pub(crate) const fn is_own(self) -> bool {
+        matches!(self, Self::Copied | Self::Hello)
+    }
+
+    /// Whether it is a message that the bounds of its peer count.
+    pub(crate) const fn is_message(self) -> bool {
+        matches!(self, Self::Copied | Self::Hello | Self::Lent(..))
+    }
+}
+
+/// One operation.
+pub(crate) struct Operation {
+    pub(crate) purpose: Purpose,
+    /// How often the slot was used before.
+    generation: u32,
+    /// The index of the peer's endpoint, where there is one.
+    pub(crate) link: Option<u32>,
+    /// Bytes that UCX reads.
+    bytes: Vec<u8>,
+    /// While it is under way.
+    pub(crate) request: Option<NonNull<c_void>>,
+    pub(crate) mark: Pinned<Mark>,
+}
+
+// SAFETY: requests are used through the worker alone.
+unsafe impl Send for Operation {}
+
+impl Operation {
+    /// Puts `parts` together as the bytes to be sent. Not while it is under way.
+    #[inline]
+    pub(crate) fn fill(&mut self, parts: [&[u8]; 2]) {
+        self.bytes.clear();
+        for part in parts {
+            self.bytes.extend_from_slice(part);
+        }
+    }
+
+    /// A copy of the bytes, which UCX writes no more.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    /// Room for `len` bytes, for UCX to write until the operation has ended.
+    pub(crate) fn make_room(&mut self, len: usize) -> *mut u8 {
+        self.bytes.clear();
+        self.bytes.resize(len, 0);
+        self.bytes.as_mut_ptr()
+    }
+
+    /// The bytes, for UCX to read until the operation has ended.
+    #[inline]
+    pub(crate) fn piece(&self) -> Piece {
+        Piece {
+            start: self.bytes.as_ptr(),
+            len: self.bytes.len(),
+        }
+    }
+}
+
+/// The slots.
+#[derive(Default)]
+pub(crate) struct Operations {
+    slots: Vec<Operation>,
+    free: Vec<u32>,
+}
+
+impl Operations {
+    /// A free slot, for `purpose`.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        shared: &Pinned<Shared>,
+        purpose: Purpose,
+        link: Option<u32>,
+    ) -> u32 {
+        let index = self.free.pop().unwrap_or_else(|| self.grow(shared));
+        let slot = &mut self.slots[index as usize];
+        slot.purpose = purpose;
+        slot.link = link;
+        index
+    }
+
+    #[cold]
+    fn grow(&mut self, shared: &Pinned<Shared>) -> u32 {
+        let index = self.slots.len() as u32;
+        self.slots.push(Operation {
+            purpose: Purpose::None,
+            generation: 0,
+            link: None,
+            bytes: Vec::new(),
+            request: None,
+            mark: Mark::new(shared, index),
+        });
+        index
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &Operation {
+        &self.slots[index as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Operation {
+        &mut self.slots[index as usize]
+    }
+
+    /// Frees a slot whose operation has ended, or was never under way.
+    #[inline]
+    pub(crate) fn give(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.purpose = Purpose::None;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.request = None;
+        slot.mark.ended.set(false);
+        self.free.push(index);
+    }
+
+    /// A number that no other operation of this rank has, now or soon.
+    pub(crate) fn name(&self, index: u32) -> u64 {
+        u64::from(self.get(index).generation) << 32 | u64::from(index)
+    }
+
+    /// The operation of that name, if it is under way.
+    pub(crate) fn find(&self, name: u64) -> Option<u32> {
+        let index = name as u32;
+        let slot = self.slots.get(index as usize)?;
+        let there = slot.purpose != Purpose::None && self.name(index) == name;
+        there.then_some(index)
+    }
+
+    /// Those under way.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Operation> {
+        let slots = self.slots.iter_mut();
+        slots.filter(|slot| slot.purpose != Purpose::None)
+    }
+
+    /// Those under way, numbered.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Operation)> {
+        let numbered = self.slots.iter().enumerate();
+        numbered
+            .filter(|(_, slot)| slot.purpose != Purpose::None)
+            .map(|(index, slot)| (index as u32, slot))
+    }
+}

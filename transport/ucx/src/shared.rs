@@ -1,0 +1,288 @@
+//! What UCX's callbacks write to, and the callbacks themselves.
+//!
+//! A callback is given a pointer to a [`Mark`] or to [`Shared`], both of which stay where they are
+//! until the worker is destroyed. Callbacks run on the thread that called UCX, one at a time; what
+//! they touch lies in cells, so that a callback from within a send (to the own rank) is as good as
+//! one from within progress.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::slice;
+
+use tagwire_transport::Upcalls;
+use tagwire_ucx_sys::{
+    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_INPROGRESS, UCS_OK, Ucp,
+    ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+};
+
+use crate::contact::Inbox;
+
+/// A value that stays where it is until it is dropped, and that C may point to meanwhile.
+pub(crate) struct Pinned<T>(NonNull<T>);
+
+impl<T> Pinned<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(NonNull::from(Box::leak(Box::new(value))))
+    }
+
+    /// The pointer, as C passes it back.
+    pub(crate) const fn as_argument(&self) -> *mut c_void {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl<T> Deref for Pinned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: made from a box that is not taken back before the drop, and only ever shared.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Drop for Pinned<T> {
+    fn drop(&mut self) {
+        // SAFETY: leaked by `new`, and taken back once. Owners drop it after the worker, so that
+        // no callback comes any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+// SAFETY: a pinned value is owned; the pointers that C has are used by callbacks alone, which run
+// on the thread that drives the owner.
+unsafe impl<T: Send> Send for Pinned<T> {}
+
+/// What callbacks write to.
+pub(crate) struct Shared {
+    pub(crate) ucp: &'static Ucp,
+    /// Something below waits to be looked at.
+    pub(crate) dirty: Cell<bool>,
+    /// Operations that ended.
+    pub(crate) finished: RefCell<VecDeque<Finished>>,
+    /// Peers whose connection broke, by the index of their endpoint.
+    pub(crate) broken: RefCell<Vec<u32>>,
+    /// Messages, and who sent them.
+    pub(crate) inbox: RefCell<Inbox>,
+}
+
+// SAFETY: owned by one transport object, which one thread at a time drives; see `Pinned`. (The
+// inbox holds the upcalls of a call of progress for the time of that call.)
+unsafe impl Send for Shared {}
+
+/// An operation that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finished {
+    pub(crate) operation: u32,
+    pub(crate) status: ucs_status_t,
+    /// Of a receive: the sender's tag and the length.
+    pub(crate) tag: u64,
+    pub(crate) length: u64,
+}
+
+/// What C is given to name an operation, or an endpoint.
+pub(crate) struct Mark {
+    shared: NonNull<Shared>,
+    index: u32,
+    /// Of an operation: its callback has come, and its request is freed.
+    pub(crate) ended: Cell<bool>,
+}
+
+impl Mark {
+    pub(crate) fn new(shared: &Pinned<Shared>, index: u32) -> Pinned<Self> {
+        Pinned::new(Self {
+            shared: shared.0,
+            index,
+            ended: Cell::new(false),
+        })
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: marks are dropped before what they point to (field order of their owners).
+        unsafe { self.shared.as_ref() }
+    }
+}
+
+// SAFETY: as for `Shared`.
+unsafe impl Send for Mark {}
+
+impl Shared {
+    pub(crate) const fn new(ucp: &'static Ucp, inbox: Inbox) -> Self {
+        Self {
+            ucp,
+            dirty: Cell::new(false),
+            finished: RefCell::new(VecDeque::new()),
+            broken: RefCell::new(Vec::new()),
+            inbox: RefCell::new(inbox),
+        }
+    }
+}
+
+/// The upcalls of a call of progress, for callbacks during it.
+pub(crate) struct LentUpcalls(NonNull<dyn Upcalls>);
+
+impl LentUpcalls {
+    pub(crate) fn as_mut(&mut self) -> &mut dyn Upcalls {
+        // SAFETY: made by `with_upcalls` alone, which takes it out of the inbox, where it is
+        // private, before the borrow that it stands for ends.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Shared {
+    /// Runs `run`; messages that UCX hands over meanwhile go straight to `upcalls`.
+    pub(crate) fn with_upcalls<R>(&self, upcalls: &mut dyn Upcalls, run: impl FnOnce() -> R) -> R {
+        struct Returned<'a>(&'a Shared);
+        impl Drop for Returned<'_> {
+            fn drop(&mut self) {
+                self.0.inbox.borrow_mut().lend(None);
+            }
+        }
+        // SAFETY: only the lifetime is changed; `Returned` ends the use before it.
+        let lent: NonNull<dyn Upcalls> = unsafe {
+            std::mem::transmute::<NonNull<dyn Upcalls + '_>, NonNull<dyn Upcalls + 'static>>(
+                NonNull::from(upcalls),
+            )
+        };
+        let _returned = Returned(self);
+        self.inbox.borrow_mut().lend(Some(LentUpcalls(lent)));
+        run()
+    }
+}
+
+/// Notes that the operation of `argument` ended.
+///
+/// # Safety
+/// `argument` is that of a mark, `request` the one that was started with it.
+unsafe fn finish(
+    request: *mut c_void,
+    status: ucs_status_t,
+    argument: *mut c_void,
+    (tag, length): (u64, u64),
+) {
+    // SAFETY: marks of operations under way are there, and nobody borrows them exclusively.
+    let mark = unsafe { &*argument.cast::<Mark>() };
+    let shared = mark.shared();
+    mark.ended.set(true);
+    shared.dirty.set(true);
+    shared.finished.borrow_mut().push_back(Finished {
+        operation: mark.index,
+        status,
+        tag,
+        length,
+    });
+    // SAFETY: the request has ended, and nobody else frees it.
+    unsafe { (shared.ucp.ucp_request_free)(request) };
+}
+
+/// `ucp_send_nbx_callback_t` of every operation but receives.
+pub(crate) unsafe extern "C" fn on_end(
+    request: *mut c_void,
+    status: ucs_status_t,
+    argument: *mut c_void,
+) {
+    // SAFETY: the worker starts operations with marks.
+    unsafe { finish(request, status, argument, (0, 0)) };
+}
+
+/// `ucp_tag_recv_nbx_callback_t`.
+pub(crate) unsafe extern "C" fn on_receive(
+    request: *mut c_void,
+    status: ucs_status_t,
+    info: *const ucp_tag_recv_info_t,
+    argument: *mut c_void,
+) {
+    // SAFETY: UCX gives what it knows of the message.
+    let info = unsafe { *info };
+    // SAFETY: the worker starts receives with marks.
+    unsafe {
+        finish(
+            request,
+            status,
+            argument,
+            (info.sender_tag, info.length as u64),
+        )
+    };
+}
+
+/// `ucp_err_handler_cb_t`: the connection of an endpoint broke.
+pub(crate) unsafe extern "C" fn on_break(
+    argument: *mut c_void,
+    _endpoint: ucp_ep_h,
+    _status: ucs_status_t,
+) {
+    // SAFETY: endpoints are made with marks, which outlive them.
+    let mark = unsafe { &*argument.cast::<Mark>() };
+    let shared = mark.shared();
+    shared.dirty.set(true);
+    shared.broken.borrow_mut().push(mark.index);
+}
+
+/// The bytes at `start`, or none.
+///
+/// # Safety
+/// `start` is readable for `len` bytes for as long as the result is used.
+unsafe fn bytes<'a>(start: *const c_void, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: as above; UCX has copied or owns the bytes, so no peer changes them.
+    unsafe { slice::from_raw_parts(start.cast(), len) }
+}
+
+/// `ucp_am_recv_callback_t` of data. The prefix is the message's header, or, where all of it was
+/// sent in one piece, its first bytes.
+pub(crate) unsafe extern "C" fn on_data(
+    argument: *mut c_void,
+    header: *const c_void,
+    header_length: usize,
+    data: *mut c_void,
+    length: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: handlers are set with the shared part as argument, which outlives the worker.
+    let shared = unsafe { &*argument.cast::<Shared>() };
+    // SAFETY: UCX describes the message.
+    let attributes = unsafe { (*param).recv_attr };
+    if attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 {
+        // Ours are sent eagerly, all of them.
+        shared
+            .inbox
+            .borrow_mut()
+            .complain("a message by rendezvous");
+        return UCS_OK;
+    }
+    // SAFETY: UCX lends header and data for the time of the callback.
+    let (header, body) = unsafe { (bytes(header, header_length), bytes(data, length)) };
+    let keep = attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+    let owner = if keep { NonNull::new(data) } else { None };
+    let kept = shared.inbox.borrow_mut().take_data(header, body, owner);
+    if kept { UCS_INPROGRESS } else { UCS_OK }
+}
+
+/// `ucp_am_recv_callback_t` of control messages.
+pub(crate) unsafe extern "C" fn on_control(
+    argument: *mut c_void,
+    _header: *const c_void,
+    _header_length: usize,
+    data: *mut c_void,
+    length: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: as in `on_data`.
+    let shared = unsafe { &*argument.cast::<Shared>() };
+    // SAFETY: as in `on_data`.
+    let attributes = unsafe { (*param).recv_attr };
+    let mut inbox = shared.inbox.borrow_mut();
+    if attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 {
+        inbox.complain("a control message by rendezvous");
+        return UCS_OK;
+    }
+    shared.dirty.set(true);
+    // SAFETY: UCX lends the data for the time of the callback.
+    inbox.take_control(unsafe { bytes(data, length) });
+    UCS_OK
+}

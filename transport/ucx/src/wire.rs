@@ -1,0 +1,270 @@
+//! What travels in our active messages.
+//!
+//! ```text
+//!     data       sender rank u32 | session u32 | AmHeader 16 bytes | payload
+//!     control    magic u32 | version u16 | kind u16 | rank u32 | session u32 | to u32 | a u32 |
+//!                b u64 | secret 32 bytes | payload (hello: the sender's worker address; get and
+//!                refused: an access)
+//!     access     registration u32 | generation u32 | offset u64 | length u64 | tag u64
+//!     key        registration u32 | generation u32 | address u64 | length u64 | digest u64
+//!     address    magic u32 | version u16 | 0 u16 | rank u32 | length u32 | digest u64 | worker address
+//! ```
+//!
+//! All little-endian. A session is a number that a rank draws when it opens and tells in its
+//! hello, which also proves that it knows the job's secret; messages under another session are
+//! refused.
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::JobSecret;
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+const MAGIC: u32 = 0x5857_4754;
+const VERSION: u16 = 1;
+
+/// What stands before the payload of data.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Prefix {
+    pub(crate) rank: U32,
+    pub(crate) session: U32,
+    pub(crate) header: [U64; 2],
+}
+
+/// What a control message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum ControlKind {
+    /// The sender introduces itself; its worker address follows.
+    Hello = 1,
+    /// It leaves in good order.
+    Leaving = 2,
+    /// It ends in disorder.
+    Failing = 3,
+    /// It has received messages: `a` of them, `b` bytes.
+    Credit = 4,
+    /// It asks for bytes of registered memory; an [`Access`] follows.
+    Get = 5,
+    /// The access that follows was not allowed.
+    Refused = 6,
+}
+
+/// A control message without its payload.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Control {
+    magic: U32,
+    version: U16,
+    kind: U16,
+    pub(crate) rank: U32,
+    pub(crate) session: U32,
+    pub(crate) to: U32,
+    pub(crate) a: U32,
+    pub(crate) b: U64,
+    secret: [u8; JobSecret::LEN],
+}
+
+impl Control {
+    pub(crate) fn new(kind: ControlKind, from: Rank, session: u32, to: Rank) -> Self {
+        Self {
+            magic: MAGIC.into(),
+            version: VERSION.into(),
+            kind: (kind as u16).into(),
+            rank: from.as_u32().into(),
+            session: session.into(),
+            to: to.as_u32().into(),
+            a: U32::ZERO,
+            b: U64::ZERO,
+            secret: [0; JobSecret::LEN],
+        }
+    }
+
+    /// A hello, which proves that the sender belongs to the job.
+    pub(crate) fn hello(from: Rank, session: u32, to: Rank, secret: &JobSecret) -> Self {
+        Self {
+            secret: *secret.as_bytes(),
+            ..Self::new(ControlKind::Hello, from, session, to)
+        }
+    }
+
+    /// The kind, when the message is one of ours and in our version.
+    pub(crate) fn kind(&self) -> Result<ControlKind, String> {
+        if self.magic != MAGIC {
+            return Err("a control message of nobody's protocol".to_owned());
+        }
+        if self.version != VERSION {
+            return Err(format!(
+                "it speaks version {} and not {VERSION}",
+                self.version
+            ));
+        }
+        match self.kind.get() {
+            1 => Ok(ControlKind::Hello),
+            2 => Ok(ControlKind::Leaving),
+            3 => Ok(ControlKind::Failing),
+            4 => Ok(ControlKind::Credit),
+            5 => Ok(ControlKind::Get),
+            6 => Ok(ControlKind::Refused),
+            other => Err(format!("a control message of unknown kind {other}")),
+        }
+    }
+
+    pub(crate) fn proves(&self, secret: &JobSecret) -> bool {
+        secret.matches(&self.secret)
+    }
+}
+
+/// An access to registered memory of the receiver. The bytes travel by the tag interface, under a
+/// tag that the asking side chose.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Access {
+    pub(crate) registration: U32,
+    pub(crate) generation: U32,
+    pub(crate) offset: U64,
+    pub(crate) length: U64,
+    pub(crate) tag: U64,
+}
+
+/// What is published of a registration.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Key {
+    pub(crate) registration: U32,
+    pub(crate) generation: U32,
+    pub(crate) address: U64,
+    pub(crate) length: U64,
+    digest: U64,
+}
+
+impl Key {
+    /// The key of memory of `owner`.
+    pub(crate) fn new(
+        owner: Rank,
+        (registration, generation): (u32, u32),
+        (address, length): (u64, u64),
+        secret: &JobSecret,
+    ) -> Self {
+        let mut key = Self {
+            registration: registration.into(),
+            generation: generation.into(),
+            address: address.into(),
+            length: length.into(),
+            digest: U64::ZERO,
+        };
+        key.digest = digest(owner, key.as_bytes(), secret).into();
+        key
+    }
+
+    /// Reads a key of memory of `owner`; nothing where it is none.
+    pub(crate) fn read(owner: Rank, bytes: &[u8], secret: &JobSecret) -> Option<Self> {
+        let mut key = Self::read_from_bytes(bytes).ok()?;
+        let told = std::mem::replace(&mut key.digest, U64::ZERO);
+        (told == digest(owner, key.as_bytes(), secret)).then_some(key)
+    }
+
+    /// Where `len` bytes at `address` lie in the memory; nothing where they reach outside.
+    pub(crate) fn offset_of(&self, address: u64, len: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.address.get())?;
+        let end = offset.checked_add(len)?;
+        (end <= self.length.get()).then_some(offset)
+    }
+}
+
+/// What stands before the worker address in what a rank publishes.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct AddressHead {
+    magic: U32,
+    version: U16,
+    zero: U16,
+    rank: U32,
+    length: U32,
+    digest: U64,
+}
+
+/// What `rank` publishes to be reached at `worker`.
+pub(crate) fn address_of(rank: Rank, worker: &[u8], secret: &JobSecret) -> Vec<u8> {
+    let head = AddressHead {
+        magic: MAGIC.into(),
+        version: VERSION.into(),
+        zero: U16::ZERO,
+        rank: rank.as_u32().into(),
+        length: (worker.len() as u32).into(),
+        digest: digest(rank, worker, secret).into(),
+    };
+    [head.as_bytes(), worker].concat()
+}
+
+/// The worker address in what `rank` published.
+pub(crate) fn read_address<'a>(
+    rank: Rank,
+    published: &'a [u8],
+    secret: &JobSecret,
+) -> Result<&'a [u8], String> {
+    let (head, worker) = AddressHead::read_from_prefix(published)
+        .map_err(|_| format!("{} bytes are too few", published.len()))?;
+    if head.magic != MAGIC {
+        return Err("it is not an address of this transport".to_owned());
+    }
+    if head.version != VERSION {
+        return Err(format!(
+            "it is of version {} and not {VERSION}",
+            head.version
+        ));
+    }
+    if head.rank != rank.as_u32() {
+        return Err(format!("it is that of rank {}", head.rank));
+    }
+    if head.length.get() as usize != worker.len() || head.digest != digest(rank, worker, secret) {
+        return Err("it is damaged, or of another job".to_owned());
+    }
+    Ok(worker)
+}
+
+/// UCX reads addresses and keys without a check of its own: only what a member of the job made is
+/// given to it. (FNV-1a over the secret and the bytes: it keeps out what is damaged or foreign.)
+pub(crate) fn digest(rank: Rank, bytes: &[u8], secret: &JobSecret) -> u64 {
+    let rank = rank.as_u32().to_le_bytes();
+    let all = secret.as_bytes().iter().chain(&rank).chain(bytes);
+    all.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(byte: u8) -> JobSecret {
+        JobSecret::from_bytes([byte; JobSecret::LEN])
+    }
+
+    #[test]
+    fn addresses_are_read_by_their_job_alone() {
+        let published = address_of(Rank::new(3), b"worker", &secret(1));
+        let read = |rank, bytes: &[u8], secret: &JobSecret| {
+            read_address(Rank::new(rank), bytes, secret).map(<[u8]>::to_vec)
+        };
+        assert_eq!(read(3, &published, &secret(1)).unwrap(), b"worker");
+        assert!(read(4, &published, &secret(1)).is_err());
+        assert!(read(3, &published, &secret(2)).is_err());
+        for place in 0..published.len() {
+            assert!(read(3, &published[..place], &secret(1)).is_err());
+            let mut changed = published.clone();
+            changed[place] ^= 1;
+            // The two bytes that stand for nothing may change.
+            assert!((6..8).contains(&place) || read(3, &changed, &secret(1)).is_err());
+        }
+    }
+
+    #[test]
+    fn control_messages_prove_and_name_their_kind() {
+        let hello = Control::hello(Rank::new(1), 7, Rank::new(2), &secret(5));
+        let back = Control::read_from_bytes(hello.as_bytes()).unwrap();
+        assert_eq!(back.kind(), Ok(ControlKind::Hello));
+        assert!(back.proves(&secret(5)) && !back.proves(&secret(6)));
+        assert!(Control::read_from_bytes(&[0; 64]).unwrap().kind().is_err());
+        assert_eq!(size_of::<Control>(), 64);
+    }
+}

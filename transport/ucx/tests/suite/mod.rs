@@ -1,0 +1,61 @@
+//! The conformance kits on UCX: each test file runs them on one version of the library, since a
+//! process can have only one (the parts of UCX find each other by name).
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_transport::conformance::{Factory, Job, matching};
+use tagwire_transport::{ByteTransport, MatchTransport};
+use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
+
+const MOST_RANKS: u32 = 8;
+
+/// Options for `transports`, over the loopback device where they have one.
+pub fn options(library: &str, transports: &str) -> UcxOptions {
+    UcxOptions {
+        library: Some(library.to_owned()),
+        transports: Some(transports.to_owned()),
+        devices: transports.contains("tcp").then(|| "lo".to_owned()),
+        ..UcxOptions::default()
+    }
+}
+
+/// Jobs of ranks that share this process. A rank that is killed closes its connections without a
+/// word, as the system does for a process.
+pub fn factory(library: Option<String>, transports: &'static str) -> Factory {
+    let Some(library) = library else {
+        return Factory::absent("this version of UCX is not installed");
+    };
+    let options = options(&library, transports);
+    Factory::new(MOST_RANKS, move |size| {
+        let job = LocalJob::new(size).map_err(|error| error.to_string())?;
+        let open = |rank| -> Result<Box<dyn ByteTransport>, String> {
+            let transport = Ucx::open(options.clone(), &job.member(Rank::new(rank)));
+            Ok(Box::new(transport.map_err(|error| error.to_string())?))
+        };
+        let ranks: Result<_, _> = (0..size).map(open).collect();
+        Ok(Job::new(ranks?).with_kill(|_, transport| drop(transport)))
+    })
+}
+
+/// The same for matching. UCX itself keeps unexpected messages without bound: what is bounded is
+/// what senders may take for done.
+pub fn match_factory(library: Option<String>, transports: &'static str) -> matching::Factory {
+    let Some(library) = library else {
+        return matching::Factory::absent("this version of UCX is not installed");
+    };
+    let options = options(&library, transports);
+    matching::Factory::new(MOST_RANKS, move |size, wanted| {
+        let options = UcxOptions {
+            unexpected_bytes: wanted.unexpected_bytes,
+            unexpected_messages: wanted.unexpected_messages,
+            ..options.clone()
+        };
+        let job = LocalJob::new(size).map_err(|error| error.to_string())?;
+        let open = |rank| -> Result<Box<dyn MatchTransport>, String> {
+            let transport = UcxMatch::open(options.clone(), &job.member(Rank::new(rank)));
+            Ok(Box::new(transport.map_err(|error| error.to_string())?))
+        };
+        let ranks: Result<_, _> = (0..size).map(open).collect();
+        Ok(matching::Job::new(ranks?).with_kill(|_, transport| drop(transport)))
+    })
+}

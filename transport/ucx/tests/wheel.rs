@@ -1,0 +1,48 @@
+//! The conformance kits on the UCX of Python's libucx-cu12.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod suite;
+
+use suite::{factory, match_factory};
+use tagwire_transport::conformance::{Tier, tiers};
+use tagwire_transport::{match_conformance, transport_conformance};
+
+/// The library inside the package, where that is installed.
+fn library() -> Option<String> {
+    let script = "import libucx, os; print(os.path.dirname(libucx.__file__))";
+    let output = std::process::Command::new("python3")
+        .args(["-c", script])
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let folder = String::from_utf8(output.stdout).ok()?;
+    Some(format!("{}/lib/libucp.so.0", folder.trim()))
+}
+
+transport_conformance!(tcp, factory(library(), "tcp,self"));
+transport_conformance!(posix, factory(library(), "posix,cma,self"));
+transport_conformance!(sysv, factory(library(), "sysv,cma,self"));
+
+match_conformance!(match_tcp, match_factory(library(), "tcp,self"));
+match_conformance!(match_posix, match_factory(library(), "posix,cma,self"));
+match_conformance!(match_sysv, match_factory(library(), "sysv,cma,self"));
+
+/// No tier passes by not being claimed.
+#[test]
+fn each_transport_offers_what_it_should() {
+    use Tier::{Core, Detection, Failure, Get, Retain, Wake, ZeroCopy};
+    if library().is_none() {
+        println!("SKIPPED: this version of UCX is not installed");
+        return;
+    }
+    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Get];
+    for transports in ["posix,cma,self", "sysv,cma,self"] {
+        assert_eq!(
+            tiers(&factory(library(), transports)).unwrap(),
+            shared_memory
+        );
+    }
+    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Get];
+    assert_eq!(tiers(&factory(library(), "tcp,self")).unwrap(), tcp);
+}
