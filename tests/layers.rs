@@ -102,6 +102,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "tests/programs/confine.rs",
     "transport/src/conformance/memory.rs",
     "transport/src/conformance/retain.rs",
+    "transport/src/shm/channel/models.rs",
     "transport/src/shm/models.rs",
     "transport/src/shm/matching/tests.rs",
     "transport/src/shm/tests.rs",

@@ -23,7 +23,7 @@ fn loom_one_of_two_is_the_last_and_sees_all() {
             cells: [UnsafeCell::new(0), UnsafeCell::new(0)],
         });
         for epoch in 1..=2 {
-            let part = |place: u32, shared: &Shared| {
+            let part = move |place: u32, shared: &Shared| {
                 shared.cells[place as usize].with_mut(|cell| {
                     // SAFETY: the partition is this thread's until it is ready; loom checks it.
                     unsafe {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::shm::word::Word;
 
@@ -54,11 +54,11 @@ pub(super) fn is_free(word: &impl Word<u64>, epoch: u64) -> bool {
 }
 
 /// Takes a block for `side`; answers whether it is this side's to copy. Whoever took it then looks
-/// whether the other side has the epoch open still.
+/// whether the other side has the epoch open still, behind a full fence.
 #[inline]
 pub(super) fn take(word: &impl Word<u64>, epoch: u64, side: Side) -> bool {
     let (free, taken) = (mark(epoch, READY), mark(epoch, side.state()));
-    word.compare_exchange(free, taken, SeqCst, Relaxed).is_ok()
+    word.compare_exchange(free, taken, AcqRel, Relaxed).is_ok()
 }
 
 /// The bytes of a block that was taken lie where they belong.
@@ -75,7 +75,7 @@ pub(super) fn is_done(word: &impl Word<u64>, epoch: u64) -> bool {
 
 /// Whether `side` is copying.
 pub(super) fn is_taken(word: &impl Word<u64>, side: Side) -> bool {
-    word.load(SeqCst) & 7 == side.state()
+    word.load(Acquire) & 7 == side.state()
 }
 
 /// How the transport partitions of a message are cut.

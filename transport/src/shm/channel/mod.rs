@@ -25,6 +25,8 @@
 
 mod board;
 mod claims;
+#[cfg(all(test, loom))]
+mod models;
 mod partner;
 mod recv;
 mod send;

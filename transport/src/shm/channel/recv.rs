@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU64, fence};
 
 use super::board::{Board, CLOSED, Key, Mode, Target};
 use super::claims::{self, Blocks, Hint, Side};
@@ -135,7 +135,8 @@ impl Receiver {
     /// Reads `blocks`, which were taken, out of the sender's memory.
     fn read(&self, epoch: u64, pid: u32, blocks: Range<usize>) -> bool {
         // The claims come before this look, the sender's look at them after it closes.
-        if self.board.sender.open.load(SeqCst) != epoch {
+        fence(SeqCst);
+        if self.board.sender.open.load(Relaxed) != epoch {
             return false;
         }
         let range = self.blocks.range(blocks);
@@ -175,7 +176,8 @@ impl RecvChannel for Receiver {
     }
 
     fn close(&self) -> bool {
-        self.board.receiver.open.store(CLOSED, SeqCst);
+        self.board.receiver.open.store(CLOSED, Release);
+        fence(SeqCst);
         self.partner.wake();
         let held = |word| claims::is_taken(word, Side::Sender);
         matches!(self.mode, Mode::Staged { .. })

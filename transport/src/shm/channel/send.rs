@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
 
 use super::board::{Board, CLOSED, Mode, Source};
 use super::claims::{self, Blocks, Hint, Side};
@@ -85,7 +86,8 @@ impl Sender {
             return false;
         };
         // The claims come before this look, the receiver's look at them after it closes.
-        if self.board.receiver.open.load(SeqCst) != epoch {
+        fence(SeqCst);
+        if self.board.receiver.open.load(Relaxed) != epoch {
             return false;
         }
         let range = self.blocks.range(blocks);
@@ -157,7 +159,8 @@ impl SendChannel for Sender {
     }
 
     fn close(&self) -> bool {
-        self.board.sender.open.store(CLOSED, SeqCst);
+        self.board.sender.open.store(CLOSED, Release);
+        fence(SeqCst);
         self.partner.wake();
         let held = |word| claims::is_taken(word, Side::Receiver);
         matches!(self.mode, Mode::Staged { .. })
