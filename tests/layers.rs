@@ -66,6 +66,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/lend.rs",
     "src/context.rs",
     "src/owned.rs",
+    "src/partitioned.rs",
     "src/persistent.rs",
     "src/plain.rs",
     "src/scope.rs",
