@@ -199,7 +199,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
 
     /// How many transport partitions there are: what the policy made of the partitions.
     #[must_use]
-    pub const fn transport_partitions(&self) -> u32 {
+    pub fn transport_partitions(&self) -> u32 {
         self.inner.transport_partitions()
     }
 }
@@ -245,7 +245,7 @@ macro_rules! rounds {
         impl<T: Plain> $operation<'_, T> {
             /// How many partitions the buffer has on this side.
             #[must_use]
-            pub const fn partitions(&self) -> u32 {
+            pub fn partitions(&self) -> u32 {
                 self.inner.partitions()
             }
 

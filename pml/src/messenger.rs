@@ -565,7 +565,10 @@ impl Messenger {
     /// [`Error::WrongThread`].
     #[inline]
     pub fn progress(&self) -> Result<usize> {
-        let events = self.enter()?.progress();
+        let mut layer = self.enter()?;
+        let events = layer.progress();
+        self.partitioned.drive(&mut layer);
+        drop(layer);
         self.after_progress(events);
         self.count_call()?;
         Ok(events)
@@ -635,6 +638,7 @@ impl Messenger {
                 return Ok(answer);
             }
             let events = pml.progress();
+            self.partitioned.drive(pml);
             drop(layer);
             let step = if events > 0 {
                 self.after_progress(events);
@@ -724,7 +728,9 @@ impl Messenger {
         let seen = self.enter().and_then(|mut layer| {
             let pml: &mut Layer = &mut layer;
             let over = look(pml)?;
-            Ok((over, if over { 0 } else { pml.progress() }))
+            let events = if over { 0 } else { pml.progress() };
+            self.partitioned.drive(pml);
+            Ok((over, events))
         });
         match seen {
             Ok((false, 0)) => self.waiter.sleep(key, nap),

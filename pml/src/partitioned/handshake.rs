@@ -12,7 +12,7 @@
 //! that of the calls; the user's tag is inside.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
@@ -20,7 +20,8 @@ use tagwire_transport::{RecvBuffer, WriteRegion};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use super::plan::Plan;
-use super::recv::{Matched, Way};
+use super::receiving::{Matched, Receiving, Way};
+use super::sending::Sending;
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::lend::{lend, lend_room};
@@ -152,11 +153,8 @@ struct Pending {
     tag: Tag,
     partitions: u32,
     region: WriteRegion,
-    slot: Slot,
+    end: Arc<Receiving>,
 }
-
-/// Where the outcome of matching is put, once.
-pub(super) type Slot = Arc<OnceLock<Result<Matched>>>;
 
 /// The matching of one peer and context.
 struct Port {
@@ -173,7 +171,24 @@ struct Port {
 #[derive(Default)]
 pub(crate) struct Registry {
     next_tag: AtomicU32,
+    /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
+    pub(super) attention: Attention,
     ports: Mutex<Vec<Port>>,
+    sendings: Mutex<Vec<Weak<Sending>>>,
+}
+
+/// How many things wait for a call that moves this rank on. A load is all that a rank without any pays.
+#[derive(Debug, Default)]
+pub(super) struct Attention(AtomicU32);
+
+impl Attention {
+    pub(super) fn wanted(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn done(&self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Registry {
@@ -182,19 +197,51 @@ impl Registry {
         self.next_tag.fetch_add(messages + 1, Relaxed)
     }
 
+    /// Matches, joins and posts what waits for that, on behalf of whoever moves this rank on.
+    #[inline]
+    pub(crate) fn drive(&self, layer: &mut Layer) {
+        if self.attention.0.load(Relaxed) != 0 {
+            self.drive_all(layer);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drive_all(&self, layer: &mut Layer) {
+        self.settle(layer);
+        let sendings: Vec<_> = self.sendings().iter().filter_map(Weak::upgrade).collect();
+        sendings.iter().for_each(|sending| sending.drive(layer));
+    }
+
+    fn sendings(&self) -> MutexGuard<'_, Vec<Weak<Sending>>> {
+        self.sendings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a send into the rank's care.
+    pub(super) fn attend_to(&self, sending: &Arc<Sending>) {
+        self.sendings().push(Arc::downgrade(sending));
+    }
+
+    /// Lets it go.
+    pub(super) fn forget_sending(&self, gone: &Sending) {
+        let is_gone = |sending: &Weak<Sending>| std::ptr::eq(sending.as_ptr(), gone);
+        self.sendings().retain(|sending| !is_gone(sending));
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Port>> {
         self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a receive; `slot` gets to know what came of it.
+    /// Enters a receive; `end` gets to know what came of it.
     pub(super) fn enter(
         &self,
         layer: &mut Layer,
         from: Rank,
         context: ContextId,
         receive: (Tag, u32, WriteRegion),
-        slot: Slot,
+        end: Arc<Receiving>,
     ) {
+        self.attention.wanted();
         let (tag, partitions, region) = receive;
         let mut ports = self.lock();
         let at = ports
@@ -214,35 +261,39 @@ impl Registry {
             tag,
             partitions,
             region,
-            slot,
+            end,
         });
-        ports[at].settle_or_end(layer);
+        ports[at].settle_or_end(layer, &self.attention);
     }
 
     /// Takes a receive out again.
-    pub(super) fn forget(&self, slot: &Slot) {
+    pub(super) fn forget(&self, gone: &Receiving) {
         for port in &mut *self.lock() {
+            let before = port.pending.len();
             port.pending
-                .retain(|pending| !Arc::ptr_eq(&pending.slot, slot));
+                .retain(|pending| !std::ptr::eq(&raw const *pending.end, gone));
+            (port.pending.len()..before).for_each(|_| self.attention.done());
         }
     }
 
     /// Looks for inits that have come, and answers them.
     pub(super) fn settle(&self, layer: &mut Layer) {
         for port in &mut *self.lock() {
-            port.settle_or_end(layer);
+            port.settle_or_end(layer, &self.attention);
         }
     }
 }
 
 impl Port {
     /// As [`Port::settle`]; what went wrong is the end of all that waits.
-    fn settle_or_end(&mut self, layer: &mut Layer) {
+    fn settle_or_end(&mut self, layer: &mut Layer, attention: &Attention) {
+        let waiting = self.pending.len();
         if let Err(error) = self.settle(layer) {
             for pending in self.pending.drain(..) {
-                let _ = pending.slot.set(Err(again(&error)));
+                pending.end.matched(layer, Err(again(&error)));
             }
         }
+        (self.pending.len()..waiting).for_each(|_| attention.done());
     }
 
     /// Matches what is here, and awaits the next init while a receive waits for one.
@@ -289,7 +340,7 @@ impl Port {
         if let (Some(init), Some(pending)) = (self.unmatched.remove(place), self.pending.remove(at))
         {
             let matched = pending.answer(layer, self.from, self.context, &init);
-            let _ = pending.slot.set(matched);
+            pending.end.matched(layer, matched);
         }
     }
 }

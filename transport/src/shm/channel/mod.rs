@@ -9,10 +9,10 @@
 //!                                       direct:  READY -> TAKEN by either -> DONE
 //! ```
 //!
-//! - **Small partitions are staged**: the thread that is last copies them onto the board and sets the
-//!   words; the receiver copies them out. There is room for two epochs, so that the credit for an epoch
+//! - **Partitions of small messages are staged** (setting `shm-staged`): the thread that is last copies
+//!   them onto the board and sets the words; the receiver copies them out. There is room for two epochs, so that the credit for an epoch
 //!   is that the one before the last has been consumed, which is so before anybody asks.
-//! - **Large ones are read or written in place** by cross-memory attach, by whichever side has time: the
+//! - **Others are read or written in place** by cross-memory attach, by whichever side has time: the
 //!   receiver takes ready blocks from the front, the sender, once it waits, from the back. Neighbours are
 //!   taken together, half of them at a time, in one call. The receiver needs no credit for what it reads
 //!   itself; the sender writes only in the epoch that the receiver has open.
@@ -47,12 +47,6 @@ use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
 
-/// Up to so many bytes in a transport partition are staged where there is the choice.
-const STAGED: u64 = 4096;
-/// Whole messages up to so many bytes are staged.
-const STAGED_WHOLE: u64 = 16 * 1024;
-/// Most bytes that are staged where there is the choice: the board has twice as many.
-const STAGED_TOTAL: u64 = 1 << 20;
 /// Bytes of a staged block: large enough to be worth a word, and small enough that both sides copy at once.
 const STAGED_BLOCK: u64 = 4096;
 /// Fewest bytes of a block that is copied in place, where the partition has them.
@@ -71,7 +65,9 @@ impl Shm {
     ) -> Option<OpenChannel> {
         let region = data.region()?;
         let partner = self.partner(from)?;
-        let mode = choose(ends, partner.pid().is_some());
+        let total = ends.last().copied().unwrap_or(0);
+        let staged = self.options.staged as u64;
+        let mode = choose(total, staged, partner.pid().is_some());
         let blocks = Blocks::new(ends, mode.block());
         let board = Board::create(&blocks, mode).ok()?;
         let (target, own) = (Target::new(region), self.header.clone());
@@ -129,19 +125,10 @@ impl Shm {
     }
 }
 
-/// How partitions that end at `ends` travel; `attached` tells whether the receiver can read the sender's
-/// memory.
-fn choose(ends: &[u64], attached: bool) -> Mode {
-    let total = ends.last().copied().unwrap_or(0);
-    let starts = [0].into_iter().chain(ends.iter().copied());
-    let largest = ends
-        .iter()
-        .zip(starts)
-        .map(|(end, start)| end - start)
-        .max()
-        .unwrap_or(0);
-    let small = (largest <= STAGED && total <= STAGED_TOTAL) || total <= STAGED_WHOLE;
-    if small || !attached {
+/// How a message of `total` bytes travels: over the board up to `staged` bytes, and where the receiver
+/// cannot attach to the sender.
+fn choose(total: u64, staged: u64, attached: bool) -> Mode {
+    if total <= staged || !attached {
         Mode::Staged {
             block: STAGED_BLOCK.max(total / 1024).next_multiple_of(64),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU64, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use super::board::{Board, CLOSED, Key, Mode, Target};
 use super::claims::{self, Blocks, Hint, Side};
@@ -12,6 +12,9 @@ use super::send::describe;
 use crate::channel::RecvChannel;
 use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
+
+/// After how many looks at the first block that is missing those behind it are looked at.
+const LOOKS: u32 = 16;
 
 pub(super) struct Receiver {
     board: Board,
@@ -28,6 +31,8 @@ pub(super) struct Receiver {
     count: AtomicU64,
     /// All blocks before this one have landed.
     front: Hint,
+    /// How often everything was looked at: a rhythm, of which threads may lose some to each other.
+    looks: AtomicU32,
 }
 
 impl Receiver {
@@ -55,6 +60,7 @@ impl Receiver {
             landed: (0..notes).map(|_| AtomicU64::new(0)).collect(),
             count: AtomicU64::new(0),
             front: Hint::new(),
+            looks: AtomicU32::new(0),
         }
     }
 
@@ -168,9 +174,14 @@ impl RecvChannel for Receiver {
             front += 1;
         }
         self.front.set(epoch, front);
-        // Blocks come in any order.
-        for block in front + 1..blocks {
-            self.take_in(epoch, block);
+        // Blocks come in any order. To look at all of them each time would take their lines away from
+        // a sender that is just writing there.
+        let looks = self.looks.load(Relaxed).wrapping_add(1);
+        self.looks.store(looks, Relaxed);
+        if looks.is_multiple_of(LOOKS) {
+            for block in front + 1..blocks {
+                self.take_in(epoch, block);
+            }
         }
         front == blocks
     }
