@@ -60,6 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const UNSAFE: &[&str] = &[
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",
+    "bench/src/mpi/partitioned.rs",
     "fuzz/src/lib.rs",
     "launch/src/job/child.rs",
     "pml/src/guard.rs",
