@@ -51,15 +51,12 @@ pub struct Row {
     /// How they were aggregated; `library` for a foreign one, which decides itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// How long a thread computed before its partitions were ready.
+    /// How, and for how many microseconds, a thread computed before its partitions were ready: `sleep:10000`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compute_us: Option<f64>,
-    /// Which threads took longer.
+    pub compute: Option<String>,
+    /// Which threads took longer, and by how many percent: `uniform:4`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
-    /// How much longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise_pct: Option<f64>,
     /// Whether the caches were swept before each round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold_cache: bool,
@@ -337,9 +334,8 @@ pub(crate) mod tests {
             unexpected: None,
             partitions: None,
             policy: None,
-            compute_us: None,
+            compute: None,
             noise: None,
-            noise_pct: None,
             cold_cache: false,
             way: None,
             samples: None,

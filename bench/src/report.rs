@@ -8,6 +8,7 @@ use crate::profile::Profile;
 use crate::record::{Figures, Quantity, Row, SCHEMA};
 use crate::stats::Summary;
 
+pub(crate) mod advice;
 pub(crate) mod csv;
 pub(crate) mod file;
 pub(crate) mod output;

@@ -371,6 +371,29 @@ fn operations_match_in_order() {
     }
 }
 
+/// A rank that only asks for partitions of what it sends itself: nobody waits or tests.
+#[test]
+fn looking_alone_moves_everything_on() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        on_both(&job, ThreadLevel::Single, |port| {
+            let (out, into) = (Memory::new(64), Memory::new(64));
+            let (own, policy) = (port.rank(), Policy::Fixed(2));
+            let recv = PartitionedRecv::init(port, &into.recv(), 2, own, tag(1), WORLD).unwrap();
+            recv.start().unwrap();
+            let send = PartitionedSend::init(port, &out.send(), 4, own, tag(1), WORLD, policy);
+            let send = send.unwrap();
+            send.start().unwrap();
+            (0..4).for_each(|place| out.fill(1, place, 4));
+            send.ready_range(0..4).unwrap();
+            while !(recv.arrived(0).unwrap() && recv.arrived(1).unwrap()) {}
+            into.check(1, 0, 1);
+            recv.wait(PATIENCE).unwrap();
+            send.wait(PATIENCE).unwrap();
+        });
+    }
+}
+
 #[test]
 fn misuse_is_told() {
     for (name, job) in jobs() {

@@ -21,6 +21,17 @@ pub enum ComputeMode {
     Sleep,
 }
 
+impl ComputeMode {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Sleep => "sleep",
+        }
+    }
+}
+
 /// Which threads take longer than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,6 +101,11 @@ pub struct PartitionedArgs {
     #[arg(long, value_name = "PERCENT")]
     pub noise_pct: Option<f64>,
 
+    /// Name the number of partitions and the policy to use for each size, by what is left to wait for
+    /// after the last thread (partitioned)
+    #[arg(long)]
+    pub advise: bool,
+
     /// What the caches hold when a round begins (partitioned) [default: hot]
     #[arg(long, value_enum)]
     pub cache: Option<Cache>,
@@ -106,6 +122,7 @@ impl PartitionedArgs {
             ("--noise", self.noise.is_some()),
             ("--noise-pct", self.noise_pct.is_some()),
             ("--cache", self.cache.is_some()),
+            ("--advise", self.advise),
         ];
         list.iter().find(|(_, given)| *given).map(|(name, _)| *name)
     }

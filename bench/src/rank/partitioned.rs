@@ -79,9 +79,10 @@ impl Job<'_> {
         let computes = !plan.time.is_zero();
         row.threads = Some(self.plan.threads);
         (row.partitions, row.policy) = (Some(case.0), Some(case.1.to_owned()));
-        row.compute_us = computes.then_some(plan.time.as_secs_f64() * 1e6);
-        row.noise = computes.then(|| plan.noise.as_str().to_owned());
-        row.noise_pct = computes.then_some(plan.noise_pct);
+        let (how, time) = (plan.compute.as_str(), plan.time.as_micros());
+        row.compute = computes.then(|| format!("{how}:{time}"));
+        let (noise, pct) = (plan.noise.as_str(), plan.noise_pct);
+        row.noise = computes.then(|| format!("{noise}:{pct}"));
         row.cold_cache = plan.cache == crate::args::partitioned::Cache::Cold;
         row.way.clone_from(&found.way);
         row.iterations = found.rounds;
@@ -104,5 +105,15 @@ fn figures(found: &Found) -> Figures {
     figures.set_summary(Quantity::PERCEIVED_BANDWIDTH, bandwidth);
     figures.set_summary(Quantity::APPLICATION_AVAILABILITY, found.availability);
     figures.set_summary(Quantity::EARLY_BIRD, found.early);
+    for (name, sample) in [
+        ("part_us", "t_part_ns"),
+        ("message_us", "t_pt2pt_ns"),
+        ("last_us", "t_last_ns"),
+        ("after_join_us", "t_after_join_ns"),
+    ] {
+        if let Some(times) = found.samples.get(sample).and_then(|list| Summary::of(list)) {
+            figures.set(name, times.median / 1e3);
+        }
+    }
     figures
 }

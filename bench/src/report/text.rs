@@ -235,6 +235,17 @@ pub(crate) fn preamble(report: &Report) -> String {
             "more ranks or threads than cores: they take turns, times are long",
         );
     }
+    let is_busy = |row: &Row| {
+        row.compute
+            .as_ref()
+            .is_some_and(|how| how.starts_with("busy"))
+    };
+    if environment.oversubscribed && report.rows.iter().any(is_busy) {
+        line(
+            "Warning",
+            "threads that compute busily take turns on too few cores; only --compute sleep means something here",
+        );
+    }
     let source = environment.clock_source.as_deref().unwrap_or("unknown");
     line(
         "Clock",
