@@ -188,37 +188,39 @@ impl Receiving {
                     return Ok(true);
                 }
                 if looks.is_multiple_of(LOOKS) {
-                    self.look_around(epoch)?;
+                    return self.look_around(epoch, partition);
                 }
                 Ok(false)
             }
-            _ => {
-                self.look_around(epoch)?;
-                match self.slot.get() {
-                    Some(Ok(matched)) => self.has_landed(matched, epoch, partition),
-                    _ => Ok(false),
-                }
-            }
+            _ => self.look_around(epoch, partition),
         }
     }
 
-    /// Moves the rank's other traffic on, on the part of a thread that only looks. One that may not is
-    /// none the worse, where the transport has channels.
-    fn look_around(&self, epoch: u64) -> Result<()> {
+    /// Moves the rank's other traffic on, on the part of a thread that only looks, and looks again. One
+    /// that may not is none the worse, where the transport has channels.
+    fn look_around(&self, epoch: u64, partition: u32) -> Result<bool> {
         let around = self.messenger.progress().and_then(|_| {
             self.messenger.call(|layer| {
-                if self.round.active() == Some(epoch) && !self.advance(layer, epoch)? {
-                    return layer.receive_can_happen(SourceSelector::from(self.from));
+                if self.round.active() != Some(epoch) || self.advance(layer, epoch)? {
+                    return Ok(());
                 }
-                Ok(())
+                let gone = layer.receive_can_happen(SourceSelector::from(self.from));
+                if gone.is_err() {
+                    // What it sent before its end counts.
+                    self.advance(layer, epoch)?;
+                }
+                gone
             })
         });
-        match (around, self.slot.get()) {
-            (Err(Error::WrongThread), Some(Ok(matched))) => match matched.way {
-                Way::Channel(_) => Ok(()),
-                Way::Messages(_) => Err(Error::WrongThread),
-            },
-            (around, _) => around,
+        let Some(Ok(matched)) = self.slot.get() else {
+            return around.map(|()| false);
+        };
+        if self.has_landed(matched, epoch, partition)? {
+            return Ok(true);
+        }
+        match (around, &matched.way) {
+            (Err(Error::WrongThread), Way::Channel(_)) => Ok(false),
+            (around, _) => around.map(|()| false),
         }
     }
 
