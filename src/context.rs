@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use tagwire_base::ContextId;
-use tagwire_pml::{MessageId, SendMode};
+use tagwire_pml::{MessageId, Policy, SendMode};
 
 use crate::error::{Error, Result};
 use crate::owned::{OwnedRecv, OwnedSend};
+use crate::partitioned::{PartitionedRecv, PartitionedSend};
 use crate::persistent::{PersistentRecv, PersistentSend};
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::scope::{Request, Scope};
@@ -376,6 +377,56 @@ impl<'s> Context<'s> {
     ) -> Result<PersistentRecv<'s, T>> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
         PersistentRecv::make(self.session, self.id, data, from, tag)
+    }
+
+    /// A send whose buffer has `partitions` equal partitions, each of which is sent as soon as it is ready
+    /// (MPI-5.0, chapter 4). It matches the receive that rank `to` makes with
+    /// [`precv_init`](Context::precv_init) under the same tag, once; the two may have different
+    /// numbers of partitions. Inactive until [started](PartitionedSend::start).
+    ///
+    /// # Errors
+    /// As [`isend`](Context::isend); when the buffer cannot have so many partitions.
+    pub fn psend_init<T: Plain>(
+        &self,
+        data: Vec<T>,
+        partitions: u32,
+        to: u32,
+        tag: i32,
+    ) -> Result<PartitionedSend<'s, T>> {
+        self.psend_init_with(Policy::default(), data, partitions, to, tag)
+    }
+
+    /// As [`psend_init`](Context::psend_init), with another policy of which partitions travel together.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn psend_init_with<T: Plain>(
+        &self,
+        policy: Policy,
+        data: Vec<T>,
+        partitions: u32,
+        to: u32,
+        tag: i32,
+    ) -> Result<PartitionedSend<'s, T>> {
+        let place = (rank_of(to), tag_of(tag)?, self.id);
+        PartitionedSend::make(self.session, data, partitions, place, policy)
+    }
+
+    /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
+    /// matches the send that rank `from` makes with [`psend_init`](Context::psend_init) under the same
+    /// tag, once; no wildcards. Inactive until [started](PartitionedRecv::start).
+    ///
+    /// # Errors
+    /// As [`irecv`](Context::irecv); when the buffer cannot have so many partitions.
+    pub fn precv_init<T: Plain>(
+        &self,
+        data: Vec<T>,
+        partitions: u32,
+        from: u32,
+        tag: i32,
+    ) -> Result<PartitionedRecv<'s, T>> {
+        let place = (rank_of(from), tag_of(tag)?, self.id);
+        PartitionedRecv::make(self.session, data, partitions, place)
     }
 
     /// Frees the context. Every rank has to do so, in the same order.

@@ -29,6 +29,8 @@
 //!   touched, by construction.
 //! - Transfers that repeat are made once and started again and again ([`PersistentSend`],
 //!   [`PersistentRecv`]).
+//! - Transfers to which many threads contribute have partitions, each of which leaves as soon as it is
+//!   ready ([`PartitionedSend`], [`PartitionedRecv`]).
 //! - Every wait has a form with a timeout. What timed out goes on: it stays posted, and its buffer
 //!   stays lent to its scope, or with the operation that owns it.
 //! - Lengths are in elements of [`Plain`] data; a [`Status`] tells source, tag and true length.
@@ -41,6 +43,7 @@
 mod context;
 mod error;
 mod owned;
+mod partitioned;
 mod persistent;
 mod plain;
 mod scope;
@@ -52,9 +55,11 @@ mod unwind;
 pub use context::{Claimed, Context};
 pub use error::{Error, Result};
 pub use owned::{OwnedRecv, OwnedSend};
+pub use partitioned::{Partition, PartitionedRecv, PartitionedSend, RecvRound, SendRound};
 pub use persistent::{PersistentRecv, PersistentSend};
 pub use plain::{Plain, Status};
 pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};
 pub use session::{Builder, Session};
+pub use tagwire_pml::partitioned::{Model, Policy};
 pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};

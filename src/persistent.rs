@@ -15,7 +15,7 @@ use crate::session::Session;
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
 /// looking at them between two rounds leaves the request's pointer valid.
 #[derive(Debug)]
-struct Memory<T>(NonNull<[T]>);
+pub(crate) struct Memory<T>(NonNull<[T]>);
 
 // SAFETY: owns its elements as a box does, and `T` may be sent.
 unsafe impl<T: Send> Send for Memory<T> {}
@@ -23,25 +23,30 @@ unsafe impl<T: Send> Send for Memory<T> {}
 unsafe impl<T: Sync> Sync for Memory<T> {}
 
 impl<T> Memory<T> {
-    fn new(data: Vec<T>) -> Self {
+    pub(crate) fn new(data: Vec<T>) -> Self {
         Self(NonNull::from(Box::leak(data.into_boxed_slice())))
     }
 
     /// # Safety
     /// No operation that writes to the elements is under way.
-    const unsafe fn as_slice(&self) -> &[T] {
+    pub(crate) const unsafe fn as_slice(&self) -> &[T] {
         // SAFETY: the box lives as long as this does, and nobody writes.
         unsafe { self.0.as_ref() }
     }
 
     /// # Safety
     /// No operation on the elements is under way.
-    const unsafe fn as_mut_slice(&mut self) -> &mut [T] {
+    pub(crate) const unsafe fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: the box lives as long as this does, and nobody else reaches it.
         unsafe { self.0.as_mut() }
     }
 
-    fn into_vec(self) -> Vec<T> {
+    /// The pointer to the elements, for those that share them by parts.
+    pub(crate) const fn pointer(&self) -> NonNull<[T]> {
+        self.0
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<T> {
         let data = self.0;
         std::mem::forget(self);
         // SAFETY: it comes from a box, whose owner this was.

@@ -100,3 +100,20 @@ fn the_halo_exchange_computes_what_one_plate_does() {
         assert_eq!(outcome.stdout[0], expected);
     }
 }
+
+#[test]
+fn the_partitions_of_the_field_add_up() {
+    for ranks in [1, 2, 3] {
+        let outcome = run("partitioned", ranks, "25");
+        let previous = u64::from(ranks.saturating_sub(2));
+        let (rounds, len) = (25u64, 12 * 1024u64);
+        let indices = (rounds * (rounds - 1) / 2) * (len * (len - 1) / 2);
+        let sum = if ranks == 1 {
+            0
+        } else {
+            rounds * len * previous + indices
+        };
+        let expected = format!("{ranks} ranks, {rounds} rounds, the last rank's sum {sum}");
+        assert_eq!(outcome.stdout[0], expected);
+    }
+}

@@ -12,8 +12,10 @@ use tagwire_base::Config;
 use tagwire_base::config::parse;
 use tagwire_pml::settings::LAYERS;
 
+pub mod partitioned;
 mod transport;
 
+pub use partitioned::PartitionedArgs;
 pub use transport::{TransportChoice, Transports};
 
 use crate::error::{Error, Result};
@@ -40,6 +42,9 @@ pub enum TestName {
     Availability,
     /// How far a message and computation at the same time hide each other
     Overlap,
+    /// Partitioned operations against one message of the same size: overhead, perceived bandwidth,
+    /// application availability, early-bird share
+    Partitioned,
 }
 
 impl TestName {
@@ -55,6 +60,7 @@ impl TestName {
             Self::Idle => "idle",
             Self::Availability => "availability",
             Self::Overlap => "overlap",
+            Self::Partitioned => "partitioned",
         }
     }
 
@@ -191,7 +197,8 @@ pub struct BenchArgs {
     #[arg(long, conflicts_with_all = ["raw", "layers"])]
     pub profile: bool,
 
-    /// Threads per rank that send and receive at once (message-rate)
+    /// Threads per rank that send and receive at once (message-rate), or that make partitions ready
+    /// (partitioned)
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
 
@@ -259,6 +266,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TEXT")]
     pub secret: Option<String>,
 
+    /// What only the test partitioned has
+    #[command(flatten)]
+    pub partitioned: PartitionedArgs,
+
     /// The launcher of the MPI library [default: the mpiexec beside it]
     #[arg(long, value_name = "PATH")]
     pub mpiexec: Option<PathBuf>,
@@ -303,6 +314,7 @@ impl BenchArgs {
     pub fn size_list(&self) -> Sizes {
         self.sizes.clone().unwrap_or_else(|| match self.test {
             TestName::Ring | TestName::Idle => Sizes::one(8),
+            TestName::Partitioned => Sizes::powers(64, 1 << 20),
             _ if self.posted.or(self.unexpected).is_some() => Sizes::one(8),
             _ => Sizes::powers(1, 4 << 20),
         })
@@ -324,6 +336,10 @@ impl BenchArgs {
         match self.test {
             TestName::Availability => self.sides().len(),
             TestName::Overlap => 2 * self.sides().len(),
+            TestName::Partitioned => {
+                let plan = self.partitioned.plan();
+                plan.partitions.len() * plan.policies.len()
+            }
             _ if self.layers => 2,
             _ => 1,
         }
@@ -354,7 +370,7 @@ impl BenchArgs {
             return usage("--mpiexec is for transport 'mpi'");
         }
         if self.raw || self.layers {
-            if self.test.computes() {
+            if self.test.computes() || self.test == TestName::Partitioned {
                 return usage(format!(
                     "{} needs a pml, without --raw and --layers",
                     self.test
@@ -415,7 +431,7 @@ impl BenchArgs {
             (
                 "--threads",
                 self.threads.is_some(),
-                test == TestName::MessageRate,
+                matches!(test, TestName::MessageRate | TestName::Partitioned),
             ),
             ("--posted", self.posted.is_some(), test == TestName::Latency),
             (
@@ -428,9 +444,15 @@ impl BenchArgs {
             (
                 "--percentiles",
                 self.percentiles.is_some(),
-                test != TestName::Idle && !test.computes(),
+                test != TestName::Idle && test != TestName::Partitioned && !test.computes(),
             ),
+            ("--profile", self.profile, test != TestName::Partitioned),
         ];
+        if test != TestName::Partitioned
+            && let Some(name) = self.partitioned.given()
+        {
+            return usage(format!("{name} has no meaning for {test}"));
+        }
         match meant.iter().find(|(_, given, means)| *given && !means) {
             Some((name, ..)) => usage(format!("{name} has no meaning for {test}")),
             None => Ok(()),

@@ -14,6 +14,7 @@ pub(crate) mod compute;
 mod idle;
 mod latency;
 pub(crate) mod overlap;
+pub(crate) mod partitioned;
 mod rate;
 mod ring;
 mod unexpected;

@@ -131,6 +131,23 @@ impl Memory {
         unsafe { start.cast::<[u8; N]>().read() }
     }
 
+    /// The first `count` words.
+    pub(crate) fn words(&self, count: usize) -> Vec<u64> {
+        let (start, _) = self.piece(0..8 * count);
+        let word = |place| {
+            // SAFETY: the piece has so many initialised words; by this module's rules no operation on them is
+            // under way.
+            unsafe { start.cast::<u64>().add(place).read_unaligned() }
+        };
+        (0..count).map(word).collect()
+    }
+
+    /// Writes words at the start.
+    pub(crate) fn write_words(&mut self, words: &[u64]) {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        self.write(&bytes);
+    }
+
     /// Fills `range` with `pattern`.
     pub(crate) fn fill(&mut self, range: Range<usize>, pattern: Pattern) {
         let (start, len) = self.piece(range);

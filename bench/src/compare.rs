@@ -205,7 +205,16 @@ fn read_row(test: &str, row: &Value) -> Result<(String, Summary), String> {
 fn is_variable(key: &str) -> bool {
     const UNITS: [&str; 7] = ["_us", "_ns", "_ms", "_mb_s", "_msg_s", "_pct", "_ratio"];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
+    // What has no unit: ratios and shares, and what is told beside the figures.
+    const BARE: [&str; 5] = [
+        "overhead",
+        "application_availability",
+        "early_bird",
+        "samples",
+        "way",
+    ];
     !COUNTS.contains(&key)
+        && !BARE.iter().any(|stem| key.starts_with(stem))
         && !key.starts_with("ratio_")
         && !UNITS.iter().any(|unit| key.ends_with(unit))
 }

@@ -59,7 +59,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let per_size = args.rows_per_size();
     let streams = starts.len() == 1 && args.launches == 1 && per_size == 1;
     let report = Report::new(args.test, command_line(), environment);
-    let output = Output::new(
+    let mut output = Output::new(
         report,
         args.format,
         args.percentiles.clone(),
@@ -67,6 +67,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         streams,
         std::io::stdout(),
     )?;
+    output.advises = args.partitioned.advise;
     let total = starts.len() * args.launches as usize * args.size_list().as_slice().len();
     let progress = progress_bar(per_size * total);
     let mut run = Run {

@@ -13,6 +13,7 @@ use crate::port::{Control, Port};
 use crate::stats::Summary;
 
 pub(crate) mod overlap;
+pub(crate) mod partitioned;
 
 /// Into how many blocks the iterations of a size are divided.
 pub(crate) const REPETITIONS: u64 = 5;

@@ -5,6 +5,7 @@
 
 mod abi;
 mod find;
+mod partitioned;
 #[cfg(test)]
 mod tests;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::args::partitioned::PartitionedPlan;
 use crate::args::{BenchArgs, Percentiles, Side, TestName};
 use crate::error::{Error, Result};
 
@@ -62,6 +63,9 @@ pub(crate) struct Plan {
     /// On which sides ranks compute.
     pub sides: Vec<Side>,
     pub idle: Duration,
+    /// What the test of partitioned operations has beside.
+    #[serde(default)]
+    pub partitioned: Option<PartitionedPlan>,
     pub validate: bool,
     pub percentiles: Option<Percentiles>,
     /// Ranks keep account of their calls.
@@ -107,6 +111,7 @@ impl Plan {
             unexpected: args.unexpected.unwrap_or(0),
             sides: args.sides().to_vec(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
+            partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
             validate: args.validate,
             percentiles: args.percentiles.clone(),
             profile: args.profile,

@@ -12,6 +12,7 @@ use crate::profile::Profile;
 
 #[cfg(test)]
 pub(crate) mod channel;
+pub(crate) mod partitioned;
 pub(crate) mod pml;
 pub(crate) mod profiled;
 pub(crate) mod raw;

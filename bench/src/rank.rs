@@ -23,6 +23,7 @@ use crate::record::{Figures, Quantity, Row};
 use crate::stats::Summary;
 
 mod computing;
+mod partitioned;
 
 /// Takes what rank 0 has to say.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
@@ -90,7 +91,11 @@ impl Job<'_> {
         };
         let rank = port.rank().as_u32();
         let ranks = crate::args::check_ranks(self.plan.test, port.size());
-        if let Err(error) = ranks.and_then(|()| self.measure_shared(&port, used, sink)) {
+        let measured = ranks.and_then(|()| match self.plan.test {
+            TestName::Partitioned => self.measure_partitioned(&port, used, sink),
+            _ => self.measure_shared(&port, used, sink),
+        });
+        if let Err(error) = measured {
             let status = report_failure(rank, &error, sink);
             // The other ranks wait inside the library: only it can end them.
             port.abort(i32::from(status.code()));
@@ -132,6 +137,9 @@ impl Job<'_> {
         let open = || PmlPort::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
         let pml = pml.then(open).transpose()?;
         match (&pml, &raw) {
+            (Some(pml), None) if self.plan.test == TestName::Partitioned => {
+                self.measure_partitioned(pml, used, sink)?;
+            }
             (Some(pml), None) => self.measure_shared(pml, used, sink)?,
             (Some(pml), Some(raw)) => {
                 let stages = vec![self.stage(pml)?, self.stage(raw)?];
@@ -213,8 +221,12 @@ impl Job<'_> {
                 let body = Unexpected::new(traffic, ahead, plan.unexpected);
                 Box::new(Runner::new(port, body)?)
             }
-            // The last three have bodies of another kind.
-            TestName::Latency | TestName::Idle | TestName::Availability | TestName::Overlap => {
+            // The last four have bodies of another kind.
+            TestName::Latency
+            | TestName::Idle
+            | TestName::Availability
+            | TestName::Overlap
+            | TestName::Partitioned => {
                 Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?)
             }
             TestName::Bandwidth => Box::new(Runner::new(
@@ -352,6 +364,13 @@ impl Job<'_> {
             threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
             posted: some(plan.posted),
             unexpected: some(plan.unexpected),
+            partitions: None,
+            policy: None,
+            compute: None,
+            noise: None,
+            cold_cache: false,
+            way: None,
+            samples: None,
             side: None,
             receive: None,
             validated: plan.validate,
@@ -415,7 +434,7 @@ fn figures(test: TestName, sample: &Sample) -> Figures {
             figures.set_summary(Quantity::RATE, rate);
             figures.set(Quantity::BANDWIDTH.key(), bandwidth.median);
         }
-        TestName::Availability | TestName::Overlap => {}
+        TestName::Availability | TestName::Overlap | TestName::Partitioned => {}
         TestName::Latency | TestName::Ring | TestName::Idle => {
             let scaled = Summary {
                 median: time.median / 1e3,

@@ -1,5 +1,7 @@
 //! The rows of a report. Documented for readers of the JSON in `docs/benchmarking.md`.
 
+use std::collections::BTreeMap;
+
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -43,6 +45,21 @@ pub struct Row {
     /// Unexpected messages ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected: Option<u32>,
+    /// User partitions of a partitioned operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<u32>,
+    /// How they were aggregated; `library` for a foreign one, which decides itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// How, and for how many microseconds, a thread computed before its partitions were ready: `sleep:10000`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<String>,
+    /// Which threads took longer, and by how many percent: `uniform:4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<String>,
+    /// Whether the caches were swept before each round.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold_cache: bool,
     /// What the rank that computes does: `send` or `recv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<String>,
@@ -61,6 +78,12 @@ pub struct Row {
     /// How many launches a summary is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launches: Option<u32>,
+    /// Which way a partitioned operation took, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+    /// The samples that the figures are medians of, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<BTreeMap<String, Vec<f64>>>,
     /// Iterations of all repetitions together.
     pub iterations: u64,
     /// How many times the block of iterations was repeated.
@@ -100,10 +123,11 @@ impl Figures {
 
     /// Adds the median of `values` as `STEM_UNIT`, and how they scatter.
     pub(crate) fn set_summary(&mut self, quantity: Quantity, summary: Summary) {
-        let (stem, unit) = (quantity.stem, quantity.unit);
-        self.set(format!("{stem}_{unit}"), summary.median);
-        self.set(format!("{stem}_min_{unit}"), summary.min);
-        self.set(format!("{stem}_max_{unit}"), summary.max);
+        let stem = quantity.stem;
+        let (least, greatest) = quantity.bounds();
+        self.set(quantity.key(), summary.median);
+        self.set(least, summary.min);
+        self.set(greatest, summary.max);
         let spread = if quantity.is_share() {
             summary.max - summary.min
         } else {
@@ -165,8 +189,19 @@ impl Quantity {
     /// Both at once.
     pub const TOTAL: Self = Self::less("total", "us", "Both (us)");
 
+    /// A partitioned operation's time over that of one message.
+    pub const PARTITIONED_OVERHEAD: Self = Self::less("overhead", "", "Overhead (x)");
+    /// A message's bytes over the time of its last partition.
+    pub const PERCEIVED_BANDWIDTH: Self =
+        Self::more("perceived_bandwidth", "mb_s", "Perceived (MB/s)");
+    /// What a partitioned operation leaves of a message's time after the threads are joined.
+    pub const APPLICATION_AVAILABILITY: Self =
+        Self::more("application_availability", "", "App. availability");
+    /// The part of a partitioned operation that is over when the threads are joined.
+    pub const EARLY_BIRD: Self = Self::more("early_bird", "", "Early bird");
+
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::LATENCY,
         Self::BANDWIDTH,
         Self::RATE,
@@ -182,6 +217,10 @@ impl Quantity {
         Self::COMMUNICATION,
         Self::COMPUTATION,
         Self::TOTAL,
+        Self::PARTITIONED_OVERHEAD,
+        Self::PERCEIVED_BANDWIDTH,
+        Self::APPLICATION_AVAILABILITY,
+        Self::EARLY_BIRD,
     ];
 
     const fn less(stem: &'static str, unit: &'static str, title: &'static str) -> Self {
@@ -212,14 +251,22 @@ impl Quantity {
     /// The key of the median.
     #[must_use]
     pub fn key(&self) -> String {
-        format!("{}_{}", self.stem, self.unit)
+        self.with_unit(self.stem)
+    }
+
+    /// A key that ends in the unit; a ratio has none.
+    fn with_unit(&self, stem: &str) -> String {
+        match self.unit {
+            "" => stem.to_owned(),
+            unit => format!("{stem}_{unit}"),
+        }
     }
 
     /// The key of the least and the greatest value of the repetitions.
     #[must_use]
     pub fn bounds(&self) -> (String, String) {
-        let (stem, unit) = (self.stem, self.unit);
-        (format!("{stem}_min_{unit}"), format!("{stem}_max_{unit}"))
+        let named = |bound| self.with_unit(&format!("{}_{bound}", self.stem));
+        (named("min"), named("max"))
     }
 }
 
@@ -285,6 +332,13 @@ pub(crate) mod tests {
             threads: None,
             posted: None,
             unexpected: None,
+            partitions: None,
+            policy: None,
+            compute: None,
+            noise: None,
+            cold_cache: false,
+            way: None,
+            samples: None,
             side: None,
             receive: None,
             validated: false,

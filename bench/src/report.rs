@@ -8,6 +8,7 @@ use crate::profile::Profile;
 use crate::record::{Figures, Quantity, Row, SCHEMA};
 use crate::stats::Summary;
 
+pub(crate) mod advice;
 pub(crate) mod csv;
 pub(crate) mod file;
 pub(crate) mod output;
@@ -148,6 +149,7 @@ pub(crate) fn main_quantity(test: &str) -> Quantity {
         "idle" => Quantity::CPU,
         "availability" => Quantity::AVAILABILITY,
         "overlap" => Quantity::OVERLAP,
+        "partitioned" => Quantity::PARTITIONED_OVERHEAD,
         _ => Quantity::LATENCY,
     }
 }
@@ -159,6 +161,7 @@ fn same_series(a: &Row, b: &Row) -> bool {
         let mut row = row.clone();
         (row.size, row.iterations, row.repetitions) = (0, 0, 0);
         (row.launch, row.launches, row.figures) = (None, None, Figures::default());
+        (row.way, row.samples) = (None, None);
         row
     };
     variables(a) == variables(b)
@@ -167,6 +170,7 @@ fn same_series(a: &Row, b: &Row) -> bool {
 fn summary_of(group: &[&Row]) -> Row {
     let mut summary = group[0].clone();
     summary.launch = None;
+    summary.samples = None;
     summary.launches = Some(u32::try_from(group.len()).unwrap_or(u32::MAX));
     summary.iterations = group.iter().map(|row| row.iterations).sum();
     if group.len() == 1 {

@@ -77,7 +77,7 @@ fn command() -> ExitCode {
     }
 }
 
-const TESTS: [(&str, fn()); 13] = [
+const TESTS: [(&str, fn()); 14] = [
     (
         "every_test_runs_and_every_byte_is_right",
         every_test_runs_and_every_byte_is_right,
@@ -100,6 +100,10 @@ const TESTS: [(&str, fn()); 13] = [
     (
         "computing_ranks_are_measured_on_both_sides",
         computing_ranks_are_measured_on_both_sides,
+    ),
+    (
+        "partitioned_operations_are_measured",
+        partitioned_operations_are_measured,
     ),
     (
         "profiles_account_for_every_call",
@@ -270,6 +274,27 @@ fn computing_ranks_are_measured_on_both_sides() {
         for key in ["communication_us", "computation_us", "total_us"] {
             assert_positive(row, key);
         }
+    }
+}
+
+fn partitioned_operations_are_measured() {
+    let line = "bench partitioned -m 64,1K,100 --partitions 1,16 --threads 2 --policy default,each,messages \
+                --compute-time 1ms --noise gaussian --cache cold -c -i 30 --seed 7 --advise";
+    let document = measure(line);
+    let rows = rows(&document);
+    // 100 bytes are no multiple of 16.
+    assert_eq!(rows.len(), 3 * (2 + 2 + 1), "{document:#}");
+    for row in rows {
+        assert_positive(row, "overhead");
+        assert_positive(row, "perceived_bandwidth_mb_s");
+        let early = row["early_bird"].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&early), "{row}");
+        assert!(row["application_availability"].as_f64().unwrap() <= 1.0);
+        assert!(row["samples"]["t_part_ns"].as_array().unwrap().len() > 1);
+        assert_eq!(row["noise"], "gaussian:4");
+        assert_eq!(row["compute"], "sleep:1000");
+        let way = row["way"].as_str().unwrap();
+        assert_eq!(way.starts_with("shm"), row["policy"] != "messages", "{way}");
     }
 }
 

@@ -119,6 +119,36 @@ pub enum Error {
         "the kernel refuses membarrier and sched_setaffinity, so that a second thread can only come in after the thread that opened the rank has called again"
     )]
     NoBarrier,
+    /// A buffer cannot have so many partitions.
+    #[error(
+        "a buffer of {bytes} bytes cannot have {count} partitions: they are equal, and from 1 to {max}",
+        max = crate::partitioned::MAX_PARTITIONS
+    )]
+    BadPartitions {
+        /// The partitions asked for.
+        count: u32,
+        /// Bytes of the whole.
+        bytes: usize,
+    },
+    /// The call does not fit the state of a partition.
+    #[error("partition {partition} {what}")]
+    BadPartition {
+        /// Its number.
+        partition: u32,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The call does not fit the state of a partitioned operation.
+    #[error("the partitioned operation {0}")]
+    BadRound(&'static str),
+    /// The two ends of a partitioned channel differ in size.
+    #[error("a partitioned send of {sent} bytes has matched a receive of {received} bytes")]
+    Mismatch {
+        /// Bytes that the sender has.
+        sent: u64,
+        /// Bytes that the receiver has.
+        received: u64,
+    },
     /// The rank was closed, or is closing.
     #[error("the rank is closed")]
     Closed,
@@ -159,6 +189,10 @@ impl Error {
             Self::NoMatching { .. } => 333,
             Self::Refused(_) => 334,
             Self::NoThread(_) => 335,
+            Self::BadPartitions { .. } => 336,
+            Self::BadPartition { .. } => 337,
+            Self::BadRound(_) => 338,
+            Self::Mismatch { .. } => 339,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
 
 use crate::cm::Cm;
 use crate::error::Result;
@@ -239,6 +239,25 @@ impl Pml for Layer {
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         either!(self, pml => pml.free_context(context))
+    }
+
+    fn open_channel(
+        &mut self,
+        from: Rank,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Result<Option<OpenChannel>> {
+        either!(self, pml => pml.open_channel(from, data, ends))
+    }
+
+    fn join_channel(
+        &mut self,
+        to: Rank,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        either!(self, pml => pml.join_channel(to, data, ends, key))
     }
 
     fn begin_close(&mut self) {

@@ -15,6 +15,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
 use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
+use crate::partitioned::Registry;
 use crate::pml::Pml;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, Step, WaitPolicy};
@@ -53,6 +54,8 @@ pub struct Messenger {
     /// Threads that are in a wait.
     waiting: AtomicU32,
     dump_wanted: Arc<AtomicBool>,
+    /// Partitioned operations that are not matched yet.
+    pub(crate) partitioned: Registry,
 }
 
 impl fmt::Debug for Messenger {
@@ -81,6 +84,7 @@ impl Messenger {
             calls: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             dump_wanted: Arc::new(AtomicBool::new(false)),
+            partitioned: Registry::default(),
         }
     }
 
@@ -119,7 +123,7 @@ impl Messenger {
     /// Runs `body`, and wakes the threads that sleep where it has ended operations: they may be
     /// theirs.
     #[inline]
-    fn call<T>(&self, body: impl FnOnce(&mut Layer) -> Result<T>) -> Result<T> {
+    pub(crate) fn call<T>(&self, body: impl FnOnce(&mut Layer) -> Result<T>) -> Result<T> {
         let mut layer = self.enter()?;
         let answer = body(&mut layer);
         self.leave(layer);
@@ -561,7 +565,10 @@ impl Messenger {
     /// [`Error::WrongThread`].
     #[inline]
     pub fn progress(&self) -> Result<usize> {
-        let events = self.enter()?.progress();
+        let mut layer = self.enter()?;
+        let events = layer.progress();
+        self.partitioned.drive(&mut layer);
+        drop(layer);
         self.after_progress(events);
         self.count_call()?;
         Ok(events)
@@ -616,7 +623,7 @@ impl Messenger {
 
     /// Makes progress until `done` has an answer.
     #[inline]
-    fn wait_until<T>(
+    pub(crate) fn wait_until<T>(
         &self,
         timeout: Option<Duration>,
         mut done: impl FnMut(&mut Layer) -> Result<Option<T>>,
@@ -631,6 +638,7 @@ impl Messenger {
                 return Ok(answer);
             }
             let events = pml.progress();
+            self.partitioned.drive(pml);
             drop(layer);
             let step = if events > 0 {
                 self.after_progress(events);
@@ -720,7 +728,9 @@ impl Messenger {
         let seen = self.enter().and_then(|mut layer| {
             let pml: &mut Layer = &mut layer;
             let over = look(pml)?;
-            Ok((over, if over { 0 } else { pml.progress() }))
+            let events = if over { 0 } else { pml.progress() };
+            self.partitioned.drive(pml);
+            Ok((over, events))
         });
         match seen {
             Ok((false, 0)) => self.waiter.sleep(key, nap),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
 
 use crate::error::Result;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
@@ -186,6 +186,31 @@ pub trait Pml: Send {
     /// # Errors
     /// When the context does not exist or is the world's.
     fn free_context(&mut self, context: ContextId) -> Result<()>;
+
+    /// Opens the receiving end of a partitioned channel from `from`; see
+    /// [`ByteTransport::open_channel`](tagwire_transport::ByteTransport::open_channel).
+    ///
+    /// # Errors
+    /// When the rank does not exist or cannot be reached.
+    fn open_channel(
+        &mut self,
+        from: Rank,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Result<Option<OpenChannel>>;
+
+    /// Joins the channel that `to` opened; see
+    /// [`ByteTransport::join_channel`](tagwire_transport::ByteTransport::join_channel).
+    ///
+    /// # Errors
+    /// When the key is not understood or the channel cannot be reached.
+    fn join_channel(
+        &mut self,
+        to: Rank,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>>;
 
     /// From now on only what is under way is done: posted receives complete as
     /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use crate::capability::{Capabilities, Limits};
+use crate::channel::{OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, Retained, Token, Upcalls};
@@ -240,6 +241,39 @@ pub trait ByteTransport: Send {
     /// knows. Its token completes with [`Outcome::Withdrawn`](crate::Outcome::Withdrawn).
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         let _ = (to, ticket);
+    }
+
+    /// Opens the receiving end of a partitioned channel: `data`, in transport partitions that end at
+    /// `ends`, is to be written by `from`. `None` where this transport, or this pair of ranks, has no way of
+    /// its own for that. The buffer stays lent until the channel is [closed](crate::RecvChannel::close), in
+    /// epochs only.
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        let _ = (from, data, ends);
+        None
+    }
+
+    /// Joins the channel that `to` opened under `key`, with a buffer of the same partitions. Each partition is
+    /// lent from its post to the end of the epoch.
+    ///
+    /// # Errors
+    /// When the key is not understood or the channel cannot be reached.
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let _ = (to, data, ends, key);
+        Err(Error::Unsupported {
+            transport: self.name(),
+            what: "partitioned channels",
+        })
     }
 
     /// Makes memory reachable for peers until [`deregister`](ByteTransport::deregister).

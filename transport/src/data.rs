@@ -94,6 +94,17 @@ impl ReadRegion {
 }
 
 impl ReadRegion {
+    /// The bytes in `range` of it, if it has them: lent for as long.
+    #[must_use]
+    pub fn part(self, range: Range<usize>) -> Option<Self> {
+        let len = range.end.checked_sub(range.start)?;
+        (range.end <= self.len).then(|| Self {
+            // SAFETY: `range` lies inside the region.
+            start: unsafe { self.start.add(range.start) },
+            len,
+        })
+    }
+
     pub(crate) const fn new(start: *const u8, len: usize) -> Self {
         Self { start, len }
     }
@@ -110,6 +121,17 @@ impl ReadRegion {
 }
 
 impl WriteRegion {
+    /// The bytes in `range` of it, if it has them: lent for as long.
+    #[must_use]
+    pub fn part(self, range: Range<usize>) -> Option<Self> {
+        let len = range.end.checked_sub(range.start)?;
+        (range.end <= self.len).then(|| Self {
+            // SAFETY: `range` lies inside the region.
+            start: unsafe { self.start.add(range.start) },
+            len,
+        })
+    }
+
     /// Room for nothing.
     pub(crate) const EMPTY: Self = Self {
         start: ptr::dangling_mut(),

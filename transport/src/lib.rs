@@ -12,6 +12,7 @@
 
 pub mod byte;
 pub mod capability;
+pub mod channel;
 pub mod conformance;
 pub mod data;
 pub mod error;
@@ -26,7 +27,8 @@ pub mod wait;
 
 pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
 pub use capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
-pub use data::{MemoryKind, Pack, RecvBuffer, SendBuffer, Unpack};
+pub use channel::{OpenChannel, RecvChannel, SendChannel};
+pub use data::{MemoryKind, Pack, ReadRegion, RecvBuffer, SendBuffer, Unpack, WriteRegion};
 pub use error::{Error, Result};
 pub use kind::TransportKind;
 pub use message::{

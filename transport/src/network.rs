@@ -22,8 +22,9 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
+use crate::channel::{OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
 use crate::wait::Waiter;
 
@@ -370,6 +371,35 @@ pub trait MatchTransport: Send {
 
     /// Shows the unexpected messages that are kept here, in no order that counts. For the hang dump.
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope));
+
+    /// As [`ByteTransport::open_channel`](crate::ByteTransport::open_channel).
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        let _ = (from, data, ends);
+        None
+    }
+
+    /// As [`ByteTransport::join_channel`](crate::ByteTransport::join_channel).
+    ///
+    /// # Errors
+    /// When the key is not understood or the channel cannot be reached.
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let _ = (to, data, ends, key);
+        Err(Error::Unsupported {
+            transport: self.name(),
+            what: "partitioned channels",
+        })
+    }
 
     /// What threads of this rank sleep on.
     fn waiter(&self) -> Arc<dyn Waiter>;

@@ -14,12 +14,12 @@ use crate::port::Port;
 
 /// `MPI_Comm`, `MPI_Datatype`, `MPI_Errhandler`: pointers to incomplete types, whose predefined
 /// values are small numbers that the standard fixes (MPI-5.0, appendix A).
-type Handle = *mut c_void;
+pub(super) type Handle = *mut c_void;
 /// Null stands for "no status wanted".
-type StatusPointer = *mut c_void;
+pub(super) type StatusPointer = *mut c_void;
 
-const COMM_WORLD: usize = 0x101;
-const BYTE: usize = 0x247;
+pub(super) const COMM_WORLD: usize = 0x101;
+pub(super) const BYTE: usize = 0x247;
 const ERRORS_RETURN: usize = 0x143;
 const SUCCESS: c_int = 0;
 const THREAD_SINGLE: c_int = 0;
@@ -28,7 +28,7 @@ const THREAD_MULTIPLE: c_int = 4096;
 /// Room for texts of a library: the standard's largest is 8192 bytes.
 const TEXT: usize = 8192;
 
-const fn handle(number: usize) -> Handle {
+pub(super) const fn handle(number: usize) -> Handle {
     ptr::without_provenance_mut(number)
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Mpi {
     version: String,
     file: PathBuf,
     /// Keeps the code where the functions point.
-    _library: Library,
+    library: Library,
 }
 
 impl Mpi {
@@ -111,7 +111,7 @@ impl Mpi {
             functions,
             version,
             file: file.to_path_buf(),
-            _library: library,
+            library,
         })
     }
 
@@ -222,6 +222,25 @@ impl MpiPort {
         self.mpi.version()
     }
 
+    /// A function that not every library has.
+    ///
+    /// # Safety
+    /// `T` is the type of the function of this name.
+    pub(super) unsafe fn symbol<T: Copy>(&self, name: &'static [u8]) -> Result<T> {
+        // SAFETY: the caller's; the library stays loaded while this port lives, and nobody calls later.
+        let found = unsafe { self.mpi.library.get::<T>(name) };
+        found.map(|found| *found).map_err(|_| Error::Symbol {
+            file: self.mpi.file.clone(),
+            symbol: String::from_utf8_lossy(name).into_owned(),
+        })
+    }
+
+    /// What a call's answer means.
+    #[inline]
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
+        self.mpi.check(call, code)
+    }
+
     /// Leaves the job in good order.
     pub(crate) fn close(self) -> Result<()> {
         // SAFETY: the library is initialised, and no operation is under way.
@@ -247,7 +266,7 @@ fn count(len: usize) -> Result<c_int> {
 }
 
 #[inline]
-fn number(rank: Rank) -> c_int {
+pub(super) fn number(rank: Rank) -> c_int {
     // The library itself counts ranks as `int`.
     rank.as_u32().cast_signed()
 }

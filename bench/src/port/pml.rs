@@ -44,6 +44,11 @@ impl PmlPort {
         })
     }
 
+    /// The rank, for operations beyond those of a port.
+    pub(crate) const fn messenger(&self) -> &Arc<Messenger> {
+        &self.messenger
+    }
+
     /// Leaves the job in good order.
     pub(crate) fn close(mut self) -> Result<()> {
         self.driver = None;

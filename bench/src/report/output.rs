@@ -21,6 +21,8 @@ pub(crate) struct Output<W: Write> {
     /// Rows are printed as they come; else a table at the end.
     streams: bool,
     table: Option<Table>,
+    /// The best of the measured cases are named at the end.
+    pub(crate) advises: bool,
 }
 
 impl<W: Write> Output<W> {
@@ -43,6 +45,7 @@ impl<W: Write> Output<W> {
             stdout,
             streams,
             table: None,
+            advises: false,
         })
     }
 
@@ -91,6 +94,9 @@ impl<W: Write> Output<W> {
                 if !self.streams {
                     let table = Table::of(&self.report, self.percentiles.as_ref());
                     text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
+                }
+                if self.advises {
+                    text += &super::advice::lines(&self.report);
                 }
                 text.extend(self.report.profiles.iter().map(Profile::to_text));
                 self.print(&text)

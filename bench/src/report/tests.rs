@@ -47,7 +47,7 @@ fn environment(launches: u32) -> Environment {
     }
 }
 
-fn report(launches: u32) -> Report {
+pub(super) fn report(launches: u32) -> Report {
     Report::new(
         TestName::Latency,
         "tagwire bench latency -m 8,64".to_owned(),

@@ -28,7 +28,7 @@ impl Table {
             .into_iter()
             .filter(|other| *other != quantity)
             .filter(|other| {
-                let shown = if quantity.is_share() {
+                let shown = if is_wide(quantity) {
                     &series[..]
                 } else {
                     series.get(..1).unwrap_or(&[])
@@ -69,13 +69,13 @@ impl Table {
                 titles.push("In run (%)".to_owned());
             }
             let others = self.others.iter().map(|other| other.title.to_owned());
-            if self.quantity.is_share() {
+            if is_wide(self.quantity) {
                 titles.extend(others);
             } else if i > 0 {
                 titles.push("Ratio".to_owned());
             }
         }
-        if !self.quantity.is_share() {
+        if !is_wide(self.quantity) {
             titles.extend(self.others.iter().map(|other| other.title.to_owned()));
         }
         titles.extend(self.percentiles.iter().map(|p| format!("p{p} (us)")));
@@ -101,7 +101,7 @@ impl Table {
             if self.launches > 1 {
                 cells.push(show(&format!("{stem}_in_run_spread_pct"), 1));
             }
-            if self.quantity.is_share() {
+            if is_wide(self.quantity) {
                 let others = self.others.iter();
                 cells.extend(others.map(|other| show(&other.key(), digits(*other))));
             } else if i > 0 {
@@ -115,7 +115,7 @@ impl Table {
         let first = rows[0];
         let show =
             |key: &str, digits| first.map_or_else(|| "-".to_owned(), |row| value(row, key, digits));
-        if !self.quantity.is_share() {
+        if !is_wide(self.quantity) {
             let others = self.others.iter();
             cells.extend(others.map(|other| show(&other.key(), digits(*other))));
         }
@@ -150,12 +150,20 @@ impl Table {
     }
 }
 
+/// Whether each series shows its secondary quantities, instead of its ratio to the first one.
+fn is_wide(quantity: Quantity) -> bool {
+    quantity.is_share() || quantity == Quantity::PARTITIONED_OVERHEAD
+}
+
 const fn digits(quantity: Quantity) -> usize {
     if quantity.less_is_better { 3 } else { 2 }
 }
 
 /// What the computing rank does in a series, and when the receive was posted.
 fn side(row: &Row) -> Option<String> {
+    if let (Some(partitions), Some(policy)) = (row.partitions, &row.policy) {
+        return Some(format!("{policy}/{partitions}"));
+    }
     let side = row.side.as_ref()?;
     Some(match &row.receive {
         Some(receive) => format!("{side}-{receive}"),
@@ -225,6 +233,17 @@ pub(crate) fn preamble(report: &Report) -> String {
         line(
             "Warning",
             "more ranks or threads than cores: they take turns, times are long",
+        );
+    }
+    let is_busy = |row: &Row| {
+        row.compute
+            .as_ref()
+            .is_some_and(|how| how.starts_with("busy"))
+    };
+    if environment.oversubscribed && report.rows.iter().any(is_busy) {
+        line(
+            "Warning",
+            "threads that compute busily take turns on too few cores; only --compute sleep means something here",
         );
     }
     let source = environment.clock_source.as_deref().unwrap_or("unknown");

@@ -24,7 +24,10 @@ use std::sync::Arc;
 
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{Directed, Lane, MatchTransport, RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{
+    Directed, EndpointId, Lane, MatchTransport, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
+    Waiter,
+};
 
 use self::core::{Chore, Core};
 use self::layout::Layout;
@@ -125,6 +128,13 @@ impl Cm {
             return Err(Error::NoSuchContext(context.as_u16()));
         }
         self.check_open()
+    }
+
+    /// The endpoint of `rank`, which is contacted if it was not.
+    fn endpoint(&mut self, rank: Rank) -> Result<EndpointId> {
+        let index = self.contact(rank)?;
+        let peer = self.core.peers.get(index);
+        peer.map(|peer| peer.endpoint).ok_or(Error::StaleRequest)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -470,6 +480,27 @@ impl Pml for Cm {
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
         self.contexts.free(context)
+    }
+
+    fn open_channel(
+        &mut self,
+        from: Rank,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Result<Option<OpenChannel>> {
+        let endpoint = self.endpoint(from)?;
+        Ok(self.rail.open_channel(endpoint, data, ends))
+    }
+
+    fn join_channel(
+        &mut self,
+        to: Rank,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let endpoint = self.endpoint(to)?;
+        Ok(self.rail.join_channel(endpoint, data, ends, key)?)
     }
 
     fn begin_close(&mut self) {

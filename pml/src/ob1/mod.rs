@@ -42,7 +42,9 @@ use std::sync::Arc;
 pub use config::Ob1Options;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
-use tagwire_transport::{ByteTransport, EndpointId, Lane, RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{
+    ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
+};
 
 use self::core::Core;
 use self::flow::Budget;
@@ -150,6 +152,13 @@ impl Ob1 {
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
         std::mem::replace(&mut self.core.ended, 0)
+    }
+
+    /// The endpoint of `rank`, which is contacted if it was not.
+    fn endpoint(&mut self, rank: Rank) -> Result<EndpointId> {
+        let index = self.contact(rank)?;
+        let peer = self.core.peers.get(index);
+        peer.map(|peer| peer.endpoint).ok_or(Error::StaleRequest)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -467,6 +476,27 @@ impl Pml for Ob1 {
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
         self.contexts.free(context)
+    }
+
+    fn open_channel(
+        &mut self,
+        from: Rank,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Result<Option<OpenChannel>> {
+        let endpoint = self.endpoint(from)?;
+        Ok(self.rail.open_channel(endpoint, data, ends))
+    }
+
+    fn join_channel(
+        &mut self,
+        to: Rank,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let endpoint = self.endpoint(to)?;
+        Ok(self.rail.join_channel(endpoint, data, ends, key)?)
     }
 
     fn begin_close(&mut self) {

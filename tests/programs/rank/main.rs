@@ -20,6 +20,7 @@ mod death;
 mod exchange;
 mod flood;
 mod panics;
+mod partitioned;
 mod threads;
 mod waiting;
 
@@ -47,6 +48,8 @@ fn main() -> ExitCode {
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
         "many-requests" => flood::requests(),
+        "partitioned" => partitioned::exchange(arguments),
+        "partitioned-death" => partitioned::death(arguments),
         "hang" => waiting::hang(),
         "wait-for-file" => waiting::for_file(arguments),
         "threads" => threads::multiple(),

@@ -39,6 +39,8 @@ pub struct ShmOptions {
     pub chunk_min: usize,
     /// Largest chunk of a cooperative transfer, in bytes.
     pub chunk_max: usize,
+    /// Largest partitioned message whose partitions are copied over shared memory.
+    pub staged: usize,
     /// Bytes of unexpected short messages that a rank that matches keeps.
     pub overflow: usize,
     /// Unexpected messages that a rank that matches keeps the headers of.
@@ -55,6 +57,7 @@ impl Default for ShmOptions {
             descriptor: DescriptorWay::Auto,
             chunk_min: 32 * 1024,
             chunk_max: 512 * 1024,
+            staged: 8 * 1024,
             overflow: MAX_OVERFLOW,
             headers: MAX_HEADERS,
             matches: false,
@@ -80,6 +83,7 @@ impl ShmOptions {
             },
             chunk_min,
             chunk_max: config.bytes("shm-chunk-max").max(chunk_min),
+            staged: config.bytes("shm-staged"),
             overflow: config.bytes("shm-overflow"),
             headers: config.integer("shm-headers") as usize,
             matches: false,
@@ -118,6 +122,14 @@ pub const SETTINGS: &[Setting] = &[
         512 * 1024,
         4096..=1 << 30,
         "Largest piece of a large message that one of both ranks takes to copy",
+    ),
+    Setting::bytes(
+        READER,
+        "shm-staged",
+        8 * 1024,
+        0..=1 << 30,
+        "Largest partitioned message whose partitions are copied over shared memory; those of longer \
+         ones are copied in place, where the kernel allows it",
     ),
     Setting::bytes(
         READER,

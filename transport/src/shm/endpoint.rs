@@ -21,6 +21,7 @@ use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
 use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
+use crate::channel::{OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Token, Upcalls};
@@ -290,6 +291,25 @@ impl ByteTransport for Shm {
 
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         self.withdraw_offer(to, ticket);
+    }
+
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        self.open_receiver(from, data, ends)
+    }
+
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        self.join_receiver(to, data, ends, key)
     }
 
     #[inline]

@@ -21,6 +21,7 @@
 //! panic, marks that it has failed. The end of a peer's process is seen by a descriptor of the process
 //! (`liveness`); buffers that it could still touch are kept until then.
 
+mod channel;
 mod cma;
 mod config;
 mod contact;

@@ -13,8 +13,9 @@ use tagwire_base::Rank;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use tagwire_transport::{
-    AmHeader, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, Ordering, RecvBuffer,
-    Registration, Result, Retained, SendBuffer, Token, Upcalls, WaitObject, Waiter,
+    AmHeader, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, OpenChannel, Ordering,
+    RecvBuffer, Registration, Result, Retained, SendBuffer, SendChannel, Token, Upcalls,
+    WaitObject, Waiter,
 };
 
 use links::{Face, Links};
@@ -376,6 +377,32 @@ impl ByteTransport for Mixed {
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         if let Some((rail, to)) = self.way(to) {
             rail.withdraw(to, ticket);
+        }
+    }
+
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        let (rail, from) = self.way(from)?;
+        rail.open_channel(from, data, ends)
+    }
+
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        match self.way(to) {
+            Some((rail, to)) => rail.join_channel(to, data, ends, key),
+            None => Err(Error::Unsupported {
+                transport: self.name(),
+                what: "a channel with a rank that is not in contact",
+            }),
         }
     }
 

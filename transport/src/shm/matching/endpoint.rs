@@ -21,6 +21,7 @@ use super::table::{self, BITS, IGNORABLE, Table, get};
 use super::wire::Kind;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
+use crate::channel::{OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token};
@@ -882,6 +883,25 @@ impl MatchTransport for ShmMatch {
                 visit(&kept.envelope);
             }
         }
+    }
+
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        self.shm.open_receiver(from, data, ends)
+    }
+
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        self.shm.join_receiver(to, data, ends, key)
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {

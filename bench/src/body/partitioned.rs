@@ -1,0 +1,436 @@
+//! One round of a partitioned operation, or of a message in its place.
+//!
+//! ```text
+//!   rank 0, which sends                        rank 1
+//!     start                                      start
+//!     threads: compute, ready, compute, ready    look which partitions have arrived, with the time of each
+//!     join
+//!     wait                                       wait
+//!            <------ the times, as a message -----
+//! ```
+//!
+//! Both ranks read the same clock, that of the machine (`CLOCK_MONOTONIC`).
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tagwire_base::Rank;
+
+use super::compute::{compute, unit_ns};
+use crate::args::partitioned::{Cache, ComputeMode, Noise, PartitionedPlan};
+use crate::buffer::{Memory, Pattern};
+use crate::error::{Error, Mismatch, Result};
+use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::{barrier, tags};
+use crate::stats::Seeded;
+
+/// Bytes that a cold round sweeps over.
+const SWEEP: usize = 8 << 20;
+
+/// What a round moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One ordinary message of all bytes.
+    Message,
+    /// The partitioned operation with this number.
+    Partitioned(usize),
+}
+
+/// One end of each operation, on the rank that has it.
+enum End<'a, P: PartitionedPort + 'a> {
+    Send(P::Send<'a>),
+    Recv(P::Recv<'a>),
+}
+
+/// The times of a round, in nanoseconds of the machine's clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamps {
+    /// The first ready call, or the send, begins.
+    pub first: u64,
+    /// The last ready call begins.
+    pub last: u64,
+    /// All threads have been joined.
+    pub join: u64,
+    /// Everything has arrived.
+    pub end: u64,
+    /// Each of the receiver's partitions has been found to have arrived.
+    pub arrived: Vec<u64>,
+}
+
+/// Rounds for messages of one size in one number of partitions.
+pub(crate) struct Rounds<'a, P: PartitionedPort> {
+    port: &'a P,
+    plan: &'a PartitionedPlan,
+    threads: u32,
+    partitions: u32,
+    size: usize,
+    memory: Memory,
+    ends: Vec<End<'a, P>>,
+    stamps: Memory,
+    sweep: Vec<u64>,
+    random: Seeded,
+    unit_ns: f64,
+    /// Filled and checked when there is one.
+    seed: Option<u64>,
+    round: u64,
+}
+
+/// What of a run concerns the rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting<'a> {
+    pub plan: &'a PartitionedPlan,
+    pub threads: u32,
+    pub seed: u64,
+    pub validate: bool,
+    /// The first tag that is free.
+    pub tag: u32,
+}
+
+impl<'a, P: PartitionedPort> Rounds<'a, P> {
+    /// Makes an operation for each of `policies`; both ranks do so, in the same order.
+    pub(crate) fn open(
+        port: &'a P,
+        setting: Setting<'a>,
+        size: usize,
+        partitions: u32,
+        policies: &[String],
+    ) -> Result<Self> {
+        let memory = Memory::new(size)?;
+        let sends = port.rank().as_u32() == 0;
+        let peer = super::other(port.rank());
+        let mut ends = Vec::new();
+        for (number, policy) in (setting.tag..).zip(policies) {
+            let (tag, _) = tags::thread(number);
+            ends.push(if sends {
+                let data = memory.outgoing(0..size);
+                End::Send(port.psend(data, partitions, peer, tag, policy)?)
+            } else {
+                let data = memory.incoming(0..size);
+                End::Recv(port.precv(data, partitions, peer, tag)?)
+            });
+        }
+        Ok(Self {
+            port,
+            plan: setting.plan,
+            threads: setting.threads,
+            partitions,
+            size,
+            memory,
+            ends,
+            stamps: Memory::new(8 * (partitions as usize + 1))?,
+            sweep: match setting.plan.cache {
+                Cache::Hot => Vec::new(),
+                Cache::Cold => vec![1; SWEEP / 8],
+            },
+            random: Seeded::new(setting.seed),
+            unit_ns: unit_ns(),
+            seed: setting.validate.then_some(setting.seed),
+            round: 0,
+        })
+    }
+
+    /// Which way the operation `number` takes, once that is known.
+    pub(crate) fn describe(&self, number: usize) -> Option<String> {
+        match self.ends.get(number) {
+            Some(End::Send(send)) => send.describe(),
+            _ => None,
+        }
+    }
+
+    /// Runs `count` rounds without computation and answers how long each took: from before the start to
+    /// the receiver's acknowledgement, an empty message.
+    pub(crate) fn block(&mut self, kind: Kind, count: u64) -> Result<Vec<u64>> {
+        barrier(self.port)?;
+        let mut times = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            self.prepare()?;
+            let began = now();
+            self.plain(kind)?;
+            times.push(now() - began);
+            self.check()?;
+        }
+        Ok(times)
+    }
+
+    /// Evicts, and fills.
+    fn prepare(&mut self) -> Result<()> {
+        self.round += 1;
+        if let Some(seed) = self.seed
+            && self.port.rank().as_u32() == 0
+        {
+            let pattern = Pattern::of(seed, 0, 0, self.round);
+            self.memory.fill(0..self.size, pattern);
+        }
+        if !self.sweep.is_empty() {
+            for word in &mut self.sweep {
+                *word = std::hint::black_box(word.wrapping_add(1));
+            }
+            barrier(self.port)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what has come.
+    fn check(&self) -> Result<()> {
+        let (Some(seed), 1) = (self.seed, self.port.rank().as_u32()) else {
+            return Ok(());
+        };
+        let pattern = Pattern::of(seed, 0, 0, self.round);
+        self.memory.check(0..self.size, pattern).map_err(|found| {
+            Error::Validation(Mismatch {
+                rank: 1,
+                from: 0,
+                iteration: self.round,
+                size: self.size,
+                offset: found.offset,
+                expected: found.expected,
+                found: found.found,
+            })
+        })
+    }
+
+    fn plain(&self, kind: Kind) -> Result<()> {
+        let empty = 0..0;
+        let peer = super::other(self.port.rank());
+        if self.port.rank().as_u32() == 0 {
+            match kind {
+                Kind::Message => self.send_message(peer)?,
+                Kind::Partitioned(number) => {
+                    let send = self.sender(number)?;
+                    send.start()?;
+                    for partition in 0..self.partitions {
+                        send.ready(partition)?;
+                    }
+                    send.wait()?;
+                }
+            }
+            return self.port.recv(self.stamps.incoming(empty), peer, tags::ACK);
+        }
+        match kind {
+            Kind::Message => self.recv_message(peer)?,
+            Kind::Partitioned(number) => {
+                let recv = self.receiver(number)?;
+                recv.start()?;
+                recv.wait()?;
+            }
+        }
+        self.port.send(self.stamps.outgoing(empty), peer, tags::ACK)
+    }
+
+    fn send_message(&self, to: Rank) -> Result<()> {
+        self.port
+            .send(self.memory.outgoing(0..self.size), to, tags::DATA)
+    }
+
+    fn recv_message(&self, from: Rank) -> Result<()> {
+        self.port
+            .recv(self.memory.incoming(0..self.size), from, tags::DATA)
+    }
+
+    fn sender(&self, number: usize) -> Result<&P::Send<'a>> {
+        match self.ends.get(number) {
+            Some(End::Send(send)) => Ok(send),
+            _ => Err(nonsense()),
+        }
+    }
+
+    fn receiver(&self, number: usize) -> Result<&P::Recv<'a>> {
+        match self.ends.get(number) {
+            Some(End::Recv(recv)) => Ok(recv),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// One round with computation and the time of everything; what it came to is known on rank 0.
+    pub(crate) fn stamped(&mut self, kind: Kind) -> Result<Option<Stamps>> {
+        self.prepare()?;
+        let delays = self.delays();
+        let stamps = if self.port.rank().as_u32() == 0 {
+            self.stamped_send(kind, &delays).map(Some)
+        } else {
+            self.stamped_recv(kind).map(|()| None)
+        }?;
+        self.check()?;
+        Ok(stamps)
+    }
+
+    fn stamped_send(&self, kind: Kind, delays: &[Duration]) -> Result<Stamps> {
+        let peer = super::other(self.port.rank());
+        let work = Work {
+            mode: self.plan.compute,
+            unit_ns: self.unit_ns,
+            partitions: self.partitions,
+            threads: delays.len() as u32,
+        };
+        let mut stamps = match kind {
+            Kind::Message => {
+                barrier(self.port)?;
+                work.compute(self.plan.time);
+                let first = now();
+                self.send_message(peer)?;
+                Stamps {
+                    first,
+                    last: first,
+                    join: first,
+                    end: 0,
+                    arrived: Vec::new(),
+                }
+            }
+            Kind::Partitioned(number) => {
+                let send = self.sender(number)?;
+                barrier(self.port)?;
+                send.start()?;
+                let (first, last) = work.contribute(send, delays)?;
+                let join = now();
+                send.wait()?;
+                Stamps {
+                    first,
+                    last,
+                    join,
+                    end: 0,
+                    arrived: Vec::new(),
+                }
+            }
+        };
+        let words = self.partitions as usize + 1;
+        let room = self.stamps.incoming(0..8 * words);
+        self.port.recv(room, peer, tags::SENT)?;
+        let told = self.stamps.words(words);
+        stamps.end = told[0];
+        stamps.arrived = told[1..].to_vec();
+        Ok(stamps)
+    }
+
+    /// How long each thread computes in this round. Drawn on both ranks, and used on one.
+    fn delays(&mut self) -> Vec<Duration> {
+        let threads = self.threads.min(self.partitions);
+        let late = self.random.next() % u64::from(threads);
+        let part = self.plan.noise_pct / 100.0;
+        (0..threads)
+            .map(|thread| {
+                let more = match self.plan.noise {
+                    Noise::None => 0.0,
+                    Noise::Single => f64::from(u8::from(u64::from(thread) == late)),
+                    Noise::Uniform => unit(&mut self.random),
+                    Noise::Gaussian => normal(&mut self.random).abs(),
+                };
+                self.plan.time.mul_f64(1.0 + part * more)
+            })
+            .collect()
+    }
+
+    fn stamped_recv(&mut self, kind: Kind) -> Result<()> {
+        let peer = super::other(self.port.rank());
+        let mut words = vec![0; self.partitions as usize + 1];
+        match kind {
+            Kind::Message => {
+                barrier(self.port)?;
+                self.recv_message(peer)?;
+                words[0] = now();
+            }
+            Kind::Partitioned(number) => {
+                barrier(self.port)?;
+                let recv = self.receiver(number)?;
+                recv.start()?;
+                watch(recv, &mut words[1..])?;
+                recv.wait()?;
+                words[0] = now();
+            }
+        }
+        self.stamps.write_words(&words);
+        let data = self.stamps.outgoing(0..8 * words.len());
+        self.port.send(data, peer, tags::SENT)
+    }
+}
+
+/// What the sending threads do before a partition is ready.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    mode: ComputeMode,
+    unit_ns: f64,
+    partitions: u32,
+    threads: u32,
+}
+
+impl Work {
+    /// Lets the threads compute and make their partitions ready; answers when the first and the last
+    /// ready call began.
+    fn contribute(self, send: &impl SendEnd, delays: &[Duration]) -> Result<(u64, u64)> {
+        if let [delay] = delays {
+            return self.of_thread(0, *delay, send);
+        }
+        std::thread::scope(|scope| {
+            let threads = (0..).zip(delays);
+            let handles: Vec<_> = threads
+                .map(|(thread, delay)| scope.spawn(move || self.of_thread(thread, *delay, send)))
+                .collect();
+            let mut both = (u64::MAX, 0);
+            for handle in handles {
+                let ended = handle.join().map_err(|_| nonsense())??;
+                both = (both.0.min(ended.0), both.1.max(ended.1));
+            }
+            Ok(both)
+        })
+    }
+
+    fn of_thread(self, thread: u32, time: Duration, send: &impl SendEnd) -> Result<(u64, u64)> {
+        let first_of = |thread| {
+            (u64::from(thread) * u64::from(self.partitions) / u64::from(self.threads)) as u32
+        };
+        let mine = first_of(thread)..first_of(thread + 1);
+        let each = time / (mine.len() as u32).max(1);
+        let (mut first, mut last) = (u64::MAX, 0);
+        for partition in mine {
+            self.compute(each);
+            last = now();
+            first = first.min(last);
+            send.ready(partition)?;
+        }
+        Ok((first, last))
+    }
+
+    fn compute(self, time: Duration) {
+        if time.is_zero() {
+            return;
+        }
+        match self.mode {
+            ComputeMode::Sleep => std::thread::sleep(time),
+            ComputeMode::Busy => compute((time.as_nanos() as f64 / self.unit_ns) as u64),
+        }
+    }
+}
+
+/// Looks at all partitions until all have arrived, and notes when each did.
+fn watch(recv: &impl RecvEnd, arrived: &mut [u64]) -> Result<()> {
+    let mut left = arrived.len();
+    while left > 0 {
+        for (partition, stamp) in (0..).zip(&mut *arrived) {
+            if *stamp == 0 && recv.arrived(partition)? {
+                *stamp = now();
+                left -= 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A number from 0 to 1.
+fn unit(random: &mut Seeded) -> f64 {
+    (random.next() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// A normal variable of deviation 1 (Box and Muller).
+fn normal(random: &mut Seeded) -> f64 {
+    let radius = (-2.0 * unit(random).max(1e-300).ln()).sqrt();
+    radius * (std::f64::consts::TAU * unit(random)).cos()
+}
+
+/// The machine's clock, in nanoseconds, the same for both ranks.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+fn nonsense() -> Error {
+    Error::Peer("a partitioned operation that does not exist".to_owned())
+}

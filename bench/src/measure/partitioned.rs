@@ -1,0 +1,247 @@
+//! How partitioned operations are measured, and what the figures are.
+//!
+//! The metrics are those of Temucin, Grant and Afsahi, "Micro-Benchmarking MPI Partitioned Point-to-Point
+//! Communication" (ICPP 2022); `docs/benchmarking.md` has their formulas. Blocks of all operations and of the
+//! message in their place alternate. Nothing is pruned: figures are medians, and the samples are kept.
+
+use std::collections::BTreeMap;
+
+use super::Effort;
+use crate::body::partitioned::{Kind, Rounds, Stamps};
+use crate::error::{Error, Result};
+use crate::port::Control;
+use crate::port::partitioned::PartitionedPort;
+use crate::stats::Summary;
+
+/// How often each kind of block is repeated.
+const REPETITIONS: u64 = 15;
+/// How long a block should take, in nanoseconds.
+const BLOCK: f64 = 2e6;
+/// How many rounds a block has, at least and at most.
+const COUNTS: (f64, f64) = (4.0, 2_000.0);
+/// How many rounds are looked at closely, and how long they may take together, in nanoseconds.
+const STAMPED: (u64, f64) = (50, 1e9);
+
+/// What one policy came to.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// t_part / t_pt2pt, by repetition.
+    pub overhead: Summary,
+    /// m / t_last, in bytes per nanosecond, by round.
+    pub bandwidth: Summary,
+    /// 1 - t_after_join / t_pt2pt, by round.
+    pub availability: Summary,
+    /// t_before_join / t_part, by round.
+    pub early: Summary,
+    /// The samples that the figures are medians of.
+    pub samples: BTreeMap<String, Vec<f64>>,
+    pub rounds: u64,
+    /// Which way the operation took, in words.
+    pub way: Option<String>,
+}
+
+/// What rank 0 asks for.
+const BLOCKS: u64 = 1;
+const CLOSELY: u64 = 2;
+
+const fn number(kind: Kind) -> u64 {
+    match kind {
+        Kind::Message => 0,
+        Kind::Partitioned(number) => number as u64 + 1,
+    }
+}
+
+/// Does what rank 0 announces until it announces the end of a case.
+pub(crate) fn follow<P: PartitionedPort>(
+    port: &P,
+    control: &mut Control,
+    mut rounds: Rounds<'_, P>,
+) -> Result<()> {
+    loop {
+        let [what, kind, count, ..] = control.broadcast(port, [0; 5])?;
+        let kind = match kind.checked_sub(1) {
+            None => Kind::Message,
+            Some(number) => Kind::Partitioned(number as usize),
+        };
+        match what {
+            0 => return Ok(()),
+            BLOCKS => drop(rounds.block(kind, count)?),
+            CLOSELY => drop(rounds.stamped(kind)?),
+            _ => {
+                return Err(Error::Peer(
+                    "rank 0 announced a step that does not exist".to_owned(),
+                ));
+            }
+        }
+    }
+}
+
+/// Rank 0.
+pub(crate) struct Leader<'a, P: PartitionedPort> {
+    pub port: &'a P,
+    pub control: &'a mut Control,
+    pub effort: &'a Effort,
+}
+
+impl<P: PartitionedPort> Leader<'_, P> {
+    /// Measures `policies` operations and the message in their place.
+    pub(crate) fn measure(
+        &mut self,
+        mut rounds: Rounds<'_, P>,
+        policies: usize,
+        size: usize,
+    ) -> Result<Vec<Found>> {
+        let operations: Vec<Kind> = (0..policies).map(Kind::Partitioned).collect();
+        let all: Vec<Kind> = [Kind::Message].into_iter().chain(operations).collect();
+        let blocks = self.blocks(&mut rounds, &all)?;
+        let stamps = self.closely(&mut rounds, &all)?;
+        self.control.broadcast(self.port, [0; 5])?;
+        let message = (&blocks[0], &stamps[0]);
+        let found = |place: usize| {
+            let (times, stamps) = (&blocks[place + 1], &stamps[place + 1]);
+            Found {
+                way: rounds.describe(place),
+                ..figures(size, message, (times, stamps))
+            }
+        };
+        Ok((0..policies).map(found).collect())
+    }
+
+    fn block(&mut self, rounds: &mut Rounds<'_, P>, kind: Kind, count: u64) -> Result<f64> {
+        let words = [BLOCKS, number(kind), count, 0, 0];
+        self.control.broadcast(self.port, words)?;
+        let mut times = rounds.block(kind, count)?;
+        times.sort_unstable();
+        Ok(times[times.len() / 2] as f64)
+    }
+
+    /// The medians of the repetitions' blocks, in nanoseconds a round, of each kind.
+    fn blocks(&mut self, rounds: &mut Rounds<'_, P>, kinds: &[Kind]) -> Result<Vec<Vec<f64>>> {
+        let mut slowest: f64 = 1.0;
+        for &kind in kinds {
+            let warmup = self.effort.warmup.unwrap_or(20).max(1);
+            slowest = slowest.max(self.block(rounds, kind, warmup)?);
+        }
+        let fitting = (BLOCK / slowest).clamp(COUNTS.0, COUNTS.1) as u64;
+        let asked = self.effort.iterations;
+        let count = asked.map_or(fitting, |asked| asked.div_ceil(REPETITIONS));
+        let mut times = vec![Vec::new(); kinds.len()];
+        for _ in 0..REPETITIONS {
+            for (kind, times) in kinds.iter().zip(&mut times) {
+                times.push(self.block(rounds, *kind, count)?);
+            }
+        }
+        Ok(times)
+    }
+
+    /// Rounds of each kind with computation, by turns.
+    fn closely(&mut self, rounds: &mut Rounds<'_, P>, kinds: &[Kind]) -> Result<Vec<Vec<Stamps>>> {
+        let mut stamps = vec![Vec::new(); kinds.len()];
+        let (most, time) = STAMPED;
+        let most = self.effort.iterations.map_or(most, |asked| asked.min(most));
+        let mut spent = 0.0;
+        for round in 0..most.max(1) {
+            if round >= 10 && spent > time * kinds.len() as f64 {
+                break;
+            }
+            for (kind, stamps) in kinds.iter().zip(&mut stamps) {
+                let words = [CLOSELY, number(*kind), 0, 0, 0];
+                let began = std::time::Instant::now();
+                self.control.broadcast(self.port, words)?;
+                stamps.extend(rounds.stamped(*kind)?);
+                spent += began.elapsed().as_nanos() as f64;
+            }
+        }
+        Ok(stamps)
+    }
+}
+
+type Measured<'a> = (&'a Vec<f64>, &'a Vec<Stamps>);
+
+/// The metrics of an operation, against those of a message of the same size.
+fn figures(size: usize, message: Measured<'_>, part: Measured<'_>) -> Found {
+    let summary = |values: &[f64]| Summary::of(values).expect("at least one round, of finite time");
+    let times = message.0.iter().zip(part.0);
+    let overhead: Vec<f64> = times.map(|(message, part)| part / message).collect();
+    let single = |stamps: &Stamps| span(stamps.first, stamps.end);
+    let singles: Vec<f64> = message.1.iter().map(single).collect();
+    let t_pt2pt = summary(&singles).median;
+    let rounds = |metric: &dyn Fn(&Stamps) -> f64| part.1.iter().map(metric).collect::<Vec<f64>>();
+    let bandwidth = rounds(&|stamps| size as f64 / span(stamps.last, stamps.end));
+    let after_join = rounds(&|stamps| stamps.end.saturating_sub(stamps.join) as f64);
+    let availability: Vec<f64> = after_join.iter().map(|time| 1.0 - time / t_pt2pt).collect();
+    let early = rounds(&before_join);
+    let samples = [
+        ("t_part_ns", part.0.clone()),
+        ("t_pt2pt_ns", message.0.clone()),
+        ("t_pt2pt_after_compute_ns", singles),
+        ("t_last_ns", rounds(&|stamps| span(stamps.last, stamps.end))),
+        ("t_after_join_ns", after_join),
+        ("early_bird", early.clone()),
+    ];
+    Found {
+        overhead: summary(&overhead),
+        bandwidth: summary(&bandwidth),
+        availability: summary(&availability),
+        early: summary(&early),
+        samples: samples.map(|(name, list)| (name.to_owned(), list)).into(),
+        rounds: part.1.len() as u64,
+        way: None,
+    }
+}
+
+/// From one time to a later one; at least a nanosecond, since it is divided by.
+fn span(from: u64, to: u64) -> f64 {
+    to.saturating_sub(from).max(1) as f64
+}
+
+/// The part of the communication that was over when the threads were joined: of equal partitions, those
+/// that had arrived.
+fn before_join(stamps: &Stamps) -> f64 {
+    let early = stamps.arrived.iter().filter(|time| **time <= stamps.join);
+    early.count() as f64 / stamps.arrived.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_follow_their_formulas() {
+        let stamps = |first, last, join, end, arrived: &[u64]| Stamps {
+            first,
+            last,
+            join,
+            end,
+            arrived: arrived.to_vec(),
+        };
+        let message = (
+            vec![100.0, 200.0],
+            vec![stamps(1000, 1000, 1000, 1100, &[])],
+        );
+        let part = (
+            vec![150.0, 200.0],
+            vec![stamps(2000, 2500, 2600, 2640, &[2100, 2590, 2610, 2640])],
+        );
+        let found = figures(1400, (&message.0, &message.1), (&part.0, &part.1));
+        assert_eq!(found.overhead.median, 1.25);
+        assert_eq!(found.bandwidth.median, 10.0);
+        assert_eq!(found.availability.median, 0.6);
+        assert_eq!(found.early.median, 0.5);
+        assert_eq!(found.samples["t_after_join_ns"], [40.0]);
+    }
+
+    #[test]
+    fn what_is_over_before_the_join_costs_nothing_after_it() {
+        let stamps = Stamps {
+            first: 10,
+            last: 20,
+            join: 50,
+            end: 30,
+            arrived: vec![15, 30],
+        };
+        let part = (vec![1.0], vec![stamps.clone()]);
+        let found = figures(8, (&vec![1.0], &vec![stamps]), (&part.0, &part.1));
+        assert_eq!((found.availability.median, found.early.median), (1.0, 1.0));
+    }
+}

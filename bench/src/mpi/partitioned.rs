@@ -1,0 +1,205 @@
+//! Partitioned operations by the MPI standard ABI.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use tagwire_base::{Rank, Tag};
+
+use super::abi::{BYTE, COMM_WORLD, Handle, MpiPort, StatusPointer, handle, number};
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::{Error, Result};
+use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+
+const INFO_NULL: usize = 0x130;
+
+/// `MPI_Psend_init` and `MPI_Precv_init`: buffer, partitions, count in each, datatype, peer, tag, communicator,
+/// info, request.
+type Init<B> =
+    unsafe extern "C" fn(B, c_int, i64, Handle, c_int, c_int, Handle, Handle, *mut Handle) -> c_int;
+
+/// The functions, which older libraries lack.
+#[derive(Clone, Copy)]
+struct Functions {
+    psend_init: Init<*const c_void>,
+    precv_init: Init<*mut c_void>,
+    start: unsafe extern "C" fn(*mut Handle) -> c_int,
+    pready: unsafe extern "C" fn(c_int, Handle) -> c_int,
+    parrived: unsafe extern "C" fn(Handle, c_int, *mut c_int) -> c_int,
+    wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
+}
+
+impl Functions {
+    fn load(port: &MpiPort) -> Result<Self> {
+        // SAFETY: the standard gives the functions of these names these types.
+        unsafe {
+            Ok(Self {
+                psend_init: port.symbol(b"MPI_Psend_init")?,
+                precv_init: port.symbol(b"MPI_Precv_init")?,
+                start: port.symbol(b"MPI_Start")?,
+                pready: port.symbol(b"MPI_Pready")?,
+                parrived: port.symbol(b"MPI_Parrived")?,
+                wait: port.symbol(b"MPI_Wait")?,
+            })
+        }
+    }
+}
+
+/// One end of an operation. Never freed: a rank has a few, and then ends.
+pub(crate) struct MpiPartitioned<'a> {
+    port: &'a MpiPort,
+    functions: Functions,
+    /// The library may change the handle in calls that take its address, which one thread makes while no other
+    /// uses it.
+    request: AtomicPtr<c_void>,
+}
+
+impl<'a> MpiPartitioned<'a> {
+    fn checked(
+        port: &'a MpiPort,
+        functions: Functions,
+        call: &'static str,
+        code: c_int,
+        request: Handle,
+    ) -> Result<Self> {
+        port.check(call, code)?;
+        Ok(Self {
+            port,
+            functions,
+            request: AtomicPtr::new(request),
+        })
+    }
+
+    fn start_round(&self) -> Result<()> {
+        let mut request = self.request.load(Relaxed);
+        // SAFETY: the request is a persistent one of this library, and inactive.
+        let code = unsafe { (self.functions.start)(&raw mut request) };
+        self.request.store(request, Relaxed);
+        self.port.check("MPI_Start", code)
+    }
+
+    fn wait_round(&self) -> Result<()> {
+        let mut request = self.request.load(Relaxed);
+        // SAFETY: as above; a null pointer asks for no status.
+        let code = unsafe { (self.functions.wait)(&raw mut request, ptr::null_mut()) };
+        self.request.store(request, Relaxed);
+        self.port.check("MPI_Wait", code)
+    }
+}
+
+/// A number of partitions, or of one, as the library counts them.
+fn int(value: u32) -> Result<c_int> {
+    c_int::try_from(value).map_err(|_| Error::Usage(format!("{value} partitions are too many")))
+}
+
+/// Bytes of each partition.
+fn each(len: usize, partitions: u32) -> i64 {
+    (len / partitions.max(1) as usize) as i64
+}
+
+impl PartitionedPort for MpiPort {
+    type Send<'p> = MpiPartitioned<'p>;
+    type Recv<'p> = MpiPartitioned<'p>;
+
+    fn policies(&self, _: &[String]) -> Vec<String> {
+        vec!["library".to_owned()]
+    }
+
+    fn psend(
+        &self,
+        data: Outgoing,
+        partitions: u32,
+        to: Rank,
+        tag: Tag,
+        _: &str,
+    ) -> Result<MpiPartitioned<'_>> {
+        let functions = Functions::load(self)?;
+        let (count, len) = (int(partitions)?, each(data.len(), partitions));
+        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
+        let (info, mut request) = (handle(INFO_NULL), ptr::null_mut());
+        let (start, to, tag) = (data.as_ptr().cast(), number(to), tag.as_i32());
+        let call = functions.psend_init;
+        // SAFETY: the piece is readable for its length and never freed; the handles are predefined.
+        let code = unsafe {
+            call(
+                start,
+                count,
+                len,
+                byte,
+                to,
+                tag,
+                world,
+                info,
+                &raw mut request,
+            )
+        };
+        MpiPartitioned::checked(self, functions, "MPI_Psend_init", code, request)
+    }
+
+    fn precv(
+        &self,
+        data: Incoming,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+    ) -> Result<MpiPartitioned<'_>> {
+        let functions = Functions::load(self)?;
+        let (count, len) = (int(partitions)?, each(data.len(), partitions));
+        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
+        let (info, mut request) = (handle(INFO_NULL), ptr::null_mut());
+        let (start, from, tag) = (data.as_ptr().cast(), number(from), tag.as_i32());
+        let call = functions.precv_init;
+        // SAFETY: as above; the piece is writable.
+        let code = unsafe {
+            call(
+                start,
+                count,
+                len,
+                byte,
+                from,
+                tag,
+                world,
+                info,
+                &raw mut request,
+            )
+        };
+        MpiPartitioned::checked(self, functions, "MPI_Precv_init", code, request)
+    }
+}
+
+impl SendEnd for MpiPartitioned<'_> {
+    fn start(&self) -> Result<()> {
+        self.start_round()
+    }
+
+    #[inline]
+    fn ready(&self, partition: u32) -> Result<()> {
+        // SAFETY: the request is active; any thread may call, at the level that was asked for.
+        let code = unsafe { (self.functions.pready)(int(partition)?, self.request.load(Relaxed)) };
+        self.port.check("MPI_Pready", code)
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.wait_round()
+    }
+}
+
+impl RecvEnd for MpiPartitioned<'_> {
+    fn start(&self) -> Result<()> {
+        self.start_round()
+    }
+
+    #[inline]
+    fn arrived(&self, partition: u32) -> Result<bool> {
+        let (mut flag, request) = (0, self.request.load(Relaxed));
+        // SAFETY: the request is active, and the answer has its place.
+        let code = unsafe { (self.functions.parrived)(request, int(partition)?, &raw mut flag) };
+        self.port.check("MPI_Parrived", code)?;
+        Ok(flag != 0)
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.wait_round()
+    }
+}

@@ -1,0 +1,134 @@
+//! Partitioned operations, of ours and of any library of the MPI standard ABI.
+
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_pml::partitioned::{PartitionedRecv, PartitionedSend, Policy};
+
+use super::Port;
+use super::pml::PmlPort;
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::{Error, Result};
+
+/// A port that has them.
+pub(crate) trait PartitionedPort: Port {
+    type Send<'p>: SendEnd
+    where
+        Self: 'p;
+    type Recv<'p>: RecvEnd
+    where
+        Self: 'p;
+
+    /// What of `policies` means something here; what a row is called is the answer's.
+    fn policies(&self, policies: &[String]) -> Vec<String>;
+
+    fn psend(
+        &self,
+        data: Outgoing,
+        partitions: u32,
+        to: Rank,
+        tag: Tag,
+        policy: &str,
+    ) -> Result<Self::Send<'_>>;
+
+    fn precv(
+        &self,
+        data: Incoming,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+    ) -> Result<Self::Recv<'_>>;
+}
+
+/// The end that sends. Partitions become ready by any thread.
+pub(crate) trait SendEnd: Sync {
+    fn start(&self) -> Result<()>;
+    fn ready(&self, partition: u32) -> Result<()>;
+    fn wait(&self) -> Result<()>;
+    /// Which way partitions take, in words, once that is known.
+    fn describe(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The end that receives.
+pub(crate) trait RecvEnd {
+    fn start(&self) -> Result<()>;
+    fn arrived(&self, partition: u32) -> Result<bool>;
+    fn wait(&self) -> Result<()>;
+}
+
+impl PartitionedPort for PmlPort {
+    type Send<'p> = PartitionedSend;
+    type Recv<'p> = PartitionedRecv;
+
+    fn policies(&self, policies: &[String]) -> Vec<String> {
+        policies.to_vec()
+    }
+
+    fn psend(
+        &self,
+        data: Outgoing,
+        partitions: u32,
+        to: Rank,
+        tag: Tag,
+        policy: &str,
+    ) -> Result<PartitionedSend> {
+        let policy: Policy = policy.parse().map_err(Error::Usage)?;
+        let (messenger, data) = (self.messenger(), data.buffer());
+        let world = ContextId::WORLD;
+        Ok(PartitionedSend::init(
+            messenger, &data, partitions, to, tag, world, policy,
+        )?)
+    }
+
+    fn precv(
+        &self,
+        data: Incoming,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+    ) -> Result<PartitionedRecv> {
+        let (messenger, data) = (self.messenger(), data.buffer());
+        let world = ContextId::WORLD;
+        Ok(PartitionedRecv::init(
+            messenger, &data, partitions, from, tag, world,
+        )?)
+    }
+}
+
+impl SendEnd for PartitionedSend {
+    #[inline]
+    fn start(&self) -> Result<()> {
+        Ok(Self::start(self)?)
+    }
+
+    #[inline]
+    fn ready(&self, partition: u32) -> Result<()> {
+        Ok(Self::ready(self, partition)?)
+    }
+
+    #[inline]
+    fn wait(&self) -> Result<()> {
+        Ok(Self::wait(self, None)?)
+    }
+
+    fn describe(&self) -> Option<String> {
+        Self::describe(self)
+    }
+}
+
+impl RecvEnd for PartitionedRecv {
+    #[inline]
+    fn start(&self) -> Result<()> {
+        Ok(Self::start(self)?)
+    }
+
+    #[inline]
+    fn arrived(&self, partition: u32) -> Result<bool> {
+        Ok(Self::arrived(self, partition)?)
+    }
+
+    #[inline]
+    fn wait(&self) -> Result<()> {
+        Ok(Self::wait(self, None)?)
+    }
+}

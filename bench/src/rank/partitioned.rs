@@ -1,0 +1,119 @@
+//! The test of partitioned operations.
+
+use super::{Job, Sink, effort};
+use crate::args::partitioned::PartitionedPlan;
+use crate::body::partitioned::{Rounds, Setting};
+use crate::environment::Used;
+use crate::error::{Error, Result};
+use crate::link::Message;
+use crate::measure::partitioned::{Found, Leader, follow};
+use crate::port::Control;
+use crate::port::partitioned::PartitionedPort;
+use crate::record::{Figures, Quantity, Row};
+use crate::stats::Summary;
+
+impl Job<'_> {
+    /// Measures all sizes in all numbers of partitions; rank 0 sends.
+    pub(super) fn measure_partitioned<P: PartitionedPort>(
+        &self,
+        port: &P,
+        used: Used,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        let leads = port.rank().as_u32() == 0;
+        if leads {
+            sink(Message::Greeting(Used {
+                ranks: port.size(),
+                ..used.clone()
+            }))?;
+        }
+        let plan = self.plan.partitioned.as_ref();
+        let plan = plan.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
+        let policies = port.policies(&plan.policies);
+        let mut control = Control::new()?;
+        let mut tag = 0;
+        for size in self.sizes()? {
+            for &partitions in &plan.partitions {
+                if size < partitions as usize || !size.is_multiple_of(partitions as usize) {
+                    continue;
+                }
+                let setting = Setting {
+                    plan,
+                    threads: self.plan.threads,
+                    seed: self.plan.seed,
+                    validate: self.plan.validate,
+                    tag,
+                };
+                tag = (tag + policies.len() as u32) % 4096;
+                let rounds = Rounds::open(port, setting, size, partitions, &policies)?;
+                if !leads {
+                    follow(port, &mut control, rounds)?;
+                    continue;
+                }
+                let mut leader = Leader {
+                    port,
+                    control: &mut control,
+                    effort: &effort(self.plan),
+                };
+                let found = leader.measure(rounds, policies.len(), size)?;
+                for (policy, found) in policies.iter().zip(&found) {
+                    let row = self.row(self.plan.layers[0], size, port.size(), &used);
+                    let row = self.partitioned_row(row, plan, (partitions, policy), found);
+                    sink(Message::Row(Box::new(row)))?;
+                }
+            }
+        }
+        if leads {
+            sink(Message::Done)?;
+        }
+        Ok(())
+    }
+
+    fn partitioned_row(
+        &self,
+        mut row: Row,
+        plan: &PartitionedPlan,
+        case: (u32, &str),
+        found: &Found,
+    ) -> Row {
+        let computes = !plan.time.is_zero();
+        row.threads = Some(self.plan.threads);
+        (row.partitions, row.policy) = (Some(case.0), Some(case.1.to_owned()));
+        let (how, time) = (plan.compute.as_str(), plan.time.as_micros());
+        row.compute = computes.then(|| format!("{how}:{time}"));
+        let (noise, pct) = (plan.noise.as_str(), plan.noise_pct);
+        row.noise = computes.then(|| format!("{noise}:{pct}"));
+        row.cold_cache = plan.cache == crate::args::partitioned::Cache::Cold;
+        row.way.clone_from(&found.way);
+        row.iterations = found.rounds;
+        row.repetitions = found.samples["t_part_ns"].len() as u32;
+        row.samples = Some(found.samples.clone());
+        row.figures = figures(found);
+        row
+    }
+}
+
+fn figures(found: &Found) -> Figures {
+    let mut figures = Figures::default();
+    figures.set_summary(Quantity::PARTITIONED_OVERHEAD, found.overhead);
+    // Bytes per nanosecond are 10^3 MB/s.
+    let bandwidth = Summary {
+        median: found.bandwidth.median * 1e3,
+        min: found.bandwidth.min * 1e3,
+        max: found.bandwidth.max * 1e3,
+    };
+    figures.set_summary(Quantity::PERCEIVED_BANDWIDTH, bandwidth);
+    figures.set_summary(Quantity::APPLICATION_AVAILABILITY, found.availability);
+    figures.set_summary(Quantity::EARLY_BIRD, found.early);
+    for (name, sample) in [
+        ("part_us", "t_part_ns"),
+        ("message_us", "t_pt2pt_ns"),
+        ("last_us", "t_last_ns"),
+        ("after_join_us", "t_after_join_ns"),
+    ] {
+        if let Some(times) = found.samples.get(sample).and_then(|list| Summary::of(list)) {
+            figures.set(name, times.median / 1e3);
+        }
+    }
+    figures
+}

@@ -1,0 +1,414 @@
+//! How the two ends find each other, once.
+//!
+//! ```text
+//!   sender                                      receiver
+//!   init: tag, counts, bytes      ---------->   the inits of a rank, in order, against the receives of
+//!         (internal tag 0)                      that rank, in order: the first with the same tag
+//!   join the channel              <----------   reply: counts, bytes, the channel's key
+//!         (an internal tag of the sender's)
+//! ```
+//!
+//! Both are short messages in the context of the operation. All inits have one tag, so that their order is
+//! that of the calls; the user's tag is inside.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_transport::{RecvBuffer, WriteRegion};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use super::plan::Plan;
+use super::receiving::{Matched, Receiving, Way};
+use super::sending::Sending;
+use crate::error::{Error, Result};
+use crate::layer::Layer;
+use crate::lend::{lend, lend_room};
+use crate::pml::Pml;
+use crate::types::{RequestId, SendMode};
+
+/// What a sender says of itself.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(super) struct Init {
+    pub version: u32,
+    /// The user's tag.
+    pub tag: i32,
+    /// User partitions.
+    pub sender: u32,
+    /// Transport partitions.
+    pub transport: u32,
+    pub bytes: u64,
+    /// The first of the sender's internal tags for this channel: the reply's; the messages' follow.
+    pub first_tag: u32,
+    /// 1 where each transport partition is to be a message.
+    pub messages: u32,
+}
+
+/// What the receiver answers.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(super) struct Reply {
+    pub bytes: u64,
+    /// User partitions.
+    pub receiver: u32,
+    /// How many bytes of the key count; 0 where each transport partition is to be a message.
+    pub key_len: u32,
+    pub key: [u8; Self::MOST],
+}
+
+impl Reply {
+    const MOST: usize = 96;
+
+    /// The channel's key, if it has one.
+    pub(super) fn key(&self) -> Option<&[u8]> {
+        self.key
+            .get(..self.key_len as usize)
+            .filter(|key| !key.is_empty())
+    }
+}
+
+/// A short message that is awaited, with its room.
+#[derive(Debug)]
+pub(super) struct Awaited<T> {
+    request: RequestId,
+    room: Box<T>,
+}
+
+impl<T: FromZeros + IntoBytes + FromBytes> Awaited<T> {
+    /// Posts a receive for it.
+    pub(super) fn post(
+        layer: &mut Layer,
+        from: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> Result<Self> {
+        let mut room = Box::new(T::new_zeroed());
+        let data = lend_room(room.as_mut_bytes());
+        let (from, tag) = (SourceSelector::from(from), TagSelector::exact(tag));
+        let request = layer.irecv(data, from, tag, context)?;
+        Ok(Self { request, room })
+    }
+
+    /// The message, if it has come whole.
+    ///
+    /// # Errors
+    /// When it cannot come any more.
+    pub(super) fn take(self, layer: &mut Layer) -> Result<std::result::Result<T, Self>> {
+        match layer.take(self.request)? {
+            None => Ok(Err(self)),
+            Some(status) => {
+                let status = status.ok()?;
+                if status.length != size_of::<T>() {
+                    return Err(Error::Failed(crate::Failure::Protocol(status.source)));
+                }
+                Ok(Ok(*self.room))
+            }
+        }
+    }
+
+    /// Gives it up; its room stays where the layer may still write to it.
+    pub(super) fn abandon(self, layer: &mut Layer) {
+        let _ = layer.cancel(self.request);
+        if !matches!(layer.take(self.request), Ok(Some(_))) {
+            Box::leak(self.room);
+        }
+    }
+}
+
+/// Sends `message` by copy.
+pub(super) fn say<T: IntoBytes + Immutable>(
+    layer: &mut Layer,
+    to: Rank,
+    tag: Tag,
+    context: ContextId,
+    message: &T,
+) -> Result<()> {
+    let data = lend(message.as_bytes());
+    let request = layer.isend(data, to, tag, context, SendMode::Buffered)?;
+    layer.take(request)?;
+    Ok(())
+}
+
+/// The tag of all inits.
+pub(super) const INIT_TAG: Tag = Tag::internal(PARTITIONED);
+
+/// Where the internal tags of partitioned channels begin.
+const PARTITIONED: u32 = 1 << 30;
+
+/// How many of them there are for replies and messages. They come again once all were used.
+const TAGS: u32 = (1 << 30) - 16;
+
+/// The internal tag with this number, counted on after [`Registry::take_tags`].
+pub(super) fn tag(number: u32) -> Tag {
+    Tag::internal(PARTITIONED + 1 + number % TAGS)
+}
+
+/// The version of the handshake.
+pub(super) const VERSION: u32 = 1;
+
+/// A receive that no sender has matched.
+struct Pending {
+    tag: Tag,
+    partitions: u32,
+    region: WriteRegion,
+    end: Arc<Receiving>,
+}
+
+/// The matching of one peer and context.
+struct Port {
+    from: Rank,
+    context: ContextId,
+    awaited: Option<Awaited<Init>>,
+    /// In the order of their calls.
+    pending: VecDeque<Pending>,
+    /// In the order of their arrival.
+    unmatched: VecDeque<Init>,
+}
+
+/// The partitioned operations of a rank that are not matched.
+#[derive(Default)]
+pub(crate) struct Registry {
+    next_tag: AtomicU32,
+    /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
+    pub(super) attention: Attention,
+    ports: Mutex<Vec<Port>>,
+    sendings: Mutex<Vec<Weak<Sending>>>,
+}
+
+/// How many things wait for a call that moves this rank on. A load is all that a rank without any pays.
+#[derive(Debug, Default)]
+pub(super) struct Attention(AtomicU32);
+
+impl Attention {
+    pub(super) fn wanted(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn done(&self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Registry {
+    /// Internal tags for a reply and `messages` messages; answers the number of the first.
+    pub(super) fn take_tags(&self, messages: u32) -> u32 {
+        self.next_tag.fetch_add(messages + 1, Relaxed)
+    }
+
+    /// Matches, joins and posts what waits for that, on behalf of whoever moves this rank on.
+    #[inline]
+    pub(crate) fn drive(&self, layer: &mut Layer) {
+        if self.attention.0.load(Relaxed) != 0 {
+            self.drive_all(layer);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drive_all(&self, layer: &mut Layer) {
+        self.settle(layer);
+        let sendings: Vec<_> = self.sendings().iter().filter_map(Weak::upgrade).collect();
+        sendings.iter().for_each(|sending| sending.drive(layer));
+    }
+
+    fn sendings(&self) -> MutexGuard<'_, Vec<Weak<Sending>>> {
+        self.sendings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a send into the rank's care.
+    pub(super) fn attend_to(&self, sending: &Arc<Sending>) {
+        self.sendings().push(Arc::downgrade(sending));
+    }
+
+    /// Lets it go.
+    pub(super) fn forget_sending(&self, gone: &Sending) {
+        let is_gone = |sending: &Weak<Sending>| std::ptr::eq(sending.as_ptr(), gone);
+        self.sendings().retain(|sending| !is_gone(sending));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Port>> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters a receive; `end` gets to know what came of it.
+    pub(super) fn enter(
+        &self,
+        layer: &mut Layer,
+        from: Rank,
+        context: ContextId,
+        receive: (Tag, u32, WriteRegion),
+        end: Arc<Receiving>,
+    ) {
+        self.attention.wanted();
+        let (tag, partitions, region) = receive;
+        let mut ports = self.lock();
+        let at = ports
+            .iter()
+            .position(|port| port.from == from && port.context == context);
+        let at = at.unwrap_or_else(|| {
+            ports.push(Port {
+                from,
+                context,
+                awaited: None,
+                pending: VecDeque::new(),
+                unmatched: VecDeque::new(),
+            });
+            ports.len() - 1
+        });
+        ports[at].pending.push_back(Pending {
+            tag,
+            partitions,
+            region,
+            end,
+        });
+        ports[at].settle_or_end(layer, &self.attention);
+    }
+
+    /// Takes a receive out again.
+    pub(super) fn forget(&self, gone: &Receiving) {
+        for port in &mut *self.lock() {
+            let before = port.pending.len();
+            port.pending
+                .retain(|pending| !std::ptr::eq(&raw const *pending.end, gone));
+            (port.pending.len()..before).for_each(|_| self.attention.done());
+        }
+    }
+
+    /// Looks for inits that have come, and answers them.
+    pub(super) fn settle(&self, layer: &mut Layer) {
+        for port in &mut *self.lock() {
+            port.settle_or_end(layer, &self.attention);
+        }
+    }
+}
+
+impl Port {
+    /// As [`Port::settle`]; what went wrong is the end of all that waits.
+    fn settle_or_end(&mut self, layer: &mut Layer, attention: &Attention) {
+        let waiting = self.pending.len();
+        if let Err(error) = self.settle(layer) {
+            for pending in self.pending.drain(..) {
+                pending.end.matched(layer, Err(again(&error)));
+            }
+        }
+        (self.pending.len()..waiting).for_each(|_| attention.done());
+    }
+
+    /// Matches what is here, and awaits the next init while a receive waits for one.
+    fn settle(&mut self, layer: &mut Layer) -> Result<()> {
+        while let Some(place) = self
+            .unmatched
+            .iter()
+            .position(|init| self.find(init).is_some())
+        {
+            self.join(layer, place);
+        }
+        while !self.pending.is_empty() {
+            let awaited = match self.awaited.take() {
+                Some(awaited) => awaited,
+                None => Awaited::post(layer, self.from, INIT_TAG, self.context)?,
+            };
+            match awaited.take(layer)? {
+                Err(awaited) => {
+                    self.awaited = Some(awaited);
+                    break;
+                }
+                Ok(init) => {
+                    self.unmatched.push_back(init);
+                    let place = self.unmatched.len() - 1;
+                    self.join(layer, place);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The earliest receive that `init` matches.
+    fn find(&self, init: &Init) -> Option<usize> {
+        self.pending
+            .iter()
+            .position(|pending| pending.tag.as_i32() == init.tag)
+    }
+
+    /// Matches the init at `place`, if a receive waits for it.
+    fn join(&mut self, layer: &mut Layer, place: usize) {
+        let Some(at) = self.find(&self.unmatched[place]) else {
+            return;
+        };
+        if let (Some(init), Some(pending)) = (self.unmatched.remove(place), self.pending.remove(at))
+        {
+            let matched = pending.answer(layer, self.from, self.context, &init);
+            pending.end.matched(layer, matched);
+        }
+    }
+}
+
+impl Pending {
+    /// Opens the channel that `init` asks for, and tells its sender.
+    fn answer(
+        &self,
+        layer: &mut Layer,
+        from: Rank,
+        context: ContextId,
+        init: &Init,
+    ) -> Result<Matched> {
+        let bytes = self.region.len();
+        let mut reply = Reply {
+            bytes: bytes as u64,
+            receiver: self.partitions,
+            key_len: 0,
+            key: [0; Reply::MOST],
+        };
+        let reply_tag = tag(init.first_tag);
+        if init.version != VERSION || init.bytes != reply.bytes {
+            say(layer, from, reply_tag, context, &reply)?;
+            return Err(Error::Mismatch {
+                sent: init.bytes,
+                received: reply.bytes,
+            });
+        }
+        let plan = Plan::new(init.sender, self.partitions, init.transport, bytes)?;
+        let buffer = RecvBuffer::of(self.region);
+        let channel = match init.messages {
+            0 => layer.open_channel(from, &buffer, &plan.ends())?,
+            _ => None,
+        };
+        let way = match channel {
+            Some(channel) if channel.key.len() <= Reply::MOST => {
+                reply.key_len = channel.key.len() as u32;
+                reply.key[..channel.key.len()].copy_from_slice(&channel.key);
+                Way::Channel(channel.end)
+            }
+            _ => Way::messages(layer, &plan, self.region, (from, context, init.first_tag))?,
+        };
+        say(layer, from, reply_tag, context, &reply)?;
+        Ok(Matched::new(plan, way))
+    }
+}
+
+/// The same error once more, for another call.
+pub(super) const fn again(error: &Error) -> Error {
+    match error {
+        Error::Failed(failure) => Error::Failed(*failure),
+        Error::Mismatch { sent, received } => Error::Mismatch {
+            sent: *sent,
+            received: *received,
+        },
+        Error::BadPartitions { count, bytes } => Error::BadPartitions {
+            count: *count,
+            bytes: *bytes,
+        },
+        Error::Closed => Error::Closed,
+        _ => Error::BadRound("could not be matched"),
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let waiting = |port: &Port| port.pending.len();
+        let waiting: usize = self.lock().iter().map(waiting).sum();
+        write!(f, "Registry({waiting} not matched)")
+    }
+}

@@ -1,0 +1,419 @@
+//! What a receiving end consists of: shared between the handle, and the rank, which matches it.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tagwire_base::sync::{AtomicU32, AtomicU64, Ordering::Acquire};
+use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
+use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
+use tagwire_transport::{RecvBuffer, RecvChannel, WriteRegion};
+
+use super::handshake::{again, tag};
+use super::plan::Plan;
+use super::round::Round;
+use crate::error::{Error, Result};
+use crate::layer::Layer;
+use crate::messenger::Messenger;
+use crate::pml::Pml;
+use crate::types::RequestId;
+
+/// After how many looks in vain a thread moves the rank's other traffic on.
+const LOOKS: u32 = 64;
+
+/// What matching gave.
+#[derive(Debug)]
+pub(super) struct Matched {
+    plan: Plan,
+    way: Way,
+}
+
+/// How transport partitions come.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// By the transport's own means.
+    Channel(Arc<dyn RecvChannel>),
+    /// Each as a message.
+    Messages(Messages),
+}
+
+/// A persistent receive for each transport partition.
+#[derive(Debug)]
+pub(super) struct Messages {
+    requests: Box<[RequestId]>,
+    /// The round in which each was last complete.
+    landed: Box<[AtomicU64]>,
+}
+
+impl Matched {
+    pub(super) const fn new(plan: Plan, way: Way) -> Self {
+        Self { plan, way }
+    }
+}
+
+impl Way {
+    /// Receives for all of `plan`, from the rank, in the context and under the tags of `source`.
+    pub(super) fn messages(
+        layer: &mut Layer,
+        plan: &Plan,
+        region: WriteRegion,
+        source: (Rank, ContextId, u32),
+    ) -> Result<Self> {
+        let (from, context, first_tag) = source;
+        let make = |t| {
+            let range = plan.bytes_of(t);
+            let part = region.part(range).ok_or_else(|| Error::BadPartitions {
+                count: plan.transport(),
+                bytes: region.len(),
+            })?;
+            let tag = TagSelector::exact(tag(first_tag.wrapping_add(1 + t)));
+            layer.recv_init(RecvBuffer::of(part), from.into(), tag, context)
+        };
+        let requests = (0..plan.transport()).map(make).collect::<Result<_>>()?;
+        Ok(Self::Messages(Messages {
+            requests,
+            landed: (0..plan.transport()).map(|_| AtomicU64::new(0)).collect(),
+        }))
+    }
+}
+
+impl Messages {
+    /// Takes the ends of those that are complete. Answers whether all are.
+    fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
+        let mut all = true;
+        for (request, landed) in self.requests.iter().zip(&self.landed) {
+            if landed.load(Relaxed) == epoch {
+                continue;
+            }
+            match layer.take(*request)? {
+                Some(status) => {
+                    status.ok()?;
+                    landed.store(epoch, Release);
+                }
+                None => all = false,
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// A receiving end.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    messenger: Arc<Messenger>,
+    from: Rank,
+    round: Round,
+    /// What matching gave.
+    slot: OnceLock<Result<Matched>>,
+    /// The round that the way has been told of.
+    begun: AtomicU64,
+    beginning: Mutex<()>,
+    /// The round in which each user partition was last found complete.
+    arrived: Box<[AtomicU64]>,
+    looks: AtomicU32,
+}
+
+impl Receiving {
+    /// An end with so many partitions, not matched yet.
+    pub(super) fn new(messenger: &Arc<Messenger>, partitions: u32, from: Rank) -> Self {
+        Self {
+            messenger: Arc::clone(messenger),
+            from,
+            round: Round::new(),
+            slot: OnceLock::new(),
+            begun: AtomicU64::new(0),
+            beginning: Mutex::new(()),
+            arrived: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
+            looks: AtomicU32::new(0),
+        }
+    }
+
+    /// Takes what matching has given, and begins the round where one waits for that.
+    pub(super) fn matched(&self, layer: &mut Layer, outcome: Result<Matched>) {
+        let _ = self.slot.set(outcome);
+        // What goes wrong is told to whoever waits.
+        let _ = self.settle(layer);
+    }
+
+    /// How many partitions the buffer has on this side.
+    #[must_use]
+    pub(super) const fn partitions(&self) -> u32 {
+        self.arrived.len() as u32
+    }
+
+    /// Begins a round: the buffer may be written.
+    ///
+    /// # Errors
+    /// When one is under way, or the operation has failed or was freed.
+    pub(super) fn start(&self) -> Result<()> {
+        let epoch = self.round.start()?;
+        match self.slot.get() {
+            Some(Ok(matched)) if matches!(matched.way, Way::Channel(_)) => {
+                self.begin(matched, epoch, None)
+            }
+            _ => self.messenger.call(|layer| self.settle(layer).map(|_| ())),
+        }
+        .inspect_err(|_| self.fail())
+    }
+
+    /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on. Any
+    /// thread may ask. Between rounds everything has arrived.
+    ///
+    /// # Errors
+    /// When there is no such partition, and when it cannot arrive any more.
+    #[inline]
+    pub(super) fn arrived(&self, partition: u32) -> Result<bool> {
+        let Some(word) = self.arrived.get(partition as usize) else {
+            return Err(Error::BadPartition {
+                partition,
+                what: "is out of range",
+            });
+        };
+        let Some(epoch) = self.round.active() else {
+            return Ok(true);
+        };
+        if word.load(Acquire) == epoch {
+            return Ok(true);
+        }
+        self.look(epoch, partition)
+    }
+
+    /// The same for what has not been found yet.
+    fn look(&self, epoch: u64, partition: u32) -> Result<bool> {
+        let is_channel = |matched: &Matched| matches!(matched.way, Way::Channel(_));
+        let looks = self.looks.load(Relaxed).wrapping_add(1);
+        self.looks.store(looks, Relaxed);
+        match self.slot.get() {
+            Some(Ok(matched)) if is_channel(matched) => {
+                if self.has_landed(matched, epoch, partition)? {
+                    return Ok(true);
+                }
+                if looks.is_multiple_of(LOOKS) {
+                    return self.look_around(epoch, partition);
+                }
+                Ok(false)
+            }
+            _ => self.look_around(epoch, partition),
+        }
+    }
+
+    /// Moves the rank's other traffic on, on the part of a thread that only looks, and looks again. One
+    /// that may not is none the worse, where the transport has channels.
+    fn look_around(&self, epoch: u64, partition: u32) -> Result<bool> {
+        let around = self.messenger.progress().and_then(|_| {
+            self.messenger.call(|layer| {
+                if self.round.active() != Some(epoch) || self.advance(layer, epoch)? {
+                    return Ok(());
+                }
+                let gone = layer.receive_can_happen(SourceSelector::from(self.from));
+                if gone.is_err() {
+                    // What it sent before its end counts.
+                    self.advance(layer, epoch)?;
+                }
+                gone
+            })
+        });
+        let Some(Ok(matched)) = self.slot.get() else {
+            return around.map(|()| false);
+        };
+        if self.has_landed(matched, epoch, partition)? {
+            return Ok(true);
+        }
+        match (around, &matched.way) {
+            (Err(Error::WrongThread), Way::Channel(_)) => Ok(false),
+            (around, _) => around.map(|()| false),
+        }
+    }
+
+    /// Whether all that a partition needs is here.
+    fn has_landed(&self, matched: &Matched, epoch: u64, partition: u32) -> Result<bool> {
+        let mut needed = matched.plan.transports_for(partition);
+        let here = match &matched.way {
+            Way::Channel(channel) => {
+                self.begin(matched, epoch, None)?;
+                needed.all(|t| channel.has_landed(epoch, t))
+            }
+            Way::Messages(messages) => {
+                needed.all(|t| messages.landed[t as usize].load(Acquire) == epoch)
+            }
+        };
+        if here {
+            self.arrived[partition as usize].store(epoch, Release);
+        }
+        Ok(here)
+    }
+
+    /// Ends the round if everything has arrived.
+    ///
+    /// # Errors
+    /// When it cannot arrive any more: the operation is over.
+    pub(super) fn test(&self) -> Result<bool> {
+        self.messenger.progress()?;
+        let polled = self.messenger.call(|layer| self.poll(layer))?;
+        Ok(polled.is_some())
+    }
+
+    /// Waits until everything has arrived, and ends the round. At once where none is under way.
+    ///
+    /// # Errors
+    /// As [`test`](PartitionedRecv::test); [`Error::TimedOut`], and the round goes on.
+    pub(super) fn wait(&self, timeout: Option<Duration>) -> Result<()> {
+        self.messenger.wait_until(timeout, |layer| self.poll(layer))
+    }
+
+    fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
+        let Some(epoch) = self.round.active() else {
+            return Ok(Some(()));
+        };
+        let over = self.advance(layer, epoch).and_then(|all| {
+            if all {
+                return Ok(true);
+            }
+            match layer.receive_can_happen(SourceSelector::from(self.from)) {
+                Ok(()) => Ok(false),
+                // What it sent before its end counts.
+                Err(error) => match self.advance(layer, epoch) {
+                    Ok(true) => Ok(true),
+                    _ => Err(error),
+                },
+            }
+        });
+        match over {
+            Ok(true) => {
+                self.round.end();
+                Ok(Some(()))
+            }
+            Ok(false) => Ok(None),
+            Err(error) => {
+                self.fail();
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes in what has come. Answers whether that is everything.
+    fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
+        match self.settle(layer)? {
+            None => Ok(false),
+            Some(matched) => match &matched.way {
+                Way::Channel(channel) => Ok(channel.advance(epoch)),
+                Way::Messages(messages) => messages.advance(layer, epoch),
+            },
+        }
+    }
+
+    /// What matching has given, with the round begun.
+    fn settle(&self, layer: &mut Layer) -> Result<Option<&Matched>> {
+        if self.slot.get().is_none() {
+            self.messenger.partitioned.settle(layer);
+        }
+        match self.slot.get() {
+            None => Ok(None),
+            Some(Err(error)) => Err(again(error)),
+            Some(Ok(matched)) => {
+                if let Some(epoch) = self.round.active() {
+                    self.begin(matched, epoch, Some(layer))?;
+                }
+                Ok(Some(matched))
+            }
+        }
+    }
+
+    /// Tells the way of the round, once.
+    #[inline]
+    fn begin(&self, matched: &Matched, epoch: u64, layer: Option<&mut Layer>) -> Result<()> {
+        if self.begun.load(Acquire) == epoch {
+            return Ok(());
+        }
+        let _alone = self
+            .beginning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // A thread that comes late must not go back.
+        if self.begun.load(Acquire) >= epoch {
+            return Ok(());
+        }
+        match (&matched.way, layer) {
+            (Way::Channel(channel), _) => channel.start(epoch),
+            (Way::Messages(messages), Some(layer)) => {
+                let mut requests = messages.requests.iter();
+                requests.try_for_each(|request| layer.start(*request))?;
+            }
+            (Way::Messages(_), None) => return Ok(()),
+        }
+        self.begun.store(epoch, Release);
+        Ok(())
+    }
+
+    /// The operation is over.
+    fn fail(&self) {
+        self.round.end();
+        let _ = self.round.free();
+    }
+
+    /// Ends the operation.
+    ///
+    /// # Errors
+    /// [`Error::BadRound`] while a round is under way.
+    pub(super) fn free(&self) -> Result<()> {
+        self.round.free()
+    }
+
+    /// Whether a round is under way.
+    #[must_use]
+    pub(super) fn is_active(&self) -> bool {
+        self.round.active().is_some()
+    }
+
+    /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
+    /// again where not.
+    #[must_use]
+    pub(super) fn is_settled(&self) -> bool {
+        match self.slot.get() {
+            Some(Ok(matched)) => match &matched.way {
+                Way::Channel(channel) => channel.close(),
+                Way::Messages(messages) => self.free_messages(messages),
+            },
+            _ => true,
+        }
+    }
+
+    /// Frees the requests; answers whether that was possible.
+    fn free_messages(&self, messages: &Messages) -> bool {
+        let freed = self.messenger.call(|layer| {
+            for request in &messages.requests {
+                let _ = layer.cancel(*request);
+                let _ = layer.take(*request);
+                match layer.free(*request) {
+                    Ok(()) | Err(Error::StaleRequest) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        });
+        freed.is_ok()
+    }
+
+    /// Which way the partitions take, and why; `None` before the two ends are matched.
+    #[must_use]
+    pub(super) fn describe(&self) -> Option<String> {
+        match self.slot.get() {
+            Some(Ok(matched)) => Some(match &matched.way {
+                Way::Channel(channel) => channel.describe(),
+                Way::Messages(messages) => {
+                    format!(
+                        "a message for each of {} partitions",
+                        messages.requests.len()
+                    )
+                }
+            }),
+            _ => None,
+        }
+    }
+
+    /// The handle is gone: nobody starts a round any more, or waits.
+    pub(super) fn abandon(&self) {
+        self.messenger.partitioned.forget(self);
+        // Tells the other end, too.
+        let _ = self.is_settled();
+    }
+}

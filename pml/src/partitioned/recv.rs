@@ -1,0 +1,132 @@
+//! The receiving end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_transport::RecvBuffer;
+
+use super::plan::check_count;
+use super::receiving::Receiving;
+use crate::error::{Error, Result};
+use crate::messenger::Messenger;
+use crate::pml::Pml;
+
+/// The receiving end of a partitioned operation (`MPI_Precv_init`): one buffer, filled again and again, of
+/// which each partition can be asked for.
+///
+/// [`start`](PartitionedRecv::start) and the calls that wait are for one thread at a time;
+/// [`arrived`](PartitionedRecv::arrived) is for any thread at any time, whatever the rank's thread level
+/// where the transport has channels.
+#[derive(Debug)]
+pub struct PartitionedRecv(Arc<Receiving>);
+
+impl PartitionedRecv {
+    /// Begins to match a receive of `data` in `partitions` equal partitions with the send that rank `from`
+    /// makes under `tag` in `context`: the first of its sends with the first of the receives.
+    ///
+    /// The buffer stays lent while a round is under way, and after one that failed until
+    /// [`is_settled`](PartitionedRecv::is_settled).
+    ///
+    /// # Errors
+    /// When the rank does not exist, the buffer is not contiguous, or cannot have so many partitions.
+    pub fn init(
+        messenger: &Arc<Messenger>,
+        data: &RecvBuffer,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> Result<Self> {
+        let region = data
+            .region()
+            .ok_or(Error::BadRound("needs a contiguous buffer"))?;
+        check_count(partitions, region.len())?;
+        let receiving = Arc::new(Receiving::new(messenger, partitions, from));
+        let entry = Arc::clone(&receiving);
+        messenger.call(|layer| {
+            if from.as_u32() >= layer.size() {
+                let size = layer.size();
+                return Err(Error::NoSuchRank { rank: from, size });
+            }
+            let receive = (tag, partitions, region);
+            let registry = &messenger.partitioned;
+            registry.enter(layer, from, context, receive, entry);
+            Ok(())
+        })?;
+        Ok(Self(receiving))
+    }
+
+    /// How many partitions the buffer has on this side.
+    #[must_use]
+    pub fn partitions(&self) -> u32 {
+        self.0.partitions()
+    }
+
+    /// Begins a round: the buffer may be written.
+    ///
+    /// # Errors
+    /// When one is under way, or the operation has failed or was freed.
+    pub fn start(&self) -> Result<()> {
+        self.0.start()
+    }
+
+    /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on. Any
+    /// thread may ask. Between rounds everything has arrived.
+    ///
+    /// # Errors
+    /// When there is no such partition, and when it cannot arrive any more.
+    #[inline]
+    pub fn arrived(&self, partition: u32) -> Result<bool> {
+        self.0.arrived(partition)
+    }
+
+    /// Ends the round if everything has arrived.
+    ///
+    /// # Errors
+    /// When it cannot arrive any more: the operation is over.
+    pub fn test(&self) -> Result<bool> {
+        self.0.test()
+    }
+
+    /// Waits until everything has arrived, and ends the round. At once where none is under way.
+    ///
+    /// # Errors
+    /// As [`test`](PartitionedRecv::test); [`Error::TimedOut`], and the round goes on.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
+        self.0.wait(timeout)
+    }
+
+    /// Ends the operation.
+    ///
+    /// # Errors
+    /// [`Error::BadRound`] while a round is under way.
+    pub fn free(&self) -> Result<()> {
+        self.0.free()
+    }
+
+    /// Whether a round is under way.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.0.is_active()
+    }
+
+    /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
+    /// again where not.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.0.is_settled()
+    }
+
+    /// Which way the partitions take, and why; `None` before the two ends are matched.
+    #[must_use]
+    pub fn describe(&self) -> Option<String> {
+        self.0.describe()
+    }
+}
+
+impl Drop for PartitionedRecv {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}

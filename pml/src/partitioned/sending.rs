@@ -1,0 +1,646 @@
+//! What a sending end consists of: shared between the handle, and the rank, which posts what had to
+//! wait.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tagwire_base::sync::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
+use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
+use tagwire_transport::{Post, ReadRegion, SendBuffer, SendChannel};
+
+use super::arrivals::{Arrival, Arrivals};
+use super::handshake::{Awaited, INIT_TAG, Init, Reply, VERSION, again, say, tag};
+use super::plan::{Plan, check_count};
+use super::policy::Policy;
+use super::round::Round;
+use crate::error::{Error, Result};
+use crate::layer::Layer;
+use crate::messenger::Messenger;
+use crate::pml::Pml;
+use crate::types::{RequestId, SendMode};
+
+/// How transport partitions leave.
+#[derive(Debug)]
+enum Way {
+    /// By the transport's own means.
+    Channel(Arc<dyn SendChannel>),
+    /// Each as a message.
+    Messages(Box<[RequestId]>),
+}
+
+/// Which group a user partition belongs to.
+#[derive(Debug, Clone, Copy)]
+struct Home {
+    group: u32,
+    members: u32,
+}
+
+/// What is ready is posted after a while, whatever becomes of the rest of its group.
+#[derive(Debug)]
+struct Timer {
+    after: Duration,
+    born: Instant,
+    /// Nanoseconds since then when what waits in each group is due; 0 where nothing does, 1 at once.
+    due: Box<[AtomicU64]>,
+}
+
+impl Timer {
+    fn now(&self) -> u64 {
+        self.born.elapsed().as_nanos() as u64 + 2
+    }
+
+    /// The first of a group that is ready sets the time.
+    fn set(&self, group: u32) {
+        let due = self.now() + self.after.as_nanos() as u64;
+        let _ = self.due[group as usize].compare_exchange(0, due, Relaxed, Relaxed);
+    }
+
+    fn is_due(&self, group: u32, now: u64) -> bool {
+        let due = self.due[group as usize].load(Relaxed);
+        due != 0 && due <= now
+    }
+}
+
+/// A sending end.
+#[derive(Debug)]
+pub(super) struct Sending {
+    messenger: Arc<Messenger>,
+    to: Rank,
+    context: ContextId,
+    /// What travels: transport partitions as the receiver knows them.
+    plan: Plan,
+    /// What waits for each other: as many groups, or fewer, where a timer splits them.
+    groups: Plan,
+    homes: Box<[Home]>,
+    first_tag: u32,
+    round: Round,
+    arrivals: Arrivals,
+    /// Transport partitions that were posted, in all rounds.
+    posted: AtomicU64,
+    timer: Option<Timer>,
+    way: OnceLock<Result<Way>>,
+    joining: Mutex<Option<Joining>>,
+    /// The round that the way has been told of.
+    begun: AtomicU64,
+    beginning: Mutex<()>,
+}
+
+/// What is kept until the receiver has answered.
+#[derive(Debug)]
+struct Joining {
+    reply: Awaited<Reply>,
+    region: ReadRegion,
+}
+
+impl Sending {
+    /// Introduces this end to the receiver's rank, under the tag and in the context of `place`.
+    pub(super) fn init(
+        messenger: &Arc<Messenger>,
+        data: &SendBuffer,
+        partitions: u32,
+        place: (Rank, Tag, ContextId),
+        policy: Policy,
+    ) -> Result<Self> {
+        let (to, tag, context) = place;
+        let region = data
+            .region()
+            .ok_or(Error::BadRound("needs a contiguous buffer"))?;
+        check_count(partitions, region.len())?;
+        let count = policy.groups(partitions, region.len());
+        let groups = Plan::new(partitions, 1, count, region.len())?;
+        let timer = policy.patience().map(|after| Timer {
+            after,
+            born: Instant::now(),
+            due: (0..count).map(|_| AtomicU64::new(0)).collect(),
+        });
+        let units = if timer.is_some() { partitions } else { count };
+        let plan = Plan::new(partitions, 1, units, region.len())?;
+        let init = Init {
+            version: VERSION,
+            tag: tag.as_i32(),
+            sender: partitions,
+            transport: units,
+            bytes: region.len() as u64,
+            first_tag: messenger.partitioned.take_tags(units),
+            messages: u32::from(matches!(policy, Policy::Messages(_))),
+        };
+        let reply = messenger.call(|layer| introduce(layer, to, context, &init))?;
+        messenger.partitioned.attention.wanted();
+        Ok(Self {
+            messenger: Arc::clone(messenger),
+            to,
+            context,
+            homes: homes(&groups),
+            plan,
+            groups,
+            first_tag: init.first_tag,
+            round: Round::new(),
+            arrivals: Arrivals::new(partitions, count, units),
+            posted: AtomicU64::new(0),
+            timer,
+            way: OnceLock::new(),
+            joining: Mutex::new(Some(Joining { reply, region })),
+            begun: AtomicU64::new(0),
+            beginning: Mutex::new(()),
+        })
+    }
+
+    /// How many partitions the buffer has on this side.
+    #[must_use]
+    pub(super) const fn partitions(&self) -> u32 {
+        self.plan.sender()
+    }
+
+    /// How many transport partitions there are.
+    #[must_use]
+    pub(super) const fn transport_partitions(&self) -> u32 {
+        self.plan.transport()
+    }
+
+    /// Begins a round: partitions may become ready.
+    ///
+    /// # Errors
+    /// When one is under way, or the operation has failed or was freed.
+    pub(super) fn start(&self) -> Result<()> {
+        let epoch = self.round.start()?;
+        if let Some(timer) = &self.timer {
+            timer.due.iter().for_each(|due| due.store(0, Relaxed));
+        }
+        match self.way.get() {
+            Some(Ok(Way::Channel(_))) => self.begin(epoch),
+            Some(Ok(Way::Messages(_))) => {}
+            _ => {
+                let settled = self.messenger.call(|layer| self.settle(layer).map(|_| ()));
+                return settled.inspect_err(|_| self.fail());
+            }
+        }
+        Ok(())
+    }
+
+    /// Partition `partition` is ready: its bytes stay as they are from now on, and travel.
+    ///
+    /// # Errors
+    /// When no round is under way, there is no such partition, or it was ready before in this round.
+    #[inline]
+    pub(super) fn ready(&self, partition: u32) -> Result<()> {
+        let epoch = self.round.require()?;
+        if let Some(group) = self.arrive(epoch, partition)? {
+            self.release(epoch, group..group + 1);
+        }
+        Ok(())
+    }
+
+    /// Neighbouring groups that become complete are posted together.
+    pub(super) fn ready_each(&self, partitions: impl Iterator<Item = u32>) -> Result<()> {
+        let epoch = self.round.require()?;
+        let mut complete = 0..0;
+        let mut outcome = Ok(());
+        for partition in partitions {
+            match self.arrive(epoch, partition) {
+                Ok(None) => {}
+                Ok(Some(group)) if group == complete.end && !complete.is_empty() => {
+                    complete.end += 1;
+                }
+                Ok(Some(group)) => {
+                    self.release(epoch, std::mem::replace(&mut complete, group..group + 1));
+                }
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+        }
+        self.release(epoch, complete);
+        outcome
+    }
+
+    /// Marks a partition; answers the group that is complete by that.
+    #[inline]
+    fn arrive(&self, epoch: u64, partition: u32) -> Result<Option<u32>> {
+        let refuse = |what| Err(Error::BadPartition { partition, what });
+        let Some(home) = self.homes.get(partition as usize) else {
+            return refuse("is out of range");
+        };
+        if let Some(timer) = &self.timer {
+            return self.arrive_in_time(timer, epoch, partition, *home);
+        }
+        let Home { group, members } = *home;
+        match self.arrivals.arrive(epoch, partition, group, members) {
+            Arrival::Early => Ok(None),
+            Arrival::Last => Ok(Some(group)),
+            Arrival::Twice => refuse(TWICE),
+        }
+    }
+
+    /// The same where a timer runs: each partition travels alone, and waits in the post queue.
+    fn arrive_in_time(
+        &self,
+        timer: &Timer,
+        epoch: u64,
+        partition: u32,
+        home: Home,
+    ) -> Result<Option<u32>> {
+        if !self.arrivals.mark(epoch, partition) {
+            return Err(Error::BadPartition {
+                partition,
+                what: TWICE,
+            });
+        }
+        self.enqueue(epoch, partition);
+        if self.arrivals.count(epoch, home.group, home.members) {
+            timer.due[home.group as usize].store(1, Relaxed);
+        } else {
+            timer.set(home.group);
+        }
+        self.flush(epoch, None);
+        Ok(None)
+    }
+
+    /// Posts groups that are complete, or queues them.
+    #[inline]
+    fn release(&self, epoch: u64, units: Range<u32>) {
+        if units.is_empty() {
+            return;
+        }
+        if let Some(Ok(Way::Channel(channel))) = self.way.get() {
+            self.begin(epoch);
+            if channel.post(epoch, units.clone()) == Post::Posted {
+                return self.count_posted(epoch, units.len());
+            }
+        }
+        units.for_each(|unit| self.enqueue(epoch, unit));
+        if self.way.get().is_some() {
+            self.flush(epoch, None);
+        }
+    }
+
+    /// Leaves a unit to whoever moves this rank on next.
+    fn enqueue(&self, epoch: u64, unit: u32) {
+        self.messenger.partitioned.attention.wanted();
+        self.arrivals.enqueue(epoch, unit);
+    }
+
+    /// Does what waits for somebody to do it.
+    pub(super) fn drive(&self, layer: &mut Layer) {
+        if !matches!(self.settle(layer), Ok(Some(_))) {
+            return;
+        }
+        if let Some(epoch) = self.round.active() {
+            self.flush(epoch, Some(layer));
+        }
+    }
+
+    /// Notes that so many were posted; the last one wakes a thread of this rank that waits for it.
+    #[inline]
+    fn count_posted(&self, epoch: u64, count: usize) {
+        let before = self.posted.fetch_add(count as u64, AcqRel);
+        if before + count as u64 == self.all(epoch) {
+            self.messenger.wake();
+        }
+    }
+
+    /// How many transport partitions all rounds up to `epoch` have.
+    fn all(&self, epoch: u64) -> u64 {
+        epoch * u64::from(self.plan.transport())
+    }
+
+    /// Posts what waits in the queue and may go. Whoever has the layer lends it; where messages are to be
+    /// sent and nobody has, the layer is entered, if this thread may.
+    fn flush(&self, epoch: u64, layer: Option<&mut Layer>) {
+        if !self.arrivals.are_waiting() {
+            return;
+        }
+        match (self.way.get(), layer) {
+            (Some(Ok(Way::Channel(channel))), _) => {
+                self.begin(epoch);
+                self.flush_by(epoch, &mut |unit| {
+                    channel.post(epoch, unit..unit + 1) == Post::Posted
+                });
+            }
+            (Some(Ok(Way::Messages(requests))), Some(layer)) => {
+                self.flush_by(epoch, &mut |unit| {
+                    layer.start(requests[unit as usize]).is_ok()
+                });
+            }
+            (Some(Ok(Way::Messages(_))), None) => {
+                // A thread that may not leaves it to the one that waits.
+                let _ = self.messenger.call(|layer| {
+                    self.flush(epoch, Some(layer));
+                    Ok(())
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Posts by `post` what waits and is due.
+    fn flush_by(&self, epoch: u64, post: &mut dyn FnMut(u32) -> bool) {
+        let now = self.timer.as_ref().map_or(0, Timer::now);
+        let is_due = |group| {
+            self.timer
+                .as_ref()
+                .is_none_or(|timer| timer.is_due(group, now))
+        };
+        for group in (0..self.groups.transport()).filter(|group| is_due(*group)) {
+            let units = match self.timer {
+                Some(_) => self.groups.senders_of(group),
+                None => group..group + 1,
+            };
+            for unit in units {
+                while self.arrivals.dequeue(epoch, unit) {
+                    if post(unit) {
+                        self.messenger.partitioned.attention.done();
+                        self.count_posted(epoch, 1);
+                        break;
+                    }
+                    self.arrivals.enqueue(epoch, unit);
+                    if !self.has_credit(epoch) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a channel's post would succeed: nobody may have looked since it was queued.
+    fn has_credit(&self, epoch: u64) -> bool {
+        match self.way.get() {
+            Some(Ok(Way::Channel(channel))) => channel.post(epoch, 0..0) == Post::Posted,
+            _ => false,
+        }
+    }
+
+    /// Ends the round if the buffer is the caller's again.
+    ///
+    /// # Errors
+    /// When the receiver is gone: the operation is over.
+    pub(super) fn test(&self) -> Result<bool> {
+        self.messenger.progress()?;
+        let polled = self.messenger.call(|layer| self.poll(layer))?;
+        Ok(polled.is_some())
+    }
+
+    /// Waits until all partitions were ready and the buffer is the caller's again, and ends the round.
+    /// At once where none is under way.
+    ///
+    /// # Errors
+    /// As [`test`](PartitionedSend::test); [`Error::TimedOut`], and the round goes on.
+    pub(super) fn wait(&self, timeout: Option<Duration>) -> Result<()> {
+        self.messenger.wait_until(timeout, |layer| self.poll(layer))
+    }
+
+    fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
+        let Some(epoch) = self.round.active() else {
+            return Ok(Some(()));
+        };
+        let over = self.advance(layer, epoch).and_then(|complete| {
+            if !complete {
+                layer.receive_can_happen(SourceSelector::from(self.to))?;
+            }
+            Ok(complete)
+        });
+        match over {
+            Ok(true) => {
+                self.round.end();
+                Ok(Some(()))
+            }
+            Ok(false) => Ok(None),
+            Err(error) => {
+                self.fail();
+                Err(error)
+            }
+        }
+    }
+
+    /// Posts and moves what there is. Answers whether everything is over.
+    fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
+        let Some(way) = self.settle(layer)? else {
+            return Ok(false);
+        };
+        self.flush(epoch, Some(layer));
+        let posted = self.posted.load(Acquire) == self.all(epoch);
+        match way {
+            Way::Channel(channel) => {
+                channel.advance(epoch);
+                Ok(posted && channel.is_complete(epoch))
+            }
+            Way::Messages(requests) => Ok(posted && finish(layer, requests)?),
+        }
+    }
+
+    /// The way, once the receiver has answered.
+    fn settle(&self, layer: &mut Layer) -> Result<Option<&Way>> {
+        if self.way.get().is_none() {
+            let mut joining = self.joining();
+            if let Some(Joining { reply, region }) = joining.take() {
+                let taken = reply.take(layer);
+                if !matches!(taken, Ok(Err(_))) {
+                    self.messenger.partitioned.attention.done();
+                }
+                match taken {
+                    Ok(Err(reply)) => *joining = Some(Joining { reply, region }),
+                    Ok(Ok(answer)) => {
+                        let _ = self.way.set(self.join(layer, region, &answer));
+                    }
+                    Err(error) => {
+                        let _ = self.way.set(Err(error));
+                    }
+                }
+            }
+        }
+        match self.way.get() {
+            None => Ok(None),
+            Some(Err(error)) => Err(again(error)),
+            Some(Ok(way)) => Ok(Some(way)),
+        }
+    }
+
+    /// Makes the way that the receiver's answer names.
+    fn join(&self, layer: &mut Layer, region: ReadRegion, answer: &Reply) -> Result<Way> {
+        let bytes = self.plan.bytes() as u64;
+        if answer.bytes != bytes {
+            return Err(Error::Mismatch {
+                sent: bytes,
+                received: answer.bytes,
+            });
+        }
+        if let Some(key) = answer.key() {
+            let data = SendBuffer::of(region);
+            let channel = layer.join_channel(self.to, &data, &self.plan.ends(), key)?;
+            return Ok(Way::Channel(channel));
+        }
+        let make = |t| {
+            let part = region.part(self.plan.bytes_of(t)).ok_or(Error::Closed)?;
+            let tag = tag(self.first_tag.wrapping_add(1 + t));
+            let mode = SendMode::Standard;
+            layer.send_init(SendBuffer::of(part), self.to, tag, self.context, mode)
+        };
+        let requests = (0..self.plan.transport()).map(make);
+        Ok(Way::Messages(requests.collect::<Result<_>>()?))
+    }
+
+    /// Tells a channel of the round, once.
+    #[inline]
+    fn begin(&self, epoch: u64) {
+        if self.begun.load(Acquire) != epoch {
+            self.begin_first(epoch);
+        }
+    }
+
+    #[cold]
+    fn begin_first(&self, epoch: u64) {
+        let _alone = self
+            .beginning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // A thread that comes late must not go back.
+        if self.begun.load(Acquire) < epoch {
+            if let Some(Ok(Way::Channel(channel))) = self.way.get() {
+                channel.start(epoch);
+            }
+            self.begun.store(epoch, Release);
+        }
+    }
+
+    fn joining(&self) -> MutexGuard<'_, Option<Joining>> {
+        self.joining.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The operation is over.
+    fn fail(&self) {
+        self.round.end();
+        let _ = self.round.free();
+    }
+
+    /// Ends the operation.
+    ///
+    /// # Errors
+    /// [`Error::BadRound`] while a round is under way.
+    pub(super) fn free(&self) -> Result<()> {
+        self.round.free()
+    }
+
+    /// Whether a round is under way.
+    #[must_use]
+    pub(super) fn is_active(&self) -> bool {
+        self.round.active().is_some()
+    }
+
+    /// Whether `partition` was ready in the round that is under way.
+    #[must_use]
+    pub(super) fn is_ready(&self, partition: u32) -> bool {
+        let epoch = self.round.active();
+        epoch.is_some_and(|epoch| {
+            partition < self.partitions() && self.arrivals.is_ready(epoch, partition)
+        })
+    }
+
+    /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
+    /// again where not.
+    #[must_use]
+    pub(super) fn is_settled(&self) -> bool {
+        match self.way.get() {
+            Some(Ok(Way::Channel(channel))) => channel.close(),
+            Some(Ok(Way::Messages(requests))) => {
+                let freed = self.messenger.call(|layer| {
+                    finish(layer, requests)?;
+                    requests
+                        .iter()
+                        .try_for_each(|request| match layer.free(*request) {
+                            Err(Error::StaleRequest) => Ok(()),
+                            freed => freed,
+                        })
+                });
+                freed.is_ok()
+            }
+            _ => true,
+        }
+    }
+
+    /// Which way the partitions take, and why; `None` before the two ends are matched.
+    #[must_use]
+    pub(super) fn describe(&self) -> Option<String> {
+        match self.way.get() {
+            Some(Ok(Way::Channel(channel))) => Some(channel.describe()),
+            Some(Ok(Way::Messages(requests))) => Some(format!(
+                "a message for each of {} partitions",
+                requests.len()
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl Sending {
+    /// The handle is gone: nobody starts a round any more, or waits.
+    pub(super) fn abandon(&self) {
+        self.messenger.partitioned.forget_sending(self);
+        if let Some(Joining { reply, .. }) = self.joining().take() {
+            self.messenger.partitioned.attention.done();
+            let mut reply = Some(reply);
+            let given_up = self.messenger.call(|layer| {
+                if let Some(reply) = reply.take() {
+                    reply.abandon(layer);
+                }
+                Ok(())
+            });
+            if given_up.is_err() {
+                // Its room may still be written to.
+                std::mem::forget(reply);
+            }
+        }
+        if let Some(epoch) = self.round.active() {
+            for unit in 0..self.plan.transport() {
+                if self.arrivals.dequeue(epoch, unit) {
+                    self.messenger.partitioned.attention.done();
+                }
+            }
+        }
+        // Tells the other end, too.
+        let _ = self.is_settled();
+    }
+}
+
+const TWICE: &str = "was ready before in this round";
+
+/// Tells the receiver of a send, and awaits its answer.
+fn introduce(
+    layer: &mut Layer,
+    to: Rank,
+    context: ContextId,
+    init: &Init,
+) -> Result<Awaited<Reply>> {
+    let reply = Awaited::post(layer, to, tag(init.first_tag), context)?;
+    match say(layer, to, INIT_TAG, context, init) {
+        Ok(()) => Ok(reply),
+        Err(error) => {
+            reply.abandon(layer);
+            Err(error)
+        }
+    }
+}
+
+/// The group of each user partition.
+fn homes(groups: &Plan) -> Box<[Home]> {
+    let home = |partition| {
+        let group = groups.transport_of(partition);
+        let members = groups.senders_of(group).len() as u32;
+        Home { group, members }
+    };
+    (0..groups.sender()).map(home).collect()
+}
+
+/// Takes the ends of sends once all are complete. Answers whether they are.
+fn finish(layer: &mut Layer, requests: &[RequestId]) -> Result<bool> {
+    if !requests.iter().all(|request| layer.is_complete(*request)) {
+        return Ok(false);
+    }
+    for request in requests {
+        if let Some(status) = layer.take(*request)? {
+            status.ok()?;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,566 @@
+//! Partitioned operations over each kind of way: over a network that has messages only, and over shared
+//! memory, by staging and by cross-memory attach, under ob1 and under cm.
+#![cfg(not(loom))]
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+use std::cell::UnsafeCell;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_pml::cm::CmOptions;
+use tagwire_pml::conformance::{Job, MatchJob, MatchRails, MemoryJob, RailJob, Rails};
+use tagwire_pml::ob1::Ob1Options;
+use tagwire_pml::partitioned::{PartitionedRecv, PartitionedSend, Policy};
+use tagwire_pml::{Error, Failure, Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::memory::MemoryOptions;
+use tagwire_transport::shm::{CrossAttach, Shm, ShmMatch, ShmOptions};
+use tagwire_transport::{ByteTransport, MatchTransport, RecvBuffer, SendBuffer};
+
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
+const WORLD: ContextId = ContextId::WORLD;
+
+/// Memory of which threads fill and read parts, as the operations allow.
+struct Memory(Box<[UnsafeCell<u8>]>);
+
+// SAFETY: a part is written by one thread, before its ready call, and read by those that found it arrived.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    fn new(len: usize) -> Self {
+        Self((0..len).map(|_| UnsafeCell::new(0)).collect())
+    }
+
+    fn send(&self) -> SendBuffer {
+        // SAFETY: the memory outlives the operation; a part is not written once it is ready.
+        unsafe { SendBuffer::contiguous(self.0.as_ptr().cast(), self.0.len()) }
+    }
+
+    fn recv(&self) -> RecvBuffer {
+        // SAFETY: the memory outlives the operation; a part is read only once it has arrived.
+        unsafe { RecvBuffer::contiguous(self.0.as_ptr().cast_mut().cast(), self.0.len()) }
+    }
+
+    /// The cells of partition `place` of `count`, with their places.
+    fn part(&self, place: u32, count: u32) -> impl Iterator<Item = (usize, &UnsafeCell<u8>)> {
+        let each = self.0.len() / count as usize;
+        let cells = self.0.iter().enumerate();
+        cells.skip(place as usize * each).take(each)
+    }
+
+    /// Fills partition `place` of `count` with the pattern of `epoch`.
+    fn fill(&self, epoch: u64, place: u32, count: u32) {
+        for (at, cell) in self.part(place, count) {
+            // SAFETY: the part is this thread's until it is ready.
+            unsafe { cell.get().write(pattern(epoch, at)) };
+        }
+    }
+
+    /// Checks partition `place` of `count`.
+    fn check(&self, epoch: u64, place: u32, count: u32) {
+        for (at, cell) in self.part(place, count) {
+            // SAFETY: the part has arrived, and nobody writes it before the next round.
+            let found = unsafe { cell.get().read() };
+            assert_eq!(
+                found,
+                pattern(epoch, at),
+                "epoch {epoch}, byte {at} of {count} parts"
+            );
+        }
+    }
+}
+
+fn pattern(epoch: u64, at: usize) -> u8 {
+    (epoch.wrapping_mul(37) as usize + at / 7 + at * 3) as u8
+}
+
+/// A small generator, so that a seed is all there is to a run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % bound
+    }
+
+    fn shuffle(&mut self, list: &mut [u32]) {
+        for at in (1..list.len()).rev() {
+            list.swap(at, self.below(at as u64 + 1) as usize);
+        }
+    }
+}
+
+fn shm(cross_attach: CrossAttach) -> RailJob {
+    let rails = Rails::new(move |bootstrap| {
+        let options = ShmOptions {
+            cross_attach,
+            ..ShmOptions::default()
+        };
+        let shm = Shm::open(options, bootstrap).map_err(|error| error.to_string())?;
+        Ok(Box::new(shm) as Box<dyn ByteTransport>)
+    });
+    RailJob::open(2, rails, Ob1Options::default()).unwrap()
+}
+
+fn shm_cm() -> MatchJob {
+    let rails = MatchRails::new(move |bootstrap| {
+        let shm = ShmMatch::open(ShmOptions::default(), bootstrap);
+        Ok(Box::new(shm.map_err(|error| error.to_string())?) as Box<dyn MatchTransport>)
+    });
+    MatchJob::open(2, rails, CmOptions::default()).unwrap()
+}
+
+fn jobs() -> Vec<(&'static str, Arc<dyn Job>)> {
+    let memory = MemoryJob::open(2, MemoryOptions::default(), Ob1Options::default());
+    vec![
+        ("memory", Arc::new(memory.unwrap())),
+        ("shm", Arc::new(shm(CrossAttach::Auto))),
+        ("shm without cma", Arc::new(shm(CrossAttach::Off))),
+        ("shm, cm", Arc::new(shm_cm())),
+    ]
+}
+
+/// Runs `body` on both ranks.
+fn on_both(job: &Arc<dyn Job>, level: ThreadLevel, body: impl Fn(&Arc<Messenger>) + Sync) {
+    std::thread::scope(|scope| {
+        for rank in 0..2 {
+            let (job, body) = (Arc::clone(job), &body);
+            scope.spawn(move || {
+                let port = job.port(Rank::new(rank), level, WaitPolicy::adaptive(true));
+                let port = Arc::new(port.unwrap());
+                body(&port);
+                port.close(Duration::from_secs(30)).unwrap();
+            });
+        }
+    });
+}
+
+fn tag(number: i32) -> Tag {
+    Tag::user(number).unwrap()
+}
+
+fn is_sender(port: &Messenger) -> bool {
+    port.rank() == Rank::new(0)
+}
+
+/// What one run is about.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    sender: u32,
+    receiver: u32,
+    bytes: usize,
+    policy: Policy,
+    threads: u32,
+    epochs: u64,
+    seed: u64,
+}
+
+impl Case {
+    fn send(self, port: &Arc<Messenger>) {
+        let memory = Memory::new(self.bytes);
+        let (to, data) = (Rank::new(1), memory.send());
+        let send = PartitionedSend::init(port, &data, self.sender, to, tag(3), WORLD, self.policy);
+        let send = send.unwrap();
+        let mut random = Random(self.seed);
+        for epoch in 1..=self.epochs {
+            let mut order: Vec<u32> = (0..self.sender).collect();
+            random.shuffle(&mut order);
+            send.start().unwrap();
+            let share = (self.sender as usize).div_ceil(self.threads as usize);
+            std::thread::scope(|scope| {
+                for (number, list) in order.chunks(share).enumerate() {
+                    let (send, memory) = (&send, &memory);
+                    let work = move || {
+                        for place in list {
+                            memory.fill(epoch, *place, self.sender);
+                            if number % 2 == 0 {
+                                send.ready(*place).unwrap();
+                            }
+                        }
+                        if number % 2 == 1 {
+                            send.ready_list(list).unwrap();
+                        }
+                    };
+                    if self.threads == 1 {
+                        work();
+                    } else {
+                        scope.spawn(work);
+                    }
+                }
+            });
+            send.wait(PATIENCE).unwrap();
+        }
+        send.free().unwrap();
+        assert!(send.is_settled());
+    }
+
+    fn recv(self, port: &Arc<Messenger>) {
+        let memory = Memory::new(self.bytes);
+        let (from, data) = (Rank::new(0), memory.recv());
+        let recv = PartitionedRecv::init(port, &data, self.receiver, from, tag(3), WORLD).unwrap();
+        let mut random = Random(self.seed ^ 99);
+        for epoch in 1..=self.epochs {
+            recv.start().unwrap();
+            let looks = random.below(2 * u64::from(self.receiver));
+            for _ in 0..looks {
+                let place = random.below(u64::from(self.receiver)) as u32;
+                if recv.arrived(place).unwrap() {
+                    memory.check(epoch, place, self.receiver);
+                }
+            }
+            if random.below(2) == 0 {
+                for place in 0..self.receiver {
+                    while !recv.arrived(place).unwrap() {
+                        std::thread::yield_now();
+                    }
+                    memory.check(epoch, place, self.receiver);
+                }
+            }
+            recv.wait(PATIENCE).unwrap();
+            for place in 0..self.receiver {
+                assert!(recv.arrived(place).unwrap());
+                memory.check(epoch, place, self.receiver);
+            }
+        }
+        recv.free().unwrap();
+        assert!(recv.is_settled());
+    }
+
+    fn run(self, name: &str, job: &Arc<dyn Job>) {
+        eprintln!("{name}: {self:?}");
+        on_both(job, ThreadLevel::Multiple, |port| {
+            if is_sender(port) {
+                self.send(port);
+            } else {
+                self.recv(port);
+            }
+        });
+    }
+}
+
+fn policies() -> [Policy; 7] {
+    [
+        "each",
+        "default",
+        "fixed:3",
+        "timer:4096:50",
+        "model",
+        "single",
+        "messages",
+    ]
+    .map(|text| text.parse().unwrap())
+}
+
+#[test]
+fn every_byte_arrives_in_every_epoch() {
+    let mut random = Random(20_261_121);
+    for kind in 0..4 {
+        for policy in policies() {
+            let (name, job) = jobs().swap_remove(kind);
+            let (sender, receiver) = (random.below(40) as u32 + 1, random.below(40) as u32 + 1);
+            let each = [1, 9, 130, 700][random.below(4) as usize];
+            Case {
+                sender,
+                receiver,
+                bytes: sender as usize * receiver as usize * each,
+                policy,
+                threads: [1, 2, 3][random.below(3) as usize],
+                epochs: 60,
+                seed: random.below(1 << 30),
+            }
+            .run(name, &job);
+        }
+    }
+}
+
+/// What is copied in place, by both sides.
+#[test]
+fn long_partitions_arrive_too() {
+    for (sender, receiver, bytes, policy) in [
+        (32, 32, 1 << 20, Policy::Each),
+        (8, 3, 3 << 20, Policy::default()),
+        (1, 16, 4 << 20, Policy::default()),
+        (16, 1, 1 << 18, Policy::Fixed(5)),
+    ] {
+        for kind in [1, 2] {
+            let (name, job) = jobs().swap_remove(kind);
+            Case {
+                sender,
+                receiver,
+                bytes,
+                policy,
+                threads: 2,
+                epochs: 12,
+                seed: 5,
+            }
+            .run(name, &job);
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_epochs() {
+    let (name, job) = jobs().swap_remove(1);
+    Case {
+        sender: 6,
+        receiver: 4,
+        bytes: 24 * 100,
+        policy: Policy::Fixed(3),
+        threads: 1,
+        epochs: 10_000,
+        seed: 77,
+    }
+    .run(name, &job);
+}
+
+/// Two sends under one tag match two receives in the order of the calls; another tag in between does
+/// not matter, nor does which side comes first.
+#[test]
+fn operations_match_in_order() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        let numbers = [(7, 64), (8, 128), (7, 192), (9, 256)];
+        on_both(&job, ThreadLevel::Single, |port| {
+            let memories = numbers.map(|(_, bytes)| Memory::new(bytes));
+            if is_sender(port) {
+                let sends: Vec<_> = numbers
+                    .iter()
+                    .zip(&memories)
+                    .map(|((number, _), memory)| {
+                        let policy = Policy::default();
+                        let data = memory.send();
+                        let to = Rank::new(1);
+                        PartitionedSend::init(port, &data, 4, to, tag(*number), WORLD, policy)
+                            .unwrap()
+                    })
+                    .collect();
+                for (send, memory) in sends.iter().zip(&memories) {
+                    send.start().unwrap();
+                    for place in 0..4 {
+                        memory.fill(1, place, 4);
+                    }
+                    send.ready_range(0..4).unwrap();
+                }
+                for send in &sends {
+                    send.wait(PATIENCE).unwrap();
+                }
+            } else {
+                // In another order, but for those of one tag.
+                let recvs: Vec<_> = [3, 1, 0, 2]
+                    .map(|at: usize| {
+                        let from = Rank::new(0);
+                        let data = memories[at].recv();
+                        let number = tag(numbers[at].0);
+                        let recv = PartitionedRecv::init(port, &data, 2, from, number, WORLD);
+                        (at, recv.unwrap())
+                    })
+                    .into();
+                for (_, recv) in &recvs {
+                    recv.start().unwrap();
+                }
+                for (at, recv) in &recvs {
+                    recv.wait(PATIENCE).unwrap();
+                    memories[*at].check(1, 0, 1);
+                }
+            }
+        });
+    }
+}
+
+/// A rank that only asks for partitions of what it sends itself: nobody waits or tests.
+#[test]
+fn looking_alone_moves_everything_on() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        on_both(&job, ThreadLevel::Single, |port| {
+            let (out, into) = (Memory::new(64), Memory::new(64));
+            let (own, policy) = (port.rank(), Policy::Fixed(2));
+            let recv = PartitionedRecv::init(port, &into.recv(), 2, own, tag(1), WORLD).unwrap();
+            recv.start().unwrap();
+            let send = PartitionedSend::init(port, &out.send(), 4, own, tag(1), WORLD, policy);
+            let send = send.unwrap();
+            send.start().unwrap();
+            (0..4).for_each(|place| out.fill(1, place, 4));
+            send.ready_range(0..4).unwrap();
+            while !(recv.arrived(0).unwrap() && recv.arrived(1).unwrap()) {}
+            into.check(1, 0, 1);
+            recv.wait(PATIENCE).unwrap();
+            send.wait(PATIENCE).unwrap();
+        });
+    }
+}
+
+#[test]
+fn misuse_is_told() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        on_both(&job, ThreadLevel::Single, |port| {
+            let memory = Memory::new(64);
+            let (data, policy) = (memory.send(), Policy::Each);
+            if is_sender(port) {
+                let make = |count| {
+                    PartitionedSend::init(port, &data, count, Rank::new(1), tag(1), WORLD, policy)
+                };
+                assert!(matches!(make(0), Err(Error::BadPartitions { .. })));
+                assert!(matches!(make(3), Err(Error::BadPartitions { .. })));
+                let send = make(4).unwrap();
+                assert!(matches!(send.ready(0), Err(Error::BadRound(_))));
+                assert!(send.test().unwrap());
+                send.start().unwrap();
+                assert!(matches!(send.start(), Err(Error::BadRound(_))));
+                assert!(matches!(send.free(), Err(Error::BadRound(_))));
+                send.ready(1).unwrap();
+                assert!(send.is_ready(1) && !send.is_ready(2));
+                for (partition, list) in [(1, &[1][..]), (4, &[4]), (1, &[2, 1])] {
+                    match send.ready_list(list) {
+                        Err(Error::BadPartition {
+                            partition: told, ..
+                        }) => {
+                            assert_eq!(told, partition);
+                        }
+                        other => panic!("{list:?}: {other:?}"),
+                    }
+                }
+                send.ready_list(&[0, 3]).unwrap();
+                send.wait(PATIENCE).unwrap();
+                let way = send.describe().unwrap();
+                assert_eq!(way.starts_with("shm"), name.starts_with("shm"), "{way}");
+                assert!(matches!(send.ready(0), Err(Error::BadRound(_))));
+                send.free().unwrap();
+                assert!(matches!(send.start(), Err(Error::BadRound(_))));
+            } else {
+                let recv = |bytes: &Memory| {
+                    PartitionedRecv::init(port, &bytes.recv(), 2, Rank::new(0), tag(1), WORLD)
+                };
+                let good = recv(&memory).unwrap();
+                assert!(good.arrived(0).unwrap());
+                good.start().unwrap();
+                assert!(matches!(good.arrived(2), Err(Error::BadPartition { .. })));
+                assert!(matches!(good.free(), Err(Error::BadRound(_))));
+                good.wait(PATIENCE).unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn sizes_that_differ_are_told_on_both_sides() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        on_both(&job, ThreadLevel::Single, |port| {
+            let memory = Memory::new(if is_sender(port) { 64 } else { 128 });
+            let other = Rank::new(1 - port.rank().as_u32());
+            let error = if is_sender(port) {
+                let data = memory.send();
+                let policy = Policy::default();
+                let send =
+                    PartitionedSend::init(port, &data, 4, other, tag(1), WORLD, policy).unwrap();
+                let _ = send.start();
+                send.wait(PATIENCE).and_then(|()| send.start()).unwrap_err()
+            } else {
+                let data = memory.recv();
+                let recv = PartitionedRecv::init(port, &data, 4, other, tag(1), WORLD).unwrap();
+                match recv.start().and_then(|()| recv.wait(PATIENCE)) {
+                    Err(error) => error,
+                    Ok(()) => panic!("it arrived"),
+                }
+            };
+            match error {
+                Error::Mismatch { sent, received } => assert_eq!((sent, received), (64, 128)),
+                // The start itself was told, and the operation is over.
+                Error::BadRound(_) if is_sender(port) => {}
+                other => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_wait_can_time_out_and_goes_on() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        let met = Barrier::new(2);
+        on_both(&job, ThreadLevel::Single, |port| {
+            let memory = Memory::new(64);
+            let soon = Some(Duration::from_millis(5));
+            if is_sender(port) {
+                let data = memory.send();
+                let policy = Policy::default();
+                let to = Rank::new(1);
+                let send =
+                    PartitionedSend::init(port, &data, 2, to, tag(1), WORLD, policy).unwrap();
+                send.start().unwrap();
+                send.ready(0).unwrap();
+                assert!(matches!(send.wait(soon), Err(Error::TimedOut(_))));
+                met.wait();
+                send.ready(1).unwrap();
+                send.wait(PATIENCE).unwrap();
+            } else {
+                let data = memory.recv();
+                let recv =
+                    PartitionedRecv::init(port, &data, 1, Rank::new(0), tag(1), WORLD).unwrap();
+                recv.start().unwrap();
+                assert!(matches!(recv.wait(soon), Err(Error::TimedOut(_))));
+                assert!(!recv.arrived(0).unwrap());
+                met.wait();
+                recv.wait(PATIENCE).unwrap();
+            }
+        });
+    }
+}
+
+/// The sender dies in the middle of a round.
+#[test]
+fn a_wait_ends_when_the_peer_dies() {
+    for kind in [0, 2] {
+        let (name, job) = jobs().swap_remove(kind);
+        eprintln!("{name}");
+        let (begun, dead) = (Barrier::new(2), Barrier::new(2));
+        let open = |rank| {
+            let policy = WaitPolicy::adaptive(true);
+            let port = job.port(Rank::new(rank), ThreadLevel::Single, policy);
+            Arc::new(port.unwrap())
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let port = open(0);
+                let memory = Memory::new(64);
+                let (to, policy) = (Rank::new(1), Policy::Each);
+                let send =
+                    PartitionedSend::init(&port, &memory.send(), 4, to, tag(1), WORLD, policy);
+                let send = send.unwrap();
+                send.start().unwrap();
+                send.ready(2).unwrap();
+                let soon = Some(Duration::from_millis(20));
+                assert!(matches!(send.wait(soon), Err(Error::TimedOut(_))));
+                begun.wait();
+                std::mem::forget(send);
+                std::mem::forget(Arc::clone(&port));
+                job.kill(Rank::new(0), Box::new(()));
+                dead.wait();
+            });
+            scope.spawn(|| {
+                let port = open(1);
+                let memory = Memory::new(64);
+                let from = Rank::new(0);
+                let recv =
+                    PartitionedRecv::init(&port, &memory.recv(), 4, from, tag(1), WORLD).unwrap();
+                recv.start().unwrap();
+                let soon = Some(Duration::from_millis(20));
+                assert!(matches!(recv.wait(soon), Err(Error::TimedOut(_))));
+                begun.wait();
+                let ended = recv.wait(PATIENCE);
+                assert!(
+                    matches!(ended, Err(Error::Failed(Failure::PeerFailed(rank))) if rank == from),
+                    "{ended:?}"
+                );
+                assert!(recv.start().is_err());
+                dead.wait();
+            });
+        });
+    }
+}

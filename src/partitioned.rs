@@ -1,0 +1,544 @@
+//! Operations to which many threads contribute, partition by partition.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use std::time::Duration;
+
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_pml::partitioned as pml;
+use tagwire_pml::{Error as PmlError, Policy};
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+use crate::error::{Error, Result};
+use crate::persistent::Memory;
+use crate::plain::Plain;
+use crate::session::Session;
+
+/// The elements of an operation, and whether they may be looked at between rounds.
+struct Buffer<T> {
+    /// There until taken out or dropped.
+    memory: Option<Memory<T>>,
+    /// A round has failed: the peer may be at the elements still.
+    failed: AtomicBool,
+}
+
+impl<T> Buffer<T> {
+    fn new(memory: Memory<T>) -> Self {
+        Self {
+            memory: Some(memory),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes how a wait came out.
+    fn note<R>(&self, waited: tagwire_pml::Result<R>) -> Result<R> {
+        if matches!(&waited, Err(error) if !matches!(error, PmlError::TimedOut(_))) {
+            self.failed.store(true, Release);
+        }
+        Ok(waited?)
+    }
+
+    /// Whether nobody but the caller is at the elements.
+    fn is_free(&self, is_active: bool, is_settled: impl FnOnce() -> bool) -> bool {
+        !is_active && (!self.failed.load(Acquire) || is_settled())
+    }
+
+    /// Elements `range`, in place.
+    fn part(&self, range: Range<usize>) -> NonNull<[T]> {
+        let whole = self.memory.as_ref().map_or_else(
+            || NonNull::slice_from_raw_parts(NonNull::dangling(), 0),
+            Memory::pointer,
+        );
+        let start = range.start.min(whole.len());
+        let len = range.end.clamp(start, whole.len()) - start;
+        // SAFETY: `start` is at most the length.
+        let first = unsafe { whole.cast::<T>().add(start) };
+        NonNull::slice_from_raw_parts(first, len)
+    }
+
+    /// Frees the elements, or leaves them to the end of the process: what a peer may still touch is worth
+    /// less than what would be overwritten.
+    fn release(&mut self, settled: bool) {
+        if let Some(memory) = self.memory.take()
+            && !settled
+        {
+            std::mem::forget(memory);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len = self.memory.as_ref().map(|memory| memory.pointer().len());
+        write!(f, "Buffer({len:?} elements)")
+    }
+}
+
+/// Elements of partition `partition` of `count`, of `len` in all.
+fn elements(partition: u32, count: u32, len: usize) -> Range<usize> {
+    let each = len / count.max(1) as usize;
+    let start = partition as usize * each;
+    start..start + each
+}
+
+/// Elements have to be whole in each partition.
+fn check<T>(len: usize, partitions: u32) -> Result<()> {
+    if partitions == 0 || !len.is_multiple_of(partitions as usize) {
+        return Err(Error::Pml(PmlError::BadPartitions {
+            count: partitions,
+            bytes: len * size_of::<T>(),
+        }));
+    }
+    Ok(())
+}
+
+/// A send of the same buffer to the same rank, again and again, to which many threads contribute: each
+/// partition leaves as soon as it is ready. Made by [`Context::psend_init`](crate::Context::psend_init).
+///
+/// Between two rounds the buffer can be looked at and changed. While a round is under way, each partition
+/// belongs to whoever [takes](SendRound::partition) it, until it is ready. Dropped while a round is under way,
+/// the operation ends, and the receiver waits in vain.
+///
+/// ```
+/// use std::thread;
+///
+/// let session = tagwire::Session::open()?;
+/// let (world, me) = (session.world(), session.rank());
+/// let mut send = world.psend_init(vec![0u64; 12], 4, me, 7)?;
+/// let mut recv = world.precv_init(vec![0u64; 12], 3, me, 7)?;
+/// for round in 0..3 {
+///     let arriving = recv.start()?;
+///     let sending = send.start()?;
+///     thread::scope(|scope| {
+///         for number in 0..4 {
+///             scope.spawn(move || {
+///                 let mut part = sending.partition(number)?;
+///                 part.fill(round + u64::from(number));
+///                 part.ready()
+///             });
+///         }
+///     });
+///     while !arriving.arrived(0)? {}
+///     assert_eq!(arriving.partition(0)?, Some(&[round, round, round, round + 1][..]));
+///     arriving.wait()?;
+///     sending.wait()?;
+/// }
+/// assert_eq!(recv.data()?[9..], [5, 5, 5]);
+/// # drop((send, recv));
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PartitionedSend<'s, T: Plain> {
+    inner: pml::PartitionedSend,
+    buffer: Buffer<T>,
+    /// Which partitions were taken in this round.
+    taken: Box<[AtomicBool]>,
+    session: PhantomData<&'s Session>,
+}
+
+/// A receive into the same buffer, again and again, of which each partition can be asked for. Made by
+/// [`Context::precv_init`](crate::Context::precv_init); see [`PartitionedSend`].
+#[derive(Debug)]
+pub struct PartitionedRecv<'s, T: Plain> {
+    inner: pml::PartitionedRecv,
+    buffer: Buffer<T>,
+    session: PhantomData<&'s Session>,
+}
+
+// SAFETY: what threads share are the operations, which are made for that, flags, and partitions: to write,
+// one thread takes each; to read, all may once it has arrived.
+unsafe impl<T: Plain> Sync for PartitionedSend<'_, T> {}
+// SAFETY: as above; `T` may be read by several threads where it is `Sync`.
+unsafe impl<T: Plain + Sync> Sync for PartitionedRecv<'_, T> {}
+
+impl<'s, T: Plain> PartitionedSend<'s, T> {
+    pub(crate) fn make(
+        session: &'s Session,
+        data: Vec<T>,
+        partitions: u32,
+        place: (Rank, Tag, ContextId),
+        policy: Policy,
+    ) -> Result<Self> {
+        check::<T>(data.len(), partitions)?;
+        let (to, tag, context) = place;
+        let bytes = size_of_val(&data[..]);
+        let memory = Memory::new(data);
+        // SAFETY: the elements stay where they are until the operation is settled. Nobody writes to a
+        // partition that is ready. `Plain` has no padding.
+        let buffer = unsafe { SendBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
+        let messenger = &session.messenger;
+        let inner =
+            pml::PartitionedSend::init(messenger, &buffer, partitions, to, tag, context, policy)?;
+        Ok(Self {
+            inner,
+            buffer: Buffer::new(memory),
+            taken: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
+            session: PhantomData,
+        })
+    }
+
+    /// Begins a round.
+    ///
+    /// # Errors
+    /// When one is under way, or the receiver is gone.
+    pub fn start(&mut self) -> Result<SendRound<'_, T>> {
+        if self.inner.is_active() {
+            return Err(Error::UnderWay);
+        }
+        self.taken
+            .iter_mut()
+            .for_each(|taken| *taken.get_mut() = false);
+        self.buffer.note(self.inner.start())?;
+        Ok(SendRound { send: self })
+    }
+
+    /// How many transport partitions there are: what the policy made of the partitions.
+    #[must_use]
+    pub fn transport_partitions(&self) -> u32 {
+        self.inner.transport_partitions()
+    }
+}
+
+impl<'s, T: Plain> PartitionedRecv<'s, T> {
+    pub(crate) fn make(
+        session: &'s Session,
+        data: Vec<T>,
+        partitions: u32,
+        place: (Rank, Tag, ContextId),
+    ) -> Result<Self> {
+        check::<T>(data.len(), partitions)?;
+        let (from, tag, context) = place;
+        let bytes = size_of_val(&data[..]);
+        let memory = Memory::new(data);
+        // SAFETY: the elements stay where they are until the operation is settled, and nobody looks at
+        // a partition in a round before it has arrived. Any bytes make a `Plain` value.
+        let buffer = unsafe { RecvBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
+        let messenger = &session.messenger;
+        let inner = pml::PartitionedRecv::init(messenger, &buffer, partitions, from, tag, context)?;
+        Ok(Self {
+            inner,
+            buffer: Buffer::new(memory),
+            session: PhantomData,
+        })
+    }
+
+    /// Begins a round.
+    ///
+    /// # Errors
+    /// When one is under way, or the sender is gone.
+    pub fn start(&mut self) -> Result<RecvRound<'_, T>> {
+        if self.inner.is_active() {
+            return Err(Error::UnderWay);
+        }
+        self.buffer.note(self.inner.start())?;
+        Ok(RecvRound { recv: self })
+    }
+}
+
+macro_rules! rounds {
+    ($($operation:ident),*) => {$(
+        impl<T: Plain> $operation<'_, T> {
+            /// How many partitions the buffer has on this side.
+            #[must_use]
+            pub fn partitions(&self) -> u32 {
+                self.inner.partitions()
+            }
+
+            /// Waits until the round is complete. At once when none was started.
+            ///
+            /// # Errors
+            /// When the peer is gone: the operation is over.
+            pub fn wait(&mut self) -> Result<()> {
+                self.buffer.note(self.inner.wait(None))
+            }
+
+            /// Waits up to `timeout`.
+            ///
+            /// # Errors
+            /// As [`wait`](Self::wait). When the time passes ([`Error::is_timeout`]) the round goes on,
+            /// and the buffer stays lent.
+            pub fn wait_for(&mut self, timeout: Duration) -> Result<()> {
+                self.buffer.note(self.inner.wait(Some(timeout)))
+            }
+
+            /// Looks whether the round is complete, after moving things on once.
+            ///
+            /// # Errors
+            /// As [`wait`](Self::wait).
+            pub fn test(&mut self) -> Result<bool> {
+                self.buffer.note(self.inner.test())
+            }
+
+            /// Whether a round was started whose end has not been waited for.
+            #[must_use]
+            pub fn is_active(&self) -> bool {
+                self.inner.is_active()
+            }
+
+            /// Which way the partitions take, and why; `None` before the two ends are matched.
+            #[must_use]
+            pub fn describe(&self) -> Option<String> {
+                self.inner.describe()
+            }
+
+            fn is_free(&self) -> bool {
+                let active = self.inner.is_active();
+                self.buffer.is_free(active, || self.inner.is_settled())
+            }
+
+            /// The elements, between two rounds.
+            ///
+            /// # Errors
+            /// [`Error::UnderWay`] while a round is under way, and after one that failed as long as the
+            /// peer may be at the elements.
+            pub fn data(&self) -> Result<&[T]> {
+                match &self.buffer.memory {
+                    // SAFETY: no round is under way.
+                    Some(memory) if self.is_free() => Ok(unsafe { memory.as_slice() }),
+                    _ => Err(Error::UnderWay),
+                }
+            }
+
+            /// The elements, to be changed between two rounds.
+            ///
+            /// # Errors
+            /// As [`data`](Self::data).
+            pub fn data_mut(&mut self) -> Result<&mut [T]> {
+                let free = self.is_free();
+                match &mut self.buffer.memory {
+                    // SAFETY: no round is under way.
+                    Some(memory) if free => Ok(unsafe { memory.as_mut_slice() }),
+                    _ => Err(Error::UnderWay),
+                }
+            }
+
+            /// Ends the operation, and gives the elements back.
+            ///
+            /// # Errors
+            /// [`Error::UnderWay`] as [`data`](Self::data); the operation is dropped then.
+            pub fn into_data(mut self) -> Result<Vec<T>> {
+                if !self.is_free() || !self.inner.is_settled() {
+                    return Err(Error::UnderWay);
+                }
+                self.inner.free()?;
+                let memory = self.buffer.memory.take();
+                Ok(memory.map(Memory::into_vec).unwrap_or_default())
+            }
+        }
+
+        impl<T: Plain> Drop for $operation<'_, T> {
+            fn drop(&mut self) {
+                let settled = self.inner.is_settled();
+                self.buffer.release(settled);
+            }
+        }
+    )*};
+}
+
+rounds!(PartitionedSend, PartitionedRecv);
+
+/// A round of a [`PartitionedSend`] that is under way. May be copied to threads; dropped, the round goes on.
+#[derive(Debug)]
+pub struct SendRound<'a, T: Plain> {
+    send: &'a PartitionedSend<'a, T>,
+}
+
+/// A round of a [`PartitionedRecv`] that is under way. May be copied to threads; dropped, the round goes on.
+#[derive(Debug)]
+pub struct RecvRound<'a, T: Plain> {
+    recv: &'a PartitionedRecv<'a, T>,
+}
+
+impl<T: Plain> Clone for SendRound<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Plain> Copy for SendRound<'_, T> {}
+
+impl<T: Plain> Clone for RecvRound<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Plain> Copy for RecvRound<'_, T> {}
+
+impl<'a, T: Plain> SendRound<'a, T> {
+    /// Takes partition `partition`, to be filled and made [ready](Partition::ready). Dropped before that, it
+    /// can be taken again.
+    ///
+    /// # Errors
+    /// When there is no such partition, or it was taken in this round.
+    pub fn partition(&self, partition: u32) -> Result<Partition<'a, T>> {
+        self.take(partition)?;
+        let count = self.send.partitions();
+        let buffer = &self.send.buffer;
+        let len = buffer.part(0..usize::MAX).len();
+        Ok(Partition {
+            send: self.send,
+            number: partition,
+            data: buffer.part(elements(partition, count, len)),
+        })
+    }
+
+    fn take(&self, partition: u32) -> Result<()> {
+        let refuse = |what| Err(Error::Pml(PmlError::BadPartition { partition, what }));
+        match self.send.taken.get(partition as usize) {
+            None => refuse("is out of range"),
+            Some(taken) if taken.swap(true, AcqRel) => {
+                refuse("was taken or ready before in this round")
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Partition `partition` is ready as it is: it travels, without a lock on its way.
+    ///
+    /// # Errors
+    /// As [`partition`](SendRound::partition).
+    pub fn ready(&self, partition: u32) -> Result<()> {
+        self.take(partition)?;
+        Ok(self.send.inner.ready(partition)?)
+    }
+
+    /// All of `partitions` are ready as they are.
+    ///
+    /// # Errors
+    /// As [`partition`](SendRound::partition); those before the one that is wrong are ready.
+    pub fn ready_range(&self, partitions: Range<u32>) -> Result<()> {
+        let first_wrong = partitions
+            .clone()
+            .find_map(|partition| self.take(partition).err().map(|error| (partition, error)));
+        match first_wrong {
+            None => Ok(self.send.inner.ready_range(partitions)?),
+            Some((wrong, error)) => {
+                self.send.inner.ready_range(partitions.start..wrong)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// All in `partitions` are ready as they are.
+    ///
+    /// # Errors
+    /// As [`ready_range`](SendRound::ready_range).
+    pub fn ready_list(&self, partitions: &[u32]) -> Result<()> {
+        let mut list = partitions.iter().enumerate();
+        let first_wrong =
+            list.find_map(|(at, partition)| self.take(*partition).err().map(|error| (at, error)));
+        match first_wrong {
+            None => Ok(self.send.inner.ready_list(partitions)?),
+            Some((wrong, error)) => {
+                self.send.inner.ready_list(&partitions[..wrong])?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until all partitions were ready and the buffer is free again.
+    ///
+    /// # Errors
+    /// When the receiver is gone: the operation is over.
+    pub fn wait(self) -> Result<()> {
+        self.send.buffer.note(self.send.inner.wait(None))
+    }
+}
+
+impl<'a, T: Plain> RecvRound<'a, T> {
+    /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on.
+    ///
+    /// # Errors
+    /// When there is no such partition, or it cannot arrive any more.
+    pub fn arrived(&self, partition: u32) -> Result<bool> {
+        Ok(self.recv.inner.arrived(partition)?)
+    }
+
+    /// The elements of partition `partition`, once it has arrived.
+    ///
+    /// # Errors
+    /// As [`arrived`](RecvRound::arrived).
+    pub fn partition(&self, partition: u32) -> Result<Option<&'a [T]>> {
+        if !self.arrived(partition)? || self.recv.buffer.failed.load(Acquire) {
+            return Ok(None);
+        }
+        let buffer = &self.recv.buffer;
+        let len = buffer.part(0..usize::MAX).len();
+        let part = buffer.part(elements(partition, self.recv.partitions(), len));
+        // SAFETY: the partition has arrived: nobody writes it before the next round, which cannot begin
+        // while the operation is borrowed.
+        Ok(Some(unsafe { part.as_ref() }))
+    }
+
+    /// Waits until everything has arrived.
+    ///
+    /// # Errors
+    /// When the sender is gone: the operation is over.
+    pub fn wait(self) -> Result<()> {
+        self.recv.buffer.note(self.recv.inner.wait(None))
+    }
+}
+
+/// A partition that one thread fills. Its elements are the thread's own until it is
+/// [ready](Partition::ready).
+pub struct Partition<'a, T: Plain> {
+    send: &'a PartitionedSend<'a, T>,
+    number: u32,
+    data: NonNull<[T]>,
+}
+
+// SAFETY: a mutable borrow of its elements, which may be sent.
+unsafe impl<T: Plain> Send for Partition<'_, T> {}
+// SAFETY: a shared one gives shared references to elements only.
+unsafe impl<T: Plain + Sync> Sync for Partition<'_, T> {}
+
+impl<T: Plain> Partition<'_, T> {
+    /// The elements stay as they are from now on, and travel.
+    ///
+    /// # Errors
+    /// When the round has failed.
+    pub fn ready(self) -> Result<()> {
+        let (send, number) = (self.send, self.number);
+        std::mem::forget(self);
+        Ok(send.inner.ready(number)?)
+    }
+}
+
+impl<T: Plain> Drop for Partition<'_, T> {
+    fn drop(&mut self) {
+        self.send.taken[self.number as usize].store(false, Release);
+    }
+}
+
+impl<T: Plain> Deref for Partition<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the partition was taken: nobody else reaches it.
+        unsafe { self.data.as_ref() }
+    }
+}
+
+impl<T: Plain> DerefMut for Partition<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { self.data.as_mut() }
+    }
+}
+
+impl<T: Plain> fmt::Debug for Partition<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Partition({} of {})",
+            self.number,
+            self.send.partitions()
+        )
+    }
+}

@@ -1,0 +1,73 @@
+//! The contract of partitioned channels: remote writes of transport partitions, by any thread, into
+//! memory that the receiver has exposed for one epoch after the other.
+//!
+//! The layer above matches the two ends, agrees on the partitions, and carries the receiver's key to the
+//! sender. From then on the ends talk to each other without the rank's other traffic: a partition is
+//! posted, and it lands.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::byte::Post;
+
+/// A receiving end that has just been opened.
+#[derive(Debug)]
+pub struct OpenChannel {
+    /// What the sender needs to join.
+    pub key: Vec<u8>,
+    /// The end itself.
+    pub end: Arc<dyn RecvChannel>,
+}
+
+/// The sending end of a partitioned channel.
+///
+/// **Who calls.** [`post`](SendChannel::post) any thread at any time within an epoch;
+/// [`start`](SendChannel::start) one thread, between epochs; [`advance`](SendChannel::advance) a thread that
+/// drives the rank, since it may write into the peer's memory.
+///
+/// Epochs are numbered from 1, without gaps, the same on both ends.
+pub trait SendChannel: Send + Sync + fmt::Debug {
+    /// Begins `epoch`. All partitions of the epoch before are complete.
+    fn start(&self, epoch: u64);
+
+    /// The bytes of `partitions` are final: they may travel. No lock, no allocation, and a system call
+    /// only where the peer sleeps. [`Post::Busy`] when the receiver has not given its credit for this
+    /// epoch: nothing was done, and the rank is woken when that changes.
+    fn post(&self, epoch: u64, partitions: Range<u32>) -> Post;
+
+    /// Moves bytes of `epoch` that were posted, if it is for this side to do so. Answers how many partitions,
+    /// or parts of them, it moved.
+    fn advance(&self, epoch: u64) -> usize;
+
+    /// Whether the buffer is the caller's again: everything posted in `epoch`, which is all there
+    /// is, has been copied. A look.
+    fn is_complete(&self, epoch: u64) -> bool;
+
+    /// Ends the channel. Answers whether nobody can touch the buffer any more; where not, the caller may
+    /// ask again.
+    fn close(&self) -> bool;
+
+    /// Which completion the channel uses, and why, in words.
+    fn describe(&self) -> String;
+}
+
+/// The receiving end of a partitioned channel. Any thread calls anything but
+/// [`start`](RecvChannel::start), which one thread calls, between epochs.
+pub trait RecvChannel: Send + Sync + fmt::Debug {
+    /// Begins `epoch`: the buffer may be written. This is the sender's credit.
+    fn start(&self, epoch: u64);
+
+    /// Whether `partition` has arrived in `epoch` and lies in the buffer. Takes it in where it has
+    /// come and that is for this side to do.
+    fn has_landed(&self, epoch: u64, partition: u32) -> bool;
+
+    /// Takes in everything of `epoch` that has come. Answers whether that is all there is.
+    fn advance(&self, epoch: u64) -> bool;
+
+    /// Ends the channel; as [`SendChannel::close`].
+    fn close(&self) -> bool;
+
+    /// Which completion the channel uses, and why, in words.
+    fn describe(&self) -> String;
+}

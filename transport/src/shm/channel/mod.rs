@@ -1,0 +1,140 @@
+//! Partitioned channels over shared memory: a board that both ends map, and no lock.
+//!
+//! The receiver makes the board, one memfd for each channel, and its key tells the sender where. A
+//! transport partition is cut into blocks, each with a word on the board; the words tell everything,
+//! so that any thread posts, looks, and copies.
+//!
+//! ```text
+//!   a word:  epoch << 3 | state         staged:  READY                       (landed: the receiver's own note)
+//!                                       direct:  READY -> TAKEN by either -> DONE
+//! ```
+//!
+//! - **Partitions of small messages are staged** (setting `shm-staged`): the thread that is last copies
+//!   them onto the board and sets the words; the receiver copies them out. There is room for two epochs, so that the credit for an epoch
+//!   is that the one before the last has been consumed, which is so before anybody asks.
+//! - **Others are read or written in place** by cross-memory attach, by whichever side has time: the
+//!   receiver takes ready blocks from the front, the sender, once it waits, from the back. Neighbours are
+//!   taken together, half of them at a time, in one call. The receiver needs no credit for what it reads
+//!   itself; the sender writes only in the epoch that the receiver has open.
+//!
+//! **Buffers.** Each end has a word for the epoch it has open. Who takes a block looks at the other's word
+//! after that, who closes looks for taken blocks after that, with full fences: one of both sees the other.
+//!
+//! **Trust.** Offsets and lengths are each end's own. What the peer's words can do is make bytes count as
+//! arrived that are not; its address is an operand of the system call.
+
+mod board;
+mod claims;
+#[cfg(all(test, loom))]
+mod models;
+mod partner;
+mod recv;
+mod send;
+
+use std::sync::Arc;
+
+use board::{Board, Key, Mode, Source, Target};
+use claims::Blocks;
+use partner::Partner;
+use recv::Receiver;
+use send::Sender;
+
+use super::NAME;
+use super::endpoint::Shm;
+use super::peer::PeerState;
+use crate::channel::{OpenChannel, SendChannel};
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::error::{Error, Result};
+use crate::message::EndpointId;
+
+/// Bytes of a staged block: large enough to be worth a word, and small enough that both sides copy at once.
+const STAGED_BLOCK: u64 = 4096;
+/// Fewest bytes of a block that is copied in place, where the partition has them.
+const DIRECT_BLOCK: u64 = 32 * 1024;
+/// Most blocks that one message is cut into beyond its partitions.
+const DIRECT_BLOCKS: u64 = 64;
+
+impl Shm {
+    /// See [`ByteTransport::open_channel`](crate::ByteTransport::open_channel). `None` as well where the
+    /// sender could not open the board, being in another namespace of processes.
+    pub(super) fn open_receiver(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        let region = data.region()?;
+        let partner = self.partner(from)?;
+        let total = ends.last().copied().unwrap_or(0);
+        let staged = self.options.staged as u64;
+        let mode = choose(total, staged, partner.pid().is_some());
+        let blocks = Blocks::new(ends, mode.block());
+        let board = Board::create(&blocks, mode).ok()?;
+        let (target, own) = (Target::new(region), self.header.clone());
+        let end = Receiver::new(board, blocks, mode, target, partner, own);
+        Some(OpenChannel {
+            key: end.key().to_bytes(),
+            end: Arc::new(end),
+        })
+    }
+
+    /// See [`ByteTransport::join_channel`](crate::ByteTransport::join_channel).
+    pub(super) fn join_receiver(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let unsupported = Error::Unsupported {
+            transport: NAME,
+            what: "a channel for this buffer or peer",
+        };
+        let (Some(region), Some(partner)) = (data.region(), self.partner(to)) else {
+            return Err(unsupported);
+        };
+        let peer = self.peers[to.index()].rank;
+        let broken = |reason| Error::Protocol {
+            transport: NAME,
+            peer,
+            reason,
+        };
+        let key = Key::from_bytes(key).ok_or_else(|| broken("a channel's key".to_owned()))?;
+        let blocks = Blocks::new(ends, key.mode.block());
+        let board = Board::open(partner.process(), &key, &blocks).map_err(broken)?;
+        let (source, own) = (Source::new(region), self.header.clone());
+        Ok(Arc::new(Sender::new(
+            board, blocks, key.mode, source, partner, own,
+        )))
+    }
+
+    /// What a channel has to know of its peer. `None` where the two cannot name each other's processes.
+    fn partner(&mut self, endpoint: EndpointId) -> Option<Partner> {
+        let peer = self.peers.get(endpoint.index())?;
+        if peer.state != PeerState::Alive
+            || (peer.header.is_none() && !self.answer_contact(endpoint))
+        {
+            return None;
+        }
+        let pid = self.attach(endpoint);
+        let peer = &self.peers[endpoint.index()];
+        let identity = peer
+            .identity
+            .filter(|identity| identity.shares_namespace(&self.identity))?;
+        Partner::new(identity, peer.header.clone()?, pid)
+    }
+}
+
+/// How a message of `total` bytes travels: over the board up to `staged` bytes, and where the receiver
+/// cannot attach to the sender.
+fn choose(total: u64, staged: u64, attached: bool) -> Mode {
+    if total <= staged || !attached {
+        Mode::Staged {
+            block: STAGED_BLOCK.max(total / 1024).next_multiple_of(64),
+        }
+    } else {
+        Mode::Direct {
+            block: DIRECT_BLOCK.max(total / DIRECT_BLOCKS).next_multiple_of(64),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a channel knows of the process at its other end.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU64, compiler_fence};
+use std::time::{Duration, Instant};
+
+use crate::shm::cma::Attach;
+use crate::shm::identity::Identity;
+use crate::shm::liveness::Liveness;
+use crate::shm::segment::HeaderMap;
+use crate::shm::waiter;
+
+/// For how long a process that was there is taken to have its number still, as for peers.
+const FRESH: Duration = Duration::from_millis(1);
+
+/// The process at the other end, for any thread: a peer's own entry is its rank's.
+pub(super) struct Partner {
+    identity: Identity,
+    header: HeaderMap,
+    liveness: Liveness,
+    /// By which this process can attach to it.
+    pid: Option<u32>,
+    born: Instant,
+    /// Nanoseconds since then when it was last seen, and one; 0 before.
+    seen: AtomicU64,
+}
+
+impl Partner {
+    /// The process of `identity`, if it is there.
+    pub(super) fn new(identity: Identity, header: HeaderMap, pid: Option<u32>) -> Option<Self> {
+        let partner = Self {
+            liveness: Liveness::watch(identity.pid),
+            identity,
+            header,
+            pid,
+            born: Instant::now(),
+            seen: AtomicU64::new(0),
+        };
+        // The watch began with a number: whose that is shows now.
+        (pid.is_none() || partner.has_nonce()).then_some(partner)
+    }
+
+    /// The number to attach by, where that is allowed.
+    pub(super) const fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    /// The number of the process.
+    pub(super) const fn process(&self) -> u32 {
+        self.identity.pid
+    }
+
+    /// Whether the process has ended: nothing of it touches memory any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.liveness.is_over()
+    }
+
+    /// Whether the number is still that of the process. Looks at most once in [`FRESH`].
+    pub(super) fn is_still(&self) -> bool {
+        if matches!(self.liveness, Liveness::SameProcess) {
+            return true;
+        }
+        // Before the look, so that what it shows is not taken for newer than it is.
+        let now = self.born.elapsed().as_nanos() as u64 + 1;
+        let seen = self.seen.load(Relaxed);
+        if seen != 0 && now.saturating_sub(seen) < FRESH.as_nanos() as u64 {
+            return true;
+        }
+        let is_there = match &self.liveness {
+            Liveness::Descriptor(_) => !self.liveness.is_over(),
+            _ => self.has_nonce(),
+        };
+        if is_there {
+            self.seen.store(now, Relaxed);
+        }
+        is_there
+    }
+
+    fn has_nonce(&self) -> bool {
+        let Identity {
+            pid,
+            nonce_address,
+            nonce,
+            ..
+        } = self.identity;
+        Attach::test(pid, nonce_address, nonce) == Attach::Usable(pid)
+    }
+
+    /// Wakes the process, if it sleeps, after something was written for it.
+    #[inline]
+    pub(super) fn wake(&self) {
+        wake(&self.header);
+    }
+}
+
+/// Wakes the rank of `header`, if it sleeps.
+#[inline]
+pub(super) fn wake(header: &HeaderMap) {
+    // The barrier of a sleeper orders what the processor does here; this orders the compiler.
+    compiler_fence(SeqCst);
+    let sleeping = &header.sleeping.word;
+    if waiter::word::is_armed(sleeping) {
+        waiter::wake(sleeping);
+    }
+}

@@ -1,0 +1,194 @@
+//! The sending end.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
+
+use super::board::{Board, CLOSED, Mode, Source};
+use super::claims::{self, Blocks, Hint, Side};
+use super::partner::{Partner, wake};
+use crate::byte::Post;
+use crate::channel::SendChannel;
+use crate::shm::cma;
+use crate::shm::segment::HeaderMap;
+
+pub(super) struct Sender {
+    board: Board,
+    blocks: Blocks,
+    mode: Mode,
+    source: Source,
+    partner: Partner,
+    /// The own header, to wake threads of this rank.
+    own: HeaderMap,
+    /// All blocks from this one on are done.
+    back: Hint,
+    /// All blocks before this one are done.
+    front: Hint,
+}
+
+impl Sender {
+    pub(super) fn new(
+        board: Board,
+        blocks: Blocks,
+        mode: Mode,
+        source: Source,
+        partner: Partner,
+        own: HeaderMap,
+    ) -> Self {
+        let address = source.region().address();
+        board.sender.address.store(address, Release);
+        Self {
+            board,
+            blocks,
+            mode,
+            source,
+            partner,
+            own,
+            back: Hint::new(),
+            front: Hint::new(),
+        }
+    }
+
+    /// Whether the place for the bytes of `epoch` is free on the board.
+    #[inline]
+    fn has_room(&self, epoch: u64) -> bool {
+        epoch <= 2 || self.board.consumed.word.load(Acquire) >= epoch - 2
+    }
+
+    /// Takes half of the free blocks that lie last. Answers which.
+    fn take_last(&self, epoch: u64) -> Range<usize> {
+        let words = self.board.words();
+        let mut end = self.back.get(epoch, words.len()).min(words.len());
+        while end > 0 && claims::is_done(&words[end - 1], epoch) {
+            end -= 1;
+        }
+        self.back.set(epoch, end);
+        while end > 0 && !claims::is_free(&words[end - 1], epoch) {
+            end -= 1;
+        }
+        let free = words[..end].iter().rev();
+        let free = free
+            .take_while(|word| claims::is_free(*word, epoch))
+            .count();
+        let bytes = self.blocks.range(end - free..end).len();
+        let wanted = claims::share(free, bytes);
+        let taken = words[end - wanted..end].iter().rev();
+        let taken = taken
+            .take_while(|word| claims::take(*word, epoch, Side::Sender))
+            .count();
+        end - taken..end
+    }
+
+    /// Writes `blocks`, which were taken, into the receiver's memory.
+    fn write(&self, epoch: u64, blocks: Range<usize>) -> bool {
+        let Some(pid) = self.partner.pid() else {
+            return false;
+        };
+        // The claims come before this look, the receiver's look at them after it closes.
+        fence(SeqCst);
+        if self.board.receiver.open.load(Relaxed) != epoch {
+            return false;
+        }
+        let range = self.blocks.range(blocks);
+        let base = self.board.receiver.address.load(Acquire);
+        let address = base.wrapping_add(range.start as u64);
+        let is_there = || self.partner.is_still();
+        cma::write(pid, address, self.source.region(), range, is_there).is_ok()
+    }
+}
+
+impl SendChannel for Sender {
+    fn start(&self, epoch: u64) {
+        self.board.sender.open.store(epoch, SeqCst);
+    }
+
+    #[inline]
+    fn post(&self, epoch: u64, partitions: Range<u32>) -> Post {
+        let blocks = self.blocks.of(partitions);
+        let words = &self.board.words()[blocks.clone()];
+        if let Mode::Staged { .. } = self.mode {
+            if !self.has_room(epoch) {
+                return Post::Busy;
+            }
+            for (block, word) in blocks.zip(words) {
+                let range = self.blocks.range(block..block + 1);
+                self.board.stage(epoch, range, &self.source);
+                claims::show(word, epoch);
+            }
+        } else {
+            words.iter().for_each(|word| claims::show(word, epoch));
+        }
+        self.partner.wake();
+        Post::Posted
+    }
+
+    fn advance(&self, epoch: u64) -> usize {
+        if matches!(self.mode, Mode::Staged { .. })
+            || self.board.receiver.open.load(Relaxed) != epoch
+            || self.partner.pid().is_none()
+        {
+            return 0;
+        }
+        let blocks = self.take_last(epoch);
+        if blocks.is_empty() {
+            return 0;
+        }
+        let words = &self.board.words()[blocks.clone()];
+        if !self.write(epoch, blocks.clone()) {
+            words.iter().for_each(|word| claims::show(word, epoch));
+            return 0;
+        }
+        words.iter().for_each(|word| claims::finish(word, epoch));
+        self.partner.wake();
+        wake(&self.own);
+        blocks.len()
+    }
+
+    fn is_complete(&self, epoch: u64) -> bool {
+        if let Mode::Staged { .. } = self.mode {
+            return true;
+        }
+        let words = self.board.words();
+        let mut front = self.front.get(epoch, 0).min(words.len());
+        while front < words.len() && claims::is_done(&words[front], epoch) {
+            front += 1;
+        }
+        self.front.set(epoch, front);
+        front == words.len()
+    }
+
+    fn close(&self) -> bool {
+        self.board.sender.open.store(CLOSED, Release);
+        fence(SeqCst);
+        self.partner.wake();
+        let held = |word| claims::is_taken(word, Side::Receiver);
+        matches!(self.mode, Mode::Staged { .. })
+            || !self.board.words().iter().any(held)
+            || self.partner.is_over()
+    }
+
+    fn describe(&self) -> String {
+        describe(self.mode)
+    }
+}
+
+/// How a channel of this mode completes, in words.
+pub(super) fn describe(mode: Mode) -> String {
+    match mode {
+        Mode::Staged { .. } => "shm: copied over a board, a word in shared memory tells; small \
+                                partitions, for which a cross-memory call costs too much, or the kernel forbids it",
+        Mode::Direct { .. } => "shm: cross-memory attach by whichever side has time, a word in shared \
+                                memory tells",
+    }
+    .to_owned()
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender")
+            .field("mode", &self.mode)
+            .field("blocks", &self.blocks.len())
+            .finish_non_exhaustive()
+    }
+}
