@@ -20,13 +20,18 @@ use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::{ByteTransport, Error, MatchTransport, Result, TransportKind, null, shm};
 
 /// The transports of this build, the default first.
-pub const KINDS: &[&dyn TransportKind] = &[&shm::ShmKind, &tagwire_ofi::OfiKind, &null::NullKind];
+pub const KINDS: &[&dyn TransportKind] = &[
+    &shm::ShmKind,
+    &tagwire_ofi::OfiKind,
+    &tagwire_ucx::UcxKind,
+    &null::NullKind,
+];
 
 /// Their names, in the same order.
-pub const NAMES: &[&str] = &["shm", "ofi", "null"];
+pub const NAMES: &[&str] = &["shm", "ofi", "ucx", "null"];
 
 /// Those of the names that take a detail.
-pub const DETAILED: &[&str] = &["ofi"];
+pub const DETAILED: &[&str] = &["ofi", "ucx"];
 
 /// The setting of the choice.
 pub const SETTINGS: &[Setting] = &[Setting::stack(
@@ -35,7 +40,7 @@ pub const SETTINGS: &[Setting] = &[Setting::stack(
     "shm",
     NAMES,
     DETAILED,
-    "What moves the bytes: shm (shared memory), ofi or ofi:PROVIDER (libfabric), or null (this rank alone; what is sent to others vanishes)",
+    "What moves the bytes: shm (shared memory), ofi or ofi:PROVIDER (libfabric), ucx or ucx:TLS (UCX), or null (this rank alone; what is sent to others vanishes); shm+ofi:PROVIDER takes shared memory for ranks of the same host",
 )];
 
 /// Every setting that the choice and the transports read, for a registry.
