@@ -1,7 +1,10 @@
 //! The pairs that the conformance suite runs on.
 #![allow(dead_code)]
 
+use std::process::Command;
+
 use tagwire_base::Bootstrap;
+use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
 use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, MemoryJob, RailJob, Rails, Tier};
 use tagwire_pml::ob1::Ob1Options;
 use tagwire_transport::fault::FaultOptions;
@@ -97,4 +100,77 @@ pub fn shm_matching(options: ShmOptions) -> Factory {
         MatchJob::open(size, rails, cm)
     })
     .boundaries(&[16, 40, 8192])
+}
+
+/// What to open for a provider of libfabric, on the loopback interface; `None`, said loudly, where
+/// it is not on this machine. Of 2.x where `newer`, which comes with `pip install mpich`.
+pub fn ofi_options(newer: bool, provider: &str) -> Option<OfiOptions> {
+    let (program, arguments) = if newer {
+        (
+            "python3",
+            [
+                "-c",
+                "import importlib.metadata as m; print([f.locate() for f in m.files('mpich') if \
+                 f.name == 'libfabric.so.1'][0].resolve())",
+            ],
+        )
+    } else {
+        (
+            "sh",
+            [
+                "-c",
+                "/sbin/ldconfig -p | sed -n 's/.*libfabric.so.1.*=> //p' | head -1",
+            ],
+        )
+    };
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let library = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    let options = OfiOptions {
+        library,
+        provider: provider.to_owned(),
+        source: "127.0.0.1".to_owned(),
+        ..OfiOptions::default()
+    };
+    let why = if options.library.is_empty() {
+        Some("the library is not there".to_owned())
+    } else {
+        tagwire_ofi::survey(&options).why_not(provider)
+    };
+    match why {
+        None => Some(options),
+        Some(why) => {
+            println!("SKIPPED: no {provider} here: {why}");
+            None
+        }
+    }
+}
+
+/// ob1 over libfabric.
+pub fn ofi(options: OfiOptions) -> Factory {
+    Factory::ob1(move |size, ob1| {
+        let ofi = options.clone();
+        let rails = Rails::new(move |bootstrap| match Ofi::open(&ofi, bootstrap) {
+            Ok(rail) => Ok(Box::new(rail) as Box<dyn ByteTransport>),
+            Err(error) => Err(error.to_string()),
+        });
+        RailJob::open(size, rails, ob1)
+    })
+    .boundaries(&[216, 16 * 1024 - 40])
+}
+
+/// cm over libfabric.
+pub fn ofi_matching(options: OfiOptions) -> Factory {
+    Factory::cm(move |size, budget, cm| {
+        let mut ofi = options.clone();
+        if let Some(budget) = budget {
+            ofi.unexpected_bytes = budget.payload.min(ofi.unexpected_bytes);
+            ofi.unexpected_messages = (budget.headers / 128).min(ofi.unexpected_messages);
+        }
+        let rails = MatchRails::new(move |bootstrap| match OfiMatch::open(&ofi, bootstrap) {
+            Ok(rail) => Ok(Box::new(rail) as Box<dyn MatchTransport>),
+            Err(error) => Err(error.to_string()),
+        });
+        MatchJob::open(size, rails, cm)
+    })
+    .boundaries(&[16 * 1024])
 }
