@@ -91,7 +91,7 @@ pub const SETTINGS: &[Setting] = &[
     ),
 ];
 
-const READER: &str = "ucx";
+const READER: &str = "transport::ucx";
 const LINGER: Duration = Duration::from_secs(2);
 const UNEXPECTED_BYTES: u64 = 16 << 20;
 const UNEXPECTED_MESSAGES: u64 = 1 << 15;

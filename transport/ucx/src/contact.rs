@@ -186,7 +186,11 @@ impl Inbox {
                 let credit = (from, control.a.get(), control.b.get());
                 self.credits.push(credit);
             }
-            ControlKind::Get | ControlKind::Refused => match Access::read_from_bytes(payload) {
+            ControlKind::Get
+            | ControlKind::Refused
+            | ControlKind::Put
+            | ControlKind::Ready
+            | ControlKind::Placed => match Access::read_from_bytes(payload) {
                 Ok(access) => self.accesses.push((from, kind, access)),
                 Err(_) => self.complain("an access that is not one"),
             },

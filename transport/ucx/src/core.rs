@@ -63,6 +63,11 @@ impl Ended {
         match self.purpose {
             Purpose::Lent(token, len) if self.status == UCS_OK => Some((token, Outcome::Done(len))),
             Purpose::Lent(token, _) => Some((token, Outcome::PeerFailed)),
+            Purpose::Put(token, len) => Some(match self.status {
+                UCS_OK => (token, Outcome::Done(len)),
+                _ if gone() => (token, Outcome::PeerFailed),
+                _ => (token, Outcome::Impossible),
+            }),
             Purpose::Get(token, len) => {
                 let outcome = if self.status == UCS_OK && self.length == len {
                     Outcome::Done(len)
@@ -76,6 +81,13 @@ impl Ended {
             _ => None,
         }
     }
+}
+
+/// A flush that waits.
+pub(crate) struct Flush {
+    pub(crate) token: Token,
+    /// The puts that it waits for, by name.
+    pub(crate) puts: Vec<u64>,
 }
 
 /// One rank's worker and peers.
@@ -93,6 +105,10 @@ pub(crate) struct Core {
     pub(crate) ended: Vec<Ended>,
     /// Registrations that an answer is not read from any more.
     pub(crate) served: Vec<u32>,
+    /// Puts of peers that are in their places, by the peers' names for them.
+    pub(crate) filled: Vec<(EndpointId, u64)>,
+    /// Flushes that wait for puts.
+    pub(crate) flushes: Vec<Flush>,
     pub(crate) links: Vec<Link>,
     pub(crate) waiter: Arc<UcxWaiter>,
     // In the order in which they must go: the worker first, then what its callbacks write to.
@@ -131,6 +147,8 @@ impl Core {
             pending: 0,
             ended: Vec::new(),
             served: Vec::new(),
+            filled: Vec::new(),
+            flushes: Vec::new(),
             links: Vec::new(),
             waiter,
             worker,
@@ -437,10 +455,57 @@ impl Core {
     /// Takes back the receives of gets whose peer answers no more.
     fn cancel_gets(&mut self, id: EndpointId) {
         for (_, operation) in self.operations.iter() {
-            let is_get = matches!(operation.purpose, Purpose::Get(..));
-            if is_get && operation.link == Some(id.0) {
+            let is_receive = matches!(operation.purpose, Purpose::Get(..) | Purpose::Fill(..));
+            if is_receive && operation.link == Some(id.0) {
                 self.cancel(operation);
             }
+        }
+        let is_put = |purpose| matches!(purpose, Purpose::Put(..));
+        let puts: Vec<u32> = (self.operations.iter())
+            .filter(|(_, slot)| is_put(slot.purpose) && slot.link == Some(id.0))
+            .map(|(index, _)| index)
+            .collect();
+        for index in puts {
+            self.end_put(index, UCS_ERR_CANCELED);
+        }
+    }
+
+    /// The bytes of a put are UCX's no more.
+    fn put_sent(&mut self, put: u64) {
+        let Some(index) = self.operations.find(put) else {
+            return;
+        };
+        self.operations.get_mut(index).sent = true;
+        let gone = self.operations.get(index).link;
+        let gone = gone.is_none_or(|link| self.links[link as usize].closed);
+        if gone {
+            self.end_put(index, UCS_ERR_CANCELED);
+        } else if self.operations.get(index).placed {
+            self.end_put(index, UCS_OK);
+        }
+    }
+
+    /// A put ends, unless UCX still reads its bytes.
+    pub(crate) fn end_put(&mut self, index: u32, status: ucs_status_t) {
+        let operation = self.operations.get(index);
+        if !operation.sent {
+            return;
+        }
+        let (name, purpose, link) = (
+            self.operations.name(index),
+            operation.purpose,
+            operation.link,
+        );
+        self.operations.give(index);
+        self.ended.push(Ended {
+            purpose,
+            link,
+            status,
+            tag: 0,
+            length: 0,
+        });
+        for flush in &mut self.flushes {
+            flush.puts.retain(|put| *put != name);
         }
     }
 
@@ -483,7 +548,10 @@ impl Core {
                 Purpose::Hello => link.established = finished.status == UCS_OK,
                 _ => {}
             }
-            let is_ours = matches!(purpose, Purpose::Get(..) | Purpose::Receive(..));
+            let is_ours = matches!(
+                purpose,
+                Purpose::Get(..) | Purpose::Receive(..) | Purpose::Fill(..)
+            );
             if finished.status != UCS_OK && !is_ours && !link.closed {
                 self.fail(EndpointId(index));
             }
@@ -497,13 +565,22 @@ impl Core {
             | Purpose::Close
             | Purpose::Flush => {}
             Purpose::Serve(registration) => self.served.push(registration),
-            Purpose::Lent(..) | Purpose::Receive(..) | Purpose::Get(..) => self.ended.push(Ended {
-                purpose,
-                link,
-                status: finished.status,
-                tag: finished.tag,
-                length: finished.length,
-            }),
+            Purpose::Fill(registration, put) => {
+                self.served.push(registration);
+                let good = finished.status == UCS_OK;
+                self.filled
+                    .extend(link.filter(|_| good).map(|link| (EndpointId(link), put)));
+            }
+            Purpose::PutBytes(put) => self.put_sent(put),
+            Purpose::Lent(..) | Purpose::Receive(..) | Purpose::Get(..) | Purpose::Put(..) => {
+                self.ended.push(Ended {
+                    purpose,
+                    link,
+                    status: finished.status,
+                    tag: finished.tag,
+                    length: finished.length,
+                })
+            }
         }
     }
 

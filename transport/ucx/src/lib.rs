@@ -23,6 +23,7 @@ mod layout;
 mod library;
 mod operations;
 mod shared;
+mod survey;
 mod waiter;
 mod wire;
 mod worker;
@@ -34,6 +35,7 @@ pub use byte::Ucx;
 pub use config::{SETTINGS, UcxOptions};
 pub use kind::UcxKind;
 pub use matching::UcxMatch;
+pub use survey::{Offer, Survey, survey};
 
 /// The name in settings and reports.
 const NAME: &str = "ucx";

@@ -7,7 +7,7 @@ use tagwire_transport::Result;
 use tagwire_ucx_sys::{OpenError, Ucp};
 
 /// Where the loader looks when nobody names a file.
-const DEFAULT: &str = "libucp.so.0";
+pub(crate) const DEFAULT: &str = "libucp.so.0";
 
 /// A library that was loaded.
 #[derive(Clone, Copy)]

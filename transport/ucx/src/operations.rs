@@ -30,6 +30,12 @@ pub(crate) enum Purpose {
     Inherit,
     /// The answer to a peer's get, out of this registration.
     Serve(u32),
+    /// A put of so many bytes; UCX has no part in it itself.
+    Put(Token, u64),
+    /// The bytes of the put of this name.
+    PutBytes(u64),
+    /// The receive of a peer's put into this registration, and the peer's name for it.
+    Fill(u32, u64),
     /// The closing of an endpoint.
     Close,
     /// The last flush.
@@ -57,6 +63,14 @@ pub(crate) struct Operation {
     pub(crate) link: Option<u32>,
     /// Bytes that UCX reads.
     bytes: Vec<u8>,
+    /// What the caller of a put lent.
+    pub(crate) lent: Piece,
+    /// Of a put: its bytes were asked for.
+    pub(crate) asked: bool,
+    /// Of a put: UCX does not read its bytes just now.
+    pub(crate) sent: bool,
+    /// Of a put: they are in their place.
+    pub(crate) placed: bool,
     /// While it is under way.
     pub(crate) request: Option<NonNull<c_void>>,
     pub(crate) mark: Pinned<Mark>,
@@ -128,6 +142,10 @@ impl Operations {
             generation: 0,
             link: None,
             bytes: Vec::new(),
+            lent: Piece::NONE,
+            asked: false,
+            sent: true,
+            placed: false,
             request: None,
             mark: Mark::new(shared, index),
         });
@@ -151,6 +169,8 @@ impl Operations {
         slot.purpose = Purpose::None;
         slot.generation = slot.generation.wrapping_add(1);
         slot.request = None;
+        slot.lent = Piece::NONE;
+        (slot.asked, slot.sent, slot.placed) = (false, true, false);
         slot.mark.ended.set(false);
         self.free.push(index);
     }

@@ -47,6 +47,13 @@ pub(crate) enum ControlKind {
     Get = 5,
     /// The access that follows was not allowed.
     Refused = 6,
+    /// It wants to write registered memory; an [`Access`] follows, whose tag names the put.
+    Put = 7,
+    /// The bytes of a put may come, under the tag of the access that follows; its offset names the
+    /// put.
+    Ready = 8,
+    /// The put that the access names is where it should be.
+    Placed = 9,
 }
 
 /// A control message without its payload.
@@ -105,6 +112,9 @@ impl Control {
             4 => Ok(ControlKind::Credit),
             5 => Ok(ControlKind::Get),
             6 => Ok(ControlKind::Refused),
+            7 => Ok(ControlKind::Put),
+            8 => Ok(ControlKind::Ready),
+            9 => Ok(ControlKind::Placed),
             other => Err(format!("a control message of unknown kind {other}")),
         }
     }

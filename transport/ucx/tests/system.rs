@@ -31,18 +31,18 @@ match_conformance!(match_sysv, match_factory(library(), "sysv,cma,self"));
 /// No tier passes by not being claimed.
 #[test]
 fn each_transport_offers_what_it_should() {
-    use Tier::{Core, Detection, Failure, Get, Retain, Wake, ZeroCopy};
+    use Tier::{Core, Detection, Failure, Get, Put, Retain, Wake, ZeroCopy};
     if library().is_none() {
         println!("SKIPPED: this version of UCX is not installed");
         return;
     }
-    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Get];
+    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Put, Get];
     for transports in ["posix,cma,self", "sysv,cma,self"] {
         assert_eq!(
             tiers(&factory(library(), transports)).unwrap(),
             shared_memory
         );
     }
-    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Get];
+    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Put, Get];
     assert_eq!(tiers(&factory(library(), "tcp,self")).unwrap(), tcp);
 }

@@ -22,27 +22,25 @@ fn library() -> Option<String> {
 
 transport_conformance!(tcp, factory(library(), "tcp,self"));
 transport_conformance!(posix, factory(library(), "posix,cma,self"));
-transport_conformance!(sysv, factory(library(), "sysv,cma,self"));
 
 match_conformance!(match_tcp, match_factory(library(), "tcp,self"));
 match_conformance!(match_posix, match_factory(library(), "posix,cma,self"));
-match_conformance!(match_sysv, match_factory(library(), "sysv,cma,self"));
 
 /// No tier passes by not being claimed.
 #[test]
 fn each_transport_offers_what_it_should() {
-    use Tier::{Core, Detection, Failure, Get, Retain, Wake, ZeroCopy};
+    use Tier::{Core, Detection, Failure, Get, Put, Retain, Wake, ZeroCopy};
     if library().is_none() {
         println!("SKIPPED: this version of UCX is not installed");
         return;
     }
-    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Get];
+    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Put, Get];
     for transports in ["posix,cma,self", "sysv,cma,self"] {
         assert_eq!(
             tiers(&factory(library(), transports)).unwrap(),
             shared_memory
         );
     }
-    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Get];
+    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Put, Get];
     assert_eq!(tiers(&factory(library(), "tcp,self")).unwrap(), tcp);
 }

@@ -17,7 +17,7 @@ use zerocopy::IntoBytes;
 use super::remote::{MAX_REMOTE, Registrations};
 use crate::NAME;
 use crate::config::UcxOptions;
-use crate::core::Core;
+use crate::core::{Core, Flush};
 use crate::operations::Purpose;
 use crate::wire::Prefix;
 use crate::worker::{Endpoint, Piece};
@@ -98,6 +98,7 @@ impl ByteTransport for Ucx {
             | Capabilities::RETAIN
             | Capabilities::ZERO_COPY
             | Capabilities::GET
+            | Capabilities::PUT
     }
 
     fn limits(&self) -> Limits {
@@ -208,15 +209,55 @@ impl ByteTransport for Ucx {
         self.ask(from, data, source, token)
     }
 
+    fn put(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        data: &SendBuffer,
+        target: RemoteMemory<'_>,
+        immediate: Option<u64>,
+        token: Token,
+    ) -> Post {
+        if immediate.is_some() {
+            return Post::Unsupported;
+        }
+        self.offer_put(to, data, target, token)
+    }
+
+    fn flush(&mut self, _lane: Lane, to: EndpointId, token: Token) -> Post {
+        if self
+            .core
+            .links
+            .get(to.index())
+            .is_none_or(|link| link.closed)
+        {
+            return Post::Gone;
+        }
+        let puts = self.puts(to);
+        self.core.flushes.push(Flush { token, puts });
+        Post::Posted
+    }
+
+    fn fence(&mut self, _lane: Lane, to: EndpointId) -> Post {
+        match self.puts(to).is_empty() {
+            true => Post::Posted,
+            false => Post::Busy,
+        }
+    }
+
     fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
         self.reach(
             data.region()
                 .map(|region| (region.as_ptr().cast_const(), region.len())),
+            true,
         )
     }
 
     fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
-        self.reach(data.region().map(|region| (region.as_ptr(), region.len())))
+        self.reach(
+            data.region().map(|region| (region.as_ptr(), region.len())),
+            false,
+        )
     }
 
     fn deregister(&mut self, handle: RegistrationHandle) {

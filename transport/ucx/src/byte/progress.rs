@@ -1,7 +1,7 @@
 //! What has arrived and what has ended.
 
 use tagwire_base::Rank;
-use tagwire_transport::Upcalls;
+use tagwire_transport::{Outcome, Upcalls};
 
 use super::Ucx;
 
@@ -50,7 +50,27 @@ impl Ucx {
                 upcalls.complete(token, outcome);
             }
         }
+        told += self.tell_flushes(upcalls);
         told
+    }
+
+    /// Tells of the flushes that have nothing to wait for any more.
+    #[inline]
+    fn tell_flushes(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        if self.core.flushes.is_empty() {
+            return 0;
+        }
+        let mut done = Vec::new();
+        self.core.flushes.retain(|flush| {
+            if flush.puts.is_empty() {
+                done.push(flush.token);
+            }
+            !flush.puts.is_empty()
+        });
+        for token in &done {
+            upcalls.complete(*token, Outcome::Done(0));
+        }
+        done.len()
     }
 
     /// `rank` has failed: its last messages are delivered, then that is told.

@@ -1,4 +1,4 @@
-//! Gets, checked by whose memory it is.
+//! Gets and puts, checked by whose memory it is.
 //!
 //! ```text
 //!     asking                                owning
@@ -6,6 +6,11 @@
 //!     Get(registration, range, T)  ---->    looks the registration up
 //!                                  <----    tagged send of the range under T    or Refused(T)
 //!     the receive ends
+//!
+//!     Put(registration, range, P)  ---->    looks the registration up, posts a receive under T
+//!                                  <----    Ready(P, T)                                or Refused(P)
+//!     tagged send under T          ---->    the receive ends
+//!     the put ends                 <----    Placed(P)
 //! ```
 //!
 //! UCX's own remote access is not used: over TCP and shared memory it is software that writes and
@@ -18,8 +23,8 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{EndpointId, Error, Post, RecvBuffer, Result, Token};
-use tagwire_ucx_sys::Started;
+use tagwire_transport::{EndpointId, Error, Post, RecvBuffer, Result, SendBuffer, Token};
+use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK};
 use zerocopy::IntoBytes;
 
 use super::Ucx;
@@ -34,6 +39,9 @@ pub(super) const MAX_REMOTE: u64 = 1 << 40;
 /// Gets from one peer that may be under way.
 const MAX_GETS: usize = 64;
 
+/// Puts to one peer that may be under way.
+const MAX_PUTS: usize = 64;
+
 /// How long the end of a registration may wait for an answer out of it that is under way.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
@@ -42,6 +50,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(10);
 struct Registered {
     generation: u32,
     memory: Option<Piece>,
+    /// Peers may write to it.
+    writable: bool,
     /// Answers that UCX reads from it.
     answers: u32,
 }
@@ -54,17 +64,19 @@ pub(super) struct Registrations {
 }
 
 impl Registrations {
-    fn add(&mut self, memory: Piece) -> (u32, u32) {
+    fn add(&mut self, memory: Piece, writable: bool) -> (u32, u32) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Registered {
                 generation: 0,
                 memory: None,
+                writable: false,
                 answers: 0,
             });
             self.slots.len() as u32 - 1
         });
         let registered = &mut self.slots[slot as usize];
         registered.memory = Some(memory);
+        registered.writable = writable;
         (slot, registered.generation)
     }
 
@@ -90,12 +102,13 @@ impl Ucx {
     pub(super) fn reach(
         &mut self,
         region: Option<(*const u8, usize)>,
+        writable: bool,
     ) -> Result<RegistrationHandle> {
         let (start, len) = region.ok_or(Error::Unsupported {
             transport: NAME,
             what: "registration of memory in pieces",
         })?;
-        let name = self.memory.add(Piece { start, len });
+        let name = self.memory.add(Piece { start, len }, writable);
         let (owner, secret) = (self.core.rank, self.core.secret());
         let key = Key::new(owner, name, (start.addr() as u64, len as u64), secret);
         Ok(RegistrationHandle {
@@ -122,6 +135,12 @@ impl Ucx {
             self.core.shared.dirty.set(true);
             self.core.attend();
             self.serve();
+        }
+        if self.memory.slots[slot as usize].answers > 0 {
+            tracing::error!(
+                "ucx: rank {} takes memory back that UCX has not let go of after {ANSWER_TIME:?}",
+                self.core.rank
+            );
         }
     }
 
@@ -186,11 +205,17 @@ impl Ucx {
         for (from, kind, access) in accesses {
             match kind {
                 ControlKind::Get => self.answer(from, &access),
+                ControlKind::Put => self.admit(from, &access),
+                ControlKind::Ready => self.deliver_put(from, &access),
+                ControlKind::Placed => self.placed(from, &access),
                 _ => self.refused(from, &access),
             }
         }
         for slot in self.core.served.drain(..) {
             self.memory.slots[slot as usize].answers -= 1;
+        }
+        for (from, put) in std::mem::take(&mut self.core.filled) {
+            self.tell_access(from, ControlKind::Placed, put, 0);
         }
     }
 
@@ -221,13 +246,162 @@ impl Ucx {
 
     /// The owner refused: the receive that waits is taken back.
     fn refused(&mut self, from: EndpointId, access: &Access) {
-        let Some(index) = self.core.operations.find(access.tag.get()) else {
+        let Some(index) = self.named(from, access.tag.get()) else {
             return;
         };
-        let operation = self.core.operations.get(index);
-        let is_get = matches!(operation.purpose, Purpose::Get(..));
-        if is_get && operation.link == Some(from.0) {
-            self.core.cancel(operation);
+        match self.core.operations.get(index).purpose {
+            Purpose::Get(..) => self.core.cancel(self.core.operations.get(index)),
+            Purpose::Put(..) => self.core.end_put(index, UCS_ERR_CANCELED),
+            _ => {}
+        }
+    }
+
+    /// The operation with `peer` of that name.
+    fn named(&self, peer: EndpointId, name: u64) -> Option<u32> {
+        let index = self.core.operations.find(name)?;
+        (self.core.operations.get(index).link == Some(peer.0)).then_some(index)
+    }
+
+    /// Says something of an access to the peer that asked for it.
+    fn tell_access(&mut self, to: EndpointId, kind: ControlKind, name: u64, offset: u64) {
+        let access = Access {
+            registration: 0.into(),
+            generation: 0.into(),
+            offset: offset.into(),
+            length: 0.into(),
+            tag: name.into(),
+        };
+        let control = self.core.control(kind, to);
+        self.core.send_control(to, &control, access.as_bytes());
+    }
+
+    /// Asks a peer to make room for bytes.
+    pub(super) fn offer_put(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        target: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        let core = &mut self.core;
+        let Some(link) = core
+            .links
+            .get(to.index())
+            .filter(|link| link.endpoint.is_some())
+        else {
+            return Post::Gone;
+        };
+        let Some(region) = data.region() else {
+            return Post::Unsupported;
+        };
+        let len = region.len() as u64;
+        let key = Key::read(link.rank, target.key, core.secret());
+        let place = key.and_then(|key| Some((key, key.offset_of(target.address, len)?)));
+        let Some((key, offset)) = place else {
+            return Post::Unsupported;
+        };
+        if self.puts(to).len() >= MAX_PUTS {
+            return Post::Busy;
+        }
+        let core = &mut self.core;
+        let index = core
+            .operations
+            .take(&core.shared, Purpose::Put(token, len), Some(to.0));
+        core.operations.get_mut(index).lent = Piece {
+            start: region.as_ptr(),
+            len: region.len(),
+        };
+        let access = Access {
+            registration: key.registration,
+            generation: key.generation,
+            offset: offset.into(),
+            length: len.into(),
+            tag: core.operations.name(index).into(),
+        };
+        let control = core.control(ControlKind::Put, to);
+        core.send_control(to, &control, access.as_bytes());
+        Post::Posted
+    }
+
+    /// The puts to `to` that are under way, by name.
+    pub(super) fn puts(&self, to: EndpointId) -> Vec<u64> {
+        let operations = &self.core.operations;
+        let is_put = |purpose| matches!(purpose, Purpose::Put(..));
+        (operations.iter())
+            .filter(|(_, slot)| is_put(slot.purpose) && slot.link == Some(to.0))
+            .map(|(index, _)| operations.name(index))
+            .collect()
+    }
+
+    /// A peer wants to put: makes room where it may.
+    fn admit(&mut self, from: EndpointId, access: &Access) {
+        let slot = access.registration.get();
+        let writable = self.memory.slots.get(slot as usize);
+        let writable = writable.is_some_and(|registered| registered.writable);
+        let Some(part) = self.memory.part(access).filter(|_| writable) else {
+            return self.tell_access(from, ControlKind::Refused, access.tag.get(), 0);
+        };
+        let core = &mut self.core;
+        let purpose = Purpose::Fill(slot, access.tag.get());
+        let index = core.operations.take(&core.shared, purpose, Some(from.0));
+        let name = core.operations.name(index);
+        let mark = &core.operations.get(index).mark;
+        // SAFETY: the memory was registered as one to be written, so lent, and `forget` waits for
+        // the end.
+        let started = unsafe {
+            core.worker
+                .receive_tagged(part.start.cast_mut(), part.len, (name, !0), mark)
+        };
+        let Started::Open(request) = started else {
+            core.operations.give(index);
+            return self.tell_access(from, ControlKind::Refused, access.tag.get(), 0);
+        };
+        core.operations.get_mut(index).request = NonNull::new(request);
+        self.memory.slots[slot as usize].answers += 1;
+        self.tell_access(from, ControlKind::Ready, name, access.tag.get());
+    }
+
+    /// There is room for the bytes of a put: sends them, once.
+    fn deliver_put(&mut self, to: EndpointId, access: &Access) {
+        let name = access.offset.get();
+        let Some(index) = self.named(to, name) else {
+            return;
+        };
+        let Some(endpoint) = self.core.links[to.index()].endpoint else {
+            return;
+        };
+        let core = &mut self.core;
+        let put = core.operations.get_mut(index);
+        if !matches!(put.purpose, Purpose::Put(..)) || std::mem::replace(&mut put.asked, true) {
+            return;
+        }
+        put.sent = false;
+        let part = put.lent;
+        let bytes = core
+            .operations
+            .take(&core.shared, Purpose::PutBytes(name), Some(to.0));
+        let mark = &core.operations.get(bytes).mark;
+        // SAFETY: the caller lent the region until the put completes, which it does not before
+        // this has ended.
+        let started = unsafe {
+            core.worker
+                .send_tagged(endpoint, access.tag.get(), part, false, mark)
+        };
+        if !matches!(started, Started::Open(_)) {
+            core.operations.get_mut(index).sent = true;
+        }
+        core.note_start(to, bytes, started);
+    }
+
+    /// A put is where it should be.
+    fn placed(&mut self, from: EndpointId, access: &Access) {
+        let Some(index) = self.named(from, access.tag.get()) else {
+            return;
+        };
+        let put = self.core.operations.get_mut(index);
+        if matches!(put.purpose, Purpose::Put(..)) && put.asked {
+            put.placed = true;
+            self.core.end_put(index, UCS_OK);
         }
     }
 }

@@ -42,15 +42,23 @@ pub fn open(file: &Path) -> Result<&'static Ucp, OpenError> {
     if let Some(handlers) = handlers {
         handlers.restore();
     }
-    let library = loaded.map_err(|error| OpenError::Load(error.to_string()))?;
+    let library = loaded.map_err(|error| OpenError::Load(words(&error)))?;
     if !asked("UCX_LOG_LEVEL") {
         set_option(&library, c"LOG_LEVEL", c"fatal");
     }
     // SAFETY: the symbols are those of UCP, whose signatures the bindings have; a file that has
     // all these names under other signatures is no library that a user names by mistake.
     let functions = unsafe { Ucp::from_library(library) };
-    let functions = functions.map_err(|error| OpenError::Symbol(error.to_string()))?;
+    let functions = functions.map_err(|error| OpenError::Symbol(words(&error)))?;
     Ok(Box::leak(Box::new(functions)))
+}
+
+/// What the dynamic loader says, which is behind what `libloading` does.
+fn words(error: &libloading::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
 }
 
 /// Sets one of UCX's process-wide options, where the library lets.

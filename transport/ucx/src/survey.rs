@@ -1,0 +1,92 @@
+//! What UCX offers on this machine, as plain data.
+
+use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
+
+use crate::config::UcxOptions;
+use crate::library::{DEFAULT, Library};
+use crate::worker::{Context, version};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survey {
+    /// The library that was looked for.
+    pub library: String,
+    /// Its version, or why it cannot be used.
+    pub version: Result<String, String>,
+    /// The transports that Tagwire knows by name; none where there is no library.
+    pub transports: Vec<Offer>,
+}
+
+/// One of UCX's transports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Its name, as it follows `ucx:`.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Why it cannot be used here; `None` where it can.
+    pub why_not: Option<String>,
+}
+
+/// UCX's public interface does not list its transports: each of these is tried.
+const TRANSPORTS: &[(&str, &str)] = &[
+    ("tcp", "sockets"),
+    ("posix", "shared memory by POSIX"),
+    ("sysv", "shared memory by System V"),
+    ("xpmem", "shared memory by XPMEM"),
+    ("rc_verbs", "RDMA, reliable connections, by verbs"),
+    ("ud_verbs", "RDMA, unreliable datagrams, by verbs"),
+    (
+        "rc_mlx5",
+        "RDMA, reliable connections, by the devices of NVIDIA",
+    ),
+    (
+        "dc_mlx5",
+        "RDMA, dynamic connections, by the devices of NVIDIA",
+    ),
+    (
+        "ud_mlx5",
+        "RDMA, unreliable datagrams, by the devices of NVIDIA",
+    ),
+];
+
+/// Looks at the library that `options` name and at its transports. Opens each of them once.
+#[must_use]
+pub fn survey(options: &UcxOptions) -> Survey {
+    let file = options.library.as_deref();
+    let name = file.unwrap_or(DEFAULT).to_owned();
+    let library = match Library::open(file) {
+        Ok(library) => library,
+        Err(error) => {
+            return Survey {
+                library: name,
+                version: Err(error.to_string()),
+                transports: Vec::new(),
+            };
+        }
+    };
+    let (major, minor, release) = version(library.ucp);
+    Survey {
+        library: name,
+        version: Ok(format!("{major}.{minor}.{release}")),
+        transports: TRANSPORTS
+            .iter()
+            .map(|&(name, about)| Offer {
+                name,
+                about,
+                why_not: why_not(library, options, name),
+            })
+            .collect(),
+    }
+}
+
+/// Why a context cannot be opened with the transport alone.
+fn why_not(library: Library, options: &UcxOptions, name: &str) -> Option<String> {
+    let options = UcxOptions {
+        transports: Some(name.to_owned()),
+        ..options.clone()
+    };
+    let features = u64::from(UCP_FEATURE_AM | UCP_FEATURE_TAG);
+    let error = Context::open(library, &options, features).err()?;
+    Some(error.to_string())
+}
