@@ -81,3 +81,22 @@ ABI(Waitall, (int count, void **requests, void *statuses)) {
     (void)statuses;
     return PMPI_Waitall(count, (MPI_Request *)requests, MPI_STATUSES_IGNORE);
 }
+
+ABI(Psend_init, (const void *data, int partitions, long long count, void *type, int to, int tag,
+    void *comm, void *info, void **request)) {
+    (void)type, (void)comm, (void)info;
+    return PMPI_Psend_init(data, partitions, count, MPI_BYTE, to, tag, MPI_COMM_WORLD,
+        MPI_INFO_NULL, (MPI_Request *)request);
+}
+
+ABI(Precv_init, (void *data, int partitions, long long count, void *type, int from, int tag,
+    void *comm, void *info, void **request)) {
+    (void)type, (void)comm, (void)info;
+    return PMPI_Precv_init(data, partitions, count, MPI_BYTE, from, tag, MPI_COMM_WORLD,
+        MPI_INFO_NULL, (MPI_Request *)request);
+}
+
+ABI(Wait, (void **request, void *status)) {
+    (void)status;
+    return PMPI_Wait((MPI_Request *)request, MPI_STATUS_IGNORE);
+}

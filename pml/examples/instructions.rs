@@ -13,13 +13,17 @@
 //! - `unexpected`: as `pair`, the message comes first.
 //! - `cm-self`, `cm-pair`, `cm-unexpected`: the same on cm.
 //! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
+//! - `ready`: partitions that become ready, up to 32,767, and wait for the rest of their group.
+//! - `ready-each`: the same, and each is posted: 8 bytes over the board of shm.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
 
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::{Config, ContextId, Rank, Registry, SourceSelector, Tag, TagSelector};
-use tagwire_pml::{Messenger, Result, SendMode, ThreadLevel};
+use tagwire_pml::{
+    Messenger, PartitionedRecv, PartitionedSend, Policy, Result, SendMode, ThreadLevel,
+};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 const TAG: Tag = Tag::user(7).expect("not negative");
@@ -29,8 +33,34 @@ fn open(job: &LocalJob, layer: &str, rank: u32, level: ThreadLevel) -> Result<Me
     let registry = Registry::new(&tagwire_pml::settings::all());
     let mut config = Config::defaults(&registry);
     config.set("pml", layer)?;
+    config.set("shm-staged", "1M")?;
     let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(rank))));
     tagwire_pml::open(&config, level, Box::new(bootstrap))
+}
+
+/// Makes the first `count` of very many partitions ready.
+fn ready(here: &Arc<Messenger>, there: &Arc<Messenger>, policy: Policy, count: u64) -> Result<()> {
+    let (out, mut into) = (vec![1u8; 8 << 15], vec![0u8; 8 << 15]);
+    let (rank, world) = (Rank::new, ContextId::WORLD);
+    // SAFETY: the vectors are leaked at the end: the round is left unfinished.
+    let (data, room) = unsafe {
+        (
+            SendBuffer::contiguous(out.as_ptr(), out.len()),
+            RecvBuffer::contiguous(into.as_mut_ptr(), into.len()),
+        )
+    };
+    let recv = PartitionedRecv::init(there, &room, 1, rank(0), TAG, world)?;
+    let send = PartitionedSend::init(here, &data, 1 << 15, rank(1), TAG, world, policy)?;
+    send.start()?;
+    while send.describe().is_none() {
+        there.progress()?;
+        here.progress()?;
+    }
+    for partition in 0..(count as u32).min((1 << 15) - 1) {
+        send.ready(partition)?;
+    }
+    std::mem::forget((out, into, send, recv));
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -70,6 +100,13 @@ fn main() -> Result<()> {
         TagSelector::exact(TAG),
         ContextId::WORLD,
     );
+    if case.starts_with("ready") {
+        let policy = match case.as_str() {
+            "ready" => Policy::Fixed(1),
+            _ => Policy::Each,
+        };
+        return ready(&here, &there, policy, count);
+    }
     for _ in 0..count {
         match case.as_str() {
             "unexpected" => {

@@ -28,6 +28,7 @@ struct Functions {
     pready: unsafe extern "C" fn(c_int, Handle) -> c_int,
     parrived: unsafe extern "C" fn(Handle, c_int, *mut c_int) -> c_int,
     wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
+    request_free: unsafe extern "C" fn(*mut Handle) -> c_int,
 }
 
 impl Functions {
@@ -41,12 +42,13 @@ impl Functions {
                 pready: port.symbol(b"MPI_Pready")?,
                 parrived: port.symbol(b"MPI_Parrived")?,
                 wait: port.symbol(b"MPI_Wait")?,
+                request_free: port.symbol(b"MPI_Request_free")?,
             })
         }
     }
 }
 
-/// One end of an operation. Never freed: a rank has a few, and then ends.
+/// One end of an operation.
 pub(crate) struct MpiPartitioned<'a> {
     port: &'a MpiPort,
     functions: Functions,
@@ -85,6 +87,15 @@ impl<'a> MpiPartitioned<'a> {
         let code = unsafe { (self.functions.wait)(&raw mut request, ptr::null_mut()) };
         self.request.store(request, Relaxed);
         self.port.check("MPI_Wait", code)
+    }
+}
+
+impl Drop for MpiPartitioned<'_> {
+    fn drop(&mut self) {
+        let mut request = self.request.load(Relaxed);
+        // SAFETY: the request is this end's own; the library frees it at once, or when its round ends. What
+        // it answers changes nothing any more.
+        let _ = unsafe { (self.functions.request_free)(&raw mut request) };
     }
 }
 

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::lend::{lend, lend_room};
 use crate::pml::Pml;
-use crate::types::{RequestId, SendMode};
+use crate::types::{Failure, RequestId, SendMode};
 
 /// What a sender says of itself.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -101,7 +101,7 @@ impl<T: FromZeros + IntoBytes + FromBytes> Awaited<T> {
             Some(status) => {
                 let status = status.ok()?;
                 if status.length != size_of::<T>() {
-                    return Err(Error::Failed(crate::Failure::Protocol(status.source)));
+                    return Err(Error::Failed(Failure::Protocol(status.source)));
                 }
                 Ok(Ok(*self.room))
             }
@@ -144,6 +144,9 @@ const TAGS: u32 = (1 << 30) - 16;
 pub(super) fn tag(number: u32) -> Tag {
     Tag::internal(PARTITIONED + 1 + number % TAGS)
 }
+
+/// Most sends of one peer that are kept for receives to come: more than any program has.
+const MOST_UNMATCHED: usize = 1 << 16;
 
 /// The version of the handshake.
 pub(super) const VERSION: u32 = 1;
@@ -306,6 +309,9 @@ impl Port {
             self.join(layer, place);
         }
         while !self.pending.is_empty() {
+            if self.unmatched.len() >= MOST_UNMATCHED {
+                return Err(Error::Failed(Failure::Protocol(self.from)));
+            }
             let awaited = match self.awaited.take() {
                 Some(awaited) => awaited,
                 None => Awaited::post(layer, self.from, INIT_TAG, self.context)?,
