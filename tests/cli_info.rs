@@ -190,6 +190,27 @@ fn what_stands_against_copying_once_is_told_with_its_remedy() {
 }
 
 #[test]
+fn why_not_of_a_provider_gives_its_own_reason() {
+    let missing = tagwire()
+        .args(["info", "--why-not", "ofi"])
+        .env("TAGWIRE_LIBFABRIC", "/nowhere/libfabric.so.1")
+        .outcome();
+    for part in [
+        "cannot be used here",
+        "/nowhere/libfabric.so.1",
+        "TAGWIRE_LIBFABRIC",
+    ] {
+        assert!(missing.stdout.contains(part), "{missing:?}");
+    }
+    let provider = info(&["--why-not", "ofi:no_such_provider"]);
+    assert_eq!(provider.status, 0, "{provider:?}");
+    assert!(
+        provider.stdout.contains("cannot be used here"),
+        "{provider:?}"
+    );
+}
+
+#[test]
 fn why_not_of_an_unknown_name_gives_the_nearest() {
     let outcome = info(&["--why-not", "nulll"]);
     assert_eq!(outcome.status, 1);

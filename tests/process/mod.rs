@@ -293,3 +293,14 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Whether a transport can be used on this machine.
+pub fn works(transport: &str) -> bool {
+    let outcome = Line::new(["info", "--why-not", transport]).finish();
+    let told = format!("transport {transport}: ");
+    let answer = outcome
+        .stdout
+        .iter()
+        .find_map(|line| line.strip_prefix(&told));
+    answer.is_some_and(|answer| answer.starts_with("works"))
+}

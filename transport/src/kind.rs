@@ -9,6 +9,19 @@ use crate::byte::ByteTransport;
 use crate::error::Result;
 use crate::network::MatchTransport;
 
+/// One thing that a transport can be told to use: a provider, a network.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Way {
+    /// What is written behind the colon; empty where nothing is, and nothing can be.
+    pub detail: String,
+    /// What it is and has here, one sentence each.
+    pub notes: Vec<String>,
+    /// Why it cannot move bytes here.
+    pub why_not: Option<String>,
+    /// Why it cannot match here.
+    pub why_not_matching: Option<String>,
+}
+
 /// What the choice among transports needs to know of one of them. `detail` is what the user
 /// wrote behind the colon, as in `ofi:tcp`.
 pub trait TransportKind: fmt::Debug + Sync {
@@ -20,6 +33,13 @@ pub trait TransportKind: fmt::Debug + Sync {
 
     /// The settings that it reads.
     fn settings(&self) -> &'static [Setting];
+
+    /// What may stand behind the colon on this machine, and what cannot and why. Looks at
+    /// libraries and devices: may take seconds.
+    fn ways(&self, config: &Config) -> Vec<Way> {
+        let _ = config;
+        Vec::new()
+    }
 
     /// Opens it as bytes.
     ///

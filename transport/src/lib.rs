@@ -30,7 +30,7 @@ pub use capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, W
 pub use channel::{OpenChannel, RecvChannel, SendChannel};
 pub use data::{MemoryKind, Pack, ReadRegion, RecvBuffer, SendBuffer, Unpack, WriteRegion};
 pub use error::{Error, Result};
-pub use kind::TransportKind;
+pub use kind::{TransportKind, Way};
 pub use message::{
     AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, Payload, PeerEvent, Retained, Token,
     Upcalls,

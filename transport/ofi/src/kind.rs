@@ -2,8 +2,9 @@
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind};
+use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind, Way};
 
+use crate::survey::{ProviderReport, survey};
 use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
 
 /// Opens [`Ofi`] and [`OfiMatch`]; the detail names the provider.
@@ -21,6 +22,22 @@ impl TransportKind for OfiKind {
 
     fn settings(&self) -> &'static [Setting] {
         SETTINGS
+    }
+
+    fn ways(&self, config: &Config) -> Vec<Way> {
+        let survey = survey(&OfiOptions::from_config(None, config));
+        if let Some(missing) = survey.missing {
+            return vec![Way {
+                why_not: Some(missing),
+                ..Way::default()
+            }];
+        }
+        // Hooks are layers that libfabric puts around a provider by itself.
+        let providers = survey.providers.into_iter();
+        providers
+            .filter(|provider| !provider.name.starts_with("ofi_hook"))
+            .map(way)
+            .collect()
     }
 
     fn open(
@@ -41,5 +58,27 @@ impl TransportKind for OfiKind {
     ) -> Result<Option<Box<dyn MatchTransport>>> {
         let options = OfiOptions::from_config(detail, config);
         Ok(Some(Box::new(OfiMatch::open(&options, bootstrap)?)))
+    }
+}
+
+fn way(provider: ProviderReport) -> Way {
+    let mut notes = Vec::new();
+    if !provider.domains.is_empty() {
+        notes.push(format!("on {}", provider.domains.join(", ")));
+        notes.push(format!(
+            "messages of up to {} bytes, of up to {} without a buffer; {} bytes of data with a completion",
+            provider.max_message, provider.inject_size, provider.immediate_width
+        ));
+        notes.push(format!("offers {}", provider.capabilities.join(", ")));
+        if !provider.registration.is_empty() {
+            let modes = provider.registration.join(", ");
+            notes.push(format!("registers memory by {modes}"));
+        }
+    }
+    Way {
+        detail: provider.name,
+        notes,
+        why_not: provider.why_not,
+        why_not_matching: provider.why_not_matching,
     }
 }

@@ -2,9 +2,10 @@
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind};
+use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind, Way};
 
 use crate::config::{SETTINGS, UcxOptions};
+use crate::survey::{Offer, survey};
 use crate::{NAME, Ucx, UcxMatch};
 
 /// `ucx`, or `ucx:TLS` with the words of `UCX_TLS`.
@@ -22,6 +23,26 @@ impl TransportKind for UcxKind {
 
     fn settings(&self) -> &'static [Setting] {
         SETTINGS
+    }
+
+    fn ways(&self, config: &Config) -> Vec<Way> {
+        let survey = survey(&UcxOptions::from_config(None, config));
+        let version = match survey.version {
+            Ok(version) => version,
+            Err(missing) => {
+                return vec![Way {
+                    why_not: Some(missing),
+                    ..Way::default()
+                }];
+            }
+        };
+        let way = |offer: Offer| Way {
+            detail: offer.name.to_owned(),
+            notes: vec![format!("{}, by UCX {version}", offer.about)],
+            why_not_matching: offer.why_not.clone(),
+            why_not: offer.why_not,
+        };
+        survey.transports.into_iter().map(way).collect()
     }
 
     fn open(

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::pmls::PmlReport;
 use super::report::{Machine, Named, Report, SettingReport};
-use super::transports::{LimitsReport, TransportReport, Verdict};
+use super::transports::{LimitsReport, TransportReport, Verdict, WayReport};
 use tagwire_base::config::parse::format_bytes;
 
 /// No memory is as large as this.
@@ -83,6 +83,18 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     }
     if let Some(known) = &transport.limits {
         page.line(&format!("    limits: {}", limits(known)));
+    }
+    for way in &transport.ways {
+        page.line(&format!("    {}", summary(way)));
+    }
+}
+
+/// A way in one line.
+pub fn summary(way: &WayReport) -> String {
+    match (&way.why_not, &way.why_not_matching) {
+        (Some(why), _) => format!("{}: cannot be used here: {why}", way.name),
+        (None, Some(why)) => format!("{}: works with ob1; cannot match: {why}", way.name),
+        (None, None) => format!("{}: works", way.name),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
-use tagwire_transport::{ByteTransport, Capabilities, Limits};
+use tagwire_transport::{ByteTransport, Capabilities, Limits, Way};
 
 use super::conformance;
 use super::report::{Named, choices};
@@ -49,6 +49,21 @@ pub struct TransportReport {
     /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
     /// be opened.
     pub limits: Option<LimitsReport>,
+    /// What may stand behind the colon.
+    pub ways: Vec<WayReport>,
+}
+
+/// One thing that a transport can be told to use.
+#[derive(Debug, Clone, Serialize)]
+pub struct WayReport {
+    /// The name in settings: `transport:detail`.
+    pub name: String,
+    /// What it is and has here.
+    pub notes: Vec<String>,
+    /// Why it cannot be used here; `None` where it can.
+    pub why_not: Option<String>,
+    /// Why it cannot match here; `None` where it can.
+    pub why_not_matching: Option<String>,
 }
 
 /// The fields of [`Limits`], with the units in the names where they are not bytes.
@@ -85,6 +100,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         capabilities: Vec::new(),
         conformance: published(named.name),
         limits: None,
+        ways: ways(named.name, config),
     };
     match open(named.name, config) {
         Ok(transport) => {
@@ -104,6 +120,20 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         }
     }
     report
+}
+
+fn ways(transport: &str, config: &Config) -> Vec<WayReport> {
+    let found = tagwire_rails::kind(transport).map(|kind| kind.ways(config));
+    let report = |way: Way| WayReport {
+        name: match way.detail.as_str() {
+            "" => transport.to_owned(),
+            detail => format!("{transport}:{detail}"),
+        },
+        notes: way.notes,
+        why_not: way.why_not,
+        why_not_matching: way.why_not_matching,
+    };
+    found.unwrap_or_default().into_iter().map(report).collect()
 }
 
 /// How the transport comes to be chosen, and what is put around it.

@@ -5,8 +5,8 @@ use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
 
 use super::report::{ENGINE, Named, PML, choices};
-use super::text::verdict;
-use super::transports::catalogue;
+use super::text::{summary, verdict};
+use super::transports::{TransportReport, catalogue};
 use crate::failure::Failure;
 
 /// Why `name` would not be used, or that it would.
@@ -19,7 +19,29 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
         }
         return Ok(text);
     }
+    let ways = || transports.iter().flat_map(|transport| &transport.ways);
+    if let Some(way) = ways().find(|way| way.name == name) {
+        let mut text = format!("transport {}\n", summary(way));
+        for note in &way.notes {
+            text.push_str(&format!("  - {note}\n"));
+        }
+        return Ok(text);
+    }
+    let of = |transport: &&TransportReport| {
+        let rest = name.strip_prefix(transport.name);
+        !transport.ways.is_empty() && rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    if let Some(transport) = transports.iter().find(of) {
+        let ways = transport.ways.iter().map(|way| way.name.as_str());
+        let ways: Vec<_> = ways.collect();
+        return Ok(format!(
+            "transport {name}: cannot be used here: the library knows of none by this name, or was \
+             built without it\n  - it knows of {}\n",
+            ways.join(", ")
+        ));
+    }
     let mut known: Vec<&str> = transports.iter().map(|t| t.name).collect();
+    known.extend(ways().map(|way| way.name.as_str()));
     for (what, setting) in [("matching engine", ENGINE), ("pml", PML)] {
         for named in choices(config, setting) {
             if named.name == name {
