@@ -42,7 +42,7 @@ pub(crate) struct Inbox {
     /// The sender of the last message: most messages are from the same one as the one before.
     last: Option<(u32, u32, EndpointId)>,
     early: VecDeque<Early>,
-    /// Guests that said hello, with their worker addresses, to be answered.
+    /// Guests that said hello, with their addresses, to be answered.
     pub(crate) greeted: Vec<(EndpointId, Vec<u8>)>,
     /// Guests that said goodbye, whose connections are to be closed.
     pub(crate) parted: Vec<EndpointId>,

@@ -109,10 +109,11 @@ pub(crate) struct Core {
     pub(crate) filled: Vec<(EndpointId, u64)>,
     /// Flushes that wait for puts.
     pub(crate) flushes: Vec<Flush>,
-    pub(crate) links: Vec<Link>,
     pub(crate) waiter: Arc<UcxWaiter>,
-    // In the order in which they must go: the worker first, then what its callbacks write to.
+    // In the order in which they must go: the worker first, then what its callbacks are given and
+    // write to.
     pub(crate) worker: Worker,
+    pub(crate) links: Vec<Link>,
     pub(crate) operations: Operations,
     pub(crate) shared: Pinned<Shared>,
 }
@@ -254,7 +255,7 @@ impl Core {
             .map_err(|status| crate::worker::status_text(self.shared.ucp, status))?;
         link.endpoint = Some(endpoint);
         let hello = Control::hello(self.rank, self.session, link.rank, &self.secret);
-        let address = self.worker.address.clone();
+        let address = self.address();
         self.send_own(id, Purpose::Hello, &hello, &address);
         Ok(())
     }
@@ -367,7 +368,9 @@ impl Core {
             if link.closed || link.endpoint.is_some() {
                 continue;
             }
-            if self.establish(id, &address).is_err() {
+            let worker = wire::read_address(link.rank, &address, &self.secret);
+            let answered = worker.and_then(|worker| self.establish(id, worker));
+            if answered.is_err() {
                 self.fail(id);
             }
         }

@@ -3,7 +3,7 @@
 //! ```text
 //!     data       sender rank u32 | session u32 | AmHeader 16 bytes | payload
 //!     control    magic u32 | version u16 | kind u16 | rank u32 | session u32 | to u32 | a u32 |
-//!                b u64 | secret 32 bytes | payload (hello: the sender's worker address; get and
+//!                b u64 | secret 32 bytes | payload (hello: the sender's address; get and
 //!                refused: an access)
 //!     access     registration u32 | generation u32 | offset u64 | length u64 | tag u64
 //!     key        registration u32 | generation u32 | address u64 | length u64 | digest u64
@@ -35,7 +35,7 @@ pub(crate) struct Prefix {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum ControlKind {
-    /// The sender introduces itself; its worker address follows.
+    /// The sender introduces itself; its address follows, as it is published.
     Hello = 1,
     /// It leaves in good order.
     Leaving = 2,
