@@ -1,4 +1,5 @@
-//! ob1 and cm over libfabric.
+//! ob1 and cm over libfabric: `tcp` of 2.x. Over `tcp;ofi_rxm` each job takes a second to connect,
+//! and the suite minutes.
 #![cfg(not(loom))]
 
 mod common;
@@ -6,13 +7,33 @@ mod common;
 use common::{ofi, ofi_matching, ofi_options};
 use tagwire_pml::conformance::Factory;
 
-/// The suite on one provider; it says so loudly where that is not there.
+/// Checks that no network passes whose ranks are driven by one thread. A rank that closes while
+/// nobody drives its peers is not heard out: what it has just greeted is open, and what a peer sends
+/// to it before it reads the goodbye may reset the connection with the goodbye in it.
+const ONE_THREAD: &[&str] = &[
+    "a_close_past_its_deadline_names_what_is_open",
+    "those_who_left_are_no_failures",
+];
+
+/// And those of a provider that matches: it shows no unexpected messages, and messages of several
+/// senders arrive in the order in which it reads its connections.
+const PROVIDER_MATCHES: &[&str] = &[
+    "a_dump_names_what_is_waited_for",
+    "the_earliest_message_wins",
+];
+
+/// The suite on one provider, but for some checks; it says so loudly where that is not there.
 macro_rules! provider {
-    ($name:ident, $over:expr, $newer:literal, $provider:literal) => {
+    ($name:ident, $over:expr, $newer:literal, $provider:literal, $($except:expr),*) => {
         mod $name {
             use super::*;
 
             fn check(name: &str) {
+                let except: [&[&str]; _] = [$($except),*];
+                if except.iter().any(|list| list.contains(&name)) {
+                    println!("SKIPPED: {} has no means for this", $provider);
+                    return;
+                }
                 let over: fn(tagwire_ofi::OfiOptions) -> Factory = $over;
                 if let Some(options) = ofi_options($newer, $provider) {
                     tagwire_pml::conformance::assert_check(name, &over(options));
@@ -24,7 +45,12 @@ macro_rules! provider {
     };
 }
 
-provider!(ob1_tcp_rxm, ofi, false, "tcp;ofi_rxm");
-provider!(ob1_tcp, ofi, true, "tcp");
-provider!(cm_tcp_rxm, ofi_matching, false, "tcp;ofi_rxm");
-provider!(cm_tcp, ofi_matching, true, "tcp");
+provider!(ob1_tcp, ofi, true, "tcp", ONE_THREAD);
+provider!(
+    cm_tcp,
+    ofi_matching,
+    true,
+    "tcp",
+    ONE_THREAD,
+    PROVIDER_MATCHES
+);

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use std::process::Command;
+use std::time::Duration;
 
 use tagwire_base::Bootstrap;
 use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
@@ -145,6 +146,9 @@ pub fn ofi_options(newer: bool, provider: &str) -> Option<OfiOptions> {
     }
 }
 
+/// How long a provider may take to connect two ranks.
+const OFI_LATENCY: Duration = Duration::from_millis(20);
+
 /// ob1 over libfabric.
 pub fn ofi(options: OfiOptions) -> Factory {
     Factory::ob1(move |size, ob1| {
@@ -156,6 +160,7 @@ pub fn ofi(options: OfiOptions) -> Factory {
         RailJob::open(size, rails, ob1)
     })
     .boundaries(&[216, 16 * 1024 - 40])
+    .latency(OFI_LATENCY)
 }
 
 /// cm over libfabric.
@@ -173,4 +178,5 @@ pub fn ofi_matching(options: OfiOptions) -> Factory {
         MatchJob::open(size, rails, cm)
     })
     .boundaries(&[16 * 1024])
+    .latency(OFI_LATENCY)
 }

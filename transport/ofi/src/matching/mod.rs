@@ -133,6 +133,8 @@ pub struct OfiMatch {
     incoming: Table<Incoming>,
     outgoing: Table<Outgoing>,
     happenings: Vec<Happening>,
+    /// The room of those that were told last.
+    spare: Vec<Happening>,
     owed: VecDeque<Owed>,
     /// Longest message that goes at once.
     short: usize,
@@ -173,6 +175,7 @@ impl OfiMatch {
             incoming: Table::default(),
             outgoing: Table::default(),
             happenings: Vec::new(),
+            spare: Vec::new(),
             owed: VecDeque::new(),
             short,
             waste,
@@ -233,24 +236,32 @@ impl OfiMatch {
 
     /// Deals with what the engine told.
     fn settle(&mut self, upcalls: &mut dyn MatchUpcalls) {
-        let mut happenings = std::mem::take(&mut self.happenings);
-        for happening in happenings.drain(..) {
-            match happening {
-                Happening::End(number, end) if number & 1 == 0 => {
-                    self.end_incoming(number >> 1, end, upcalls);
-                }
-                Happening::End(number, end) => {
-                    self.end_outgoing(number >> 1, end.is_ok(), upcalls);
-                }
-                Happening::Control(from, control) => self.heed(from, control, upcalls),
-                Happening::Peer(event) => self.tell_of_peer(event, upcalls),
+        while !self.happenings.is_empty() {
+            let mut happenings =
+                std::mem::replace(&mut self.happenings, std::mem::take(&mut self.spare));
+            for happening in happenings.drain(..) {
+                self.happen(happening, upcalls);
             }
+            self.spare = happenings;
         }
-        self.happenings = happenings;
         if !self.owed.is_empty() {
             self.pay();
         }
         self.engine.set_restless(!self.owed.is_empty());
+    }
+
+    #[inline]
+    fn happen(&mut self, happening: Happening, upcalls: &mut dyn MatchUpcalls) {
+        match happening {
+            Happening::End(number, end) if number & 1 == 0 => {
+                self.end_incoming(number >> 1, end, upcalls);
+            }
+            Happening::End(number, end) => {
+                self.end_outgoing(number >> 1, end.is_ok(), upcalls);
+            }
+            Happening::Control(from, control) => self.heed(from, control, upcalls),
+            Happening::Peer(event) => self.tell_of_peer(event, upcalls),
+        }
     }
 
     fn heed(&mut self, from: EndpointId, control: Control, upcalls: &mut dyn MatchUpcalls) {
@@ -270,11 +281,6 @@ impl OfiMatch {
             let mut told = Told(&mut self.happenings);
             self.engine
                 .break_off(from, "a word that fits nothing", &mut told);
-            for happening in std::mem::take(&mut self.happenings) {
-                if let Happening::Peer(event) = happening {
-                    self.tell_of_peer(event, upcalls);
-                }
-            }
         }
     }
 
@@ -286,6 +292,9 @@ impl OfiMatch {
             | PeerEvent::Protocol(Some(endpoint), _) => Some(*endpoint),
             _ => None,
         };
+        if let Some(endpoint) = gone {
+            self.sweep(endpoint);
+        }
         upcalls.peer(event);
         if let Some(endpoint) = gone {
             self.owed

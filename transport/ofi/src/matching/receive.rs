@@ -1,5 +1,7 @@
 //! Receives, looks and claims.
 
+use std::time::{Duration, Instant};
+
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_ENOMSG, FI_RECV};
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
@@ -8,9 +10,12 @@ use tagwire_transport::{
 };
 
 use super::tags::{self, Tags};
-use super::{Control, OfiMatch, Owed};
+use super::{Control, Happening, OfiMatch, Owed, Told};
 use crate::engine::Op;
-use crate::fabric::{Completion, Fault, OpId, Pattern, Place, Registered, Took};
+use crate::fabric::{Completion, Fault, Net, OpId, Pattern, Place, Registered, Took};
+
+/// How long a step of a sweep may take.
+const SWEEP: Duration = Duration::from_millis(5);
 
 /// Bits of a slot, and of all, in the number of a receive or claim.
 const NUMBER: (u32, u32) = (32, 62);
@@ -53,6 +58,8 @@ pub(super) enum Incoming {
         pattern: Pattern,
         claim: bool,
     },
+    /// A step of the sweep after a peer that is gone.
+    Sweeping,
     /// A message of which the layer above has the name.
     Claimed {
         envelope: MatchEnvelope,
@@ -231,7 +238,7 @@ impl OfiMatch {
             Some(Incoming::Looking { .. }) => self.end_look(slot, end, upcalls),
             Some(Incoming::Taking { .. }) => self.end_taking(slot, end, upcalls),
             Some(Incoming::Clearing { .. }) => self.look_again(slot),
-            Some(Incoming::Claimed { .. }) | None => {}
+            Some(Incoming::Claimed { .. } | Incoming::Sweeping) | None => {}
         }
     }
 
@@ -623,6 +630,54 @@ impl OfiMatch {
         }
         self.engine.net.cancel(op);
         Cancel::Pending
+    }
+
+    /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes
+    /// cannot be had any more. What it sent whole stays.
+    pub(super) fn sweep(&mut self, gone: EndpointId) {
+        let pattern = self.tags.announced_by(self.engine.links[gone].rank);
+        let slot = self.incoming.enter(Incoming::Sweeping);
+        while let Some(found) = self.sweep_step(slot, |net, _, op| net.peek(pattern, op)) {
+            let message = Pattern::exact(found.tag);
+            let taken = self.sweep_step(slot, |net, waste, op| {
+                net.receive_tagged_at(message, waste, op)
+            });
+            if taken.is_none() {
+                break;
+            }
+        }
+        self.incoming.take(slot);
+    }
+
+    /// Posts an operation and waits for its end, a little while: it needs nobody else. What else
+    /// happens meanwhile is told later.
+    fn sweep_step(
+        &mut self,
+        slot: u32,
+        post: impl FnOnce(&mut Net, (Place, usize), OpId) -> Took,
+    ) -> Option<Completion> {
+        let number = slot << 1;
+        let waste = Place {
+            block: self.waste,
+            offset: 0,
+        };
+        let op = self.engine.ops.enter(Op::Tagged { number });
+        if post(&mut self.engine.net, (waste, self.short), op) != Took::Yes {
+            self.engine.ops.free(op);
+            return None;
+        }
+        let start = Instant::now();
+        while start.elapsed() < SWEEP {
+            let told = &mut Told(&mut self.happenings);
+            self.engine.progress(told);
+            let is_it = |one: &Happening| matches!(one, Happening::End(of, _) if *of == number);
+            if let Some(place) = self.happenings.iter().position(is_it)
+                && let Happening::End(_, end) = self.happenings.remove(place)
+            {
+                return end.ok();
+            }
+        }
+        None
     }
 
     /// Ends the receives that wait for bytes of a peer that is gone, each once the provider lets

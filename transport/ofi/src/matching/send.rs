@@ -260,11 +260,6 @@ impl OfiMatch {
         if !self.engine.links[to].closed {
             let mut told = super::Told(&mut self.happenings);
             self.engine.lose(to, &mut told);
-            for happening in std::mem::take(&mut self.happenings) {
-                if let super::Happening::Peer(event) = happening {
-                    self.tell_of_peer(event, upcalls);
-                }
-            }
         }
         upcalls.sent(token, Outcome::PeerFailed);
     }

@@ -101,6 +101,14 @@ impl Tags {
         }
     }
 
+    /// What `source` has announced, and nothing else.
+    pub(super) const fn announced_by(self, source: Rank) -> Pattern {
+        Pattern {
+            tag: self.message(source, 0) | ANNOUNCED,
+            ignore: self.user(),
+        }
+    }
+
     /// Source and bits of a message.
     #[inline]
     pub(super) const fn read(self, tag: u64) -> (Rank, u64) {
@@ -142,6 +150,12 @@ mod tests {
             }
             assert_eq!(tags.user() & tags.sources(), 0);
         }
+        let tags = Tags::new(4);
+        let one = tags.announced_by(Rank::new(1));
+        let takes = |tag| (tag ^ one.tag) & !one.ignore == 0;
+        assert!(takes(Tags::announcement(tags.message(Rank::new(1), 77))));
+        assert!(!takes(tags.message(Rank::new(1), 77)));
+        assert!(!takes(Tags::announcement(tags.message(Rank::new(2), 77))));
         assert!(Tags::new(1 << 14).user().trailing_ones() >= 48);
     }
 
