@@ -59,6 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-base",
             "tagwire-transport",
             "tagwire-rails",
+            "tagwire-ofi",
             "tagwire-matching",
             "tagwire-pml",
             "tagwire-launch",
