@@ -279,7 +279,7 @@ pub trait MatchUpcalls {
 /// that have matched a message of it. Receives that wait for it unmatched stay posted: the layer above
 /// knows whom they can still hear from, and cancels them.
 ///
-/// **What may fail.** Setting up returns [`Error`](crate::Error). Everything else answers a value.
+/// **What may fail.** Setting up returns [`Error`]. Everything else answers a value.
 pub trait MatchTransport: Send {
     /// The name in settings and reports.
     fn name(&self) -> &'static str;
