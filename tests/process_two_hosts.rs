@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use process::{Job, Line, is_root, tagwire, works};
+use process::{Job, Line, eventually, is_root, tagwire, works};
 
 /// What a rank has to know of the other's end within: the store's connection is given up after
 /// four seconds of silence and looked at ten times a second.
@@ -61,6 +61,13 @@ impl Hosts {
                 eprintln!("SKIPPED: {test} needs network namespaces: ip {line}: {said}");
                 return None;
             }
+        }
+        // The kernel takes its time to see a carrier.
+        for name in &hosts.names {
+            eventually("the cable carries", || {
+                let shown = ip(&format!("-n {name} -o link show eth0")).stdout;
+                String::from_utf8_lossy(&shown).contains("state UP")
+            });
         }
         Some(hosts)
     }

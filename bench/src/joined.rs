@@ -26,6 +26,8 @@ use crate::report::output::Output;
 const PLAN: &str = "bench/plan";
 /// Where the side that connects says that it has taken it.
 const TAKEN: &str = "bench/taken";
+/// The setting of the address that libfabric's providers use.
+const SOURCE: &str = "ofi-source";
 /// How long the side that connects tries: the other may be started a little later.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait between two tries.
@@ -95,6 +97,7 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     bootstrap.put(PLAN, plan.to_text()?.as_bytes())?;
     bootstrap.get(Rank::new(1), TAKEN, args.timeout.unwrap_or(FOREVER))?;
     let why = format!("this side listens at {place}");
+    let host = &from_own_address(host, &plan, &bootstrap)?;
     let mut printer = Printer::new(args, host, &plan, why);
     let job = rank::Job { host, plan: &plan };
     Ok(job.run_as(Box::new(bootstrap), &mut |message| printer.take(message)))
@@ -117,9 +120,29 @@ fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
         ));
     }
     bootstrap.put(TAKEN, b"")?;
+    let host = &from_own_address(host, &plan, &bootstrap)?;
     let mut printer = Printer::new(args, host, &plan, String::new());
     let job = rank::Job { host, plan: &plan };
     Ok(job.run_as(Box::new(bootstrap), &mut |message| printer.take(message)))
+}
+
+/// Has a network of ours go from the address by which this machine reaches the other, where the
+/// user has named none: a provider's own choice may be one that the other does not reach.
+fn from_own_address(host: &Host, plan: &Plan, bootstrap: &StoreBootstrap) -> Result<Host> {
+    let mut host = host.clone();
+    let Carrier::Ours(name) = &plan.carrier else {
+        return Ok(host);
+    };
+    let by_address = ["tcp", "udp", "net", "sockets", "verbs"];
+    let provider = name.strip_prefix("ofi:").unwrap_or_default();
+    let is_free = host.config.text(SOURCE).is_empty();
+    if let Some(address) = bootstrap.own_address()
+        && is_free
+        && by_address.iter().any(|kind| provider.starts_with(kind))
+    {
+        host.config.set(SOURCE, &address.to_string())?;
+    }
+    Ok(host)
 }
 
 /// Connects; again and again for a while, since the two sides are started by hand.

@@ -86,7 +86,7 @@ fn each_transport_offers_what_it_should() {
         tiers(&network(plain(), None)).unwrap(),
         [Core, Failure, Detection, Wake]
     );
-    let full = [Core, Failure, Detection, Cooperative, Retain, Wake];
+    let full = [Core, Failure, Detection, Cooperative, Retain, Wake, Get];
     assert_eq!(tiers(&network(MemoryOptions::full(), None)).unwrap(), full);
     assert_eq!(tiers(&network(tight(), Some("reorder=4"))).unwrap(), full);
 }

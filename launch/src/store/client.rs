@@ -117,6 +117,13 @@ impl StoreBootstrap {
         }
     }
 
+    /// The address of this machine by which it reaches a store on another; `None` where the store
+    /// is a local one.
+    #[must_use]
+    pub fn own_address(&self) -> Option<std::net::IpAddr> {
+        socket::own_address(&self.socket)
+    }
+
     /// Sends `request` and waits for its answer; `None` when `timeout` passes first.
     fn ask(
         &mut self,
@@ -357,9 +364,10 @@ impl Bootstrap for StoreBootstrap {
     }
 
     fn poll_events(&mut self) -> Vec<MemberEvent> {
-        if self.closed.is_none() && matches!(self.receive(), Ok(true)) {
-            // Late answers to requests that were given up are dropped here; a broken stream
-            // shows in the next request.
+        if self.closed.is_none() {
+            // What came behind the last answer lies here already. Late answers to requests that
+            // were given up are dropped; a broken stream shows in the next request.
+            let _ = self.receive();
             while let Ok(Some(_)) = self.next_answer() {}
         }
         if self.closed.is_some() {

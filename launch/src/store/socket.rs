@@ -80,6 +80,12 @@ fn watch(socket: &OwnedFd) -> Result<()> {
     sockopt::set_socket_keepalive(socket, true)
 }
 
+/// Which of this machine's addresses a connection between machines goes from.
+pub(super) fn own_address(socket: &OwnedFd) -> Option<std::net::IpAddr> {
+    let address = rustix::net::getsockname(socket).ok()?;
+    SocketAddr::try_from(address).ok().map(|place| place.ip())
+}
+
 /// A connection to the store called `name`.
 pub(super) fn connect(name: &str) -> std::io::Result<OwnedFd> {
     match name.strip_prefix(TCP) {

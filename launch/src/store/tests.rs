@@ -424,6 +424,7 @@ mod between_machines {
         b.leave();
         assert_eq!(events(&mut a, 1), [MemberEvent::Left(Rank::new(1))]);
         assert_eq!(a.locality().local_size, 1);
+        assert_eq!(a.own_address(), Some([127, 0, 0, 1].into()));
     }
 
     #[test]
@@ -453,5 +454,22 @@ mod between_machines {
         let nobody = Membership::remote(Rank::new(1), 2, &address, secret(1));
         let error = StoreBootstrap::connect(nobody).unwrap_err().to_string();
         assert!(error.contains(&address), "{error}");
+    }
+}
+
+/// News that comes in one piece with an answer is news all the same.
+#[test]
+fn events_right_behind_an_answer_are_heard() {
+    for _ in 0..300 {
+        let store = Store::start(2).unwrap();
+        let (mut a, mut b) = (join(&store, 0), join(&store, 1));
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                b.fence(LONG).unwrap();
+                b.leave();
+            });
+            a.fence(LONG).unwrap();
+        });
+        assert_eq!(events(&mut a, 1), [MemberEvent::Left(Rank::new(1))]);
     }
 }

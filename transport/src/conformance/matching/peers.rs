@@ -138,6 +138,7 @@ pub(super) fn dumps_name_messages_and_peers(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
     let sends = [rig.send(0, 1, 50, 1, 8)?, rig.send(0, 1, 51, 2, 200_000)?];
     rig.see(1, exact(51), false)?;
+    rig.settle()?;
     let mut seen = Vec::new();
     rig.transport(1)
         .visit_unexpected(&mut |envelope| seen.push((envelope.bits, envelope.length)));
