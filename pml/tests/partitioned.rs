@@ -5,8 +5,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::cm::CmOptions;
@@ -232,11 +233,21 @@ impl Case {
 
     fn run(self, name: &str, job: &Arc<dyn Job>) {
         eprintln!("{name}: {self:?}");
+        let ended = AtomicU32::new(0);
         on_both(job, ThreadLevel::Multiple, |port| {
             if is_sender(port) {
                 self.send(port);
             } else {
                 self.recv(port);
+            }
+            // Nobody leaves before the other is done: with a message for each partition on cm, a
+            // receive that is started after its sender has left may be told so instead of taking
+            // what is there.
+            ended.fetch_add(1, Ordering::SeqCst);
+            let until = Instant::now() + Duration::from_secs(60);
+            while ended.load(Ordering::SeqCst) < 2 && Instant::now() < until {
+                let _ = port.progress();
+                std::thread::yield_now();
             }
         });
     }
