@@ -47,6 +47,7 @@ fn ob1(transports: &'static str) -> Factory {
     })
     .boundaries(BOUNDARIES)
     .latency(latency(transports))
+    .tried(3)
 }
 
 fn cm(transports: &'static str) -> Factory {
@@ -66,6 +67,7 @@ fn cm(transports: &'static str) -> Factory {
     .all_or_nothing()
     .boundaries(BOUNDARIES)
     .latency(latency(transports))
+    .tried(3)
 }
 
 pml_conformance!(ob1_tcp, ob1("tcp,self"));
