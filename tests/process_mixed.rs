@@ -5,20 +5,12 @@ mod process;
 
 use std::path::PathBuf;
 
-use process::{Outcome, example, rank, run_line, works};
+use process::{Outcome, example, has_libfabric, rank, run_line};
 
 /// What puts two ranks each on a host of their own.
 const TWO_BY_TWO: &str = "TAGWIRE_HOST=host-$((TAGWIRE_RANK / 2)) exec \"$0\" \"$@\"";
 
 const BOTH: &str = "shm+ofi:tcp;ofi_rxm";
-
-fn has_libfabric(test: &str) -> bool {
-    let found = works("ofi:tcp;ofi_rxm");
-    if !found {
-        eprintln!("SKIPPED: {test} needs libfabric with tcp;ofi_rxm");
-    }
-    found
-}
 
 fn on_two_hosts(ranks: u32, program: PathBuf, arguments: &[&str]) -> Outcome {
     run_line(ranks, &["--transport", BOTH])

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use process::{Job, Line, eventually, is_root, tagwire, works};
+use process::{Job, Line, eventually, has_libfabric, is_root, tagwire};
 
 /// What a rank has to know of the other's end within: the store's connection is given up after
 /// four seconds of silence and looked at ten times a second.
@@ -95,15 +95,6 @@ impl Drop for Hosts {
             let _ = ip(&format!("netns delete {name}"));
         }
     }
-}
-
-/// Whether libfabric is here with plain sockets in it.
-fn has_libfabric(test: &str) -> bool {
-    let found = works("ofi:tcp;ofi_rxm");
-    if !found {
-        eprintln!("SKIPPED: {test} needs libfabric with tcp;ofi_rxm");
-    }
-    found
 }
 
 #[test]

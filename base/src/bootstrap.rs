@@ -8,6 +8,7 @@
 //! The store is the authority on who is alive: a launcher sees its children end, and tells.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -122,6 +123,12 @@ pub trait Bootstrap: Send {
 
     /// The job's secret.
     fn secret(&self) -> &JobSecret;
+
+    /// The address of this machine by which it reaches the others; `None` where they are on it, or
+    /// that is not known.
+    fn own_address(&self) -> Option<IpAddr> {
+        None
+    }
 
     /// Publishes `value` under this rank's `key`. A later put of the same key replaces it.
     ///

@@ -26,8 +26,6 @@ use crate::report::output::Output;
 const PLAN: &str = "bench/plan";
 /// Where the side that connects says that it has taken it.
 const TAKEN: &str = "bench/taken";
-/// The setting of the address that libfabric's providers use.
-const SOURCE: &str = "ofi-source";
 /// How long the side that connects tries: the other may be started a little later.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait between two tries.
@@ -82,7 +80,7 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let plan = Plan::new(args, carrier, args.seed.unwrap_or_else(seed_of_clock), 0);
     let secret = secret(args)?;
     let store = Store::start_tcp(2, address, secret.clone())?;
-    let place = store.name().trim_start_matches("tcp:").to_owned();
+    let place = store.address().unwrap_or_default().to_owned();
     let _ = writeln!(
         std::io::stderr(),
         "listening at {place}: start 'tagwire bench {} --connect HOST:PORT' on the other machine",
@@ -97,10 +95,7 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     bootstrap.put(PLAN, plan.to_text()?.as_bytes())?;
     bootstrap.get(Rank::new(1), TAKEN, args.timeout.unwrap_or(FOREVER))?;
     let why = format!("this side listens at {place}");
-    let host = &from_own_address(host, &plan, &bootstrap)?;
-    let mut printer = Printer::new(args, host, &plan, why);
-    let job = rank::Job { host, plan: &plan };
-    Ok(job.run_as(Box::new(bootstrap), &mut |message| printer.take(message)))
+    Ok(run(args, host, &plan, bootstrap, why))
 }
 
 fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
@@ -120,29 +115,20 @@ fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
         ));
     }
     bootstrap.put(TAKEN, b"")?;
-    let host = &from_own_address(host, &plan, &bootstrap)?;
-    let mut printer = Printer::new(args, host, &plan, String::new());
-    let job = rank::Job { host, plan: &plan };
-    Ok(job.run_as(Box::new(bootstrap), &mut |message| printer.take(message)))
+    Ok(run(args, host, &plan, bootstrap, String::new()))
 }
 
-/// Has a network of ours go from the address by which this machine reaches the other, where the
-/// user has named none: a provider's own choice may be one that the other does not reach.
-fn from_own_address(host: &Host, plan: &Plan, bootstrap: &StoreBootstrap) -> Result<Host> {
-    let mut host = host.clone();
-    let Carrier::Ours(name) = &plan.carrier else {
-        return Ok(host);
-    };
-    let by_address = ["tcp", "udp", "net", "sockets", "verbs"];
-    let provider = name.strip_prefix("ofi:").unwrap_or_default();
-    let is_free = host.config.text(SOURCE).is_empty();
-    if let Some(address) = bootstrap.own_address()
-        && is_free
-        && by_address.iter().any(|kind| provider.starts_with(kind))
-    {
-        host.config.set(SOURCE, &address.to_string())?;
-    }
-    Ok(host)
+/// Runs `plan` as the rank that `bootstrap` knows.
+fn run(
+    args: &BenchArgs,
+    host: &Host,
+    plan: &Plan,
+    bootstrap: StoreBootstrap,
+    why: String,
+) -> ExitStatus {
+    let mut printer = Printer::new(args, host, plan, why);
+    let job = rank::Job { host, plan };
+    job.run_as(Box::new(bootstrap), &mut |message| printer.take(message))
 }
 
 /// Connects; again and again for a while, since the two sides are started by hand.

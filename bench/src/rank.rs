@@ -250,13 +250,7 @@ impl Job<'_> {
         used: Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let leads = port.rank().as_u32() == 0;
-        if leads {
-            sink(Message::Greeting(Used {
-                ranks: port.size(),
-                ..used.clone()
-            }))?;
-        }
+        let leads = greet(port, &used, sink)?;
         if self.plan.test == TestName::Idle {
             self.measure_idle(port, &used, sink)?;
         } else if self.plan.test.computes() {
@@ -382,6 +376,18 @@ impl Job<'_> {
             figures: Figures::default(),
         }
     }
+}
+
+/// Says what is used, where this is rank 0; answers whether it is.
+fn greet<P: Port>(port: &P, used: &Used, sink: Sink<'_>) -> Result<bool> {
+    let leads = port.rank().as_u32() == 0;
+    if leads {
+        sink(Message::Greeting(Used {
+            ranks: port.size(),
+            ..used.clone()
+        }))?;
+    }
+    Ok(leads)
 }
 
 /// Says why this rank ends.

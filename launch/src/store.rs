@@ -102,6 +102,12 @@ impl Store {
         &self.name
     }
 
+    /// The address at which other machines reach it; `None` for one of this machine alone.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.name.strip_prefix(socket::TCP)
+    }
+
     /// What rank `rank` needs to know to connect, all ranks being on this machine.
     #[must_use]
     pub fn membership(&self, rank: Rank) -> Membership {

@@ -294,8 +294,17 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
+/// Whether libfabric is here with plain sockets in it. Where not, it says so, loudly.
+pub fn has_libfabric(test: &str) -> bool {
+    let found = works("ofi:tcp;ofi_rxm");
+    if !found {
+        eprintln!("SKIPPED: {test} needs libfabric with tcp;ofi_rxm");
+    }
+    found
+}
+
 /// Whether a transport can be used on this machine.
-pub fn works(transport: &str) -> bool {
+fn works(transport: &str) -> bool {
     let outcome = Line::new(["info", "--why-not", transport]).finish();
     let told = format!("transport {transport}: ");
     let answer = outcome

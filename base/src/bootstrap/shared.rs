@@ -2,6 +2,7 @@
 //! transport that asks for a descriptor on first contact.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,6 +19,7 @@ pub struct SharedBootstrap {
     rank: Rank,
     size: u32,
     locality: Locality,
+    own_address: Option<IpAddr>,
 }
 
 impl SharedBootstrap {
@@ -29,6 +31,7 @@ impl SharedBootstrap {
             rank: bootstrap.rank(),
             size: bootstrap.size(),
             locality: bootstrap.locality(),
+            own_address: bootstrap.own_address(),
             inner: Arc::new(Mutex::new(bootstrap)),
         }
     }
@@ -62,6 +65,10 @@ impl Bootstrap for SharedBootstrap {
 
     fn secret(&self) -> &JobSecret {
         &self.secret
+    }
+
+    fn own_address(&self) -> Option<IpAddr> {
+        self.own_address
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {

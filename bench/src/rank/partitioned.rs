@@ -1,6 +1,6 @@
 //! The test of partitioned operations.
 
-use super::{Job, Sink, effort};
+use super::{Job, Sink, effort, greet};
 use crate::args::partitioned::PartitionedPlan;
 use crate::body::partitioned::{Rounds, Setting};
 use crate::environment::Used;
@@ -20,13 +20,7 @@ impl Job<'_> {
         used: Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let leads = port.rank().as_u32() == 0;
-        if leads {
-            sink(Message::Greeting(Used {
-                ranks: port.size(),
-                ..used.clone()
-            }))?;
-        }
+        let leads = greet(port, &used, sink)?;
         let plan = self.plan.partitioned.as_ref();
         let plan = plan.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
         let policies = port.policies(&plan.policies);

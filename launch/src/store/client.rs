@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -115,13 +116,6 @@ impl StoreBootstrap {
             ))),
             answer => Err(this.unexpected(answer)),
         }
-    }
-
-    /// The address of this machine by which it reaches a store on another; `None` where the store
-    /// is a local one.
-    #[must_use]
-    pub fn own_address(&self) -> Option<std::net::IpAddr> {
-        socket::own_address(&self.socket)
     }
 
     /// Sends `request` and waits for its answer; `None` when `timeout` passes first.
@@ -285,6 +279,10 @@ impl Bootstrap for StoreBootstrap {
 
     fn secret(&self) -> &JobSecret {
         &self.membership.secret
+    }
+
+    fn own_address(&self) -> Option<IpAddr> {
+        socket::own_address(&self.socket)
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {

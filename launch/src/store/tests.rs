@@ -402,7 +402,7 @@ mod between_machines {
 
     fn start(size: u32) -> (Store, String) {
         let store = Store::start_tcp(size, "127.0.0.1:0", secret(1)).unwrap();
-        let address = store.name().strip_prefix("tcp:").unwrap().to_owned();
+        let address = store.address().unwrap().to_owned();
         (store, address)
     }
 

@@ -362,14 +362,16 @@ impl Check {
         if self.ranks > factory.most_ranks {
             return Verdict::NotApplicable(format!("it takes {} ranks", self.ranks));
         }
-        for left in (0..factory.tries).rev() {
+        for _ in 1..factory.tries {
             match (self.run)(factory) {
                 Ok(()) => return Verdict::Passed,
-                Err(reason) if left == 0 => return Verdict::Failed(reason),
                 Err(reason) => println!("{}: tried again after: {reason}", self.name),
             }
         }
-        Verdict::Failed("it was never tried".to_owned())
+        match (self.run)(factory) {
+            Ok(()) => Verdict::Passed,
+            Err(reason) => Verdict::Failed(reason),
+        }
     }
 }
 

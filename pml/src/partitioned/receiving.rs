@@ -152,7 +152,7 @@ impl Receiving {
             }
             _ => self.messenger.call(|layer| self.settle(layer).map(|_| ())),
         }
-        .inspect_err(|_| self.fail())
+        .inspect_err(|_| self.round.fail())
     }
 
     /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on. Any
@@ -284,7 +284,7 @@ impl Receiving {
             }
             Ok(false) => Ok(None),
             Err(error) => {
-                self.fail();
+                self.round.fail();
                 Err(error)
             }
         }
@@ -342,12 +342,6 @@ impl Receiving {
         }
         self.begun.store(epoch, Release);
         Ok(())
-    }
-
-    /// The operation is over.
-    fn fail(&self) {
-        self.round.end();
-        let _ = self.round.free();
     }
 
     /// Ends the operation.

@@ -52,6 +52,13 @@ impl Round {
         self.0.store(word & !ACTIVE, Release);
     }
 
+    /// The operation is over, also in the middle of a round.
+    pub(super) fn fail(&self) {
+        self.end();
+        // No round is under way any more.
+        let _ = self.free();
+    }
+
     /// Ends the operation, unless a round is under way.
     pub(super) fn free(&self) -> Result<()> {
         let word = self.0.load(Acquire);

@@ -173,7 +173,7 @@ impl Sending {
             Some(Ok(Way::Messages(_))) => {}
             _ => {
                 let settled = self.messenger.call(|layer| self.settle(layer).map(|_| ()));
-                return settled.inspect_err(|_| self.fail());
+                return settled.inspect_err(|_| self.round.fail());
             }
         }
         Ok(())
@@ -408,7 +408,7 @@ impl Sending {
             }
             Ok(false) => Ok(None),
             Err(error) => {
-                self.fail();
+                self.round.fail();
                 Err(error)
             }
         }
@@ -506,12 +506,6 @@ impl Sending {
 
     fn joining(&self) -> MutexGuard<'_, Option<Joining>> {
         self.joining.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The operation is over.
-    fn fail(&self) {
-        self.round.end();
-        let _ = self.round.free();
     }
 
     /// Ends the operation.

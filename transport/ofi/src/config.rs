@@ -1,5 +1,6 @@
 //! What the user may set.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -46,6 +47,20 @@ impl Default for OfiOptions {
 }
 
 impl OfiOptions {
+    /// The same, from the address by which this machine reaches the others, where nothing else is said
+    /// and the provider goes by addresses: its own choice may be one that they do not reach.
+    #[must_use]
+    pub(crate) fn reached_at(mut self, own: Option<IpAddr>) -> Self {
+        const BY_ADDRESS: [&str; 5] = ["tcp", "udp", "net", "sockets", "verbs"];
+        let by_address = BY_ADDRESS
+            .iter()
+            .any(|kind| self.provider.starts_with(kind));
+        if let Some(own) = own.filter(|_| by_address && self.source.is_empty()) {
+            self.source = own.to_string();
+        }
+        self
+    }
+
     /// The options that `config` holds under the names of [`SETTINGS`]; `provider` is the detail
     /// behind `ofi:`.
     #[must_use]

@@ -1,5 +1,6 @@
 //! libfabric among the transports that settings choose from.
 
+use tagwire_base::Bootstrap;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind, Way};
@@ -46,7 +47,7 @@ impl TransportKind for OfiKind {
         config: &Config,
         bootstrap: &SharedBootstrap,
     ) -> Result<Box<dyn ByteTransport>> {
-        let options = OfiOptions::from_config(detail, config);
+        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
         Ok(Box::new(Ofi::open(&options, bootstrap)?))
     }
 
@@ -56,7 +57,7 @@ impl TransportKind for OfiKind {
         config: &Config,
         bootstrap: &SharedBootstrap,
     ) -> Result<Option<Box<dyn MatchTransport>>> {
-        let options = OfiOptions::from_config(detail, config);
+        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
         Ok(Some(Box::new(OfiMatch::open(&options, bootstrap)?)))
     }
 }

@@ -74,12 +74,9 @@ impl OfiWaiter {
         let mut descriptors =
             [&self.wakes, second].map(|descriptor| PollFd::new(descriptor, PollFlags::IN));
         let count = if arrivals { 2 } else { 1 };
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
+        let timeout = Timespec::try_from(timeout).ok();
         // A signal ends a sleep as well; the caller looks again whatever the reason.
-        let _ = poll(&mut descriptors[..count], Some(&timeout));
+        let _ = poll(&mut descriptors[..count], timeout.as_ref());
     }
 }
 

@@ -28,6 +28,7 @@
 //! test can pin what a transport is expected to offer. Nothing here asserts how long things
 //! take; what never happens is given up on after a while.
 
+mod closing;
 mod cooperative;
 mod failure;
 mod log;

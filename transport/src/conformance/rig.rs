@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
 
+use super::closing::Closing;
 use super::log::{Entry, Log};
 use super::memory::Memory;
 use super::{Factory, KillRank};
@@ -93,7 +93,7 @@ pub(super) struct Rig {
     nodes: Vec<Node>,
     kill: Option<KillRank>,
     /// Ranks that are closing.
-    closing: Vec<JoinHandle<()>>,
+    closing: Closing,
     next_token: u64,
     /// Outlives the transports.
     memories: Vec<Rc<Memory>>,
@@ -111,7 +111,7 @@ impl Rig {
         Ok(Self {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
-            closing: Vec::new(),
+            closing: Closing::default(),
             next_token: 1,
             memories: Vec::new(),
         })
@@ -348,19 +348,13 @@ impl Rig {
     pub(super) fn close(&mut self, rank: usize) {
         let mut transport = self.take(rank);
         transport.leave();
-        self.drop_rank(transport);
+        self.closing.close(transport);
     }
 
     /// Drops `rank`, which has not said that it leaves.
     pub(super) fn drop_without_goodbye(&mut self, rank: usize) {
         let transport = self.take(rank);
-        self.drop_rank(transport);
-    }
-
-    /// Drops a rank on a thread of its own, as if it was a process that ends: to get its last words
-    /// out, it may need the progress of others.
-    fn drop_rank(&mut self, transport: Box<dyn ByteTransport>) {
-        self.closing.push(thread::spawn(move || drop(transport)));
+        self.closing.close(transport);
     }
 
     /// Ends `rank` without a goodbye.
@@ -407,13 +401,10 @@ impl Drop for Rig {
     fn drop(&mut self) {
         for rank in 0..self.nodes.len() {
             if let Some(transport) = self.nodes[rank].transport.take() {
-                self.drop_rank(transport);
+                self.closing.close(transport);
             }
         }
-        for closing in self.closing.drain(..) {
-            // A panic was reported where it happened.
-            let _ = closing.join();
-        }
+        self.closing.wait();
     }
 }
 

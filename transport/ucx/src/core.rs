@@ -25,6 +25,23 @@ use crate::waiter::UcxWaiter;
 use crate::wire::{self, Control, ControlKind};
 use crate::worker::{Armed, Context, Endpoint, Worker};
 
+/// How many times in a row UCX must have nothing before a failed peer has nothing more to say.
+const SILENCE: u32 = 64;
+
+/// The most calls of progress that a failed peer's last messages get.
+const LAST_WORDS: u32 = 100_000;
+
+/// Makes progress until nothing comes any more; `pump` answers how much did.
+pub(crate) fn until_silent(mut pump: impl FnMut() -> u32) {
+    let mut silent = 0;
+    for _ in 0..LAST_WORDS {
+        silent = if pump() > 0 { 0 } else { silent + 1 };
+        if silent == SILENCE {
+            break;
+        }
+    }
+}
+
 /// A peer, as it is sent to.
 pub(crate) struct Link {
     pub(crate) rank: Rank,
@@ -596,6 +613,12 @@ impl Core {
         {
             self.waiter.armed();
         }
+    }
+
+    /// The link at `id`, where it leads somewhere.
+    pub(crate) fn open_link(&self, id: EndpointId) -> Option<&Link> {
+        let link = self.links.get(id.index());
+        link.filter(|link| link.endpoint.is_some())
     }
 
     /// Gives back what an upcall kept.

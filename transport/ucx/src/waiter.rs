@@ -94,12 +94,9 @@ impl UcxWaiter {
             calls,
             PollFd::new(events.unwrap_or(&self.calls), PollFlags::IN),
         ];
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
+        let timeout = Timespec::try_from(timeout).ok();
         // A signal ends the sleep early, which a sleep may do.
-        let _ = poll(&mut descriptors, Some(&timeout));
+        let _ = poll(&mut descriptors, timeout.as_ref());
         if events.is_some() && !descriptors[1].revents().is_empty() {
             self.armed.store(false, Ordering::Release);
         }

@@ -16,6 +16,7 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::JobSecret;
+use tagwire_transport::byte::RemoteMemory;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -134,6 +135,26 @@ pub(crate) struct Access {
     pub(crate) offset: U64,
     pub(crate) length: U64,
     pub(crate) tag: U64,
+}
+
+impl Access {
+    /// Asks for the `len` bytes at `memory` of `owner`, under a tag still to be chosen; `None` where
+    /// the key is not of its making, or does not reach that far.
+    pub(crate) fn of(
+        owner: Rank,
+        memory: RemoteMemory<'_>,
+        len: u64,
+        secret: &JobSecret,
+    ) -> Option<Self> {
+        let key = Key::read(owner, memory.key, secret)?;
+        Some(Self {
+            registration: key.registration,
+            generation: key.generation,
+            offset: key.offset_of(memory.address, len)?.into(),
+            length: len.into(),
+            tag: U64::ZERO,
+        })
+    }
 }
 
 /// What is published of a registration.

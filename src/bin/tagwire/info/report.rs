@@ -8,7 +8,7 @@ use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
 use super::pmls::PmlReport;
-use super::transports::{TransportReport, catalogue};
+use super::transports::{TransportReport, catalogue, survey};
 use crate::failure::Failure;
 use crate::stamp::{Build, build};
 
@@ -96,11 +96,13 @@ pub const PML: &str = "pml";
 
 /// Finds everything out.
 pub fn gather(config: &Config, topology: Topology) -> Report {
+    let mut transports = catalogue(config, &topology);
+    survey(&mut transports, config);
     Report {
         schema: "tagwire.info/1",
         build: build(),
         launcher: launcher(),
-        transports: catalogue(config, &topology),
+        transports,
         machine: machine(topology),
         engines: choices(config, ENGINE),
         pmls: super::pmls::catalogue(config),

@@ -49,7 +49,7 @@ pub struct TransportReport {
     /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
     /// be opened.
     pub limits: Option<LimitsReport>,
-    /// What may stand behind the colon.
+    /// What may stand behind the colon, once that was [looked for](survey).
     pub ways: Vec<WayReport>,
 }
 
@@ -91,6 +91,13 @@ pub fn catalogue(config: &Config, topology: &Topology) -> Vec<TransportReport> {
         .collect()
 }
 
+/// Looks for what may stand behind the colon of each: opens libraries and devices.
+pub fn survey(transports: &mut [TransportReport], config: &Config) {
+    for transport in transports {
+        transport.ways = ways(transport.name, config);
+    }
+}
+
 fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportReport {
     let mut report = TransportReport {
         name: named.name,
@@ -100,7 +107,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         capabilities: Vec::new(),
         conformance: published(named.name),
         limits: None,
-        ways: ways(named.name, config),
+        ways: Vec::new(),
     };
     match open(named.name, config) {
         Ok(transport) => {

@@ -6,12 +6,12 @@ use tagwire_base::topology::Topology;
 
 use super::report::{ENGINE, Named, PML, choices};
 use super::text::{summary, verdict};
-use super::transports::{TransportReport, catalogue};
+use super::transports::{TransportReport, catalogue, survey};
 use crate::failure::Failure;
 
 /// Why `name` would not be used, or that it would.
 pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<String, Failure> {
-    let transports = catalogue(config, topology);
+    let mut transports = catalogue(config, topology);
     if let Some(transport) = transports.iter().find(|transport| transport.name == name) {
         let mut text = format!("transport {name}: {}\n", verdict(transport.verdict));
         for note in &transport.notes {
@@ -19,6 +19,18 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
         }
         return Ok(text);
     }
+    let choices = |(what, setting)| {
+        choices(config, setting)
+            .into_iter()
+            .map(move |one| (what, setting, one))
+    };
+    let others = [("matching engine", ENGINE), ("pml", PML)];
+    let others: Vec<_> = others.into_iter().flat_map(choices).collect();
+    if let Some((what, setting, named)) = others.iter().find(|(.., named)| named.name == name) {
+        return Ok(choice(what, setting, named));
+    }
+    // Only a name that nothing else has is worth a look at libraries and devices.
+    survey(&mut transports, config);
     let ways = || transports.iter().flat_map(|transport| &transport.ways);
     if let Some(way) = ways().find(|way| way.name == name) {
         let mut text = format!("transport {}\n", summary(way));
@@ -42,14 +54,7 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
     }
     let mut known: Vec<&str> = transports.iter().map(|t| t.name).collect();
     known.extend(ways().map(|way| way.name.as_str()));
-    for (what, setting) in [("matching engine", ENGINE), ("pml", PML)] {
-        for named in choices(config, setting) {
-            if named.name == name {
-                return Ok(choice(what, setting, &named));
-            }
-            known.push(named.name);
-        }
-    }
+    known.extend(others.iter().map(|(.., named)| named.name));
     Err(Failure::usage(match nearest(name, known.iter().copied()) {
         Some(near) => format!("nothing here is called '{name}'; did you mean '{near}'?"),
         None => format!(

@@ -83,7 +83,7 @@ impl Library {
         // of API 1.17, is that of the field. Pointers to functions have the size of pointers.
         let (library, version) = unsafe {
             let version = symbol(c"fi_version", c"FABRIC_1.0")?;
-            let version = std::mem::transmute::<*mut c_void, Version>(version);
+            let version = std::mem::transmute::<*mut c_void, Version>(version)();
             let getinfo = symbol(c"fi_getinfo", c"FABRIC_1.3")?;
             let freeinfo = symbol(c"fi_freeinfo", c"FABRIC_1.3")?;
             let dupinfo = symbol(c"fi_dupinfo", c"FABRIC_1.3")?;
@@ -91,14 +91,14 @@ impl Library {
             let strerror = symbol(c"fi_strerror", c"FABRIC_1.0")?;
             let library = Self {
                 file: file.to_owned(),
-                version: version(),
+                version,
                 getinfo: std::mem::transmute::<*mut c_void, GetInfo>(getinfo),
                 freeinfo: std::mem::transmute::<*mut c_void, FreeInfo>(freeinfo),
                 dupinfo: std::mem::transmute::<*mut c_void, DupInfo>(dupinfo),
                 fabric: std::mem::transmute::<*mut c_void, OpenFabric>(fabric),
                 strerror: std::mem::transmute::<*mut c_void, StrError>(strerror),
             };
-            (library, version())
+            (library, version)
         };
         if version < crate::API_VERSION {
             return Err(LoadError::TooOld {

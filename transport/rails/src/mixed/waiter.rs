@@ -27,9 +27,16 @@ impl MixedWaiter {
         }
     }
 
-    fn take(&self, key: u32) -> Vec<WaitKey> {
+    /// The keys of one arm: those under `number`, or another thread's where that took these to
+    /// disarm. A sleep on older keys ends early, which it may.
+    fn take(&self, number: Option<u32>) -> Vec<WaitKey> {
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
-        armed.remove(&key).unwrap_or_default()
+        let own = number.and_then(|number| armed.remove(&number));
+        let any = || {
+            let number = armed.keys().next().copied()?;
+            armed.remove(&number)
+        };
+        own.or_else(any).unwrap_or_default()
     }
 }
 
@@ -43,7 +50,7 @@ impl Waiter for MixedWaiter {
     }
 
     fn sleep(&self, key: WaitKey, timeout: Duration) {
-        let keys = self.take(key.0);
+        let keys = self.take(Some(key.0));
         let turn = key.0 as usize % self.rails.len().max(1);
         let mut slept_on = None;
         for (number, (rail, key)) in self.rails.iter().zip(keys).enumerate() {
@@ -59,14 +66,8 @@ impl Waiter for MixedWaiter {
     }
 
     fn disarm(&self) {
-        // Which of several threads' keys it was does not matter: each arms every rail once.
-        let key = {
-            let armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
-            armed.keys().max().copied()
-        };
-        if let Some(key) = key {
-            self.take(key);
-            self.rails.iter().for_each(|rail| rail.disarm());
+        for (rail, _) in self.rails.iter().zip(self.take(None)) {
+            rail.disarm();
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
 
+use super::super::closing::Closing;
 use super::super::memory::Memory;
 use super::super::rig::{LANE, Patience, ensure, pattern};
 use super::{Factory, KillRank, Wanted};
@@ -113,7 +113,7 @@ pub(super) struct Rig {
     nodes: Vec<Node>,
     kill: Option<KillRank>,
     /// Ranks that are closing.
-    closing: Vec<JoinHandle<()>>,
+    closing: Closing,
     next_token: u64,
     limits: MatchLimits,
     /// Outlives the transports.
@@ -133,7 +133,7 @@ impl Rig {
         Ok(Self {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
-            closing: Vec::new(),
+            closing: Closing::default(),
             next_token: 0,
             limits,
             memories: Vec::new(),
@@ -560,14 +560,8 @@ impl Rig {
         }
         let mut transport = self.take(rank);
         transport.leave();
-        self.drop_rank(transport);
+        self.closing.close(transport);
         Ok(())
-    }
-
-    /// Drops a rank on a thread of its own, as if it was a process that ends: to get its last words
-    /// out, it may need the progress of others.
-    fn drop_rank(&mut self, transport: Box<dyn MatchTransport>) {
-        self.closing.push(thread::spawn(move || drop(transport)));
     }
 
     /// Ends `rank` without a goodbye.
@@ -617,12 +611,9 @@ impl Drop for Rig {
     fn drop(&mut self) {
         for rank in 0..self.nodes.len() {
             if let Some(transport) = self.nodes[rank].transport.take() {
-                self.drop_rank(transport);
+                self.closing.close(transport);
             }
         }
-        for closing in self.closing.drain(..) {
-            // A panic was reported where it happened.
-            let _ = closing.join();
-        }
+        self.closing.wait();
     }
 }

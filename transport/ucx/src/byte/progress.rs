@@ -4,12 +4,7 @@ use tagwire_base::Rank;
 use tagwire_transport::{Outcome, Upcalls};
 
 use super::Ucx;
-
-/// How many times in a row UCX must have nothing before a failed peer has nothing more to say.
-const SILENCE: u32 = 64;
-
-/// The most calls of progress that a failed peer's last messages get.
-const LAST_WORDS: u32 = 100_000;
+use crate::core::until_silent;
 
 impl Ucx {
     /// Takes what has arrived and tells of it; answers how many things happened.
@@ -88,16 +83,6 @@ impl Ucx {
 
     /// Makes progress until nothing comes any more.
     fn listen(&mut self, upcalls: &mut dyn Upcalls) {
-        let mut silent = 0;
-        for _ in 0..LAST_WORDS {
-            silent = if self.pump(upcalls) > 0 {
-                0
-            } else {
-                silent + 1
-            };
-            if silent == SILENCE {
-                break;
-            }
-        }
+        until_silent(|| self.pump(upcalls));
     }
 }

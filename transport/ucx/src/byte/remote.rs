@@ -153,20 +153,14 @@ impl Ucx {
         token: Token,
     ) -> Post {
         let core = &mut self.core;
-        let Some(link) = core
-            .links
-            .get(from.index())
-            .filter(|link| link.endpoint.is_some())
-        else {
+        let Some(link) = core.open_link(from) else {
             return Post::Gone;
         };
         let Some(region) = data.region() else {
             return Post::Unsupported;
         };
         let len = region.len() as u64;
-        let key = Key::read(link.rank, source.key, core.secret());
-        let place = key.and_then(|key| Some((key, key.offset_of(source.address, len)?)));
-        let Some((key, offset)) = place else {
+        let Some(access) = Access::of(link.rank, source, len, core.secret()) else {
             return Post::Unsupported;
         };
         if link.gets >= MAX_GETS {
@@ -188,11 +182,8 @@ impl Ucx {
         core.operations.get_mut(index).request = NonNull::new(request);
         core.links[from.index()].gets += 1;
         let access = Access {
-            registration: key.registration,
-            generation: key.generation,
-            offset: offset.into(),
-            length: len.into(),
             tag: tag.into(),
+            ..access
         };
         let control = core.control(ControlKind::Get, from);
         core.send_control(from, &control, access.as_bytes());
@@ -283,21 +274,14 @@ impl Ucx {
         target: RemoteMemory<'_>,
         token: Token,
     ) -> Post {
-        let core = &mut self.core;
-        let Some(link) = core
-            .links
-            .get(to.index())
-            .filter(|link| link.endpoint.is_some())
-        else {
+        let Some(link) = self.core.open_link(to) else {
             return Post::Gone;
         };
         let Some(region) = data.region() else {
             return Post::Unsupported;
         };
         let len = region.len() as u64;
-        let key = Key::read(link.rank, target.key, core.secret());
-        let place = key.and_then(|key| Some((key, key.offset_of(target.address, len)?)));
-        let Some((key, offset)) = place else {
+        let Some(access) = Access::of(link.rank, target, len, self.core.secret()) else {
             return Post::Unsupported;
         };
         if self.puts(to).len() >= MAX_PUTS {
@@ -312,11 +296,8 @@ impl Ucx {
             len: region.len(),
         };
         let access = Access {
-            registration: key.registration,
-            generation: key.generation,
-            offset: offset.into(),
-            length: len.into(),
             tag: core.operations.name(index).into(),
+            ..access
         };
         let control = core.control(ControlKind::Put, to);
         core.send_control(to, &control, access.as_bytes());

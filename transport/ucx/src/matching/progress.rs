@@ -5,15 +5,9 @@ use tagwire_transport::{MatchUpcalls, Outcome, PeerEvent, ReceiveEnd};
 use tagwire_ucx_sys::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
 
 use super::UcxMatch;
-use crate::core::Ended;
+use crate::core::{Ended, until_silent};
 use crate::layout::envelope_of;
 use crate::operations::Purpose;
-
-/// How many times in a row UCX must have nothing before a failed peer has nothing more to say.
-const SILENCE: u32 = 64;
-
-/// The most calls of progress that a failed peer's last messages get.
-const LAST_WORDS: u32 = 100_000;
 
 impl UcxMatch {
     /// Moves things on and tells of them; answers how many happened.
@@ -113,12 +107,6 @@ impl UcxMatch {
 
     /// Makes progress until nothing comes any more.
     fn listen(&mut self) {
-        let mut silent = 0;
-        for _ in 0..LAST_WORDS {
-            silent = if self.pump() > 0 { 0 } else { silent + 1 };
-            if silent == SILENCE {
-                break;
-            }
-        }
+        until_silent(|| self.pump());
     }
 }
