@@ -23,11 +23,16 @@ pub(crate) enum Use {
 
 /// Variables of providers without which programs hang that keep to the rules, or memory is touched
 /// that is not theirs; and what they are set to where the user has not.
-const VARIABLES: [(&CStr, &CStr); 5] = [
+const VARIABLES: [(&CStr, &CStr); 6] = [
     // How many unmatched messages of a peer plain tcp of 2.x keeps: 64, past which it stops reading.
     (c"FI_TCP_MAX_SAVED", c"1000000000"),
     // The same of net, as the provider was called in 1.17: 4.
     (c"FI_NET_MAX_SAVED", c"1000000000"),
+    // Receive buffers of ofi_rxm that all connections share: with buffers of their own it hands one
+    // that held an unexpected message back to a connection closed meanwhile, and follows its dangling
+    // pointer (seen in 1.17 as a crash after a peer's death; mended upstream in 2026 by "prov/rxm: fix
+    // the msg_ep use-after-free at connection teardown").
+    (c"FI_OFI_RXM_USE_SRX", c"1"),
     // Registrations that outlive their end: a peer could still reach memory that was given back.
     (c"FI_MR_CACHE_MAX_COUNT", c"0"),
     // The libraries of psm2 and psm take over the signals of crashes, and leave files behind.
