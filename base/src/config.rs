@@ -283,6 +283,20 @@ impl Config {
         }
     }
 
+    /// A size in bytes; `None` where nobody chose one.
+    ///
+    /// # Panics
+    /// When no such size of this name is registered.
+    #[must_use]
+    #[track_caller]
+    pub fn bytes_or_auto(&self, name: &str) -> Option<usize> {
+        match self.read(name) {
+            Value::BytesOrAuto(size) => size
+                .map(|size| usize::try_from(size).expect("the range of a size fits this machine")),
+            other => wrong_kind(name, "size or auto", other),
+        }
+    }
+
     /// A duration.
     ///
     /// # Panics

@@ -95,6 +95,12 @@ impl Layer {
         either!(self, pml => pml.take_complete(request))
     }
 
+    /// Whether messages wait for others to leave with.
+    #[inline]
+    pub(crate) fn has_batches(&mut self) -> bool {
+        self.ob1().is_some_and(|ob1| ob1.has_batches())
+    }
+
     /// Whether operations may have ended since this was asked the last time, other than by
     /// [`Pml::progress`], which tells.
     #[inline]

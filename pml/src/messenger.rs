@@ -53,6 +53,8 @@ pub struct Messenger {
     calls: AtomicU32,
     /// Threads that are in a wait.
     waiting: AtomicU32,
+    /// Messages of this rank wait for others to leave with.
+    lingering: AtomicBool,
     dump_wanted: Arc<AtomicBool>,
     /// Partitioned operations that are not matched yet.
     pub(crate) partitioned: Registry,
@@ -83,6 +85,7 @@ impl Messenger {
             looked: AtomicU64::new(0),
             calls: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
+            lingering: AtomicBool::new(false),
             dump_wanted: Arc::new(AtomicBool::new(false)),
             partitioned: Registry::default(),
         }
@@ -179,8 +182,24 @@ impl Messenger {
             return Ok(request);
         }
         let sent = layer.isend(data, to, tag, context, mode);
+        if layer.has_batches() {
+            self.lingering.store(true, Ordering::Relaxed);
+        }
         self.leave(layer);
         sent
+    }
+
+    /// Sends what waits for others: the caller waits, or has no more to send.
+    #[inline]
+    fn send_lingering(&self) -> Result<()> {
+        if self.lingering.load(Ordering::Relaxed) {
+            self.lingering.store(false, Ordering::Relaxed);
+            self.progress()?;
+            if self.enter()?.has_batches() {
+                self.lingering.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
     }
 
     /// Starts a receive; see [`Pml::irecv`].
@@ -239,7 +258,7 @@ impl Messenger {
         if request != RequestId::COMPLETE {
             self.wait(request, None)?.ok().map_err(Error::Failed)?;
         }
-        Ok(())
+        self.send_lingering()
     }
 
     /// Receives a message.
@@ -399,6 +418,7 @@ impl Messenger {
     pub fn wait(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
         self.count_call()?;
         if request == RequestId::COMPLETE {
+            self.send_lingering()?;
             return Ok(Status::EMPTY);
         }
         if let Some(mut layer) = self.pml.enter_by_bias()
@@ -628,6 +648,7 @@ impl Messenger {
         timeout: Option<Duration>,
         mut done: impl FnMut(&mut Layer) -> Result<Option<T>>,
     ) -> Result<T> {
+        self.send_lingering()?;
         let mut backoff = Backoff::new(self.policy);
         let mut deadline = None;
         let mut busy = 0u32;

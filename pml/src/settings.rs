@@ -48,19 +48,23 @@ pub const SETTINGS: &[Setting] = &[
         1..=1 << 30,
         "Most posted receives, and most unexpected messages, that a rank may have",
     ),
-    Setting::bytes(
+    Setting::bytes_or_auto(
         READER,
         "eager-limit",
-        8 << 10,
         0..=1 << 24,
-        "Longest message that is sent before it is matched",
+        "Longest message that is sent before it is matched; auto: 8K over shared memory, 64K over networks",
     ),
-    Setting::bytes(
+    Setting::bytes_or_auto(
         READER,
         "packet",
-        4 << 10,
         64..=1 << 20,
-        "Most payload in one packet; longer eager messages take several, so that both sides copy at once",
+        "Most payload in one packet; longer eager messages take several, so that both sides copy at once; auto: 4K over shared memory, what a message can carry over networks",
+    ),
+    Setting::bytes_or_auto(
+        READER,
+        "coalesce",
+        0..=1 << 16,
+        "Longest message of a non-blocking send that may wait for others to the same rank, until the rank next waits, tests or makes progress; 0: none; auto: 0 over shared memory, 1K over networks",
     ),
     Setting::bytes(
         READER,
@@ -126,8 +130,9 @@ impl Ob1Options {
         Self {
             engine: config.choice("engine").to_owned(),
             match_capacity: config.integer("match-capacity") as u32,
-            packet: config.bytes("packet"),
-            eager_limit: config.bytes("eager-limit"),
+            packet: config.bytes_or_auto("packet"),
+            eager_limit: config.bytes_or_auto("eager-limit"),
+            coalesce: config.bytes_or_auto("coalesce"),
             unexpected_payload: config.bytes("unexpected-payload"),
             unexpected_headers: config.bytes("unexpected-headers"),
             buffer_limit: config.bytes("buffer-limit"),

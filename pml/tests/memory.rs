@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{memory, reading, tiny};
+use common::{coalescing, memory, reading, tiny};
 use tagwire_pml::pml_conformance;
 use tagwire_transport::memory::MemoryOptions;
 
@@ -14,4 +14,6 @@ pml_conformance!(full_list, memory("list", MemoryOptions::full(), ""));
 pml_conformance!(full_source, memory("source", MemoryOptions::full(), ""));
 pml_conformance!(full_bins, memory("bins", MemoryOptions::full(), ""));
 pml_conformance!(tiny_bins, memory("bins", tiny(), ""));
+pml_conformance!(in_batches, coalescing(MemoryOptions::default(), ""));
+pml_conformance!(tiny_in_batches, coalescing(tiny(), ""));
 pml_conformance!(reading_bins, memory("bins", reading(), ""));

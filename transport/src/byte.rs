@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
-use crate::capability::{Capabilities, Limits};
+use crate::capability::{Capabilities, Limits, Preference};
 use crate::channel::{OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
@@ -105,6 +105,12 @@ pub trait ByteTransport: Send {
 
     /// The sizes within which it works.
     fn limits(&self) -> Limits;
+
+    /// How messages to `to` are best sent.
+    fn preference(&self, to: EndpointId) -> Preference {
+        let _ = to;
+        Preference::SHARED_MEMORY
+    }
 
     /// What a peer needs to reach this rank; published by the owner.
     fn address(&self) -> Vec<u8>;

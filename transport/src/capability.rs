@@ -116,6 +116,36 @@ pub struct Limits {
     pub wait_object: WaitObject,
 }
 
+/// How messages to one peer are best sent, as far as the layer above has a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preference {
+    /// Most payload in one packet of a message that takes several, in bytes: little where a
+    /// receiver copies one out while its sender copies the next in, much where each costs a call
+    /// of the system.
+    pub packet: usize,
+    /// The longest message to be sent before it is matched, in bytes: the longer, the more an
+    /// envelope that goes ahead costs.
+    pub eager: usize,
+    /// Each message costs so much that short ones are better sent several at once.
+    pub coalesce: bool,
+}
+
+impl Preference {
+    /// For memory that two ranks share.
+    pub const SHARED_MEMORY: Self = Self {
+        packet: 4 << 10,
+        eager: 8 << 10,
+        coalesce: false,
+    };
+
+    /// For networks: as few messages as there can be.
+    pub const NETWORK: Self = Self {
+        packet: usize::MAX,
+        eager: 64 << 10,
+        coalesce: true,
+    };
+}
+
 impl Limits {
     /// The limits of a transport that sends by copy, up to `max_send` bytes, and no more.
     #[must_use]

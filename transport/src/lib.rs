@@ -26,7 +26,9 @@ pub mod shm;
 pub mod wait;
 
 pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
-pub use capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
+pub use capability::{
+    Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
+};
 pub use channel::{OpenChannel, RecvChannel, SendChannel};
 pub use data::{MemoryKind, Pack, ReadRegion, RecvBuffer, SendBuffer, Unpack, WriteRegion};
 pub use error::{Error, Result};

@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::parse;
 use crate::nearest::nearest;
 
+/// What a size is called that nobody has chosen.
+const AUTO: &str = "auto";
+
 /// One setting, as the crate that reads it declares it.
 ///
 /// ```
@@ -49,6 +52,13 @@ pub enum Kind {
     Bytes {
         /// When nobody sets it.
         default: u64,
+        /// Smallest value.
+        min: u64,
+        /// Largest value.
+        max: u64,
+    },
+    /// A size in bytes, or `auto`, which it is when nobody sets it: whoever reads it knows best.
+    BytesOrAuto {
         /// Smallest value.
         min: u64,
         /// Largest value.
@@ -101,6 +111,8 @@ pub enum Value {
     Integer(u64),
     /// A size in bytes.
     Bytes(u64),
+    /// A size in bytes, or `None` for `auto`.
+    BytesOrAuto(Option<u64>),
     /// A duration.
     Duration(Duration),
     /// One of the setting's names.
@@ -170,6 +182,19 @@ impl Setting {
         assert!(min <= default && default <= max, "default out of range");
         assert!(max <= usize::MAX as u64, "a size beyond this machine");
         Self::new(reader, name, Kind::Bytes { default, min, max }, help)
+    }
+
+    /// A size within a range, in bytes, or `auto`, the default.
+    #[must_use]
+    pub const fn bytes_or_auto(
+        reader: &'static str,
+        name: &'static str,
+        range: RangeInclusive<u64>,
+        help: &'static str,
+    ) -> Self {
+        let (min, max) = (*range.start(), *range.end());
+        assert!(max <= usize::MAX as u64, "a size beyond this machine");
+        Self::new(reader, name, Kind::BytesOrAuto { min, max }, help)
     }
 
     /// A duration within a range.
@@ -299,6 +324,7 @@ impl Setting {
             Kind::Flag { default } => Value::Flag(default),
             Kind::Integer { default, .. } => Value::Integer(default),
             Kind::Bytes { default, .. } => Value::Bytes(default),
+            Kind::BytesOrAuto { .. } => Value::BytesOrAuto(None),
             Kind::Duration { default, .. } => Value::Duration(default),
             Kind::Choice { default, .. } => Value::Choice(default),
             Kind::Stack { default, .. } => Value::Stack(vec![Chosen {
@@ -324,6 +350,11 @@ impl Setting {
             Kind::Bytes { min, max, .. } => self.within(
                 Value::Bytes(parse::bytes(text)?),
                 |v| matches!(v, Value::Bytes(n) if (min..=max).contains(n)),
+            ),
+            Kind::BytesOrAuto { .. } if text == AUTO => Ok(Value::BytesOrAuto(None)),
+            Kind::BytesOrAuto { min, max } => self.within(
+                Value::BytesOrAuto(Some(parse::bytes(text)?)),
+                |v| matches!(v, Value::BytesOrAuto(Some(n)) if (min..=max).contains(n)),
             ),
             Kind::Duration { min, max, .. } => self.within(
                 Value::Duration(parse::duration(text)?),
@@ -399,6 +430,7 @@ impl Kind {
             Self::Flag { .. } => "switch",
             Self::Integer { .. } => "integer",
             Self::Bytes { .. } => "bytes",
+            Self::BytesOrAuto { .. } => "bytes or auto",
             Self::Duration { .. } => "duration",
             Self::Choice { .. } => "choice",
             Self::Stack { .. } => "choices",
@@ -420,6 +452,11 @@ impl Kind {
                     parse::format_bytes(*max)
                 )
             }
+            Self::BytesOrAuto { min, max } => format!(
+                "{AUTO}, or {} to {}",
+                parse::format_bytes(*min),
+                parse::format_bytes(*max)
+            ),
             Self::Duration { min, max, .. } => format!(
                 "{} to {}",
                 parse::format_duration(*min),
@@ -449,6 +486,8 @@ impl fmt::Display for Value {
             Self::Flag(false) => f.write_str("off"),
             Self::Integer(number) => number.fmt(f),
             Self::Bytes(size) => f.write_str(&parse::format_bytes(*size)),
+            Self::BytesOrAuto(Some(size)) => f.write_str(&parse::format_bytes(*size)),
+            Self::BytesOrAuto(None) => f.write_str(AUTO),
             Self::Duration(time) => f.write_str(&parse::format_duration(*time)),
             Self::Choice(name) => f.write_str(name),
             Self::Stack(parts) => {

@@ -12,6 +12,7 @@ const SAMPLE: &[Setting] = &[
         0..=1 << 20,
         "Longest eager message",
     ),
+    Setting::bytes_or_auto("pml", "packet", 64..=1 << 20, "Most in one packet"),
     Setting::integer("shm", "spins", 100, 1..=1000, "Looks before it yields"),
     Setting::duration(
         "shm",
@@ -111,6 +112,8 @@ fn values_out_of_range_say_the_range() {
     for (name, value, said) in [
         ("eager-limit", "2M", "expected 0 to 1M"),
         ("eager-limit", "much", "K is 1024"),
+        ("packet", "63", "expected auto, or 64 to 1M"),
+        ("packet", "automatic", "K is 1024"),
         ("spins", "1001", "expected 1 to 1000"),
         ("give-up", "61s", "expected 1us to 60s"),
         ("give-up", "5", "10s"),
@@ -134,6 +137,7 @@ fn a_configuration_travels_through_the_environment() {
     let mut config = Config::defaults(&registry());
     for (name, value) in [
         ("eager-limit", "3000"),
+        ("packet", "2K"),
         ("give-up", "1.5ms"),
         ("wake", "no"),
         ("rails", "shm, ofi"),
@@ -145,7 +149,7 @@ fn a_configuration_travels_through_the_environment() {
     for (ours, theirs) in config.entries().zip(copy.entries()) {
         assert_eq!(ours.value(), theirs.value());
     }
-    assert_eq!(config.to_environment().count(), 5);
+    assert_eq!(config.to_environment().count(), 6);
 }
 
 #[test]
@@ -277,4 +281,15 @@ mod stacks {
         assert_eq!(RAILS.default_value().to_string(), "near");
         assert_eq!(RAILS.kind().range(), "near, far, far:..., wide, wide:...");
     }
+}
+
+#[test]
+fn a_size_may_be_left_open() {
+    let mut config = Config::defaults(&registry());
+    assert_eq!(config.bytes_or_auto("packet"), None);
+    config.set("packet", "1K").unwrap();
+    assert_eq!(config.bytes_or_auto("packet"), Some(1024));
+    config.set("packet", "auto").unwrap();
+    assert_eq!(config.bytes_or_auto("packet"), None);
+    assert_eq!(config.entry("packet").unwrap().value().to_string(), "auto");
 }

@@ -49,6 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::Rank;
+use tagwire_transport::Preference;
 
 pub use checks::CHECKS;
 pub use jobs::{MatchJob, MatchRails, MemoryJob, RailJob, Rails};
@@ -168,7 +169,6 @@ impl Factory {
     pub fn ob1<J: Job + 'static>(
         open: impl Fn(u32, Ob1Options) -> Result<J, String> + 'static,
     ) -> Self {
-        let defaults = Ob1Options::default();
         Self::new(move |size, setup| {
             let mut options = Ob1Options::default();
             if let Some(budget) = setup.budget {
@@ -178,7 +178,15 @@ impl Factory {
             }
             Ok(Arc::new(open(size, options)?) as Arc<dyn Job>)
         })
-        .boundaries(&[32, 40, 64, defaults.packet, defaults.eager_limit])
+        .boundaries(&[
+            32,
+            40,
+            64,
+            Ob1Options::COALESCE,
+            Preference::SHARED_MEMORY.packet,
+            Preference::SHARED_MEMORY.eager,
+            Preference::NETWORK.eager,
+        ])
         .slack(Slack {
             envelopes: 64,
             bytes: 64 << 10,

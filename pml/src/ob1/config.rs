@@ -8,10 +8,14 @@ pub struct Ob1Options {
     /// Entries that the engine may hold, posted and unexpected each.
     pub match_capacity: u32,
     /// Most bytes of payload in one packet; a longer eager message takes several, so that its
-    /// receiver copies out while its sender copies in.
-    pub packet: usize,
-    /// The longest message that is sent before it is matched.
-    pub eager_limit: usize,
+    /// receiver copies out while its sender copies in. What the transport
+    /// [prefers](tagwire_transport::Preference) where it is not said.
+    pub packet: Option<usize>,
+    /// The longest message that is sent before it is matched; the same.
+    pub eager_limit: Option<usize>,
+    /// The longest message that may wait for others to the same rank, see `coalesce.rs`: 0 where
+    /// none may; [`COALESCE`](Self::COALESCE) over transports that prefer it where it is not said.
+    pub coalesce: Option<usize>,
     /// Budget for the payload of unexpected messages, over all peers.
     pub unexpected_payload: usize,
     /// Budget for the envelopes of unexpected messages, over all peers.
@@ -20,13 +24,19 @@ pub struct Ob1Options {
     pub buffer_limit: usize,
 }
 
+impl Ob1Options {
+    /// The longest message that waits for others over transports that prefer it.
+    pub const COALESCE: usize = 1 << 10;
+}
+
 impl Default for Ob1Options {
     fn default() -> Self {
         Self {
             engine: "bins".to_owned(),
             match_capacity: 1 << 26,
-            packet: 4 << 10,
-            eager_limit: 8 << 10,
+            packet: None,
+            eager_limit: None,
+            coalesce: None,
             unexpected_payload: 64 << 20,
             unexpected_headers: 16 << 20,
             buffer_limit: 64 << 20,

@@ -92,6 +92,12 @@ pub(super) struct Core {
     pub counters: Counters,
     /// Peers read long messages out of their sender's memory.
     pub reads: bool,
+    /// There are peers to whom messages may wait for others.
+    pub coalesces: bool,
+    /// Those for whom some wait.
+    pub batched: Vec<PeerIndex>,
+    /// Messages that went at once since this rank last made progress, to such peers.
+    pub burst: u32,
 }
 
 impl Core {
@@ -116,6 +122,9 @@ impl Core {
             ended: 0,
             counters: Counters::default(),
             reads,
+            coalesces: false,
+            batched: Vec::new(),
+            burst: 0,
         }
     }
 
@@ -175,7 +184,7 @@ impl Core {
     /// A whole eager message that comes in its turn, within what its sender was granted: what
     /// most messages are. Answers whether it was one.
     #[inline]
-    fn deliver_plain(&mut self, arrival: &Arrival<'_>) -> bool {
+    pub(super) fn deliver_plain(&mut self, arrival: &Arrival<'_>) -> bool {
         let AmHeader([word, rest]) = arrival.header;
         let Some((index, peer)) = self.peers.at_endpoint(arrival.from) else {
             return false;
@@ -537,7 +546,7 @@ impl Core {
 
     /// A packet that is anything but a plain message.
     #[inline(never)]
-    fn deliver_other(&mut self, arrival: &Arrival<'_>) {
+    pub(super) fn deliver_other(&mut self, arrival: &Arrival<'_>) {
         let (header, payload) = (arrival.header, arrival.payload);
         let Some(index) = self.peers.of_endpoint(arrival.from) else {
             return;
@@ -560,6 +569,7 @@ impl Core {
                     self.catch_up(index);
                 }
             }
+            Some(Kind::Batch) => self.take_apart(index, arrival),
             Some(kind) => self.control(index, ControlHeader::decode(kind, header), payload),
             None => self.broken(index, "a packet of no known kind"),
         }

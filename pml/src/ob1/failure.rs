@@ -24,6 +24,8 @@ impl Core {
         }
         peer.health = health;
         peer.queue.clear();
+        peer.batch.clear();
+        self.batched.retain(|batched| *batched != index);
         peer.wishes.clear();
         peer.peeks = Peeks::default();
         peer.pulled = None;

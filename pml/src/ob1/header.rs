@@ -71,6 +71,8 @@ pub(super) enum Kind {
     Peek = 24,
     /// To a sender: the bytes have been read. Handle: the send.
     Got = 25,
+    /// Short eager messages, each a header of [`Kind::Match`] with its bytes behind it.
+    Batch = 26,
 }
 
 impl Kind {
@@ -94,6 +96,7 @@ impl Kind {
             23 => Self::Ticket,
             24 => Self::Peek,
             25 => Self::Got,
+            26 => Self::Batch,
             _ => return None,
         })
     }

@@ -19,6 +19,7 @@
 //! The wire format is in `docs/wire.md`, flow control in `flow.rs`.
 
 mod chores;
+mod coalesce;
 mod config;
 mod control;
 mod core;
@@ -46,6 +47,7 @@ use tagwire_transport::{
     ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 
+use self::coalesce::Chosen;
 use self::core::Core;
 use self::flow::Budget;
 use self::request::{Buffer, Phase, Request};
@@ -67,13 +69,10 @@ pub struct Ob1 {
     core: Core,
     rank: Rank,
     size: u32,
-    /// Most payload bytes in one packet.
-    packet: usize,
-    /// The longest message that goes in one packet before it is matched.
-    at_once: usize,
     /// Most bytes of one get; 0 where the transport has none.
     piece: usize,
-    eager_limit: usize,
+    /// The lengths that the user chose.
+    chosen: Chosen,
     buffer_limit: usize,
     contexts: Contexts,
     closing: bool,
@@ -106,16 +105,13 @@ impl Ob1 {
         )?;
         contact::publish(&mut *bootstrap, rail.name(), &rail.address())?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
-        let packet = rail.limits().max_send.min(options.packet);
         let piece = remote::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
             core: Core::new(engine, budget, piece > 0),
             rank: bootstrap.rank(),
             size: bootstrap.size(),
-            packet,
             piece,
-            at_once: packet.min(options.eager_limit),
-            eager_limit: options.eager_limit,
+            chosen: Chosen::new(options),
             buffer_limit: options.buffer_limit,
             contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
@@ -424,7 +420,11 @@ impl Pml for Ob1 {
 
     #[inline]
     fn progress(&mut self) -> usize {
-        let mut events = self.rail.progress(LANE, &mut self.core);
+        let mut events = 0;
+        if self.core.coalesces {
+            events = self.send_batches();
+        }
+        events += self.rail.progress(LANE, &mut self.core);
         if !self.core.chores.is_empty() {
             events += self.run_chores();
         }
@@ -522,7 +522,7 @@ impl Pml for Ob1 {
         let requests = || self.core.requests.iter().map(|(_, request)| request);
         let sends = requests().filter(|r| r.is_active() && r.is_send()).count();
         let receives = requests().filter(|r| r.is_active() && !r.is_send()).count();
-        let chores = self.core.chores.len();
+        let chores = self.core.chores.len() + self.core.batched.len();
         if sends + receives + chores == 0 {
             return None;
         }

@@ -82,6 +82,21 @@ pub(super) struct Early {
     pub payload: Box<[u8]>,
 }
 
+/// The lengths that decide what becomes of a message to a peer, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lengths {
+    /// Most payload in one packet.
+    pub packet: usize,
+    /// The longest message that is sent before it is matched.
+    pub eager: usize,
+    /// The longest of these that goes in one packet.
+    pub at_once: usize,
+    /// The longest message that may wait for others; 0 where none may.
+    pub coalesce: usize,
+    /// Most bytes of messages that leave together.
+    pub batch: usize,
+}
+
 /// A peer in contact.
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -90,10 +105,13 @@ pub(super) struct Peer {
     /// The endpoint can be sent to: it was connected, not only heard from.
     pub connected: bool,
     pub health: Health,
-    /// Fast path: connected, alive, and nothing waits in front.
+    /// Fast path: connected, alive, nothing waits in front, and messages go one by one.
     pub clear: bool,
     /// Fast path inwards: alive, no packet came before its turn, no message is half here.
     pub plain: bool,
+    pub lengths: Lengths,
+    /// Messages that wait to leave together, as they go on the wire.
+    pub batch: Vec<u8>,
     /// The sequence number of the next packet to it.
     pub next_out: Sequence,
     /// The sequence number of the next packet from it.
@@ -136,6 +154,8 @@ impl Peer {
             health: Health::Alive,
             clear: false,
             plain: true,
+            lengths: Lengths::default(),
+            batch: Vec::new(),
             next_out: Sequence::default(),
             next_in: Sequence::default(),
             credit: Window::INITIAL,
@@ -155,12 +175,17 @@ impl Peer {
 
     /// Sets the fast paths' flags from what they stand for.
     pub(super) fn refresh_clear(&mut self) {
-        self.clear = self.connected
-            && self.health == Health::Alive
-            && self.queue.is_empty()
-            && self.pulled.is_none();
+        self.clear = self.is_free() && self.lengths.coalesce == 0;
         self.plain =
             self.health == Health::Alive && self.early.is_empty() && self.stream == Stream::None;
+    }
+
+    /// Whether a message may go at once, as far as this rank's own sends are concerned.
+    pub(super) fn is_free(&self) -> bool {
+        self.connected
+            && self.health == Health::Alive
+            && self.queue.is_empty()
+            && self.pulled.is_none()
     }
 
     /// Enters a wish of the peer. Wishes may have changed places on their way.

@@ -79,14 +79,15 @@ impl Ob1 {
     /// Lets the peer read the bytes of this send; answers address and key.
     pub(super) fn expose(&mut self, handle: Handle) -> Option<(u64, &[u8])> {
         let request = self.core.requests.get_mut(handle)?;
-        if self.piece == 0 || request.wanted <= self.packet {
+        let packet = self.core.peers.get(request.peer)?.lengths.packet;
+        if self.piece == 0 || request.wanted <= packet {
             return None;
         }
         if request.reach.is_none() {
             let data = request.send_buffer();
             data.region()?;
             let registration = self.rail.expose(data).ok()?;
-            let fits = size_of::<RendezvousBody>() + registration.key.len() <= self.packet;
+            let fits = size_of::<RendezvousBody>() + registration.key.len() <= packet;
             if registration.key.len() > MAX_KEY || !fits {
                 self.rail.deregister(registration);
                 return None;

@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::core::Chore;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
-use super::peer::{Health, Peer, PeerIndex};
+use super::peer::{Health, Lengths, Peer, PeerIndex};
 use super::request::{Phase, Request};
 use super::{LANE, Ob1};
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl Ob1 {
             return false;
         };
         let length = bytes.len();
-        if length > self.at_once
+        if length > peer.lengths.at_once
             || !peer.clear
             || peer.credit.envelopes <= 0
             || peer.credit.bytes < length as i64
@@ -88,7 +88,9 @@ impl Ob1 {
             Some(index) => index,
             None => self.contact(to)?,
         };
-        if self.send_now(&data, to, tag, context, mode) {
+        if self.send_now(&data, to, tag, context, mode)
+            || self.core.coalesces && self.send_coalesced(&data, index, tag, context, mode)
+        {
             return Ok(RequestId::COMPLETE);
         }
         self.queue_send(data, index, to, tag, context, mode)
@@ -186,6 +188,10 @@ impl Ob1 {
         if self.ensure_connected(index).is_err() {
             return 0;
         }
+        if !self.send_batch(index) {
+            self.core.flush_later(index);
+            return 0;
+        }
         let mut sent = 0;
         loop {
             let Some(peer) = self.core.peers.get_mut(index) else {
@@ -237,10 +243,11 @@ impl Ob1 {
         let affordable = peer.credit.bytes >= length as i64 || request.moved > 0;
         let offered = request.phase == Phase::Offered;
         if request.mode == SendMode::Synchronous {
-            if affordable && !offered && length + 8 <= self.packet && length <= self.eager_limit {
+            let Lengths { packet, eager, .. } = peer.lengths;
+            if affordable && !offered && length + 8 <= packet && length <= eager {
                 return self.launch_synchronous(index, handle);
             }
-        } else if affordable && !offered && length <= self.eager_limit {
+        } else if affordable && !offered && length <= peer.lengths.eager {
             return self.launch_eager(index, handle);
         }
         self.launch_rendezvous(index, handle)
@@ -256,7 +263,7 @@ impl Ob1 {
                 return Launch::Gone;
             };
             let length = request.wanted;
-            let end = length.min(request.moved + self.packet);
+            let end = length.min(request.moved + peer.lengths.packet);
             let first = request.moved == 0;
             let kind = match (first, end == length) {
                 (true, true) => Kind::Match,
@@ -497,7 +504,7 @@ impl Ob1 {
         if request.reach.is_some() {
             // Its receiver could not read the bytes.
             self.hide(handle);
-        } else if request.wanted > self.packet {
+        } else if request.wanted > peer.lengths.packet {
             let token = Token(handle.to_wire());
             let data = request.send_buffer();
             if let Offer::Open(ticket) = rail.offer(LANE, peer.endpoint, data, token) {
@@ -538,7 +545,7 @@ impl Ob1 {
             let Some(peer) = self.core.peers.get(index) else {
                 return sent;
             };
-            let end = request.wanted.min(request.moved + self.packet);
+            let end = request.wanted.min(request.moved + peer.lengths.packet);
             let header = ControlHeader {
                 kind: Kind::Data,
                 handle: request.remote,
@@ -579,16 +586,25 @@ impl Ob1 {
         }
         let endpoint = self.connect(rank)?;
         let index = self.core.peers.enter(rank, endpoint, Peer::new);
-        if let Some(peer) = self.core.peers.get_mut(index) {
-            peer.connected = true;
-            peer.refresh_clear();
-        }
+        self.note_connected(index);
         if let Some(failure) = self.core.losses.of(rank) {
             let left = matches!(failure, Failure::PeerLeft(_));
             self.core
                 .lose(index, if left { Health::Left } else { Health::Failed });
         }
         Ok(index)
+    }
+
+    /// A peer can be sent to: how, its transport knows.
+    fn note_connected(&mut self, index: PeerIndex) {
+        let Some(peer) = self.core.peers.get_mut(index) else {
+            return;
+        };
+        let preference = self.rail.preference(peer.endpoint);
+        peer.lengths = self.chosen.lengths(preference, self.rail.limits().max_send);
+        peer.connected = true;
+        peer.refresh_clear();
+        self.core.coalesces |= peer.lengths.coalesce > 0;
     }
 
     /// Connects to a peer that so far has only been heard.
@@ -606,10 +622,7 @@ impl Ob1 {
             self.core.lose(index, Health::Failed);
         }
         connected?;
-        if let Some(peer) = self.core.peers.get_mut(index) {
-            peer.connected = true;
-            peer.refresh_clear();
-        }
+        self.note_connected(index);
         Ok(())
     }
 }

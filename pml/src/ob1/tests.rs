@@ -11,6 +11,7 @@ use tagwire_transport::{AmHeader, Arrival, Payload, PeerEvent, Upcalls};
 use super::peer::Health;
 use super::*;
 
+mod coalesce;
 mod hostile;
 mod reads;
 mod work;
@@ -915,6 +916,15 @@ proptest! {
     }
 
     #[test]
+    fn random_runs_keep_the_order_in_batches(actions in actions(3), which in 0..4usize) {
+        let options = Ob1Options {
+            coalesce: Some(200),
+            ..Ob1Options::default()
+        };
+        run(&actions, networks()[which].clone(), &options);
+    }
+
+    #[test]
     fn random_runs_keep_the_order_on_small_budgets(actions in actions(3)) {
         let options = Ob1Options {
             unexpected_payload: 4000,
@@ -929,7 +939,7 @@ proptest! {
     fn hostile_packets_do_no_harm(
         packets in proptest::collection::vec(
             (
-                prop_oneof![0..24u64, any::<u64>()],
+                prop_oneof![0..28u64, any::<u64>()],
                 prop_oneof![0..8u64, any::<u64>()],
                 proptest::collection::vec(any::<u8>(), 0..64),
                 any::<bool>(),

@@ -64,6 +64,18 @@ pub fn memory(engine: &'static str, network: MemoryOptions, text: &'static str) 
     with_claims(factory, text)
 }
 
+/// The same with short messages that wait for each other.
+pub fn coalescing(network: MemoryOptions, text: &'static str) -> Factory {
+    let factory = Factory::ob1(move |size, options| {
+        let options = Ob1Options {
+            coalesce: Some(Ob1Options::COALESCE),
+            ..options
+        };
+        MemoryJob::open_with_faults(size, network.clone(), faults(text), options)
+    });
+    with_claims(factory, text)
+}
+
 /// ob1 over shared memory.
 pub fn shm(engine: &'static str, cross_attach: CrossAttach, text: &'static str) -> Factory {
     let factory = Factory::ob1(move |size, options| {

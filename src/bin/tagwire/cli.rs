@@ -138,6 +138,7 @@ const fn value_name(kind: &Kind) -> &'static str {
         Kind::Flag { .. } => "on|off",
         Kind::Integer { .. } => "NUMBER",
         Kind::Bytes { .. } => "BYTES",
+        Kind::BytesOrAuto { .. } => "BYTES|auto",
         Kind::Duration { .. } => "DURATION",
         Kind::Choice { .. } | Kind::Stack { .. } => "NAME",
         Kind::List { .. } => "LIST",

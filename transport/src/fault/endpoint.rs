@@ -13,7 +13,7 @@ use super::hold::PeerHold;
 use super::progress::MOST_HELD;
 use super::random::SplitMix64;
 use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
-use crate::capability::{Capabilities, Limits};
+use crate::capability::{Capabilities, Limits, Preference};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, Retained, Token, Upcalls};
@@ -163,6 +163,10 @@ impl ByteTransport for FaultTransport {
 
     fn limits(&self) -> Limits {
         self.inner().limits()
+    }
+
+    fn preference(&self, to: EndpointId) -> Preference {
+        self.inner().preference(to)
     }
 
     fn address(&self) -> Vec<u8> {

@@ -143,3 +143,43 @@ fn last_words_are_bounded() {
     let kept = world.ranks[0].core.unexpected.len();
     assert!(kept <= 64, "{kept} envelopes of a dead peer");
 }
+
+#[test]
+fn batches_hold_whole_messages_and_nothing_else() {
+    let header = |kind, sequence, length| {
+        EnvelopeHeader {
+            kind,
+            context: WORLD,
+            tag: tag(1),
+            sequence,
+            length,
+        }
+        .encode()
+    };
+    let forge = |change: &dyn Fn(&mut Vec<u8>, tagwire_base::Sequence)| {
+        let mut world = victim();
+        let next = world.ranks[0].core.peers.get(PEER).unwrap().next_in;
+        let mut batch = Vec::new();
+        batch.extend_from_slice(header(Kind::Match, next, 5).0.as_bytes());
+        batch.extend_from_slice(b"first");
+        change(&mut batch, next.next());
+        world.forge(AmHeader([Kind::Batch as u64, 0]), &batch);
+        world.health()
+    };
+    assert_eq!(forge(&|_, _| {}), Health::Alive);
+    let second = |kind, length, bytes: &'static [u8]| {
+        move |batch: &mut Vec<u8>, sequence| {
+            batch.extend_from_slice(header(kind, sequence, length).0.as_bytes());
+            batch.extend_from_slice(bytes);
+        }
+    };
+    assert_eq!(forge(&second(Kind::Match, 6, b"second")), Health::Alive);
+    assert_eq!(forge(&second(Kind::Match, 7, b"second")), Health::Broken);
+    assert_eq!(forge(&second(Kind::Match, u32::MAX, b"")), Health::Broken);
+    assert_eq!(forge(&second(Kind::Batch, 0, b"")), Health::Broken);
+    assert_eq!(forge(&second(Kind::Sync, 8, &[0; 8])), Health::Broken);
+    assert_eq!(forge(&|batch, _| batch.push(1)), Health::Broken);
+    // The same message twice.
+    let twice = |batch: &mut Vec<u8>, _| batch.extend_from_within(..);
+    assert_eq!(forge(&twice), Health::Broken);
+}

@@ -11,8 +11,8 @@ use tagwire_libfabric_sys::bindings::FI_SEND;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
-    Ordering, Outcome, PeerEvent, Post, RecvBuffer, Registration, Result, Retained, SendBuffer,
-    Token, Upcalls, WaitObject, Waiter,
+    Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration, Result, Retained,
+    SendBuffer, Token, Upcalls, WaitObject, Waiter,
 };
 
 use crate::NAME;
@@ -102,6 +102,10 @@ impl ByteTransport for Ofi {
         }
         limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
         limits
+    }
+
+    fn preference(&self, _to: EndpointId) -> Preference {
+        Preference::NETWORK
     }
 
     fn address(&self) -> Vec<u8> {

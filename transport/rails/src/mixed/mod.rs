@@ -14,8 +14,8 @@ use tagwire_base::config::{Config, Setting};
 use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use tagwire_transport::{
     AmHeader, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, OpenChannel, Ordering,
-    RecvBuffer, Registration, Result, Retained, SendBuffer, SendChannel, Token, Upcalls,
-    WaitObject, Waiter,
+    Preference, RecvBuffer, Registration, Result, Retained, SendBuffer, SendChannel, Token,
+    Upcalls, WaitObject, Waiter,
 };
 
 use links::{Face, Links};
@@ -204,6 +204,13 @@ impl ByteTransport for Mixed {
         limits.registration = Registration::Remote;
         limits.wait_object = WaitObject::Descriptor;
         limits
+    }
+
+    fn preference(&self, to: EndpointId) -> Preference {
+        let way = self.links.way(to);
+        way.map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
+            self.rails[rail].transport.preference(theirs)
+        })
     }
 
     fn address(&self) -> Vec<u8> {

@@ -8,8 +8,8 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, RecvBuffer,
-    Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
+    AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, Preference,
+    RecvBuffer, Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
 };
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
@@ -109,6 +109,10 @@ impl ByteTransport for Ucx {
         limits.memory_per_peer = CONTROL_BYTES;
         limits.wait_object = self.core.wait_object();
         limits
+    }
+
+    fn preference(&self, _to: EndpointId) -> Preference {
+        Preference::NETWORK
     }
 
     fn address(&self) -> Vec<u8> {
