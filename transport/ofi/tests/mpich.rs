@@ -20,6 +20,9 @@ fn providers_offer_what_is_published() {
     expect_tiers(mpich(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
 }
 
+provider_farewell!(farewell_tcp, crate::common::mpich(), "tcp");
+provider_farewell!(farewell_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm");
+
 provider_matching!(matching_tcp, crate::common::mpich(), "tcp", &[]);
 provider_matching!(matching_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm", &[]);
 provider_matching!(

@@ -22,6 +22,9 @@ fn providers_offer_what_is_published() {
     expect_tiers(system(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
 }
 
+provider_farewell!(farewell_tcp_rxm, crate::common::system(), "tcp;ofi_rxm");
+provider_farewell!(farewell_net, crate::common::system(), "net");
+
 provider_matching!(
     matching_tcp_rxm,
     crate::common::system(),

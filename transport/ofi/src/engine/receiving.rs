@@ -149,9 +149,12 @@ impl Engine {
         let word = header.words.0[0];
         match header.kind {
             Kind::Data | Kind::Credit | Kind::Hello => 0,
-            Kind::Goodbye => {
-                sink.peer(PeerEvent::Left(from));
-                1 + self.close_link(from, sink)
+            Kind::Goodbye => self.hear_goodbye(from, sink),
+            Kind::GoodbyeHeard => {
+                if self.note_heard(from) {
+                    return 0;
+                }
+                self.break_off(from, "an answer that was not asked for", sink)
             }
             Kind::Abort => self.lose(from, sink),
             Kind::Flush => {

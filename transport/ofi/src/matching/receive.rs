@@ -691,6 +691,7 @@ impl OfiMatch {
         for (slot, op) in slots {
             match op {
                 Some(op) => {
+                    self.engine.disconnect(gone);
                     self.engine.net.cancel(op);
                     self.engine.give_up_soon(op);
                 }

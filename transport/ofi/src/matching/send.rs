@@ -271,6 +271,7 @@ impl OfiMatch {
         for slot in slots {
             if let Some(Outgoing::Granted { op: Some(op), .. }) = self.outgoing.get(slot) {
                 let op = *op;
+                self.engine.disconnect(gone);
                 self.engine.net.cancel(op);
                 self.engine.give_up_soon(op);
             } else if let Some(outgoing) = self.outgoing.take(slot) {

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
+pub mod farewell;
+
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,10 +128,6 @@ macro_rules! provider_conformance {
     ($name:ident, $library:expr, $provider:literal) => {
         mod $name {
             fn check(name: &str) {
-                if $crate::common::is_lost(name, $provider) {
-                    println!("SKIPPED: {} loses goodbyes, see docs/ARCHITECTURE.md", $provider);
-                    return;
-                }
                 match $crate::common::bench($library, $provider) {
                     Ok(options) => {
                         let factory = $crate::common::factory(options);
@@ -142,12 +140,6 @@ macro_rules! provider_conformance {
             tagwire_transport::transport_conformance!(@for_each tests);
         }
     };
-}
-
-/// Whether a check is of goodbyes over TCP: where a peer closes its connection with something unread,
-/// what it said last is lost with it.
-pub fn is_lost(name: &str, provider: &str) -> bool {
-    name == "says_goodbye_after_the_last_message" && provider.contains("tcp")
 }
 
 /// Compares what a provider offers with what it is published to.
