@@ -186,6 +186,10 @@ impl Engine {
             sink.peer(PeerEvent::Protocol(None, error));
             return 1;
         }
+        // A hello may come late, and says like every message how much was consumed.
+        if !self.links[endpoint].credit(header.credit) {
+            return self.break_off(endpoint, "credit for what was not sent", sink);
+        }
         let link = &mut self.links[endpoint];
         link.stamp = Some(header.stamp);
         link.slot = header.words.0[0] as u32;
