@@ -15,6 +15,8 @@ mod receives;
 mod receiving;
 mod sending;
 mod slab;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
