@@ -32,6 +32,13 @@ provider_matching!(
     &[]
 );
 provider_matching!(
+    matching_little_data,
+    crate::common::system(),
+    "tcp;ofi_rxm",
+    &[],
+    crate::common::with_little_data
+);
+provider_matching!(
     matching_udp_rxd,
     crate::common::system(),
     "udp;ofi_rxd",

@@ -158,6 +158,9 @@ pub const UNSEEN: &str = "dumps_name_messages_and_peers";
 #[macro_export]
 macro_rules! provider_matching {
     ($name:ident, $library:expr, $provider:literal, $except:expr) => {
+        $crate::provider_matching!($name, $library, $provider, $except, |options| options);
+    };
+    ($name:ident, $library:expr, $provider:literal, $except:expr, $but:expr) => {
         mod $name {
             fn check(name: &str) {
                 if [$crate::common::UNSEEN].iter().chain($except).any(|other| *other == name) {
@@ -166,7 +169,8 @@ macro_rules! provider_matching {
                 }
                 match $crate::common::bench($library, $provider) {
                     Ok(options) => {
-                        let factory = $crate::common::matching_factory(options);
+                        let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
+                        let factory = $crate::common::matching_factory(but(options));
                         tagwire_transport::conformance::matching::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
@@ -176,6 +180,14 @@ macro_rules! provider_matching {
             tagwire_transport::match_conformance!(@for_each tests);
         }
     };
+}
+
+/// As over a provider with 4 bytes of completion data, which are those of RDMA devices.
+pub fn with_little_data(options: OfiOptions) -> OfiOptions {
+    OfiOptions {
+        little_data: true,
+        ..options
+    }
 }
 
 /// What providers without connections have no means for: ending a receive that is half done. And
