@@ -36,7 +36,7 @@ macro_rules! provider {
                 }
                 let over: fn(tagwire_ofi::OfiOptions) -> Factory = $over;
                 if let Some(options) = ofi_options($newer, $provider) {
-                    tagwire_pml::conformance::assert_check(name, &over(options).tried(3));
+                    tagwire_pml::conformance::assert_check(name, &over(options));
                 }
             }
 

@@ -23,6 +23,9 @@ pub struct OfiOptions {
     /// Never use what the provider says it has, but how it is done without: for tests.
     #[doc(hidden)]
     pub plain_receives: bool,
+    /// Match as over a provider that has 4 bytes of completion data only: for tests.
+    #[doc(hidden)]
+    pub little_data: bool,
     /// Once set, the rank goes without a word, as killed ones do: for tests.
     #[doc(hidden)]
     pub silent: Arc<AtomicBool>,
@@ -40,6 +43,7 @@ impl Default for OfiOptions {
             unexpected_bytes: UNEXPECTED_BYTES,
             unexpected_messages: UNEXPECTED_MESSAGES,
             plain_receives: false,
+            little_data: false,
             silent: Arc::default(),
             farewell: Duration::from_millis(500),
         }

@@ -25,6 +25,10 @@ pub(crate) struct Link {
     pub(crate) stamp: Option<u32>,
     /// It has left or failed.
     pub(crate) closed: bool,
+    /// It was told that this rank ends: nothing follows.
+    pub(crate) farewell_said: bool,
+    /// It has heard that.
+    pub(crate) farewell_heard: bool,
     /// Where it keeps us.
     pub(crate) slot: u32,
     /// Messages sent to it, counted.
@@ -81,6 +85,8 @@ impl Link {
             greeting: Greeting::Unsaid,
             stamp: None,
             closed: false,
+            farewell_said: false,
+            farewell_heard: false,
             slot: NO_SLOT,
             sent: 0,
             credited: 0,

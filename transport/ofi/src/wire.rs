@@ -24,7 +24,7 @@ use tagwire_transport::AmHeader;
 pub(crate) const HEADER: usize = 40;
 
 /// Changes when what travels changes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What stands in `slot` before the receiver has told it.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
@@ -46,10 +46,12 @@ pub(crate) enum Kind {
     Flush,
     /// The answer.
     Flushed,
+    /// The answer to a goodbye, after which nothing comes either.
+    GoodbyeHeard,
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Hello,
         Self::Data,
         Self::Credit,
@@ -57,6 +59,7 @@ impl Kind {
         Self::Abort,
         Self::Flush,
         Self::Flushed,
+        Self::GoodbyeHeard,
     ];
 
     fn from_byte(byte: u8) -> Option<Self> {

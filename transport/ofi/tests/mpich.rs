@@ -20,8 +20,18 @@ fn providers_offer_what_is_published() {
     expect_tiers(mpich(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
 }
 
+provider_farewell!(farewell_tcp, crate::common::mpich(), "tcp");
+provider_farewell!(farewell_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm");
+
 provider_matching!(matching_tcp, crate::common::mpich(), "tcp", &[]);
 provider_matching!(matching_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm", &[]);
+provider_matching!(
+    matching_little_data,
+    crate::common::mpich(),
+    "tcp;ofi_rxm",
+    &[],
+    crate::common::with_little_data
+);
 provider_matching!(
     matching_udp_rxd,
     crate::common::mpich(),

@@ -22,11 +22,21 @@ fn providers_offer_what_is_published() {
     expect_tiers(system(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);
 }
 
+provider_farewell!(farewell_tcp_rxm, crate::common::system(), "tcp;ofi_rxm");
+provider_farewell!(farewell_net, crate::common::system(), "net");
+
 provider_matching!(
     matching_tcp_rxm,
     crate::common::system(),
     "tcp;ofi_rxm",
     &[]
+);
+provider_matching!(
+    matching_little_data,
+    crate::common::system(),
+    "tcp;ofi_rxm",
+    &[],
+    crate::common::with_little_data
 );
 provider_matching!(
     matching_udp_rxd,

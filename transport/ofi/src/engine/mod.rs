@@ -10,10 +10,13 @@
 //! So each message counts, the receiver tells in every header how many it has consumed, and a
 //! sender that is out of credit is `Busy`.
 
+mod parting;
 mod receives;
 mod receiving;
 mod sending;
 mod slab;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +27,7 @@ use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
 
 use tagwire_transport::{
-    Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Post, Result, Token,
+    Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Result, Token,
 };
 
 pub(crate) use slab::{Access, Op};
@@ -36,7 +39,8 @@ use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
-use crate::wire::{Address, HEADER, Kind};
+use crate::wire::{Address, HEADER};
+use parting::Parting;
 use receives::Receives;
 pub(crate) use sending::MAX_INLINE;
 use sending::SendPool;
@@ -57,6 +61,9 @@ const BATCHES: usize = 4;
 
 /// How long what a failed peer has sent may take to come out of the provider.
 const LAST_WORDS: Duration = Duration::from_millis(2);
+
+/// Calls of progress that may end with completions unread before peers are written to all the same.
+const PUT_OFF: u32 = 8;
 
 /// How long the provider may take to end what was under way with a peer that is gone.
 const LAST_BREATH: Duration = Duration::from_millis(5);
@@ -106,6 +113,10 @@ pub(crate) struct Engine {
     events: VecDeque<Event>,
     /// Peers for whom something is to be done: credit to be told, flushes to be asked or answered.
     listed: Vec<EndpointId>,
+    /// Calls of progress for which that was put off.
+    put_off: u32,
+    /// Peers that have left, and have to be told that this was heard.
+    parting: Vec<Parting>,
     window: u32,
     inject_size: usize,
     next_flush: u64,
@@ -169,6 +180,8 @@ impl Engine {
             receives: Receives::new(multi),
             events: VecDeque::new(),
             listed: Vec::new(),
+            put_off: 0,
+            parting: Vec::new(),
             window: WINDOW.min((transmit.min(receive) / 2) as u32).max(16),
             inject_size,
             next_flush: 0,
@@ -289,6 +302,7 @@ impl Engine {
         } else {
             self.tell(sink)
         };
+        let mut drained = false;
         for _ in 0..BATCHES {
             match self.net.read() {
                 Reading::Some(count) => {
@@ -297,7 +311,10 @@ impl Engine {
                         told += self.end(&completion, sink);
                     }
                 }
-                Reading::Nothing => break,
+                Reading::Nothing => {
+                    drained = true;
+                    break;
+                }
                 Reading::Fault(fault) => told += self.fail(&fault, sink),
                 Reading::Broken(code) => {
                     told += self.give_all_up(code, sink);
@@ -306,7 +323,10 @@ impl Engine {
             }
         }
         if !self.listed.is_empty() || self.receives.any_waits() {
-            self.do_chores();
+            self.do_chores(drained);
+        }
+        if !self.parting.is_empty() {
+            self.part();
         }
         if !self.dying.is_empty() {
             told += self.give_up(sink);
@@ -321,6 +341,7 @@ impl Engine {
     const fn has_to_do(&self) -> bool {
         self.restless
             || !self.dying.is_empty()
+            || !self.parting.is_empty()
             || !self.listed.is_empty()
             || self.receives.any_waits()
     }
@@ -468,6 +489,11 @@ impl Engine {
     /// Ends contact with a peer: nothing comes from it any more, nothing goes to it.
     fn close_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
         self.disconnect(endpoint);
+        self.end_link(endpoint, sink)
+    }
+
+    /// Takes note that a peer is gone.
+    fn end_link(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
         let link = &mut self.links[endpoint];
         link.closed = true;
         link.answers.clear();
@@ -479,7 +505,7 @@ impl Engine {
     }
 
     /// Lets the provider end what is under way with a peer that is gone.
-    fn disconnect(&mut self, endpoint: EndpointId) {
+    pub(crate) fn disconnect(&mut self, endpoint: EndpointId) {
         if let Some(peer) = self.links[endpoint].peer.take()
             && quirks::disconnects(&self.net)
         {
@@ -582,38 +608,6 @@ impl Engine {
         self.lose(endpoint, sink);
     }
 
-    /// Tells all peers that this rank ends, and gives that a little time.
-    fn say_farewell(&mut self) {
-        let kind = if self.leaving {
-            Kind::Goodbye
-        } else {
-            Kind::Abort
-        };
-        // Who has said goodbye already is not to be written to any more.
-        while self.progress(&mut Deaf) > 0 {}
-        let mut left: Vec<_> = self
-            .links
-            .iter()
-            .filter(|(_, link)| {
-                !link.closed && (link.greeting != Greeting::Unsaid || link.stamp.is_some())
-            })
-            .map(|(endpoint, _)| endpoint)
-            .collect();
-        let start = Instant::now();
-        while start.elapsed() < self.farewell {
-            left.retain(|endpoint| self.post_notice(*endpoint, kind) == Post::Busy);
-            self.progress(&mut Deaf);
-            let sending = self
-                .links
-                .iter()
-                .any(|(_, link)| !link.closed && link.sending > 0);
-            if left.is_empty() && !sending {
-                return;
-            }
-            std::thread::yield_now();
-        }
-    }
-
     /// One line for each peer.
     pub(crate) fn describe(&self, out: &mut dyn std::fmt::Write) {
         for (endpoint, link) in self.links.iter() {
@@ -654,17 +648,4 @@ impl Drop for Engine {
         self.net.close_endpoint();
         self.ops.clear();
     }
-}
-
-/// Hears nothing: for the last moments.
-struct Deaf;
-
-impl Sink for Deaf {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
-        Disposition::Released
-    }
-
-    fn complete(&mut self, _: Token, _: Outcome) {}
-
-    fn peer(&mut self, _: PeerEvent) {}
 }

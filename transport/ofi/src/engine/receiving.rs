@@ -149,9 +149,12 @@ impl Engine {
         let word = header.words.0[0];
         match header.kind {
             Kind::Data | Kind::Credit | Kind::Hello => 0,
-            Kind::Goodbye => {
-                sink.peer(PeerEvent::Left(from));
-                1 + self.close_link(from, sink)
+            Kind::Goodbye => self.hear_goodbye(from, sink),
+            Kind::GoodbyeHeard => {
+                if self.note_heard(from) {
+                    return 0;
+                }
+                self.break_off(from, "an answer that was not asked for", sink)
             }
             Kind::Abort => self.lose(from, sink),
             Kind::Flush => {
@@ -182,6 +185,10 @@ impl Engine {
         if let Err(error) = self.reach(endpoint, &address) {
             sink.peer(PeerEvent::Protocol(None, error));
             return 1;
+        }
+        // A hello may come late, and says like every message how much was consumed.
+        if !self.links[endpoint].credit(header.credit) {
+            return self.break_off(endpoint, "credit for what was not sent", sink);
         }
         let link = &mut self.links[endpoint];
         link.stamp = Some(header.stamp);

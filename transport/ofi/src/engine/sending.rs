@@ -3,7 +3,7 @@
 use tagwire_transport::data::ReadRegion;
 use tagwire_transport::{AmHeader, Class, EndpointId, Post, Token};
 
-use super::{Engine, MAX_SEND, MAX_WIRE, Op};
+use super::{Engine, MAX_SEND, MAX_WIRE, Op, PUT_OFF};
 use crate::fabric::{Net, OpId, Peer, Place, Registered, Took};
 use crate::link::{Flush, Greeting};
 use crate::wire::{self, HEADER, Header, Kind};
@@ -63,17 +63,25 @@ impl Engine {
     /// Why nothing can be sent to `to` just now, if so; says hello first.
     #[inline]
     pub(crate) fn check(&mut self, to: EndpointId, limit: u32) -> Result<Peer, Post> {
-        let Some(link) = self.links.get(to).filter(|link| !link.closed) else {
+        if self.links.get(to).is_none_or(|link| link.closed) {
             return Err(Post::Gone);
-        };
+        }
+        let peer = self.reachable(to)?;
+        if self.links[to].in_flight() >= limit {
+            return Err(Post::Busy);
+        }
+        Ok(peer)
+    }
+
+    /// Where a peer is that knows who this is; says hello first.
+    #[inline]
+    pub(super) fn reachable(&mut self, to: EndpointId) -> Result<Peer, Post> {
+        let link = &self.links[to];
         let Some(peer) = link.peer else {
             return Err(Post::Gone);
         };
         if link.greeting != Greeting::Heard {
             return Err(self.greet(to, peer));
-        }
-        if link.in_flight() >= limit {
-            return Err(Post::Busy);
         }
         Ok(peer)
     }
@@ -252,17 +260,16 @@ impl Engine {
 
     /// Sends a message of the engine's own, which needs no credit: there are few of them.
     pub(super) fn post_own(&mut self, to: EndpointId, kind: Kind, word: u64) -> Post {
-        let peer = match self.check(to, u32::MAX) {
-            Ok(peer) => peer,
-            Err(post) => return post,
-        };
-        let header = self.header(to, kind, AmHeader([word, 0]));
-        self.post_copied(to, peer, &header, &[])
+        match self.check(to, u32::MAX) {
+            Ok(peer) => self.post_word(to, peer, kind, word),
+            Err(post) => post,
+        }
     }
 
-    /// Tells a peer that this rank ends.
-    pub(super) fn post_notice(&mut self, to: EndpointId, kind: Kind) -> Post {
-        self.post_own(to, kind, 0)
+    /// The same to a peer that may have left.
+    pub(super) fn post_word(&mut self, to: EndpointId, peer: Peer, kind: Kind, word: u64) -> Post {
+        let header = self.header(to, kind, AmHeader([word, 0]));
+        self.post_copied(to, peer, &header, &[])
     }
 
     /// Asks a peer, once what was written is complete here, whether it is there as well.
@@ -293,10 +300,18 @@ impl Engine {
         }
     }
 
-    /// Does what is owed to peers, as far as there is room.
+    /// Does what is owed to peers, as far as there is room; `drained` says that nothing is left to
+    /// be read.
     #[cold]
-    pub(super) fn do_chores(&mut self) {
+    pub(super) fn do_chores(&mut self, drained: bool) {
         self.post_receives();
+        // What has come is read first: should a goodbye be in it, a word to who has gone would reset
+        // the connection, and the goodbye with it. But a stream that never ends is not waited for.
+        if !drained && self.put_off < PUT_OFF {
+            self.put_off += 1;
+            return;
+        }
+        self.put_off = 0;
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|endpoint| {
             let again = !self.serve(*endpoint);
@@ -308,6 +323,9 @@ impl Engine {
 
     /// Does what is owed to one peer; answers whether that was all.
     fn serve(&mut self, to: EndpointId) -> bool {
+        if self.links[to].farewell_said {
+            return true;
+        }
         while let Some(answer) = self.links[to].answers.first().copied() {
             if self.post_own(to, Kind::Flushed, answer) == Post::Busy {
                 return false;

@@ -15,6 +15,7 @@
 //! message has matched. A claim is a look, and then a receive of just what was seen.
 
 mod flow;
+mod lengths;
 mod receive;
 mod send;
 mod table;
@@ -40,10 +41,11 @@ use crate::error::Failure;
 use crate::fabric::{BlockId, Completion, Fault};
 use crate::open::{Use, open_info};
 use flow::{Count, Flows};
+use lengths::Lengths;
 use receive::Incoming;
 use send::Outgoing;
 use table::Table;
-use tags::Tags;
+use tags::{Asks, Tags};
 
 /// What is told, once the engine is done with its turn.
 #[derive(Debug)]
@@ -64,6 +66,8 @@ enum Control {
     },
     /// So much of what was sent at once has matched.
     Matched(Count),
+    /// How long an announced message is, where its announcement cannot say it.
+    Length { number: u32, length: u64 },
     /// None of ours.
     Nonsense,
 }
@@ -72,6 +76,7 @@ impl Control {
     /// Which one it is: the upper byte of the first word.
     const GRANT: u64 = 1 << 56;
     const MATCHED: u64 = 2 << 56;
+    const LENGTH: u64 = 3 << 56;
     const KINDS: u64 = 0xff << 56;
 
     fn encode(self) -> (AmHeader, [u8; 8]) {
@@ -88,6 +93,9 @@ impl Control {
                 AmHeader([Self::MATCHED | count.messages, count.bytes]),
                 [0; 8],
             ),
+            Self::Length { number, length } => {
+                (AmHeader([Self::LENGTH | u64::from(number), length]), [0; 8])
+            }
             Self::Nonsense => (AmHeader([0, 0]), [0; 8]),
         }
     }
@@ -108,6 +116,10 @@ impl Control {
                 messages: first & !Self::KINDS,
                 bytes: second,
             }),
+            Self::LENGTH => Self::Length {
+                number: first as u32,
+                length: second,
+            },
             _ => Self::Nonsense,
         }
     }
@@ -128,6 +140,8 @@ enum Owed {
 pub struct OfiMatch {
     engine: Engine,
     tags: Tags,
+    asks: Asks,
+    lengths: Lengths,
     size: u32,
     flows: Flows,
     incoming: Table<Incoming>,
@@ -154,10 +168,16 @@ impl OfiMatch {
         let info = open_info(options, bootstrap.size(), Use::Matching)?;
         let mut engine = Engine::open(info, options, bootstrap)?;
         let name = engine.net.provider().name();
-        if engine.net.provider().immediate_width() < size_of::<u64>() {
-            let failure = Failure::new(&name, "matching", "it has no 8 bytes of completion data");
+        let width = engine.net.provider().immediate_width();
+        if width < Asks::NEEDED {
+            let failure = Failure::new(&name, "matching", "it has no 4 bytes of completion data");
             return Err(BaseError::from(failure).into());
         }
+        let width = if options.little_data {
+            Asks::NEEDED
+        } else {
+            width
+        };
         let short = MAX_WIRE;
         let waste = engine.net.allocate(short).map_err(|code| {
             let reason = engine.net.library().describe(code);
@@ -167,6 +187,8 @@ impl OfiMatch {
         let share = |total: usize| (total / size.max(1) as usize) as u64;
         Ok(Self {
             tags: Tags::new(size),
+            asks: Asks::new(width),
+            lengths: Lengths::default(),
             size,
             flows: Flows::new(Count {
                 messages: share(options.unexpected_messages),
@@ -275,6 +297,7 @@ impl OfiMatch {
                 granted,
             } => self.grant(from, number, receive, granted, upcalls),
             Control::Matched(count) => self.flows.note_told(from, count),
+            Control::Length { number, length } => self.note_length(from, (number, length), upcalls),
             Control::Nonsense => false,
         };
         if !good {
@@ -301,6 +324,7 @@ impl OfiMatch {
                 .retain(|owed| !matches!(owed, Owed::Control(to, _) if *to == endpoint));
             self.bury_sends(endpoint, upcalls);
             self.bury_receives(endpoint, upcalls);
+            self.bury_lengths(endpoint, upcalls);
         }
     }
 

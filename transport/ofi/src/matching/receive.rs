@@ -9,7 +9,7 @@ use tagwire_transport::{
     Probed, ReceiveEnd, RecvBuffer, Refusal, Token,
 };
 
-use super::tags::{self, Tags};
+use super::tags::Tags;
 use super::{Control, Happening, OfiMatch, Owed, Told};
 use crate::engine::Op;
 use crate::fabric::{Completion, Fault, Net, OpId, Pattern, Place, Registered, Took};
@@ -195,9 +195,12 @@ impl OfiMatch {
         if source.as_u32() >= self.size {
             return None;
         }
+        let from = self.engine.links.at(source);
         let (number, length) = if Tags::is_announcement(completion.tag) {
-            let (number, length) = tags::decode_ask(completion.data);
-            (Some(number), length)
+            let (number, length) = self.asks.decode(completion.data);
+            let length = length.or_else(|| self.lengths.find(from, number));
+            // Without a length its sender is gone, and the message cannot be had.
+            (Some(number), length.unwrap_or_default())
         } else {
             (None, completion.len as u64)
         };
@@ -207,7 +210,7 @@ impl OfiMatch {
                 bits,
                 length,
             },
-            from: self.engine.links.at(source),
+            from,
             number,
         })
     }
@@ -232,6 +235,12 @@ impl OfiMatch {
         end: Result<Completion, Fault>,
         upcalls: &mut dyn MatchUpcalls,
     ) {
+        if self.asks.lack_length()
+            && let Ok(completion) = &end
+            && self.waits_for_length(slot, completion)
+        {
+            return;
+        }
         match self.incoming.get(slot) {
             Some(Incoming::Posted { .. }) => self.end_posted(slot, end, upcalls),
             Some(Incoming::Fetching { .. }) => self.end_fetching(slot, end.is_ok(), upcalls),
@@ -312,6 +321,7 @@ impl OfiMatch {
             receive,
             granted,
         };
+        self.lengths.forget(seen.from, number);
         self.fetched += 1;
         let (true, Some(target)) = (granted > 0, part) else {
             self.incoming.take(slot);
@@ -519,6 +529,7 @@ impl OfiMatch {
             None => Content::Kept(place),
             Some(number) => {
                 self.engine.put_place(place);
+                self.lengths.forget(seen.from, number);
                 Content::Announced(number)
             }
         };
@@ -622,6 +633,9 @@ impl OfiMatch {
             return Cancel::TooLate;
         };
         let Some(op) = op else {
+            if self.lengths.holds(slot) {
+                return Cancel::TooLate;
+            }
             self.incoming.take(slot);
             return Cancel::Cancelled;
         };
@@ -691,6 +705,7 @@ impl OfiMatch {
         for (slot, op) in slots {
             match op {
                 Some(op) => {
+                    self.engine.disconnect(gone);
                     self.engine.net.cancel(op);
                     self.engine.give_up_soon(op);
                 }

@@ -6,13 +6,13 @@ use tagwire_transport::{
     EndpointId, MatchUpcalls, Outcome, Post, Refusal, SendBuffer, Sent, Token,
 };
 
-use super::tags::{self, MAX_MESSAGE, NUMBER_BITS, Tags};
-use super::{OfiMatch, Owed};
+use super::tags::{MAX_MESSAGE, NUMBER_BITS, Tags};
+use super::{Control, OfiMatch, Owed};
 use crate::engine::Op;
 use crate::fabric::{OpId, Peer, Registered, Took};
 
 /// Bits of a slot in the number of a send.
-const SLOT_BITS: u32 = 18;
+pub(super) const SLOT_BITS: u32 = 18;
 
 /// A send whose buffer is lent.
 #[derive(Debug)]
@@ -130,12 +130,16 @@ impl OfiMatch {
             self.outgoing.take(slot);
             return Sent::Busy;
         };
-        let word = tags::encode_ask(number as u32, data.len() as u64);
+        let (number, length) = (number as u32, data.len() as u64);
+        let word = self.asks.encode(number, length);
         let took = self
             .engine
             .net
             .inject_word(peer, Tags::announcement(tag), word);
         if took == Took::Yes {
+            if self.asks.lack_length() {
+                self.owe(to, Control::Length { number, length });
+            }
             return Sent::Open;
         }
         self.outgoing.take(slot);
@@ -271,6 +275,7 @@ impl OfiMatch {
         for slot in slots {
             if let Some(Outgoing::Granted { op: Some(op), .. }) = self.outgoing.get(slot) {
                 let op = *op;
+                self.engine.disconnect(gone);
                 self.engine.net.cancel(op);
                 self.engine.give_up_soon(op);
             } else if let Some(outgoing) = self.outgoing.take(slot) {

@@ -20,6 +20,9 @@
 //! ```text
 //!      63 .. 40   number of the send      39 .. 0   length
 //! ```
+//!
+//! Where completions have room for 32 bits only, they are the number, and the length comes in a
+//! message of its own.
 
 use tagwire_base::Rank;
 use tagwire_transport::MatchPattern;
@@ -122,14 +125,46 @@ impl Tags {
     }
 }
 
-/// The data of a message whose bytes are to be asked for.
-pub(super) const fn encode_ask(number: u32, length: u64) -> u64 {
-    (number as u64) << LENGTH_BITS | length
+/// What the data of a message says whose bytes are to be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// Number and length.
+    Wide,
+    /// The number.
+    Narrow,
 }
 
-/// Number and length in the data of such a message.
-pub(super) const fn decode_ask(data: u64) -> (u32, u64) {
-    ((data >> LENGTH_BITS) as u32, data & MAX_MESSAGE)
+impl Asks {
+    /// Bytes of data that are needed at least.
+    pub(super) const NEEDED: usize = size_of::<u32>();
+
+    /// For a provider with so many bytes of data.
+    pub(super) const fn new(width: usize) -> Self {
+        if width < size_of::<u64>() {
+            Self::Narrow
+        } else {
+            Self::Wide
+        }
+    }
+
+    /// Whether the length comes by itself.
+    pub(super) const fn lack_length(self) -> bool {
+        matches!(self, Self::Narrow)
+    }
+
+    pub(super) const fn encode(self, number: u32, length: u64) -> u64 {
+        match self {
+            Self::Wide => (number as u64) << LENGTH_BITS | length,
+            Self::Narrow => number as u64,
+        }
+    }
+
+    pub(super) const fn decode(self, data: u64) -> (u32, Option<u64>) {
+        match self {
+            Self::Wide => ((data >> LENGTH_BITS) as u32, Some(data & MAX_MESSAGE)),
+            Self::Narrow => (data as u32, None),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -161,8 +196,13 @@ mod tests {
 
     #[test]
     fn asks_come_back() {
-        let data = encode_ask((1 << NUMBER_BITS) - 1, MAX_MESSAGE);
-        assert_eq!(decode_ask(data), ((1 << NUMBER_BITS) - 1, MAX_MESSAGE));
-        assert_eq!(decode_ask(encode_ask(7, 9)), (7, 9));
+        const MOST: u32 = (1 << NUMBER_BITS) - 1;
+        for (number, length) in [(MOST, MAX_MESSAGE), (7, 9)] {
+            let data = Asks::new(8).encode(number, length);
+            assert_eq!(Asks::Wide.decode(data), (number, Some(length)));
+            let data = Asks::new(4).encode(number, length);
+            assert!(data <= u64::from(u32::MAX));
+            assert_eq!(Asks::Narrow.decode(data), (number, None));
+        }
     }
 }

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
+pub mod farewell;
+
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,10 +128,6 @@ macro_rules! provider_conformance {
     ($name:ident, $library:expr, $provider:literal) => {
         mod $name {
             fn check(name: &str) {
-                if $crate::common::is_lost(name, $provider) {
-                    println!("SKIPPED: {} loses goodbyes, see docs/ARCHITECTURE.md", $provider);
-                    return;
-                }
                 match $crate::common::bench($library, $provider) {
                     Ok(options) => {
                         let factory = $crate::common::factory(options);
@@ -142,12 +140,6 @@ macro_rules! provider_conformance {
             tagwire_transport::transport_conformance!(@for_each tests);
         }
     };
-}
-
-/// Whether a check is of goodbyes over TCP: where a peer closes its connection with something unread,
-/// what it said last is lost with it.
-pub fn is_lost(name: &str, provider: &str) -> bool {
-    name == "says_goodbye_after_the_last_message" && provider.contains("tcp")
 }
 
 /// Compares what a provider offers with what it is published to.
@@ -166,6 +158,9 @@ pub const UNSEEN: &str = "dumps_name_messages_and_peers";
 #[macro_export]
 macro_rules! provider_matching {
     ($name:ident, $library:expr, $provider:literal, $except:expr) => {
+        $crate::provider_matching!($name, $library, $provider, $except, |options| options);
+    };
+    ($name:ident, $library:expr, $provider:literal, $except:expr, $but:expr) => {
         mod $name {
             fn check(name: &str) {
                 if [$crate::common::UNSEEN].iter().chain($except).any(|other| *other == name) {
@@ -174,7 +169,8 @@ macro_rules! provider_matching {
                 }
                 match $crate::common::bench($library, $provider) {
                     Ok(options) => {
-                        let factory = $crate::common::matching_factory(options);
+                        let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
+                        let factory = $crate::common::matching_factory(but(options));
                         tagwire_transport::conformance::matching::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
@@ -184,6 +180,14 @@ macro_rules! provider_matching {
             tagwire_transport::match_conformance!(@for_each tests);
         }
     };
+}
+
+/// As over a provider with 4 bytes of completion data, which are those of RDMA devices.
+pub fn with_little_data(options: OfiOptions) -> OfiOptions {
+    OfiOptions {
+        little_data: true,
+        ..options
+    }
 }
 
 /// What providers without connections have no means for: ending a receive that is half done. And
