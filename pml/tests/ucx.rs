@@ -47,7 +47,6 @@ fn ob1(transports: &'static str) -> Factory {
     })
     .boundaries(BOUNDARIES)
     .latency(latency(transports))
-    .tried(3)
 }
 
 fn cm(transports: &'static str) -> Factory {
@@ -67,7 +66,6 @@ fn cm(transports: &'static str) -> Factory {
     .all_or_nothing()
     .boundaries(BOUNDARIES)
     .latency(latency(transports))
-    .tried(3)
 }
 
 pml_conformance!(ob1_tcp, ob1("tcp,self"));
