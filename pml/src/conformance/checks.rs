@@ -340,6 +340,12 @@ pub const CHECKS: &[Check] = &[
         failure::those_who_left_are_no_failures,
     ),
     Check::new(
+        "what_was_sent_before_a_goodbye_is_there",
+        Tier::Failure,
+        3,
+        failure::what_was_sent_before_a_goodbye_is_there,
+    ),
+    Check::new(
         "waits_end_with_the_peer",
         Tier::Failure,
         2,
@@ -499,6 +505,7 @@ macro_rules! pml_conformance {
             deaths_cut_transfers_off
             budgets_survive_deaths
             those_who_left_are_no_failures
+            what_was_sent_before_a_goodbye_is_there
             waits_end_with_the_peer
             random_traffic_around_a_death
             a_rank_that_waits_for_long_sleeps
