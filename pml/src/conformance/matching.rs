@@ -129,7 +129,7 @@ pub(super) fn the_earliest_message_wins(factory: &Factory) -> Checked {
 }
 
 pub(super) fn wildcards_take_from_everyone(factory: &Factory) -> Checked {
-    let size = factory.most_ranks.min(5);
+    let size = factory.most_ranks.min(8);
     let mut world = World::open(factory, size, &Setup::default())?;
     let mut receives = Vec::new();
     for _ in 0..size * 4 {
