@@ -737,16 +737,21 @@ impl Core {
     /// Makes progress until nobody says hello any more: who is about to is told goodbye as well.
     fn await_greetings(&mut self) {
         let start = Instant::now();
-        let mut last = start;
-        while self.has_strangers()
-            && last.elapsed() < GREETING_TIME
-            && start.elapsed() < self.options.linger
+        let (mut idle, mut slept) = (0_u32, Duration::ZERO);
+        while self.has_strangers() && slept < GREETING_TIME && start.elapsed() < self.options.linger
         {
             if self.worker.progress() > 0 {
-                last = Instant::now();
+                (idle, slept) = (0, Duration::ZERO);
             }
             self.attend();
             self.ended.clear();
+            idle += 1;
+            if idle > 100 {
+                // Naps and no clock: on a busy machine they last longer, and leave the core to who is
+                // about to say hello.
+                std::thread::sleep(GREETING_NAP);
+                slept += GREETING_NAP;
+            }
         }
     }
 
@@ -790,6 +795,9 @@ impl Drop for Core {
 
 /// How long a rank that closes waits for those that are just saying hello.
 const GREETING_TIME: Duration = Duration::from_millis(25);
+
+/// How long it sleeps between two looks.
+const GREETING_NAP: Duration = Duration::from_millis(1);
 
 /// How long UCX may take to close an endpoint before sends on it are told to have ended.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(100);
