@@ -372,6 +372,15 @@ impl World {
         Ok(())
     }
 
+    /// Has the ranks in contact where that takes a network's own threads: for checks that look at what
+    /// is there once all are at rest.
+    pub(super) fn meet(&mut self) -> Checked {
+        if self.latency.is_zero() {
+            return Ok(());
+        }
+        self.acquaint()
+    }
+
     /// Everyone sends everyone else a message: contact in all directions.
     pub(super) fn acquaint(&mut self) -> Checked {
         for a in 0..self.size() {
