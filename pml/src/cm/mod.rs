@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Directed, EndpointId, Lane, MatchTransport, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
-    Waiter,
+    Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel, RecvBuffer, SendBuffer,
+    SendChannel, Waiter,
 };
 
 use self::core::{Chore, Core};
@@ -43,6 +43,10 @@ use crate::types::{
 
 const LANE: Lane = Lane(0);
 
+/// How often peers are looked after, about ten times a second, before a goodbye that does not come is
+/// taken for granted.
+const GOODBYE_LOOKS: u32 = 20;
+
 /// The cm layer of one rank.
 pub struct Cm {
     rail: Box<dyn MatchTransport>,
@@ -55,6 +59,9 @@ pub struct Cm {
     buffer_limit: usize,
     contexts: Contexts,
     closing: bool,
+    /// Ranks that have left by the bootstrap's word and not yet by the transport's, and how often
+    /// that was waited for.
+    leavers: Vec<(Rank, u32)>,
 }
 
 impl fmt::Debug for Cm {
@@ -91,6 +98,7 @@ impl Cm {
             buffer_limit: options.buffer_limit,
             contexts: Contexts::new(layout.contexts()),
             closing: false,
+            leavers: Vec::new(),
             rail,
             bootstrap,
         })
@@ -183,6 +191,23 @@ impl Cm {
             };
         }
         events
+    }
+
+    /// Whoever left has been heard to the end by the transport, as a rule, which says so itself. Where
+    /// that is a network, contact and goodbye may be on the way, or may never come: who left
+    /// before it had heard of us said no goodbye.
+    #[cold]
+    fn await_leavers(&mut self) {
+        let is_network = self.rail.capabilities().contains(Capabilities::REMOTE);
+        for (rank, looks) in std::mem::take(&mut self.leavers) {
+            let (left, contact) = (Failure::PeerLeft(rank), self.core.peers.find(rank));
+            match contact {
+                _ if self.core.losses.of(rank).is_some() => {}
+                _ if is_network && looks < GOODBYE_LOOKS => self.leavers.push((rank, looks + 1)),
+                Some(index) if is_network => self.core.lose(index, left),
+                _ => self.core.member_gone(rank, left),
+            }
+        }
     }
 
     /// Ends the receives that wait for `rank`, and, when it `died`, those that wait for any.
@@ -447,15 +472,16 @@ impl Pml for Cm {
         }
         for event in events {
             match event {
-                MemberEvent::Left(rank) => {
-                    self.core.member_gone(rank, Failure::PeerLeft(rank));
-                }
+                MemberEvent::Left(rank) => self.leavers.push((rank, 0)),
                 MemberEvent::Failed(rank) => {
                     self.rail.peer_failed(rank, &mut self.core);
                     self.core.member_gone(rank, Failure::PeerFailed(rank));
                 }
                 _ => {}
             }
+        }
+        if !self.leavers.is_empty() {
+            self.await_leavers();
         }
         self.run_chores();
     }

@@ -203,7 +203,9 @@ impl Cm {
                 Posted::Full => return false,
                 Posted::Open => {
                     request.phase = Phase::Open;
-                    if claim.is_none() && !self.core.losses.is_empty() {
+                    if let Some(failure) = request.doomed.take() {
+                        self.give_up(handle, failure);
+                    } else if claim.is_none() && !self.core.losses.is_empty() {
                         self.posted_in_trouble(handle, from);
                     }
                     return true;
@@ -237,10 +239,8 @@ impl Cm {
             return;
         };
         match request.phase {
-            Phase::Queued => {
-                self.core.waiting.retain(|other| *other != handle);
-                self.core.finish_in_vain(handle, failure);
-            }
+            // The transport has not looked for its message yet, which may be there.
+            Phase::Queued => request.doomed = Some(failure),
             Phase::Open => match self.rail.cancel(LANE, Token(handle.to_wire())) {
                 Cancel::Cancelled => self.core.finish_in_vain(handle, failure),
                 Cancel::TooLate => {}

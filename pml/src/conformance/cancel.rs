@@ -79,6 +79,7 @@ pub(super) fn a_cancel_has_exactly_one_outcome(factory: &Factory) -> Checked {
 
 pub(super) fn what_cannot_be_cancelled_is_refused(factory: &Factory) -> Checked {
     let mut world = World::pair(factory)?;
+    world.meet()?;
     let sent = world.send(0, 1, 1, &pattern(1, 8), SendMode::Synchronous)?;
     ensure!(
         matches!(world.pml(0)?.cancel(sent), Err(Error::WrongRequest(_))),

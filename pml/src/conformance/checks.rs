@@ -2,8 +2,8 @@
 
 use super::{Check, Tier};
 use super::{
-    buffers, cancel, close, failure, flow, lengths, matching, persistent, probes, random, refusals,
-    threads, waits,
+    buffers, cancel, close, eight, failure, flow, lengths, matching, persistent, probes, random,
+    refusals, threads, waits,
 };
 
 /// Every check, by tier.
@@ -340,6 +340,24 @@ pub const CHECKS: &[Check] = &[
         failure::those_who_left_are_no_failures,
     ),
     Check::new(
+        "what_was_sent_before_a_goodbye_is_there",
+        Tier::Failure,
+        3,
+        failure::what_was_sent_before_a_goodbye_is_there,
+    ),
+    Check::new(
+        "eight_exchange_with_each_other",
+        Tier::Core,
+        8,
+        eight::eight_exchange_with_each_other,
+    ),
+    Check::new(
+        "eight_go_on_after_a_death",
+        Tier::Failure,
+        8,
+        eight::eight_go_on_after_a_death,
+    ),
+    Check::new(
         "waits_end_with_the_peer",
         Tier::Failure,
         2,
@@ -499,6 +517,9 @@ macro_rules! pml_conformance {
             deaths_cut_transfers_off
             budgets_survive_deaths
             those_who_left_are_no_failures
+            what_was_sent_before_a_goodbye_is_there
+            eight_exchange_with_each_other
+            eight_go_on_after_a_death
             waits_end_with_the_peer
             random_traffic_around_a_death
             a_rank_that_waits_for_long_sleeps

@@ -132,6 +132,7 @@ pub(super) fn a_close_past_its_deadline_names_what_is_open(factory: &Factory) ->
 
 pub(super) fn a_dump_names_what_is_waited_for(factory: &Factory) -> Checked {
     let mut world = World::pair(factory)?;
+    world.meet()?;
     let receiving = world.recv(1, from(0), only(47_110), 8)?;
     let sent = world.send(0, 1, 8150, &pattern(1, 8), SendMode::Synchronous)?;
     world.settle();

@@ -282,6 +282,59 @@ pub(super) fn those_who_left_are_no_failures(factory: &Factory) -> Checked {
     world.is_idle()
 }
 
+/// Receives that are posted after a goodbye, whether it was told or not, look for what was sent
+/// before it, whether or not there had been contact.
+pub(super) fn what_was_sent_before_a_goodbye_is_there(factory: &Factory) -> Checked {
+    for (acquainted, told) in [(true, true), (true, false), (false, true), (false, false)] {
+        let mut world = World::open(factory, 3, &Setup::default())?;
+        if acquainted {
+            world.acquaint()?;
+        }
+        let mut there = Vec::new();
+        for (number, len) in factory.protocols().into_iter().enumerate() {
+            for value in [2 * number as u32, 2 * number as u32 + 1] {
+                let bytes = pattern(value as usize, len);
+                let sent = world.send(2, 0, value, &bytes, SendMode::Standard)?;
+                world.settle();
+                if world.is_complete(2, sent)? {
+                    there.push((value, len));
+                } else {
+                    // Nobody leaves before this is received.
+                    let receiving = world.recv(0, from(2), only(value), len)?;
+                    world.got(receiving, 2, value, value as usize, len)?;
+                }
+                world.finish_well(2, sent)?;
+            }
+        }
+        ensure!(!there.is_empty(), "no send ends before its match");
+        let doomed = world.recv(0, from(2), only(999), 1)?;
+        world.leave(2)?;
+        let left = Some(Failure::PeerLeft(DEAD));
+        if told {
+            same("told", world.finish(0, doomed.request)?.failure, left)?;
+        }
+        // All at once, and the later ones first: some may wait for room.
+        let receiving: Vec<_> = (there.iter().rev())
+            .map(|(value, len)| {
+                let source = if value % 2 == 0 { from(2) } else { ANYONE };
+                world.recv(0, source, only(*value), *len)
+            })
+            .collect::<Result<_, _>>()?;
+        for (receiving, (value, len)) in receiving.into_iter().zip(there.iter().rev()) {
+            world
+                .got(receiving, 2, *value, *value as usize, *len)
+                .map_err(|error| format!("{len} bytes, tag {value}: {error}"))?;
+        }
+        if !told {
+            same("told", world.finish(0, doomed.request)?.failure, left)?;
+        }
+        let late = world.recv(0, from(2), ANYTHING, 8)?;
+        same("the rest", world.finish(0, late.request)?.failure, left)?;
+        world.is_idle()?;
+    }
+    Ok(())
+}
+
 /// Threads that wait for the dead are told.
 pub(super) fn waits_end_with_the_peer(factory: &Factory) -> Checked {
     let job = factory.job(2, &Setup::default())?;

@@ -103,6 +103,7 @@ pub(super) fn the_earliest_posted_receive_wins(factory: &Factory) -> Checked {
 pub(super) fn the_earliest_message_wins(factory: &Factory) -> Checked {
     for len in factory.protocols() {
         let mut world = World::open(factory, 3, &Setup::default())?;
+        world.meet()?;
         let mut sends = Vec::new();
         for (number, (sender, value)) in [(0, 5), (2, 6), (0, 6), (2, 5)].into_iter().enumerate() {
             let data = pattern(number, len);
@@ -129,7 +130,7 @@ pub(super) fn the_earliest_message_wins(factory: &Factory) -> Checked {
 }
 
 pub(super) fn wildcards_take_from_everyone(factory: &Factory) -> Checked {
-    let size = factory.most_ranks.min(5);
+    let size = factory.most_ranks.min(8);
     let mut world = World::open(factory, size, &Setup::default())?;
     let mut receives = Vec::new();
     for _ in 0..size * 4 {

@@ -30,6 +30,7 @@ mod buffers;
 mod cancel;
 mod checks;
 mod close;
+mod eight;
 mod failure;
 mod flow;
 mod history;

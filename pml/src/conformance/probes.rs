@@ -12,6 +12,7 @@ use crate::types::{Failure, SendMode};
 pub(super) fn probes_see_and_leave(factory: &Factory) -> Checked {
     for len in factory.protocols() {
         let mut world = World::pair(factory)?;
+        world.meet()?;
         let seen = accepted("probe", world.pml(1)?.probe(ANYONE, ANYTHING, WORLD))?;
         same("what is seen of nothing", seen, None)?;
         let first = world.send(0, 1, 1, &pattern(1, len), SendMode::Standard)?;
@@ -56,6 +57,7 @@ pub(super) fn claimed_messages_are_out_of_matching(factory: &Factory) -> Checked
     for len in factory.protocols() {
         for room in [len + 2, len, len - 1] {
             let mut world = World::pair(factory)?;
+            world.meet()?;
             let mut sends = Vec::new();
             for number in 1..4_u32 {
                 let data = pattern(number as usize, len);

@@ -28,6 +28,9 @@ const QUIET: u32 = 64;
 /// Rounds without any event after which what has not happened never will.
 const HOPELESS: u32 = 4000;
 
+/// How long ranks that are at rest sleep between two looks.
+const NAP: Duration = Duration::from_millis(1);
+
 /// And so often as long as things may be under way.
 const HOPELESS_LATENCIES: u32 = 200;
 
@@ -265,16 +268,23 @@ impl World {
     /// Drives all until none has anything to do.
     pub(super) fn settle(&mut self) {
         let mut quiet = 0;
-        let mut since = Instant::now();
+        let mut slept = Duration::ZERO;
         // Ranks that talk for ever are found by the checks: nothing of theirs completes.
         for _ in 0..2_000_000 {
             quiet = if self.turn() == 0 { quiet + 1 } else { 0 };
             if quiet == 0 {
-                since = Instant::now();
+                slept = Duration::ZERO;
             }
-            if quiet >= QUIET && since.elapsed() >= self.latency {
+            if quiet < QUIET {
+                continue;
+            }
+            if slept >= self.latency {
                 return;
             }
+            // Naps and no clock: on a busy machine they last longer, just as the network's own
+            // threads take longer to get their turns.
+            thread::sleep(NAP);
+            slept += NAP;
         }
     }
 
@@ -362,6 +372,15 @@ impl World {
         Ok(())
     }
 
+    /// Has the ranks in contact where that takes a network's own threads: for checks that look at what
+    /// is there once all are at rest.
+    pub(super) fn meet(&mut self) -> Checked {
+        if self.latency.is_zero() {
+            return Ok(());
+        }
+        self.acquaint()
+    }
+
     /// Everyone sends everyone else a message: contact in all directions.
     pub(super) fn acquaint(&mut self) -> Checked {
         for a in 0..self.size() {
@@ -393,8 +412,16 @@ impl World {
             Ok(world.pml(rank)?.open_work().is_none())
         })?;
         self.pml(rank)?.leave();
-        self.ranks[rank] = None;
-        Ok(())
+        let leaving = self.ranks[rank].take();
+        if self.latency.is_zero() {
+            return Ok(());
+        }
+        // Over a network of the system it may wait until the others have read its goodbye.
+        let leaving = thread::spawn(move || drop(leaving));
+        while !leaving.is_finished() {
+            self.turn();
+        }
+        leaving.join().map_err(|_| "a close panicked".to_owned())
     }
 
     /// Whether nothing is under way anywhere.
@@ -415,7 +442,18 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.ranks.clear();
+        if self.latency.is_zero() {
+            self.ranks.clear();
+        }
+        // As in `leave`. A panic was reported where it happened.
+        let closing: Vec<_> = self
+            .ranks
+            .drain(..)
+            .map(|rank| thread::spawn(move || drop(rank)))
+            .collect();
+        for rank in closing {
+            let _ = rank.join();
+        }
         if self.leaky {
             std::mem::forget(std::mem::take(&mut self.lent));
         }

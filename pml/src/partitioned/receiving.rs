@@ -204,6 +204,9 @@ impl Receiving {
                 if self.round.active() != Some(epoch) || self.advance(layer, epoch)? {
                     return Ok(());
                 }
+                if self.ends_itself(epoch) {
+                    return Ok(());
+                }
                 let gone = layer.receive_can_happen(SourceSelector::from(self.from));
                 if gone.is_err() {
                     // What it sent before its end counts.
@@ -265,8 +268,8 @@ impl Receiving {
             return Ok(Some(()));
         };
         let over = self.advance(layer, epoch).and_then(|all| {
-            if all {
-                return Ok(true);
+            if all || self.ends_itself(epoch) {
+                return Ok(all);
             }
             match layer.receive_can_happen(SourceSelector::from(self.from)) {
                 Ok(()) => Ok(false),
@@ -288,6 +291,15 @@ impl Receiving {
                 Err(error)
             }
         }
+    }
+
+    /// Whether receives are under way for all that is to come. They end with their peer, once what
+    /// it sent before is in: that it is gone says nothing about messages that are still moving.
+    fn ends_itself(&self, epoch: u64) -> bool {
+        let slot = self.slot.get();
+        let matched = slot.and_then(|slot| slot.as_ref().ok());
+        matched.is_some_and(|matched| matches!(matched.way, Way::Messages(_)))
+            && self.begun.load(Acquire) == epoch
     }
 
     /// Takes in what has come. Answers whether that is everything.

@@ -14,7 +14,7 @@ pub struct UcxOptions {
     pub transports: Option<String>,
     /// The network devices that UCX may use, in the words of `UCX_NET_DEVICES`.
     pub devices: Option<String>,
-    /// How long a rank that closes waits until its last messages are on their way.
+    /// How long a rank that closes waits until its peers have read its last messages.
     pub linger: Duration,
     /// Bytes of unexpected messages from one peer after which sends wait for the match.
     pub unexpected_bytes: usize,
@@ -72,7 +72,7 @@ pub const SETTINGS: &[Setting] = &[
         "ucx-linger",
         LINGER,
         Duration::ZERO..=Duration::from_secs(60),
-        "How long a rank that closes waits until its last messages over UCX are on their way",
+        "How long a rank that closes waits until its peers have read its last messages over UCX",
     ),
     Setting::bytes(
         READER,

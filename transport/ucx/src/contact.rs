@@ -46,6 +46,8 @@ pub(crate) struct Inbox {
     pub(crate) greeted: Vec<(EndpointId, Vec<u8>)>,
     /// Guests that said goodbye, whose connections are to be closed.
     pub(crate) parted: Vec<EndpointId>,
+    /// Guests that have read our goodbye.
+    pub(crate) heard: Vec<EndpointId>,
     /// What peers have received of us: messages and bytes.
     pub(crate) credits: Vec<(EndpointId, u32, u64)>,
     /// What peers want with our memory, or say of what we want with theirs.
@@ -68,6 +70,7 @@ impl Inbox {
             early: VecDeque::new(),
             greeted: Vec::new(),
             parted: Vec::new(),
+            heard: Vec::new(),
             credits: Vec::new(),
             accesses: Vec::new(),
             kept: Kept::default(),
@@ -182,6 +185,7 @@ impl Inbox {
     fn heed(&mut self, from: EndpointId, kind: ControlKind, control: &Control, payload: &[u8]) {
         match kind {
             ControlKind::Hello => {}
+            ControlKind::Heard => self.heard.push(from),
             ControlKind::Credit => {
                 let credit = (from, control.a.get(), control.b.get());
                 self.credits.push(credit);

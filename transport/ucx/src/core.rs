@@ -51,6 +51,10 @@ pub(crate) struct Link {
     pub(crate) established: bool,
     /// Its end was told, or will be in this call.
     pub(crate) closed: bool,
+    /// It has read our goodbye.
+    heard: bool,
+    /// Its endpoint, while the answer to its goodbye is under way.
+    parting: Option<Endpoint>,
     /// When its endpoint was closed, while something is under way on it all the same.
     severed: Option<Instant>,
     /// Messages of ours to it that UCX still reads.
@@ -253,6 +257,8 @@ impl Core {
                 rank: guest.rank,
                 endpoint: None,
                 established: false,
+                heard: false,
+                parting: None,
                 severed: None,
                 closed: guest.closed,
                 under_way: 0,
@@ -288,9 +294,19 @@ impl Core {
     }
 
     fn send_own(&mut self, id: EndpointId, purpose: Purpose, control: &Control, payload: &[u8]) {
-        let Some(endpoint) = self.links[id.index()].endpoint else {
-            return;
-        };
+        if let Some(endpoint) = self.links[id.index()].endpoint {
+            self.send_on(endpoint, id, purpose, control, payload);
+        }
+    }
+
+    fn send_on(
+        &mut self,
+        endpoint: Endpoint,
+        id: EndpointId,
+        purpose: Purpose,
+        control: &Control,
+        payload: &[u8],
+    ) {
         let index = self.operations.take(&self.shared, purpose, Some(id.0));
         self.operations
             .get_mut(index)
@@ -308,10 +324,14 @@ impl Core {
     pub(crate) fn note_start(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
         match started {
             Started::Done => {
-                if self.operations.get(index).purpose == Purpose::Hello {
+                let purpose = self.operations.get(index).purpose;
+                if purpose == Purpose::Hello {
                     self.links[id.index()].established = true;
                 }
                 self.operations.give(index);
+                if purpose == Purpose::Heard {
+                    self.sever(id);
+                }
                 true
             }
             Started::Open(request) => {
@@ -369,7 +389,11 @@ impl Core {
         self.answer_greetings();
         let parted = std::mem::take(&mut self.shared.inbox.borrow_mut().parted);
         for id in parted {
-            self.sever(id);
+            self.part_from(id);
+        }
+        let heard = std::mem::take(&mut self.shared.inbox.borrow_mut().heard);
+        for id in heard {
+            self.links[id.index()].heard = true;
         }
         let broken = std::mem::take(&mut *self.shared.broken.borrow_mut());
         for index in broken {
@@ -404,12 +428,25 @@ impl Core {
         self.sever(id);
     }
 
+    /// Answers a goodbye, and closes the endpoint then: whoever left waits for that.
+    fn part_from(&mut self, id: EndpointId) {
+        self.cancel_gets(id);
+        let heard = self.control(ControlKind::Heard, id);
+        let link = &mut self.links[id.index()];
+        link.closed = true;
+        link.parting = link.endpoint.take();
+        if let Some(endpoint) = link.parting {
+            link.severed = Some(Instant::now());
+            self.send_on(endpoint, id, Purpose::Heard, &heard, &[]);
+        }
+    }
+
     /// Closes the endpoint, which ends what is under way on it.
     fn sever(&mut self, id: EndpointId) {
         self.cancel_gets(id);
         let link = &mut self.links[id.index()];
         link.closed = true;
-        let Some(endpoint) = link.endpoint.take() else {
+        let Some(endpoint) = link.endpoint.take().or_else(|| link.parting.take()) else {
             return;
         };
         link.severed = Some(Instant::now());
@@ -447,7 +484,13 @@ impl Core {
     pub(crate) fn end_overdue(&mut self) {
         for index in 0..self.links.len() {
             let severed = self.links[index].severed;
-            if severed.is_some_and(|since| since.elapsed() > CLOSE_PATIENCE) {
+            if severed.is_none_or(|since| since.elapsed() <= CLOSE_PATIENCE) {
+                continue;
+            }
+            if self.links[index].parting.is_some() {
+                // Its answer does not get through. From now on it is closed as any other.
+                self.sever(EndpointId(index as u32));
+            } else {
                 self.links[index].severed = None;
                 self.orphan(index as u32);
             }
@@ -577,6 +620,9 @@ impl Core {
             }
         }
         match purpose {
+            Purpose::Heard => link
+                .into_iter()
+                .for_each(|link| self.sever(EndpointId(link))),
             Purpose::None
             | Purpose::Copied
             | Purpose::Hello
@@ -648,7 +694,12 @@ impl Core {
         }
     }
 
-    /// Says goodbye to everyone in contact, and waits until that and all before it is on its way.
+    /// Says goodbye to everyone in contact, and waits until they have read that and all before it.
+    ///
+    /// That it is on its way would not do: by TCP, UCX drops what it has not read of a connection
+    /// once it fails to write to it, and a peer that has yet to answer our hello writes. Seen with
+    /// UCX 1.13: the last messages of a rank that closed right after them were lost, and it was
+    /// taken to have failed.
     fn part(&mut self) {
         self.await_greetings();
         let kind = if self.leaving {
@@ -670,12 +721,10 @@ impl Core {
             Started::Done | Started::Failed(_) => self.operations.give(index),
         }
         self.linger(self.options.linger, |core| {
-            let ours =
-                |purpose| matches!(purpose, Purpose::Copied | Purpose::Hello | Purpose::Flush);
-            !core
-                .operations
-                .iter()
-                .any(|(_, operation)| ours(operation.purpose))
+            let mut operations = core.operations.iter();
+            let is_heard = |link: &Link| link.heard || link.endpoint.is_none();
+            core.links.iter().all(is_heard)
+                && operations.all(|(_, one)| !one.purpose.is_own() && one.purpose != Purpose::Flush)
         });
     }
 
@@ -688,16 +737,21 @@ impl Core {
     /// Makes progress until nobody says hello any more: who is about to is told goodbye as well.
     fn await_greetings(&mut self) {
         let start = Instant::now();
-        let mut last = start;
-        while self.has_strangers()
-            && last.elapsed() < GREETING_TIME
-            && start.elapsed() < self.options.linger
+        let (mut idle, mut slept) = (0_u32, Duration::ZERO);
+        while self.has_strangers() && slept < GREETING_TIME && start.elapsed() < self.options.linger
         {
             if self.worker.progress() > 0 {
-                last = Instant::now();
+                (idle, slept) = (0, Duration::ZERO);
             }
             self.attend();
             self.ended.clear();
+            idle += 1;
+            if idle > 100 {
+                // Naps and no clock: on a busy machine they last longer, and leave the core to who is
+                // about to say hello.
+                std::thread::sleep(GREETING_NAP);
+                slept += GREETING_NAP;
+            }
         }
     }
 
@@ -741,6 +795,9 @@ impl Drop for Core {
 
 /// How long a rank that closes waits for those that are just saying hello.
 const GREETING_TIME: Duration = Duration::from_millis(25);
+
+/// How long it sleeps between two looks.
+const GREETING_NAP: Duration = Duration::from_millis(1);
 
 /// How long UCX may take to close an endpoint before sends on it are told to have ended.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(100);

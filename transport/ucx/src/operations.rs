@@ -18,6 +18,8 @@ pub(crate) enum Purpose {
     Copied,
     /// The first one to a peer, which goes once there is a connection.
     Hello,
+    /// The last one to a peer that has said goodbye; its endpoint is closed after it.
+    Heard,
     /// What the caller lent, to be told of under the token; so many bytes.
     Lent(Token, u64),
     /// Lent before, and told to have ended with its peer; UCX has not let go of the request.
@@ -45,12 +47,15 @@ pub(crate) enum Purpose {
 impl Purpose {
     /// Whether it is a message that nobody but us waits for.
     pub(crate) const fn is_own(self) -> bool {
-        matches!(self, Self::Copied | Self::Hello)
+        matches!(self, Self::Copied | Self::Hello | Self::Heard)
     }
 
     /// Whether it is a message that the bounds of its peer count.
     pub(crate) const fn is_message(self) -> bool {
-        matches!(self, Self::Copied | Self::Hello | Self::Lent(..))
+        matches!(
+            self,
+            Self::Copied | Self::Hello | Self::Heard | Self::Lent(..)
+        )
     }
 }
 

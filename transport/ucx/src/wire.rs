@@ -55,6 +55,8 @@ pub(crate) enum ControlKind {
     Ready = 8,
     /// The put that the access names is where it should be.
     Placed = 9,
+    /// It has read the goodbye, and so all that came before, and sends nothing more.
+    Heard = 10,
 }
 
 /// A control message without its payload.
@@ -116,6 +118,7 @@ impl Control {
             7 => Ok(ControlKind::Put),
             8 => Ok(ControlKind::Ready),
             9 => Ok(ControlKind::Placed),
+            10 => Ok(ControlKind::Heard),
             other => Err(format!("a control message of unknown kind {other}")),
         }
     }
