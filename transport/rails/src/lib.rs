@@ -9,7 +9,9 @@
 //! Here alone all transports are known by name. Who has one of another make opens it himself and
 //! hands it to a pml.
 
+mod bundle;
 mod mixed;
+mod waiter;
 
 pub use mixed::Mixed;
 
