@@ -11,9 +11,11 @@
 
 mod bundle;
 mod mixed;
+mod striped;
 mod waiter;
 
 pub use mixed::Mixed;
+pub use striped::{Clock, Striped, StripedOptions};
 
 use tagwire_base::Bootstrap;
 use tagwire_base::bootstrap::SharedBootstrap;
@@ -50,6 +52,7 @@ pub fn settings() -> impl Iterator<Item = &'static [Setting]> {
     let choice = [
         SETTINGS,
         mixed::SETTINGS,
+        striped::SETTINGS,
         tagwire_transport::fault::SETTINGS,
     ];
     choice
