@@ -97,6 +97,7 @@ const UNSAFE: &[&str] = &[
     "transport/ofi/src/fabric/net.rs",
     "transport/ofi/src/fabric/post.rs",
     "transport/ofi/src/fabric/tagged.rs",
+    "transport/ofi/src/interface.rs",
     "transport/ofi/src/open.rs",
     "transport/src/shm/channel/board.rs",
     "transport/src/shm/cma.rs",

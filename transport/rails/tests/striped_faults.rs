@@ -52,6 +52,10 @@ struct Pair {
 
 impl Pair {
     fn new(rails: usize) -> Self {
+        Self::with_patience(rails, Duration::from_millis(100))
+    }
+
+    fn with_patience(rails: usize, patience: Duration) -> Self {
         let hand = Hand::default();
         let networks: Vec<_> = (0..rails)
             .map(|_| {
@@ -76,7 +80,7 @@ impl Pair {
             let lines = networks.iter().zip(&knobs).map(line).collect();
             let options = StripedOptions {
                 fragment: 4096,
-                patience: Duration::from_millis(100),
+                patience,
                 farewell: Duration::ZERO,
                 clock: hand.clock(),
             };
@@ -198,7 +202,6 @@ impl Node {
 /// Traffic both ways, in which all rails but one are cut, at moments and in ways that the seed says.
 fn rails_die(seed: u64, rails: usize) {
     let mut random = SplitMix64::new(seed);
-    let mut pair = Pair::new(rails);
     let survivor = random.below(rails as u64) as usize;
     let mut cuts = Vec::new();
     for rail in (0..rails).filter(|rail| *rail != survivor) {
@@ -206,6 +209,13 @@ fn rails_die(seed: u64, rails: usize) {
         let silent = random.below(4);
         cuts.push((random.below(2 * MANY), rail, silent));
     }
+    // Where one end notices, it tells the other, which need not find out by itself.
+    let is_noticed = cuts.iter().all(|(.., silent)| *silent != 3);
+    let patience = match is_noticed && random.below(2) == 0 {
+        true => Duration::from_secs(3600),
+        false => Duration::from_millis(100),
+    };
+    let mut pair = Pair::with_patience(rails, patience);
     for node in &pair.nodes {
         for knobs in &node.knobs {
             knobs.delay.store(random.below(6), Ordering::Relaxed);
