@@ -132,6 +132,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/src/shm/models.rs",
     "transport/src/shm/matching/tests.rs",
     "transport/src/shm/tests.rs",
+    "transport/rails/tests/common/mod.rs",
     "transport/tests/broken.rs",
 ];
 
