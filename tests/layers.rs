@@ -97,6 +97,7 @@ const UNSAFE: &[&str] = &[
     "transport/ofi/src/fabric/net.rs",
     "transport/ofi/src/fabric/post.rs",
     "transport/ofi/src/fabric/tagged.rs",
+    "transport/ofi/src/interface.rs",
     "transport/ofi/src/open.rs",
     "transport/src/shm/channel/board.rs",
     "transport/src/shm/cma.rs",
@@ -131,6 +132,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/src/shm/models.rs",
     "transport/src/shm/matching/tests.rs",
     "transport/src/shm/tests.rs",
+    "transport/rails/tests/common/mod.rs",
     "transport/tests/broken.rs",
 ];
 

@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "shared by several test programs")]
 
+pub mod hosts;
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ pub struct OfiOptions {
     pub library: String,
     /// The provider, by libfabric's name (`tcp;ofi_rxm`); empty for the first that does.
     pub provider: String,
-    /// The local address to use, or the name of one; empty for the provider's choice.
+    /// The local address to use, the name of one, or of an interface; empty for the provider's choice.
     pub source: String,
     /// Bytes of unexpected messages that a rank that matches keeps.
     pub unexpected_bytes: usize,
@@ -65,14 +65,18 @@ impl OfiOptions {
         self
     }
 
-    /// The options that `config` holds under the names of [`SETTINGS`]; `provider` is the detail
-    /// behind `ofi:`.
+    /// The options that `config` holds under the names of [`SETTINGS`]; `detail` is what follows the
+    /// colon: `ofi:PROVIDER`, or `ofi:PROVIDER@SOURCE` with a local address, or interface, of its own.
     #[must_use]
-    pub fn from_config(provider: Option<&str>, config: &Config) -> Self {
+    pub fn from_config(detail: Option<&str>, config: &Config) -> Self {
+        let detail = detail.unwrap_or_default();
+        let (provider, source) = detail
+            .split_once('@')
+            .unwrap_or_else(|| (detail, config.text("ofi-source")));
         Self {
             library: config.text("libfabric").to_owned(),
-            provider: provider.unwrap_or_default().to_owned(),
-            source: config.text("ofi-source").to_owned(),
+            provider: provider.to_owned(),
+            source: source.to_owned(),
             unexpected_bytes: config.bytes("ofi-unexpected"),
             ..Self::default()
         }
@@ -97,8 +101,8 @@ pub const SETTINGS: &[Setting] = &[
         READER,
         "ofi-source",
         "",
-        "The local address or host name that libfabric's provider uses; its own choice where none \
-         is named",
+        "The local address, host name or interface that libfabric's provider uses, where none is named \
+         with it (ofi:PROVIDER@INTERFACE); its own choice where there is neither",
     ),
     Setting::bytes(
         READER,

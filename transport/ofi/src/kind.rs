@@ -8,7 +8,7 @@ use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind, Wa
 use crate::survey::{ProviderReport, survey};
 use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
 
-/// Opens [`Ofi`] and [`OfiMatch`]; the detail names the provider.
+/// Opens [`Ofi`] and [`OfiMatch`]; the detail names the provider, and its local address.
 #[derive(Debug, Clone, Copy)]
 pub struct OfiKind;
 
@@ -18,7 +18,7 @@ impl TransportKind for OfiKind {
     }
 
     fn about(&self) -> &'static str {
-        "libfabric, with the provider behind the colon (ofi:tcp)"
+        "libfabric, with the provider behind the colon, and an interface behind an @ (ofi:tcp@eth0)"
     }
 
     fn settings(&self) -> &'static [Setting] {

@@ -19,6 +19,7 @@ mod config;
 mod engine;
 mod error;
 mod fabric;
+mod interface;
 mod kind;
 mod link;
 mod matching;

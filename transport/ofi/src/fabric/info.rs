@@ -11,6 +11,7 @@ use tagwire_libfabric_sys::bindings::*;
 
 use crate::config::OfiOptions;
 use crate::error::{Failure, bad_setting};
+use crate::interface::address_of;
 
 /// What a transport asks of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +53,10 @@ impl Infos {
         wanted: Wanted,
     ) -> Result<Self, BaseError> {
         let hints = Self::hints(library, &options.provider, wanted)?;
-        let source = (!options.source.is_empty())
-            .then(|| CString::new(options.source.as_str()))
+        let own = address_of(&options.source).map(|address| address.to_string());
+        let source = own.as_deref().unwrap_or(&options.source);
+        let source = (!source.is_empty())
+            .then(|| CString::new(source))
             .transpose()
             .map_err(|_| bad_setting("ofi-source", &options.source, "an address"))?;
         let flags = if source.is_some() { FI_SOURCE } else { 0 };

@@ -12,14 +12,14 @@ use tagwire_transport::{WaitKey, Waiter};
 const SLICE: Duration = Duration::from_millis(1);
 
 /// The waiters of all rails as one.
-pub(super) struct MixedWaiter {
+pub(crate) struct SeveralWaiter {
     rails: Vec<Arc<dyn Waiter>>,
     armed: Mutex<HashMap<u32, Vec<WaitKey>>>,
     next: AtomicU32,
 }
 
-impl MixedWaiter {
-    pub(super) fn new(rails: Vec<Arc<dyn Waiter>>) -> Self {
+impl SeveralWaiter {
+    pub(crate) fn new(rails: Vec<Arc<dyn Waiter>>) -> Self {
         Self {
             rails,
             armed: Mutex::default(),
@@ -40,7 +40,7 @@ impl MixedWaiter {
     }
 }
 
-impl Waiter for MixedWaiter {
+impl Waiter for SeveralWaiter {
     fn arm(&self) -> WaitKey {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let keys = self.rails.iter().map(|rail| rail.arm()).collect();
