@@ -289,6 +289,8 @@ fn one_of_two_rails_dies() {
 #[test]
 fn two_of_three_rails_die() {
     for_seeds(100, |seed| rails_die(seed, 3));
+    // Each end has noticed one death, and would tell of it by the rail whose death it has not noticed.
+    rails_die(1856, 3);
 }
 
 #[test]

@@ -112,11 +112,16 @@ fn pay_by_any(rails: &mut [Rail], link: &mut Link, spare: &mut Vec<u8>, now: u64
     let mut waits = false;
     for rail in 0..rails.len() {
         if link.way(rail).is_some_and(|way| way.owes_down) {
+            // By each that is left: one of them may be dead as well, and nobody know it yet.
             let header = word(link, Kind::Down, rail as u32);
-            let sent = post(rails, link, first, Class::Control, header, &[]);
-            waits |= sent == Err(Post::Busy);
-            if let (Ok(_), Some(way)) = (sent, link.way(rail)) {
-                way.owes_down = false;
+            let mut is_busy = false;
+            for by in 0..rails.len() {
+                let answer = post_on(rails, link, by, Class::Control, header, &[]);
+                is_busy |= answer == Post::Busy;
+            }
+            waits |= is_busy;
+            if let Some(way) = link.way(rail) {
+                way.owes_down = is_busy;
             }
         }
     }

@@ -180,7 +180,10 @@ impl Link {
             return;
         }
         way.state = state;
-        way.owes_down = state == State::Ended { left: false };
+        // Of others as well: what was said of them may have gone by this one.
+        for way in self.ways.iter_mut().flatten() {
+            way.owes_down = way.state == State::Ended { left: false };
+        }
         // What was acknowledged by this rail may not have got there.
         self.owes_note = true;
         self.write_off();
