@@ -132,6 +132,8 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/src/shm/models.rs",
     "transport/src/shm/matching/tests.rs",
     "transport/src/shm/tests.rs",
+    "transport/ofi/src/engine/tests.rs",
+    "transport/ofi/src/fabric/faulty.rs",
     "transport/rails/tests/common/mod.rs",
     "transport/tests/broken.rs",
 ];

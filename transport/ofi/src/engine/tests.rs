@@ -1,45 +1,206 @@
-//! What peers tell that no correct one does. Skipped, loudly, where there is no libfabric.
+//! What peers tell that no correct one does, and what providers answer that few do. Skipped, loudly,
+//! where there is no libfabric.
+#![allow(unsafe_code)]
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_transport::{Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Post, Token};
+use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO, FI_EOVERRUN, FI_ETRUNC};
+use tagwire_transport::{
+    AmHeader, Arrival, Class, Disposition, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer,
+    Token,
+};
 
 use super::{Engine, Sink};
 use crate::config::OfiOptions;
+use crate::fabric::Took;
+use crate::fabric::faulty::{self, Fate};
 use crate::open::{Use, open_info};
 use crate::wire::Kind;
 
+/// What an engine told.
 #[derive(Default)]
-struct Events(Vec<PeerEvent>);
+struct Events {
+    peers: Vec<PeerEvent>,
+    messages: Vec<u64>,
+    ends: Vec<(Token, Outcome)>,
+}
 
 impl Sink for Events {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+        self.messages.push(arrival.header.0[0]);
         Disposition::Released
     }
 
-    fn complete(&mut self, _: Token, _: Outcome) {}
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.ends.push((token, outcome));
+    }
 
     fn peer(&mut self, event: PeerEvent) {
-        self.0.push(event);
+        self.peers.push(event);
     }
 }
 
-#[test]
-fn answers_to_no_goodbye_end_contact() {
+impl Events {
+    /// How often a peer was said to have failed.
+    fn failures(&self) -> usize {
+        let failed = |event: &&PeerEvent| matches!(event, PeerEvent::Failed(_));
+        self.peers.iter().filter(failed).count()
+    }
+}
+
+/// Two ranks over TCP, of which the first can reach the second; nothing without a libfabric.
+fn pair() -> Option<([Engine; 2], EndpointId)> {
     let options = OfiOptions {
         provider: "tcp;ofi_rxm".to_owned(),
         source: "127.0.0.1".to_owned(),
         ..OfiOptions::default()
     };
+    if let Err(error) = open_info(&options, 2, Use::Bytes) {
+        println!("SKIPPED: {error}");
+        return None;
+    }
     let job = LocalJob::new(2).unwrap();
-    let [mut one, mut two] = match open_info(&options, 2, Use::Bytes) {
-        Ok(_) => [0, 1].map(|rank| {
-            let info = open_info(&options, 2, Use::Bytes).unwrap();
-            Engine::open(info, &options, &job.member(Rank::new(rank))).unwrap()
-        }),
-        Err(error) => return println!("SKIPPED: {error}"),
+    let [mut one, two] = [0, 1].map(|rank| {
+        let info = open_info(&options, 2, Use::Bytes).unwrap();
+        Engine::open(info, &options, &job.member(Rank::new(rank))).unwrap()
+    });
+    let to = one.connect(Rank::new(1), &two.address()).unwrap();
+    Some(([one, two], to))
+}
+
+/// Two ranks that have exchanged a message each way, and what they heard.
+fn acquainted() -> Option<([Engine; 2], [Events; 2], [EndpointId; 2])> {
+    let ([mut one, mut two], there) = pair()?;
+    let back = two.connect(Rank::new(0), &one.address()).unwrap();
+    let mut events = [Events::default(), Events::default()];
+    let mut said = [false; 2];
+    while events.iter().any(|events| events.messages.is_empty()) {
+        if !said[0] {
+            said[0] = one.post(there, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
+        }
+        if !said[1] {
+            said[1] = two.post(back, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
+        }
+        one.progress(&mut events[0]);
+        two.progress(&mut events[1]);
+    }
+    // The other's completions come too.
+    for _ in 0..1000 {
+        one.progress(&mut events[0]);
+        two.progress(&mut events[1]);
+    }
+    events.iter_mut().for_each(|events| events.messages.clear());
+    Some(([one, two], events, [there, back]))
+}
+
+/// Sends messages of the numbers, of `len` bytes, and waits until the last has come.
+fn exchange(
+    [one, two]: &mut [Engine; 2],
+    events: &mut [Events; 2],
+    to: EndpointId,
+    (numbers, len): (std::ops::Range<u64>, usize),
+) {
+    let bytes = vec![7; len];
+    let last = numbers.end - 1;
+    for number in numbers {
+        while one.post(to, Class::Data, AmHeader([number, 0]), &bytes) == Post::Busy {
+            one.progress(&mut events[0]);
+            two.progress(&mut events[1]);
+        }
+    }
+    while events[1].messages.last() != Some(&last) {
+        one.progress(&mut events[0]);
+        two.progress(&mut events[1]);
+    }
+}
+
+#[test]
+fn a_provider_without_room_makes_senders_wait() {
+    let Some((mut ranks, mut events, [to, _])) = acquainted() else {
+        return;
     };
-    let to: EndpointId = one.connect(Rank::new(1), &two.address()).unwrap();
+    ranks[0].net.make_faulty();
+    faulty::be_busy(3);
+    for len in [8, 4000] {
+        exchange(&mut ranks, &mut events, to, (0..300, len));
+        let expected: Vec<u64> = (0..300).collect();
+        assert_eq!(events[1].messages, expected, "{len} bytes");
+        events[1].messages.clear();
+    }
+    faulty::be_busy(0);
+    assert_eq!(events[0].failures() + events[1].failures(), 0);
+}
+
+#[test]
+fn a_send_that_the_provider_cancels_ends_contact_and_ends_once() {
+    let bytes = vec![7; 1000];
+    for error in [FI_ECANCELED, FI_EIO] {
+        let Some((mut ranks, mut events, [to, _])) = acquainted() else {
+            return;
+        };
+        ranks[0].net.make_faulty();
+        faulty::destine(Fate::Send(error));
+        // SAFETY: the bytes live longer than the ranks.
+        let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+        let data = data.region().unwrap();
+        let posted = ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5));
+        assert_eq!(posted, Post::Posted);
+        while events[0].ends.is_empty() {
+            ranks[0].progress(&mut events[0]);
+        }
+        assert!(faulty::is_fulfilled());
+        for _ in 0..1000 {
+            ranks[0].progress(&mut events[0]);
+        }
+        assert_eq!(events[0].ends, [(Token(5), Outcome::PeerFailed)]);
+        assert_eq!(events[0].failures(), 1);
+        let again = ranks[0].post(to, Class::Data, AmHeader([2, 0]), &[]);
+        assert_eq!(again, Post::Gone);
+    }
+}
+
+/// Only a stranger can have sent what is longer than any message: nobody else suffers.
+#[test]
+fn a_message_that_is_cut_is_nobodys() {
+    let Some((mut ranks, mut events, [to, back])) = acquainted() else {
+        return;
+    };
+    ranks[0].net.make_faulty();
+    faulty::destine(Fate::Receive(FI_ETRUNC.into()));
+    let there = ranks[1].links[back].peer.unwrap();
+    while ranks[1].net.inject(there, &[0xff; 100]) == Took::Busy {
+        ranks[1].progress(&mut events[1]);
+    }
+    while !faulty::is_fulfilled() {
+        ranks[1].progress(&mut events[1]);
+        ranks[0].progress(&mut events[0]);
+    }
+    exchange(&mut ranks, &mut events, to, (1..300, 100));
+    ranks.reverse();
+    events.reverse();
+    exchange(&mut ranks, &mut events, back, (1..300, 100));
+    assert_eq!(events[0].peers.len() + events[1].peers.len(), 2, "they met");
+}
+
+#[test]
+fn a_queue_that_ran_over_ends_contact_with_all() {
+    let Some((mut ranks, mut events, [to, _])) = acquainted() else {
+        return;
+    };
+    ranks[0].net.make_faulty();
+    faulty::destine(Fate::Queue(FI_EOVERRUN.into()));
+    ranks[0].progress(&mut events[0]);
+    assert!(faulty::is_fulfilled());
+    assert_eq!(events[0].failures(), 1, "what came is not known any more");
+    let post = ranks[0].post(to, Class::Data, AmHeader([1, 0]), &[]);
+    assert_eq!(post, Post::Gone);
+}
+
+#[test]
+fn answers_to_no_goodbye_end_contact() {
+    let Some(([mut one, mut two], to)) = pair() else {
+        return;
+    };
     let mut events = Events::default();
     while one.post_own(to, Kind::GoodbyeHeard, 0) == Post::Busy {
         one.progress(&mut Events::default());
@@ -51,7 +212,7 @@ fn answers_to_no_goodbye_end_contact() {
         }
         _ => false,
     };
-    while !events.0.iter().any(breach) {
+    while !events.peers.iter().any(breach) {
         one.progress(&mut Events::default());
         two.progress(&mut events);
     }

@@ -2,6 +2,8 @@
 //! where it is until the provider has let go of it.
 
 mod context;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod info;
 mod memory;
 mod net;

@@ -90,7 +90,7 @@ pub(crate) enum Reading {
 /// An endpoint and all that it needs. Objects close in the order that libfabric asks for.
 pub(crate) struct Net {
     pub(super) endpoint: NonNull<fid_ep>,
-    cq: NonNull<fid_cq>,
+    pub(super) cq: NonNull<fid_cq>,
     av: NonNull<fid_av>,
     pub(super) domain: NonNull<fid_domain>,
     fabric: NonNull<fid_fabric>,
