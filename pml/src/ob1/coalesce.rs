@@ -14,13 +14,14 @@
 //! apart and treats each as if it had come alone.
 
 use tagwire_base::{ContextId, Tag};
-use tagwire_transport::{AmHeader, Arrival, Class, Post, Preference, SendBuffer};
+use tagwire_transport::{AmHeader, Arrival, Class, Limits, Post, Preference, SendBuffer};
 use zerocopy::IntoBytes;
 
 use super::config::Ob1Options;
 use super::core::Core;
 use super::header::{EnvelopeHeader, Kind, kind_of};
 use super::peer::{Health, Lengths, PeerIndex};
+use super::send::LEND_FROM;
 use super::{LANE, Ob1};
 use crate::types::SendMode;
 
@@ -50,8 +51,9 @@ impl Chosen {
         }
     }
 
-    /// The lengths for a peer, over a transport that carries `max_send` bytes in a message.
-    pub(super) fn lengths(&self, preference: Preference, max_send: usize) -> Lengths {
+    /// The lengths for a peer, over a transport of these limits.
+    pub(super) fn lengths(&self, preference: Preference, limits: &Limits) -> Lengths {
+        let max_send = limits.max_send;
         let packet = self.packet.unwrap_or(preference.packet).min(max_send);
         let eager = self.eager.unwrap_or(preference.eager);
         let at_once = packet.min(eager);
@@ -66,6 +68,7 @@ impl Chosen {
             packet,
             eager,
             at_once,
+            lent: limits.max_zero_copy.min(eager),
             coalesce: self.coalesce.unwrap_or(preferred).min(most),
             batch,
         }
@@ -94,6 +97,7 @@ impl Ob1 {
         if mode == SendMode::Synchronous
             || !peer.is_free()
             || length > lengths.at_once
+            || LEND_FROM <= length && length <= lengths.lent
             || peer.credit.envelopes <= 0
             || peer.credit.bytes < length as i64
         {

@@ -126,6 +126,7 @@ fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
 fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
     let state = match request.phase {
         Phase::Queued => "waits for credit or room",
+        Phase::Leaving => "its bytes are leaving",
         Phase::Offered => "envelope sent, not fetched",
         Phase::AwaitMatch => "envelope sent, not matched",
         _ => "fragments are leaving",

@@ -91,6 +91,8 @@ pub(super) struct Lengths {
     pub eager: usize,
     /// The longest of these that goes in one packet.
     pub at_once: usize,
+    /// The longest message that goes in one packet without a copy; 0 where none does.
+    pub lent: usize,
     /// The longest message that may wait for others; 0 where none may.
     pub coalesce: usize,
     /// Most bytes of messages that leave together.

@@ -31,6 +31,8 @@ pub(super) enum Phase {
     Fragments,
     /// A send that waits for its turn at its peer.
     Queued,
+    /// A send whose message is out, and its buffer with the transport.
+    Leaving,
     /// A send whose cooperative transfer is open.
     Offered,
     /// A send whose envelope is out and whose receiver has not said how it wants the bytes.

@@ -14,6 +14,10 @@ use crate::lend::lend;
 use crate::slab::Handle;
 use crate::types::{Failure, RequestId, SendMode};
 
+/// The shortest message that is lent to a transport which would send it without a copy: what is
+/// shorter is copied in less time than it takes to look after its end.
+pub(super) const LEND_FROM: usize = 4 << 10;
+
 /// How far a queued send came.
 enum Launch {
     /// Its turn is over.
@@ -248,9 +252,50 @@ impl Ob1 {
                 return self.launch_synchronous(index, handle);
             }
         } else if affordable && !offered && length <= peer.lengths.eager {
+            let contiguous = request.send_buffer().region().is_some();
+            if contiguous && LEND_FROM <= length && length <= peer.lengths.lent {
+                return self.launch_lent(index, handle);
+            }
             return self.launch_eager(index, handle);
         }
         self.launch_rendezvous(index, handle)
+    }
+
+    /// Sends an eager message in one packet of which the transport copies nothing.
+    fn launch_lent(&mut self, index: PeerIndex, handle: Handle) -> Launch {
+        let (Some(peer), Some(request)) = (
+            self.core.peers.get_mut(index),
+            self.core.requests.get_mut(handle),
+        ) else {
+            return Launch::Gone;
+        };
+        let length = request.wanted;
+        let header = EnvelopeHeader {
+            kind: Kind::Match,
+            context: request.context,
+            tag: request.status.tag,
+            sequence: peer.next_out,
+            length: length as u32,
+        };
+        let (endpoint, token) = (peer.endpoint, Token(handle.to_wire()));
+        let data = request.send_buffer();
+        match self
+            .rail
+            .send_zero_copy(LANE, endpoint, header.encode(), data, token)
+        {
+            Post::Posted => {}
+            Post::Gone => return Launch::Lost,
+            Post::Busy => return Launch::Busy,
+            // Not this buffer.
+            Post::Unsupported => return self.launch_eager(index, handle),
+        }
+        peer.next_out = peer.next_out.next();
+        peer.credit.envelopes -= 1;
+        peer.credit.bytes -= length as i64;
+        request.moved = length;
+        request.lent = true;
+        request.phase = Phase::Leaving;
+        Launch::Gone
     }
 
     /// Sends packets of an eager message until it is out.
@@ -601,7 +646,7 @@ impl Ob1 {
             return;
         };
         let preference = self.rail.preference(peer.endpoint);
-        peer.lengths = self.chosen.lengths(preference, self.rail.limits().max_send);
+        peer.lengths = self.chosen.lengths(preference, &self.rail.limits());
         peer.connected = true;
         peer.refresh_clear();
         self.core.coalesces |= peer.lengths.coalesce > 0;

@@ -5,7 +5,7 @@ use tagwire_libfabric_sys::Library;
 use tagwire_libfabric_sys::bindings::{FI_MULTI_RECV, FI_RMA};
 
 use crate::error::bad_setting;
-use crate::fabric::{Infos, Net};
+use crate::fabric::{Infos, Net, Provider};
 
 /// Whether many messages may be received into one buffer.
 pub(crate) fn trusts_multi_receives(net: &Net) -> bool {
@@ -14,6 +14,12 @@ pub(crate) fn trusts_multi_receives(net: &Net) -> bool {
     // buffer than the one that their bytes are in.
     let mistaken = provider.name() == "shm" && net.library().version().0 >= 2;
     provider.capabilities() & FI_MULTI_RECV != 0 && !mistaken
+}
+
+/// Whether messages longer than a buffer of the provider are asked for, or cut and copied, before they
+/// are sent: plain tcp alone writes them to the connection as they are.
+pub(crate) fn asks_before_long_messages(provider: &Provider) -> bool {
+    provider.name() != "tcp"
 }
 
 /// Whether peers' memory may be accessed.

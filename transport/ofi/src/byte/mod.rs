@@ -84,7 +84,7 @@ impl ByteTransport for Ofi {
         );
         limits.max_inline = limits.max_inline.min(crate::engine::MAX_INLINE);
         if has(Capabilities::ZERO_COPY) {
-            limits.max_zero_copy = MAX_SEND;
+            limits.max_zero_copy = self.engine.max_lent();
         }
         if has(Capabilities::PUT) {
             limits.max_remote_access = provider.max_message() as u64;
@@ -105,7 +105,10 @@ impl ByteTransport for Ofi {
     }
 
     fn preference(&self, _to: EndpointId) -> Preference {
-        Preference::NETWORK
+        Preference {
+            eager: Preference::NETWORK.eager.max(self.engine.max_lent()),
+            ..Preference::NETWORK
+        }
     }
 
     fn address(&self) -> Vec<u8> {
@@ -136,7 +139,8 @@ impl ByteTransport for Ofi {
         data: &SendBuffer,
         token: Token,
     ) -> Post {
-        let whole = data.region().filter(|region| region.len() <= MAX_SEND);
+        let most = self.engine.max_lent();
+        let whole = data.region().filter(|region| region.len() <= most);
         let (Some(region), true) = (whole, self.capabilities().contains(Capabilities::ZERO_COPY))
         else {
             return Post::Unsupported;

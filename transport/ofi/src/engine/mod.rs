@@ -50,8 +50,11 @@ use slab::Slab;
 /// asking the receiver first.
 pub(crate) const MAX_WIRE: usize = 16 * 1024;
 
-/// Longest payload.
+/// Longest payload that is copied.
 pub(crate) const MAX_SEND: usize = MAX_WIRE - HEADER;
+
+/// Longest payload that is not copied, over providers that send messages of any length at once.
+const MAX_LENT: usize = 128 * 1024;
 
 /// Messages that may be under way to a peer, where the provider's queues are long enough.
 const WINDOW: u32 = 128;
@@ -119,6 +122,7 @@ pub(crate) struct Engine {
     parting: Vec<Parting>,
     window: u32,
     inject_size: usize,
+    max_lent: usize,
     next_flush: u64,
     leaving: bool,
     restless: bool,
@@ -140,7 +144,12 @@ impl Engine {
         if !options.source.is_empty() {
             name = format!("{name} on {} (TAGWIRE_OFI_SOURCE)", options.source);
         }
-        let net = Net::open(info, &name, MAX_WIRE)?;
+        let provider = info.provider();
+        let max_lent = match quirks::asks_before_long_messages(&provider) {
+            true => MAX_SEND,
+            false => MAX_LENT,
+        };
+        let net = Net::open(info, &name, max_lent + HEADER)?;
         let provider = net.provider();
         let (transmit, receive) = provider.queue_sizes();
         let inject_size = provider.inject_size();
@@ -177,13 +186,14 @@ impl Engine {
                 address,
             },
             pool: SendPool::default(),
-            receives: Receives::new(multi),
+            receives: Receives::new(multi, max_lent + HEADER),
             events: VecDeque::new(),
             listed: Vec::new(),
             put_off: 0,
             parting: Vec::new(),
             window: WINDOW.min((transmit.min(receive) / 2) as u32).max(16),
             inject_size,
+            max_lent,
             next_flush: 0,
             leaving: false,
             restless: false,
@@ -211,6 +221,11 @@ impl Engine {
 
     pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {
         &self.waiter
+    }
+
+    /// Longest payload of a message that is not copied.
+    pub(crate) const fn max_lent(&self) -> usize {
+        self.max_lent
     }
 
     pub(crate) const fn inject_size(&self) -> usize {

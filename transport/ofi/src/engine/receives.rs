@@ -1,10 +1,10 @@
 //! Blocks that messages come into.
 
-use crate::engine::{Engine, MAX_WIRE, Op};
+use crate::engine::{Engine, Op};
 use crate::fabric::{BlockId, OpId, Took};
 
-/// Length of a block that takes many messages.
-const MULTI_LEN: usize = 256 * 1024;
+/// Messages of the greatest length that a block has room for which takes many.
+const MULTI_LEN: usize = 16;
 
 /// Blocks of many messages that the provider has.
 const MULTI_COUNT: usize = 4;
@@ -31,16 +31,19 @@ pub(super) struct Chunk {
 pub(super) struct Receives {
     pub(super) chunks: Vec<Chunk>,
     pub(super) multi: bool,
+    /// The greatest length of a message, with its header.
+    longest: usize,
     posted: usize,
     /// Those to be given to the provider.
     waiting: Vec<u32>,
 }
 
 impl Receives {
-    pub(super) const fn new(multi: bool) -> Self {
+    pub(super) const fn new(multi: bool, longest: usize) -> Self {
         Self {
             chunks: Vec::new(),
             multi,
+            longest,
             posted: 0,
             waiting: Vec::new(),
         }
@@ -72,10 +75,9 @@ impl Engine {
     }
 
     fn add_chunk(&mut self) -> Result<(), i32> {
-        let len = if self.receives.multi {
-            MULTI_LEN
-        } else {
-            MAX_WIRE
+        let len = match self.receives.multi {
+            true => MULTI_LEN * self.receives.longest,
+            false => self.receives.longest,
         };
         let block = self.net.allocate(len)?;
         let number = self.receives.chunks.len() as u32;

@@ -23,7 +23,10 @@ use crate::wire::Prefix;
 use crate::worker::{Endpoint, Piece};
 
 /// Largest payload of a message.
-const MAX_SEND: usize = 64 * 1024 - size_of::<Prefix>();
+const MAX_SEND: usize = 64 * 1024;
+
+/// Longest payload of a message that is not copied.
+const MAX_LENT: usize = 128 * 1024;
 
 /// Largest payload that a message is expected to carry without a cost of its own.
 const MAX_INLINE: usize = 64;
@@ -103,7 +106,7 @@ impl ByteTransport for Ucx {
 
     fn limits(&self) -> Limits {
         let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
-        limits.max_zero_copy = MAX_SEND;
+        limits.max_zero_copy = MAX_LENT;
         limits.max_remote_access = MAX_REMOTE;
         limits.registration = Registration::Remote;
         limits.memory_per_peer = CONTROL_BYTES;
@@ -170,7 +173,7 @@ impl ByteTransport for Ucx {
         data: &SendBuffer,
         token: Token,
     ) -> Post {
-        let Some(region) = data.region().filter(|region| region.len() <= MAX_SEND) else {
+        let Some(region) = data.region().filter(|region| region.len() <= MAX_LENT) else {
             return Post::Unsupported;
         };
         let endpoint = match self.way(to, Class::Data) {
