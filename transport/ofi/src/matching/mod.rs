@@ -38,7 +38,7 @@ use crate::NAME;
 use crate::config::OfiOptions;
 use crate::engine::{Engine, MAX_WIRE, Sink};
 use crate::error::Failure;
-use crate::fabric::{BlockId, Completion, Fault};
+use crate::fabric::{BlockId, Completion, Fault, Place};
 use crate::open::{Use, open_info};
 use flow::{Count, Flows};
 use lengths::Lengths;
@@ -152,6 +152,10 @@ pub struct OfiMatch {
     owed: VecDeque<Owed>,
     /// Longest message that goes at once.
     short: usize,
+    /// Longest message that comes without being asked for.
+    longest: usize,
+    /// Room for claimed messages that are longer than those.
+    rooms: Vec<Place>,
     /// Where goes what does not fit.
     waste: BlockId,
     /// Claims of which the message is not had yet: no receive is posted meanwhile.
@@ -179,7 +183,8 @@ impl OfiMatch {
             width
         };
         let short = MAX_WIRE;
-        let waste = engine.net.allocate(short).map_err(|code| {
+        let longest = short.max(engine.max_lent());
+        let waste = engine.net.allocate(longest).map_err(|code| {
             let reason = engine.net.library().describe(code);
             BaseError::from(Failure::new(&name, "memory for messages", &reason))
         })?;
@@ -200,6 +205,8 @@ impl OfiMatch {
             spare: Vec::new(),
             owed: VecDeque::new(),
             short,
+            longest,
+            rooms: Vec::new(),
             waste,
             claiming: 0,
             fetched: 0,

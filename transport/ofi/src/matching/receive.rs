@@ -51,7 +51,11 @@ pub(super) enum Incoming {
         claim: bool,
     },
     /// What a look has seen is taken out.
-    Taking { token: Token, place: Place },
+    Taking {
+        token: Token,
+        place: Place,
+        length: u64,
+    },
     /// What a look has seen has lost its sender, and is taken out before another look.
     Clearing {
         token: Token,
@@ -78,8 +82,8 @@ impl Incoming {
 /// What is here of a claimed message.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content {
-    /// All bytes.
-    Kept(Place),
+    /// All bytes, in room for so many.
+    Kept(Place, u64),
     /// The number to ask for.
     Announced(u32),
 }
@@ -151,8 +155,8 @@ impl OfiMatch {
                 registered,
                 ..
             }) => {
-                let short = self.short;
-                let rest = (target.len() < short).then(|| (self.waste, short - target.len()));
+                let longest = self.longest;
+                let rest = (target.len() < longest).then(|| (self.waste, longest - target.len()));
                 net.receive_tagged(*pattern, (*target, registered.as_ref()), rest, id)
             }
             Some(Incoming::Fetching {
@@ -432,7 +436,9 @@ impl OfiMatch {
         if !self.can_be_had(&seen) {
             self.clear(slot, message, (token, pattern, claim));
         } else if claim {
-            self.take_out(slot, message, token, upcalls);
+            // Of what is announced nothing comes yet.
+            let here = seen.number.map_or(seen.envelope.length, |_| 0);
+            self.take_out(slot, (message, here), token, upcalls);
         } else {
             self.incoming.take(slot);
             let found = Found {
@@ -462,7 +468,7 @@ impl OfiMatch {
             block: self.waste,
             offset: 0,
         };
-        let room = (waste, self.short);
+        let room = (waste, self.longest);
         let took = self.engine.net.receive_tagged_at(message, room, op);
         let (token, pattern, claim) = look;
         if took == Took::Yes {
@@ -479,30 +485,55 @@ impl OfiMatch {
         }
     }
 
-    /// Takes out what a look for a claim has seen.
+    /// Room for a claimed message of `length` bytes.
+    fn take_room(&mut self, length: u64) -> Result<(Place, usize), i32> {
+        if length <= self.short as u64 {
+            return self.engine.take_place().map(|place| (place, self.short));
+        }
+        let place = match self.rooms.pop() {
+            Some(place) => place,
+            None => Place {
+                block: self.engine.net.allocate(self.longest)?,
+                offset: 0,
+            },
+        };
+        Ok((place, self.longest))
+    }
+
+    fn put_room(&mut self, place: Place, length: u64) {
+        if length <= self.short as u64 {
+            self.engine.put_place(place);
+        } else {
+            self.rooms.push(place);
+        }
+    }
+
+    /// Takes out what a look for a claim has seen, of so many bytes.
     fn take_out(
         &mut self,
         slot: u32,
-        message: Pattern,
+        (message, length): (Pattern, u64),
         token: Token,
         upcalls: &mut dyn MatchUpcalls,
     ) {
-        let Ok(place) = self.engine.take_place() else {
+        let Ok(room) = self.take_room(length) else {
             self.end_without(slot, token, true, upcalls);
             return;
         };
+        let place = room.0;
         let op = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
-        let took = self
-            .engine
-            .net
-            .receive_tagged_at(message, (place, self.short), op);
+        let took = self.engine.net.receive_tagged_at(message, room, op);
         if took == Took::Yes {
             if let Some(incoming) = self.incoming.get_mut(slot) {
-                *incoming = Incoming::Taking { token, place };
+                *incoming = Incoming::Taking {
+                    token,
+                    place,
+                    length,
+                };
             }
         } else {
             self.engine.ops.free(op);
-            self.engine.put_place(place);
+            self.put_room(place, length);
             self.owed.push_back(Owed::Receive(slot));
         }
     }
@@ -513,22 +544,27 @@ impl OfiMatch {
         end: Result<Completion, Fault>,
         upcalls: &mut dyn MatchUpcalls,
     ) {
-        let Some(Incoming::Taking { token, place }) = self.incoming.get(slot) else {
+        let Some(Incoming::Taking {
+            token,
+            place,
+            length,
+        }) = self.incoming.get(slot)
+        else {
             return;
         };
-        let (token, place) = (*token, *place);
+        let (token, place, length) = (*token, *place, *length);
         let seen = end.ok().and_then(|completion| self.see(&completion));
         let Some(seen) = seen else {
-            self.engine.put_place(place);
+            self.put_room(place, length);
             self.end_without(slot, token, true, upcalls);
             return;
         };
         self.note_matched(&seen);
         self.claiming -= 1;
         let content = match seen.number {
-            None => Content::Kept(place),
+            None => Content::Kept(place, length),
             Some(number) => {
-                self.engine.put_place(place);
+                self.put_room(place, length);
                 self.lengths.forget(seen.from, number);
                 Content::Announced(number)
             }
@@ -573,12 +609,12 @@ impl OfiMatch {
             return Posted::Refused(Refusal::Shape);
         };
         match content {
-            Content::Kept(place) => {
+            Content::Kept(place, length) => {
                 let fits = envelope.length.min(target.len() as u64);
                 self.engine
                     .net
                     .copy_out(place, envelope.length as usize, data);
-                self.engine.put_place(place);
+                self.put_room(place, length);
                 self.incoming.take(slot);
                 Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(fits)))
             }
@@ -676,7 +712,7 @@ impl OfiMatch {
             offset: 0,
         };
         let op = self.engine.ops.enter(Op::Tagged { number });
-        if post(&mut self.engine.net, (waste, self.short), op) != Took::Yes {
+        if post(&mut self.engine.net, (waste, self.longest), op) != Took::Yes {
             self.engine.ops.free(op);
             return None;
         }

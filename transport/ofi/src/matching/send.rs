@@ -80,6 +80,13 @@ impl OfiMatch {
         if !synchronous && data.len() <= self.short && self.flows.allows(to, data.len()) {
             return self.send_at_once(to, peer, tag, data);
         }
+        if !synchronous
+            && data.len() <= self.longest
+            && let Some(region) = data.region()
+            && self.flows.allows(to, data.len())
+        {
+            return self.send_lent(to, peer, tag, region, token);
+        }
         match data.region() {
             Some(region) => self.announce(to, peer, tag, region, token),
             None => Sent::Refused(Refusal::Shape),
@@ -110,6 +117,60 @@ impl OfiMatch {
                 self.engine.lose_later(to, code);
                 Sent::Gone
             }
+        }
+    }
+
+    /// Sends a message of which nothing is copied, without asking: where the provider would not ask
+    /// either.
+    fn send_lent(
+        &mut self,
+        to: EndpointId,
+        peer: Peer,
+        tag: u64,
+        data: ReadRegion,
+        token: Token,
+    ) -> Sent {
+        let Ok(registered) = self
+            .engine
+            .register_locally(data.as_ptr(), data.len(), FI_SEND)
+        else {
+            return Sent::Busy;
+        };
+        let slot = self.outgoing.enter(Outgoing::Granted {
+            to,
+            data,
+            granted: data.len(),
+            receive: 0,
+            token,
+            op: None,
+            registered: None,
+        });
+        let id = self.engine.ops.enter(Op::Tagged {
+            number: slot << 1 | 1,
+        });
+        let memory = (data, registered.as_ref());
+        let took = self.engine.net.send_region_tagged(peer, tag, memory, id);
+        if took == Took::Yes {
+            if let Some(Outgoing::Granted {
+                op,
+                registered: kept,
+                ..
+            }) = self.outgoing.get_mut(slot)
+            {
+                *op = Some(id);
+                *kept = registered;
+            }
+            self.flows.note_sent(to, data.len());
+            return Sent::Open;
+        }
+        self.engine.ops.free(id);
+        self.outgoing.take(slot);
+        match took {
+            Took::Failed(code) => {
+                self.engine.lose_later(to, code);
+                Sent::Gone
+            }
+            _ => Sent::Busy,
         }
     }
 
