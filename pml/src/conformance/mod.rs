@@ -187,7 +187,6 @@ impl Factory {
             Preference::SHARED_MEMORY.packet,
             Preference::SHARED_MEMORY.eager,
             Preference::NETWORK.eager,
-            2 * Preference::NETWORK.eager,
         ])
         .slack(Slack {
             envelopes: 64,

@@ -105,10 +105,7 @@ impl ByteTransport for Ofi {
     }
 
     fn preference(&self, _to: EndpointId) -> Preference {
-        Preference {
-            eager: Preference::NETWORK.eager.max(self.engine.max_lent()),
-            ..Preference::NETWORK
-        }
+        Preference::NETWORK
     }
 
     fn address(&self) -> Vec<u8> {

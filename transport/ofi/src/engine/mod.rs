@@ -54,7 +54,7 @@ pub(crate) const MAX_WIRE: usize = 16 * 1024;
 pub(crate) const MAX_SEND: usize = MAX_WIRE - HEADER;
 
 /// Longest payload that is not copied, over providers that send messages of any length at once.
-const MAX_LENT: usize = 128 * 1024;
+const MAX_LENT: usize = 64 * 1024;
 
 /// Messages that may be under way to a peer, where the provider's queues are long enough.
 const WINDOW: u32 = 128;

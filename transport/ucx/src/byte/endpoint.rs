@@ -26,7 +26,7 @@ use crate::worker::{Endpoint, Piece};
 const MAX_SEND: usize = 64 * 1024;
 
 /// Longest payload of a message that is not copied.
-const MAX_LENT: usize = 128 * 1024;
+const MAX_LENT: usize = 64 * 1024;
 
 /// Largest payload that a message is expected to carry without a cost of its own.
 const MAX_INLINE: usize = 64;
