@@ -130,12 +130,6 @@ impl OfiMatch {
         data: ReadRegion,
         token: Token,
     ) -> Sent {
-        let Ok(registered) = self
-            .engine
-            .register_locally(data.as_ptr(), data.len(), FI_SEND)
-        else {
-            return Sent::Busy;
-        };
         let slot = self.outgoing.enter(Outgoing::Granted {
             to,
             data,
@@ -145,25 +139,11 @@ impl OfiMatch {
             op: None,
             registered: None,
         });
-        let id = self.engine.ops.enter(Op::Tagged {
-            number: slot << 1 | 1,
-        });
-        let memory = (data, registered.as_ref());
-        let took = self.engine.net.send_region_tagged(peer, tag, memory, id);
+        let took = self.give_bytes(slot, peer, tag, data);
         if took == Took::Yes {
-            if let Some(Outgoing::Granted {
-                op,
-                registered: kept,
-                ..
-            }) = self.outgoing.get_mut(slot)
-            {
-                *op = Some(id);
-                *kept = registered;
-            }
             self.flows.note_sent(to, data.len());
             return Sent::Open;
         }
-        self.engine.ops.free(id);
         self.outgoing.take(slot);
         match took {
             Took::Failed(code) => {
@@ -275,39 +255,37 @@ impl OfiMatch {
         let Some(peer) = self.engine.links[to].peer else {
             return true;
         };
-        let Ok(memory) = self
-            .engine
-            .register_locally(part.as_ptr(), part.len(), FI_SEND)
-        else {
-            return false;
-        };
-        let id = self.engine.ops.enter(Op::Tagged {
-            number: slot << 1 | 1,
-        });
-        let tag = Tags::private(receive);
-        let took = self
-            .engine
-            .net
-            .send_region_tagged(peer, tag, (part, memory.as_ref()), id);
-        match took {
-            Took::Yes => {
-                if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot)
-                {
-                    *op = Some(id);
-                    *registered = memory;
-                }
-                true
-            }
-            Took::Busy => {
-                self.engine.ops.free(id);
-                false
-            }
+        match self.give_bytes(slot, peer, Tags::private(receive), part) {
+            Took::Yes => true,
+            Took::Busy => false,
             Took::Failed(code) => {
-                self.engine.ops.free(id);
                 self.engine.lose_later(to, code);
                 true
             }
         }
+    }
+
+    /// Gives `part` of the granted send in `slot` to the provider, as a message under `tag`.
+    fn give_bytes(&mut self, slot: u32, peer: Peer, tag: u64, part: ReadRegion) -> Took {
+        let Ok(memory) = self
+            .engine
+            .register_locally(part.as_ptr(), part.len(), FI_SEND)
+        else {
+            return Took::Busy;
+        };
+        let id = self.engine.ops.enter(Op::Tagged {
+            number: slot << 1 | 1,
+        });
+        let took = self
+            .engine
+            .net
+            .send_region_tagged(peer, tag, (part, memory.as_ref()), id);
+        if took != Took::Yes {
+            self.engine.ops.free(id);
+        } else if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot) {
+            (*op, *registered) = (Some(id), memory);
+        }
+        took
     }
 
     /// The provider is done with the bytes of a send.

@@ -25,9 +25,6 @@ use crate::worker::{Endpoint, Piece};
 /// Largest payload of a message.
 const MAX_SEND: usize = 64 * 1024;
 
-/// Longest payload of a message that is not copied.
-const MAX_LENT: usize = 64 * 1024;
-
 /// Largest payload that a message is expected to carry without a cost of its own.
 const MAX_INLINE: usize = 64;
 
@@ -106,7 +103,7 @@ impl ByteTransport for Ucx {
 
     fn limits(&self) -> Limits {
         let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
-        limits.max_zero_copy = MAX_LENT;
+        limits.max_zero_copy = MAX_SEND;
         limits.max_remote_access = MAX_REMOTE;
         limits.registration = Registration::Remote;
         limits.memory_per_peer = CONTROL_BYTES;
@@ -173,7 +170,7 @@ impl ByteTransport for Ucx {
         data: &SendBuffer,
         token: Token,
     ) -> Post {
-        let Some(region) = data.region().filter(|region| region.len() <= MAX_LENT) else {
+        let Some(region) = data.region().filter(|region| region.len() <= MAX_SEND) else {
             return Post::Unsupported;
         };
         let endpoint = match self.way(to, Class::Data) {
