@@ -61,5 +61,5 @@ pub use plain::{Plain, Status};
 pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};
 pub use session::{Builder, Session};
-pub use tagwire_pml::partitioned::{Model, Policy};
+pub use tagwire_pml::partitioned::{Costs, Model, Policy};
 pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};

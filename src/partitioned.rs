@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, Tag};
@@ -22,29 +22,13 @@ use crate::session::Session;
 struct Buffer<T> {
     /// There until taken out or dropped.
     memory: Option<Memory<T>>,
-    /// A round has failed: the peer may be at the elements still.
-    failed: AtomicBool,
 }
 
 impl<T> Buffer<T> {
     fn new(memory: Memory<T>) -> Self {
         Self {
             memory: Some(memory),
-            failed: AtomicBool::new(false),
         }
-    }
-
-    /// Notes how a wait came out.
-    fn note<R>(&self, waited: tagwire_pml::Result<R>) -> Result<R> {
-        if matches!(&waited, Err(error) if !matches!(error, PmlError::TimedOut(_))) {
-            self.failed.store(true, Release);
-        }
-        Ok(waited?)
-    }
-
-    /// Whether nobody but the caller is at the elements.
-    fn is_free(&self, is_active: bool, is_settled: impl FnOnce() -> bool) -> bool {
-        !is_active && (!self.failed.load(Acquire) || is_settled())
     }
 
     /// Elements `range`, in place.
@@ -101,7 +85,8 @@ fn check<T>(len: usize, partitions: u32) -> Result<()> {
 ///
 /// Between two rounds the buffer can be looked at and changed. While a round is under way, each partition
 /// belongs to whoever [takes](SendRound::partition) it, until it is ready. Dropped while a round is under way,
-/// the operation ends, and the receiver waits in vain.
+/// the operation ends, and the receiver is told, but where each partition
+/// is a message: there it waits in vain.
 ///
 /// ```
 /// use std::thread;
@@ -193,7 +178,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         self.taken
             .iter_mut()
             .for_each(|taken| *taken.get_mut() = false);
-        self.buffer.note(self.inner.start())?;
+        self.inner.start()?;
         Ok(SendRound { send: self })
     }
 
@@ -235,7 +220,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         if self.inner.is_active() {
             return Err(Error::UnderWay);
         }
-        self.buffer.note(self.inner.start())?;
+        self.inner.start()?;
         Ok(RecvRound { recv: self })
     }
 }
@@ -254,7 +239,7 @@ macro_rules! rounds {
             /// # Errors
             /// When the peer is gone: the operation is over.
             pub fn wait(&mut self) -> Result<()> {
-                self.buffer.note(self.inner.wait(None))
+                Ok(self.inner.wait(None)?)
             }
 
             /// Waits up to `timeout`.
@@ -263,7 +248,7 @@ macro_rules! rounds {
             /// As [`wait`](Self::wait). When the time passes ([`Error::is_timeout`]) the round goes on,
             /// and the buffer stays lent.
             pub fn wait_for(&mut self, timeout: Duration) -> Result<()> {
-                self.buffer.note(self.inner.wait(Some(timeout)))
+                Ok(self.inner.wait(Some(timeout))?)
             }
 
             /// Looks whether the round is complete, after moving things on once.
@@ -271,7 +256,7 @@ macro_rules! rounds {
             /// # Errors
             /// As [`wait`](Self::wait).
             pub fn test(&mut self) -> Result<bool> {
-                self.buffer.note(self.inner.test())
+                Ok(self.inner.test()?)
             }
 
             /// Whether a round was started whose end has not been waited for.
@@ -287,8 +272,8 @@ macro_rules! rounds {
             }
 
             fn is_free(&self) -> bool {
-                let active = self.inner.is_active();
-                self.buffer.is_free(active, || self.inner.is_settled())
+                let failed = self.inner.has_failed();
+                !self.inner.is_active() && (!failed || self.inner.is_settled())
             }
 
             /// The elements, between two rounds.
@@ -447,7 +432,7 @@ impl<'a, T: Plain> SendRound<'a, T> {
     /// # Errors
     /// When the receiver is gone: the operation is over.
     pub fn wait(self) -> Result<()> {
-        self.send.buffer.note(self.send.inner.wait(None))
+        Ok(self.send.inner.wait(None)?)
     }
 }
 
@@ -465,7 +450,7 @@ impl<'a, T: Plain> RecvRound<'a, T> {
     /// # Errors
     /// As [`arrived`](RecvRound::arrived).
     pub fn partition(&self, partition: u32) -> Result<Option<&'a [T]>> {
-        if !self.arrived(partition)? || self.recv.buffer.failed.load(Acquire) {
+        if !self.arrived(partition)? {
             return Ok(None);
         }
         let buffer = &self.recv.buffer;
@@ -481,7 +466,7 @@ impl<'a, T: Plain> RecvRound<'a, T> {
     /// # Errors
     /// When the sender is gone: the operation is over.
     pub fn wait(self) -> Result<()> {
-        self.recv.buffer.note(self.recv.inner.wait(None))
+        Ok(self.recv.inner.wait(None)?)
     }
 }
 

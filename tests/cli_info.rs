@@ -76,6 +76,33 @@ fn every_transport_has_a_verdict_capabilities_and_limits() {
     }
 }
 
+/// Which way the partitions of a channel take, and why, by layer.
+#[test]
+fn every_transport_says_how_partitions_travel() {
+    let document = document(&info(&["--json"]));
+    let of = |name: &str| {
+        let transports = document["transports"].as_array().unwrap();
+        let found = transports.iter().find(|one| one["name"] == name).unwrap();
+        let text = |layer: &str| found["partitions"][layer].as_str().unwrap().to_owned();
+        (text("ob1"), text("cm"))
+    };
+    let (ob1, cm) = of("shm");
+    assert!(
+        ob1.contains("channels of the transport's own") && ob1 == cm,
+        "{ob1}; {cm}"
+    );
+    let (ob1, cm) = of("null");
+    assert!(
+        ob1.contains("notice") && cm.contains("message for each"),
+        "{ob1}; {cm}"
+    );
+    let text = info(&[]).stdout;
+    assert!(
+        text.contains("partitions: by channels of the transport's own"),
+        "{text}"
+    );
+}
+
 #[test]
 fn one_engine_is_the_default_and_one_is_used() {
     let engines = |arguments| document(&info(arguments))["engines"].clone();

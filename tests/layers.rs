@@ -106,6 +106,7 @@ const UNSAFE: &[&str] = &[
     "transport/src/shm/matching/memory.rs",
     "transport/ucx/src/byte/endpoint.rs",
     "transport/ucx/src/byte/remote.rs",
+    "transport/ucx/src/byte/write.rs",
     "transport/ucx/src/core.rs",
     "transport/ucx/src/matching/endpoint.rs",
     "transport/ucx/src/matching/unexpected.rs",
@@ -119,6 +120,7 @@ const UNSAFE: &[&str] = &[
 const UNSAFE_TESTS: &[&str] = &[
     "launch/tests/job.rs",
     "pml/examples/instructions.rs",
+    "pml/examples/ready.rs",
     "pml/src/conformance/buffers.rs",
     "pml/src/conformance/rig.rs",
     "pml/src/ob1/tests.rs",
@@ -136,6 +138,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/ofi/src/fabric/faulty.rs",
     "transport/rails/tests/common/mod.rs",
     "transport/tests/broken.rs",
+    "transport/ucx/tests/suite/writes.rs",
 ];
 
 fn root() -> &'static Path {

@@ -142,6 +142,27 @@ impl<T> Guarded<T> {
         })
     }
 
+    /// The value, if this caller may have it and nobody else has it now.
+    pub(crate) fn try_enter(&self) -> Option<Entered<'_, T>> {
+        if self.owner == own_number() {
+            match self.bias.enter() {
+                Bid::Inside => return Some(Entered::new(self, false)),
+                Bid::Twice => return None,
+                Bid::Revoked => {}
+            }
+        } else if !self.shared {
+            return None;
+        }
+        if !self.lock.try_lock() {
+            return None;
+        }
+        let entered = Entered::new(self, true);
+        if !self.bias.is_closed() && self.close_bias().is_err() {
+            return None;
+        }
+        Some(entered)
+    }
+
     /// Takes the bias away, under the lock.
     #[cold]
     fn close_bias(&self) -> Result<()> {
@@ -410,24 +431,23 @@ impl Lock {
 
     #[inline]
     fn lock(&self) {
-        if self
-            .state
-            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
+        if !self.try_lock() {
             self.lock_slowly();
         }
+    }
+
+    /// Takes it, if it is free.
+    #[inline]
+    fn try_lock(&self) -> bool {
+        self.state
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     #[cold]
     fn lock_slowly(&self) {
         for _ in 0..40 {
-            if self.state.load(Ordering::Relaxed) == FREE
-                && self
-                    .state
-                    .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-                    .is_ok()
-            {
+            if self.state.load(Ordering::Relaxed) == FREE && self.try_lock() {
                 return;
             }
             spin_loop();

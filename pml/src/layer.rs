@@ -247,6 +247,10 @@ impl Pml for Layer {
         either!(self, pml => pml.free_context(context))
     }
 
+    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
+        either!(self, pml => pml.worth_a_write(to))
+    }
+
     fn open_channel(
         &mut self,
         from: Rank,

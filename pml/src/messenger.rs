@@ -4,6 +4,7 @@
 mod tests;
 
 use std::fmt;
+use std::hint::spin_loop;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -29,6 +30,9 @@ const POLLS_INSIDE: u32 = 64;
 
 /// How many rounds with events a wait makes before it looks at anything else.
 const BUSY_ROUNDS: u32 = 1024;
+
+/// How often a thread tries to move things on that another may be about to leave alone.
+const NUDGES: u32 = 16;
 
 /// A yield that took longer gave the core to somebody who computes: a rank that waits, as this
 /// one does, would have given it back.
@@ -131,6 +135,17 @@ impl Messenger {
         let answer = body(&mut layer);
         self.leave(layer);
         answer
+    }
+
+    /// As [`Messenger::call`], where that needs no waiting for another thread; `None` where it does.
+    pub(crate) fn try_call<T>(
+        &self,
+        body: impl FnOnce(&mut Layer) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let mut layer = self.pml.try_enter()?;
+        let answer = body(&mut layer);
+        self.leave(layer);
+        Some(answer)
     }
 
     /// Leaves, and wakes as [`Messenger::call`] does.
@@ -594,6 +609,22 @@ impl Messenger {
         Ok(events)
     }
 
+    /// Moves things on once, unless another thread has the rank for longer than a moment: that one is woken
+    /// if it is about to sleep, and what is to be done is done by its next progress, or by the next call of
+    /// anybody that makes some.
+    pub(crate) fn nudge(&self) {
+        for _ in 0..NUDGES {
+            if let Some(mut layer) = self.pml.try_enter() {
+                let events = layer.progress();
+                self.partitioned.drive(&mut layer);
+                drop(layer);
+                return self.after_progress(events);
+            }
+            spin_loop();
+        }
+        self.wake();
+    }
+
     /// Looks after peers when it is time, also for a caller that is never idle.
     #[inline]
     fn count_call(&self) -> Result<()> {
@@ -803,7 +834,11 @@ impl Messenger {
     /// # Errors
     /// As there.
     pub fn free_context(&self, context: ContextId) -> Result<()> {
-        self.enter()?.free_context(context)
+        self.call(|layer| {
+            layer.free_context(context)?;
+            self.partitioned.forget_context(layer, context);
+            Ok(())
+        })
     }
 
     /// What a request is and how far it has come; see [`Pml::describe`].

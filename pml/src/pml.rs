@@ -187,6 +187,13 @@ pub trait Pml: Send {
     /// When the context does not exist or is the world's.
     fn free_context(&mut self, context: ContextId) -> Result<()>;
 
+    /// How many bytes are worth a write of their own on the way to `to`, of those that could go together
+    /// ([`Preference::write`](tagwire_transport::Preference::write)).
+    ///
+    /// # Errors
+    /// When the rank does not exist or cannot be reached.
+    fn worth_a_write(&mut self, to: Rank) -> Result<usize>;
+
     /// Opens the receiving end of a partitioned channel from `from`; see
     /// [`ByteTransport::open_channel`](tagwire_transport::ByteTransport::open_channel).
     ///

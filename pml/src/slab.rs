@@ -143,6 +143,14 @@ impl<T> Slab<T> {
         self.grow(value)
     }
 
+    /// As [`Slab::insert`], of a value that knows its handle.
+    pub fn insert_with(&mut self, make: impl FnOnce(Handle) -> T) -> Handle {
+        let slot = self.next_slot();
+        let entry = self.entries.get(slot as usize);
+        let generation = entry.map_or(0, |entry| entry.generation);
+        self.insert(make(Handle { slot, generation }))
+    }
+
     #[cold]
     fn grow(&mut self, value: T) -> Handle {
         let slot = u32::try_from(self.entries.len()).expect("fewer than 2^32 entries");

@@ -5,7 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -115,14 +116,50 @@ fn shm_cm() -> MatchJob {
     MatchJob::open(2, rails, CmOptions::default()).unwrap()
 }
 
+/// A network in memory, with faults of this kind.
+fn memory(options: MemoryOptions, faults: Option<&str>) -> RailJob {
+    let faults = faults.map(|spec| spec.parse().unwrap());
+    MemoryJob::open_with_faults(2, options, faults, Ob1Options::default()).unwrap()
+}
+
+/// One that writes into its peers' memory.
+fn writing(notices: bool) -> MemoryOptions {
+    MemoryOptions {
+        notices,
+        ..MemoryOptions::full()
+    }
+}
+
+/// The kinds of way that there are.
+const MESSAGES: usize = 0;
+const SHM: usize = 1;
+const SHM_STAGED: usize = 2;
+const SHM_CM: usize = 3;
+const WRITES: usize = 4;
+const FLUSHED: usize = 5;
+const FAULTY: usize = 6;
+const NOTICES_FAULTY: usize = 7;
+const ALL: Range<usize> = 0..8;
+
+fn job(kind: usize) -> (&'static str, Arc<dyn Job>) {
+    const FAULTS: Option<&str> = Some("seed=9,delay=0..5,reorder=6,busy=20%");
+    match kind {
+        MESSAGES => ("memory", Arc::new(memory(MemoryOptions::default(), None))),
+        SHM => ("shm", Arc::new(shm(CrossAttach::Auto))),
+        SHM_STAGED => ("shm without cma", Arc::new(shm(CrossAttach::Off))),
+        SHM_CM => ("shm, cm", Arc::new(shm_cm())),
+        WRITES => ("writes", Arc::new(memory(writing(true), None))),
+        FLUSHED => ("flushed writes", Arc::new(memory(writing(false), None))),
+        FAULTY => (
+            "flushed writes, faults",
+            Arc::new(memory(writing(false), FAULTS)),
+        ),
+        _ => ("writes, faults", Arc::new(memory(writing(true), FAULTS))),
+    }
+}
+
 fn jobs() -> Vec<(&'static str, Arc<dyn Job>)> {
-    let memory = MemoryJob::open(2, MemoryOptions::default(), Ob1Options::default());
-    vec![
-        ("memory", Arc::new(memory.unwrap())),
-        ("shm", Arc::new(shm(CrossAttach::Auto))),
-        ("shm without cma", Arc::new(shm(CrossAttach::Off))),
-        ("shm, cm", Arc::new(shm_cm())),
-    ]
+    ALL.map(job).collect()
 }
 
 /// Runs `body` on both ranks.
@@ -269,9 +306,9 @@ fn policies() -> [Policy; 7] {
 #[test]
 fn every_byte_arrives_in_every_epoch() {
     let mut random = Random(20_261_121);
-    for kind in 0..4 {
+    for kind in ALL {
         for policy in policies() {
-            let (name, job) = jobs().swap_remove(kind);
+            let (name, job) = job(kind);
             let (sender, receiver) = (random.below(40) as u32 + 1, random.below(40) as u32 + 1);
             let each = [1, 9, 130, 700][random.below(4) as usize];
             Case {
@@ -297,8 +334,8 @@ fn long_partitions_arrive_too() {
         (1, 16, 4 << 20, Policy::default()),
         (16, 1, 1 << 18, Policy::Fixed(5)),
     ] {
-        for kind in [1, 2] {
-            let (name, job) = jobs().swap_remove(kind);
+        for kind in [SHM, SHM_STAGED, WRITES, FLUSHED] {
+            let (name, job) = job(kind);
             Case {
                 sender,
                 receiver,
@@ -315,17 +352,23 @@ fn long_partitions_arrive_too() {
 
 #[test]
 fn ten_thousand_epochs() {
-    let (name, job) = jobs().swap_remove(1);
-    Case {
-        sender: 6,
-        receiver: 4,
-        bytes: 24 * 100,
-        policy: Policy::Fixed(3),
-        threads: 1,
-        epochs: 10_000,
-        seed: 77,
+    for kind in [SHM, WRITES, FAULTY, NOTICES_FAULTY] {
+        let mut random = Random(77 + kind as u64);
+        for _ in 0..20 {
+            let (name, job) = job(kind);
+            let (sender, receiver) = (random.below(12) as u32 + 1, random.below(12) as u32 + 1);
+            Case {
+                sender,
+                receiver,
+                bytes: (sender * receiver) as usize * [1, 30, 200][random.below(3) as usize],
+                policy: policies()[random.below(5) as usize],
+                threads: random.below(3) as u32 + 1,
+                epochs: 500,
+                seed: random.below(1 << 30),
+            }
+            .run(name, &job);
+        }
     }
-    .run(name, &job);
 }
 
 /// Two sends under one tag match two receives in the order of the calls; another tag in between does
@@ -439,7 +482,16 @@ fn misuse_is_told() {
                 send.ready_list(&[0, 3]).unwrap();
                 send.wait(PATIENCE).unwrap();
                 let way = send.describe().unwrap();
-                assert_eq!(way.starts_with("shm"), name.starts_with("shm"), "{way}");
+                let expected = match name {
+                    "memory" => "a message for each of 4 partitions",
+                    "writes" | "writes, faults" => {
+                        "memory: written into place; each write tells the receiver"
+                    }
+                    name if name.starts_with("shm") => "shm: ",
+                    _ => "memory: written into place and flushed",
+                };
+                let way = way.replace("fault: ", "memory: ");
+                assert!(way.starts_with(expected), "{name}: {way}");
                 assert!(matches!(send.ready(0), Err(Error::BadRound(_))));
                 send.free().unwrap();
                 assert!(matches!(send.start(), Err(Error::BadRound(_))));
@@ -524,54 +576,256 @@ fn a_wait_can_time_out_and_goes_on() {
     }
 }
 
-/// The sender dies in the middle of a round.
+/// Either end dies in the middle of a round: the other's wait ends, and nothing counts as arrived.
 #[test]
 fn a_wait_ends_when_the_peer_dies() {
-    for kind in [0, 2] {
-        let (name, job) = jobs().swap_remove(kind);
+    for kind in [MESSAGES, SHM_STAGED, WRITES, FLUSHED, NOTICES_FAULTY] {
+        for victim in [0, 1] {
+            let (name, job) = job(kind);
+            eprintln!("{name}, rank {victim} dies");
+            let (begun, dead) = (Barrier::new(2), Barrier::new(2));
+            let run = |rank: u32| {
+                let policy = WaitPolicy::adaptive(true);
+                let port = job.port(Rank::new(rank), ThreadLevel::Single, policy);
+                let port = Arc::new(port.unwrap());
+                let memory = Memory::new(64);
+                let other = Rank::new(1 - rank);
+                let soon = Some(Duration::from_millis(20));
+                let die = || {
+                    std::mem::forget(Arc::clone(&port));
+                    job.kill(Rank::new(rank), Box::new(()));
+                };
+                let failed = |ended: Result<(), Error>| {
+                    let told = matches!(
+                        ended,
+                        Err(Error::Failed(Failure::PeerFailed(rank))) if rank == other
+                    );
+                    assert!(told, "{ended:?}");
+                };
+                if rank == 0 {
+                    let data = memory.send();
+                    let send =
+                        PartitionedSend::init(&port, &data, 4, other, tag(1), WORLD, Policy::Each);
+                    let send = send.unwrap();
+                    send.start().unwrap();
+                    send.ready(2).unwrap();
+                    assert!(matches!(send.wait(soon), Err(Error::TimedOut(_))));
+                    begun.wait();
+                    if victim == rank {
+                        std::mem::forget(send);
+                        die();
+                    } else {
+                        failed(send.wait(PATIENCE));
+                        assert!(send.has_failed() && send.start().is_err());
+                        assert!(send.ready(3).is_err() && send.wait(PATIENCE).is_err());
+                    }
+                } else {
+                    let data = memory.recv();
+                    let recv = PartitionedRecv::init(&port, &data, 4, other, tag(1), WORLD);
+                    let recv = recv.unwrap();
+                    recv.start().unwrap();
+                    assert!(matches!(recv.wait(soon), Err(Error::TimedOut(_))));
+                    begun.wait();
+                    if victim == rank {
+                        std::mem::forget(recv);
+                        die();
+                    } else {
+                        failed(recv.wait(PATIENCE));
+                        assert!(recv.has_failed() && recv.start().is_err());
+                        assert!(recv.arrived(0).is_err(), "it never came");
+                        assert!(recv.wait(PATIENCE).is_err());
+                    }
+                }
+                dead.wait();
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(|| run(0));
+                scope.spawn(|| run(1));
+            });
+        }
+    }
+}
+
+/// Each rank sends what the other receives, under numbers that each counts for itself: of one channel on
+/// this side, and two on the other.
+#[test]
+fn channels_go_both_ways() {
+    for kind in ALL {
+        for policy in [Policy::Each, Policy::Messages(u32::MAX)] {
+            let (name, job) = job(kind);
+            eprintln!("{name}, {policy}");
+            on_both(&job, ThreadLevel::Single, |port| {
+                let other = Rank::new(1 - port.rank().as_u32());
+                let channels = |rank: u32| match rank {
+                    0 => vec![(4, 64)],
+                    _ => vec![(1, 8), (1, 240)],
+                };
+                let memories = |rank: u32| -> Vec<_> {
+                    let all = channels(rank).into_iter();
+                    all.map(|(_, bytes)| Memory::new(bytes)).collect()
+                };
+                let (out, into) = (memories(port.rank().as_u32()), memories(other.as_u32()));
+                let sends: Vec<_> = channels(port.rank().as_u32())
+                    .into_iter()
+                    .zip(&out)
+                    .map(|((count, _), memory)| {
+                        let data = memory.send();
+                        PartitionedSend::init(port, &data, count, other, tag(1), WORLD, policy)
+                            .unwrap()
+                    })
+                    .collect();
+                let recvs: Vec<_> = into
+                    .iter()
+                    .map(|memory| {
+                        let data = memory.recv();
+                        PartitionedRecv::init(port, &data, 2, other, tag(1), WORLD).unwrap()
+                    })
+                    .collect();
+                for epoch in 1..=5 {
+                    recvs.iter().for_each(|recv| recv.start().unwrap());
+                    for (send, memory) in sends.iter().zip(&out) {
+                        send.start().unwrap();
+                        memory.fill(epoch, 0, 1);
+                        send.ready_range(0..send.partitions()).unwrap();
+                    }
+                    for (recv, memory) in recvs.iter().zip(&into) {
+                        recv.wait(PATIENCE).unwrap();
+                        memory.check(epoch, 0, 1);
+                    }
+                    sends.iter().for_each(|send| send.wait(PATIENCE).unwrap());
+                }
+            });
+        }
+    }
+}
+
+/// A send that is given up before its receiver has been heard of: the receiver is told.
+#[test]
+fn a_send_that_never_joined_is_told_of() {
+    for kind in ALL.filter(|kind| *kind != MESSAGES) {
+        let (name, job) = job(kind);
         eprintln!("{name}");
-        let (begun, dead) = (Barrier::new(2), Barrier::new(2));
-        let open = |rank| {
-            let policy = WaitPolicy::adaptive(true);
-            let port = job.port(Rank::new(rank), ThreadLevel::Single, policy);
-            Arc::new(port.unwrap())
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let port = open(0);
-                let memory = Memory::new(64);
-                let (to, policy) = (Rank::new(1), Policy::Each);
-                let send =
-                    PartitionedSend::init(&port, &memory.send(), 4, to, tag(1), WORLD, policy);
-                let send = send.unwrap();
-                send.start().unwrap();
-                send.ready(2).unwrap();
-                let soon = Some(Duration::from_millis(20));
-                assert!(matches!(send.wait(soon), Err(Error::TimedOut(_))));
-                begun.wait();
-                std::mem::forget(send);
-                std::mem::forget(Arc::clone(&port));
-                job.kill(Rank::new(0), Box::new(()));
-                dead.wait();
-            });
-            scope.spawn(|| {
-                let port = open(1);
-                let memory = Memory::new(64);
-                let from = Rank::new(0);
-                let recv =
-                    PartitionedRecv::init(&port, &memory.recv(), 4, from, tag(1), WORLD).unwrap();
+        let (met, told) = (Barrier::new(2), AtomicBool::new(false));
+        on_both(&job, ThreadLevel::Single, |port| {
+            let memory = Memory::new(64);
+            if is_sender(port) {
+                let (data, to, policy) = (memory.send(), Rank::new(1), Policy::Each);
+                let send = PartitionedSend::init(port, &data, 4, to, tag(1), WORLD, policy);
+                drop(send.unwrap());
+                met.wait();
+                let until = Instant::now() + Duration::from_secs(60);
+                while !told.load(Ordering::SeqCst) && Instant::now() < until {
+                    port.progress().unwrap();
+                    std::thread::yield_now();
+                }
+            } else {
+                met.wait();
+                let data = memory.recv();
+                let recv = PartitionedRecv::init(port, &data, 4, Rank::new(0), tag(1), WORLD);
+                let recv = recv.unwrap();
                 recv.start().unwrap();
-                let soon = Some(Duration::from_millis(20));
-                assert!(matches!(recv.wait(soon), Err(Error::TimedOut(_))));
-                begun.wait();
                 let ended = recv.wait(PATIENCE);
-                assert!(
-                    matches!(ended, Err(Error::Failed(Failure::PeerFailed(rank))) if rank == from),
-                    "{ended:?}"
-                );
-                assert!(recv.start().is_err());
-                dead.wait();
-            });
+                assert!(matches!(ended, Err(Error::BadRound(_))), "{ended:?}");
+                told.store(true, Ordering::SeqCst);
+            }
         });
+    }
+}
+
+/// A policy that goes by what the way costs has it measured, and says what came of that.
+#[test]
+fn costs_are_measured_and_told() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        on_both(&job, ThreadLevel::Single, |port| {
+            let memory = Memory::new(1 << 16);
+            if is_sender(port) {
+                let told = ["model", "model:0:7:1000000"].map(|policy| {
+                    let (to, policy) = (Rank::new(1), policy.parse().unwrap());
+                    let data = memory.send();
+                    let send = PartitionedSend::init(port, &data, 16, to, tag(1), WORLD, policy);
+                    let send = send.unwrap();
+                    send.start().unwrap();
+                    send.ready_range(0..16).unwrap();
+                    send.wait(PATIENCE).unwrap();
+                    send.describe().unwrap()
+                });
+                assert!(told[0].contains(" ns each and "), "{told:?}");
+                let given = "; 1 of them, for 7 ns each and 1000000 ps a byte";
+                assert!(told[1].ends_with(given), "{told:?}");
+            } else {
+                for _ in 0..2 {
+                    let data = memory.recv();
+                    let recv = PartitionedRecv::init(port, &data, 2, Rank::new(0), tag(1), WORLD);
+                    let recv = recv.unwrap();
+                    recv.start().unwrap();
+                    recv.wait(PATIENCE).unwrap();
+                }
+            }
+        });
+    }
+}
+
+/// An end that is dropped in the middle of a round takes the other's hope, not its thread.
+#[test]
+fn an_end_that_is_dropped_is_told() {
+    for kind in ALL.filter(|kind| *kind != MESSAGES) {
+        for sender_drops in [true, false] {
+            let (name, job) = job(kind);
+            eprintln!("{name}: {sender_drops}");
+            let met = Barrier::new(2);
+            on_both(&job, ThreadLevel::Single, |port| {
+                let memory = Memory::new(64 << 10);
+                let soon = Some(Duration::from_millis(20));
+                let wait_for_the_other = || {
+                    // What this end has said leaves with the rank's progress.
+                    for _ in 0..2000 {
+                        port.progress().unwrap();
+                    }
+                    met.wait();
+                    // Until it was told: that this rank leaves the job is another story.
+                    met.wait();
+                };
+                let told = |outcome| match outcome {
+                    Err(Error::BadRound(what)) => assert!(what.contains("given up"), "{what}"),
+                    other => panic!("{other:?}"),
+                };
+                if is_sender(port) {
+                    let (to, policy) = (Rank::new(1), Policy::Each);
+                    let send =
+                        PartitionedSend::init(port, &memory.send(), 4, to, tag(1), WORLD, policy);
+                    let send = send.unwrap();
+                    send.start().unwrap();
+                    send.ready_range(0..3).unwrap();
+                    assert!(matches!(send.wait(soon), Err(Error::TimedOut(_))));
+                    met.wait();
+                    if sender_drops {
+                        drop(send);
+                        wait_for_the_other();
+                    } else {
+                        met.wait();
+                        told(send.wait(PATIENCE));
+                        met.wait();
+                        assert!(send.is_settled());
+                    }
+                } else {
+                    let from = Rank::new(0);
+                    let recv = PartitionedRecv::init(port, &memory.recv(), 2, from, tag(1), WORLD);
+                    let recv = recv.unwrap();
+                    recv.start().unwrap();
+                    assert!(matches!(recv.wait(soon), Err(Error::TimedOut(_))));
+                    met.wait();
+                    if sender_drops {
+                        met.wait();
+                        told(recv.wait(PATIENCE));
+                        met.wait();
+                        assert!(recv.is_settled());
+                    } else {
+                        drop(recv);
+                        wait_for_the_other();
+                    }
+                }
+            });
+        }
     }
 }

@@ -106,6 +106,12 @@ pub trait ByteTransport: Send {
     /// The sizes within which it works.
     fn limits(&self) -> Limits;
 
+    /// What it offers towards this peer, where that is not the same for all.
+    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
+        let _ = to;
+        (self.capabilities(), self.limits())
+    }
+
     /// How messages to `to` are best sent.
     fn preference(&self, to: EndpointId) -> Preference {
         let _ = to;
@@ -165,8 +171,10 @@ pub trait ByteTransport: Send {
         Post::Unsupported
     }
 
-    /// Writes `data` into a peer's memory. With `immediate`, the peer's upcall is told it once
-    /// the bytes are visible there (width: [`Limits::immediate_width`]).
+    /// Writes `data` into a peer's memory. With `immediate`, the peer is told it by
+    /// [`Upcalls::notice`] once the bytes are visible there, which is the only order there is between
+    /// a notice and anything else; such a put has at least one byte (width: [`Limits::immediate_width`]; of wider values the upper bytes
+    /// are lost).
     fn put(
         &mut self,
         lane: Lane,

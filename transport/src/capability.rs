@@ -39,6 +39,8 @@ bitflags! {
         /// nothing that counts, and says so ([`Outcome::Done`](crate::Outcome::Done) of 0; what its
         /// buffer holds then is anything), where others give what there is room for.
         const ALL_OR_NOTHING = 1 << 13;
+        /// [`open_channel`](crate::ByteTransport::open_channel): partitioned channels of its own.
+        const CHANNELS = 1 << 14;
     }
 }
 
@@ -128,6 +130,8 @@ pub struct Preference {
     pub eager: usize,
     /// Each message costs so much that short ones are better sent several at once.
     pub coalesce: bool,
+    /// Bytes that are worth a write of their own, of those that could go together.
+    pub write: usize,
 }
 
 impl Preference {
@@ -136,6 +140,7 @@ impl Preference {
         packet: 4 << 10,
         eager: 8 << 10,
         coalesce: false,
+        write: 4 << 10,
     };
 
     /// For networks: as few messages as there can be.
@@ -143,6 +148,7 @@ impl Preference {
         packet: usize::MAX,
         eager: 64 << 10,
         coalesce: true,
+        write: 32 << 10,
     };
 }
 

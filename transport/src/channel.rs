@@ -23,7 +23,7 @@ pub struct OpenChannel {
 /// The sending end of a partitioned channel.
 ///
 /// **Who calls.** [`post`](SendChannel::post) any thread at any time within an epoch;
-/// [`start`](SendChannel::start) one thread, between epochs; [`advance`](SendChannel::advance) a thread that
+/// [`start`](SendChannel::start) likewise, the same epoch perhaps several times, and late; [`advance`](SendChannel::advance) a thread that
 /// drives the rank, since it may write into the peer's memory.
 ///
 /// Epochs are numbered from 1, without gaps, the same on both ends.
@@ -31,7 +31,7 @@ pub trait SendChannel: Send + Sync + fmt::Debug {
     /// Begins `epoch`. All partitions of the epoch before are complete.
     fn start(&self, epoch: u64);
 
-    /// The bytes of `partitions` are final: they may travel. No lock, no allocation, and a system call
+    /// The bytes of `partitions` are final: they may travel. No lock, and a system call
     /// only where the peer sleeps. [`Post::Busy`] when the receiver has not given its credit for this
     /// epoch: nothing was done, and the rank is woken when that changes.
     fn post(&self, epoch: u64, partitions: Range<u32>) -> Post;
@@ -44,16 +44,25 @@ pub trait SendChannel: Send + Sync + fmt::Debug {
     /// is, has been copied. A look.
     fn is_complete(&self, epoch: u64) -> bool;
 
+    /// Whether the other end has closed, or the way is broken, so that `epoch` will not complete if it
+    /// has not by now. A look; what is complete is complete all the same.
+    fn is_over(&self, epoch: u64) -> bool;
+
+    /// Whether what is posted leaves with the rank's next progress, not at once.
+    fn is_driven(&self) -> bool {
+        false
+    }
+
     /// Ends the channel. Answers whether nobody can touch the buffer any more; where not, the caller may
-    /// ask again.
+    /// ask again, after progress.
     fn close(&self) -> bool;
 
     /// Which completion the channel uses, and why, in words.
     fn describe(&self) -> String;
 }
 
-/// The receiving end of a partitioned channel. Any thread calls anything but
-/// [`start`](RecvChannel::start), which one thread calls, between epochs.
+/// The receiving end of a partitioned channel. Any thread calls anything; [`start`](RecvChannel::start) as
+/// for the [`SendChannel`].
 pub trait RecvChannel: Send + Sync + fmt::Debug {
     /// Begins `epoch`: the buffer may be written. This is the sender's credit.
     fn start(&self, epoch: u64);
@@ -64,6 +73,14 @@ pub trait RecvChannel: Send + Sync + fmt::Debug {
 
     /// Takes in everything of `epoch` that has come. Answers whether that is all there is.
     fn advance(&self, epoch: u64) -> bool;
+
+    /// As [`SendChannel::is_over`].
+    fn is_over(&self, epoch: u64) -> bool;
+
+    /// Whether the credit is told with the rank's next progress, not at once.
+    fn is_driven(&self) -> bool {
+        false
+    }
 
     /// Ends the channel; as [`SendChannel::close`].
     fn close(&self) -> bool;

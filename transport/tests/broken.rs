@@ -52,6 +52,9 @@ enum Defect {
     ZeroesGathered,
     OffersAnything,
     MendsTickets,
+    ForgetsNotices,
+    NotifiesTwice,
+    NotifiesFirst,
     SaysNothing,
     ClaimsMoreThanItHas,
     MissesItsTarget,
@@ -175,6 +178,15 @@ impl Upcalls for Breaker<'_> {
             _ => {}
         }
         self.above.complete(token, outcome);
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        match self.defect {
+            Defect::ForgetsNotices if immediate % 4 == 2 => return,
+            Defect::NotifiesTwice => self.above.notice(immediate),
+            _ => {}
+        }
+        self.above.notice(immediate);
     }
 
     fn peer(&mut self, event: PeerEvent) {
@@ -378,6 +390,11 @@ impl ByteTransport for Broken {
     ) -> Post {
         let key = self.key.clone();
         let target = self.miss(target, &key);
+        if self.defect == Defect::NotifiesFirst && immediate.is_some() {
+            // The bytes are still on their way.
+            let nothing = SendBuffer::EMPTY;
+            return self.inner.put(lane, to, &nothing, target, immediate, token);
+        }
         self.inner.put(lane, to, data, target, immediate, token)
     }
     fn get(
@@ -556,6 +573,15 @@ const SEEN: &[(Defect, &[&str])] = &[
     ),
     (Defect::TakesAnyAddress, &["refuses_bad_addresses"]),
     (Defect::SaysNothing, &["describes_its_peers"]),
+    (Defect::ForgetsNotices, &["notices_tell_what_is_there"]),
+    (Defect::NotifiesTwice, &["notices_tell_what_is_there"]),
+    (
+        Defect::NotifiesFirst,
+        &[
+            "notices_tell_what_is_there",
+            "puts_that_fail_give_no_notice",
+        ],
+    ),
     (Defect::FailsTwice, &["failure_is_told_once"]),
     (
         Defect::HidesFailures,

@@ -80,13 +80,26 @@ transport_conformance!(
 /// No tier passes by not being claimed.
 #[test]
 fn each_transport_offers_what_it_should() {
-    use Tier::{Cooperative, Core, Detection, Failure, Get, Put, Retain, Wake};
-    assert_eq!(tiers(&null()).unwrap(), [Core, Retain, Wake, Put, Get]);
+    use Tier::{Cooperative, Core, Detection, Failure, Get, Notice, Put, Retain, Wake};
+    assert_eq!(
+        tiers(&null()).unwrap(),
+        [Core, Retain, Wake, Put, Get, Notice]
+    );
     assert_eq!(
         tiers(&network(plain(), None)).unwrap(),
         [Core, Failure, Detection, Wake]
     );
-    let full = [Core, Failure, Detection, Cooperative, Retain, Wake, Get];
+    let full = [
+        Core,
+        Failure,
+        Detection,
+        Cooperative,
+        Retain,
+        Wake,
+        Put,
+        Get,
+        Notice,
+    ];
     assert_eq!(tiers(&network(MemoryOptions::full(), None)).unwrap(), full);
     assert_eq!(tiers(&network(tight(), Some("reorder=4"))).unwrap(), full);
 }

@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel, RecvBuffer, SendBuffer,
-    SendChannel, Waiter,
+    Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel, Preference, RecvBuffer,
+    SendBuffer, SendChannel, Waiter,
 };
 
 use self::core::{Chore, Core};
@@ -506,6 +506,15 @@ impl Pml for Cm {
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
         self.contexts.free(context)
+    }
+
+    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
+        self.contact(to)?;
+        let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
+            true => Preference::SHARED_MEMORY,
+            false => Preference::NETWORK,
+        };
+        Ok(preference.write)
     }
 
     fn open_channel(

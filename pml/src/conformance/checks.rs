@@ -2,8 +2,8 @@
 
 use super::{Check, Tier};
 use super::{
-    buffers, cancel, close, eight, failure, flow, lengths, matching, persistent, probes, random,
-    refusals, threads, waits,
+    buffers, cancel, close, eight, failure, flow, lengths, matching, partitioned, persistent,
+    probes, random, refusals, threads, waits,
 };
 
 /// Every check, by tier.
@@ -358,6 +358,18 @@ pub const CHECKS: &[Check] = &[
         eight::eight_go_on_after_a_death,
     ),
     Check::new(
+        "partitions_arrive_in_every_round",
+        Tier::Core,
+        2,
+        partitioned::partitions_arrive_in_every_round,
+    ),
+    Check::new(
+        "a_partitioned_round_ends_with_its_peer",
+        Tier::Failure,
+        2,
+        partitioned::a_partitioned_round_ends_with_its_peer,
+    ),
+    Check::new(
         "waits_end_with_the_peer",
         Tier::Failure,
         2,
@@ -410,6 +422,12 @@ pub const CHECKS: &[Check] = &[
         Tier::Threads,
         2,
         threads::many_threads_share_a_rank,
+    ),
+    Check::new(
+        "partitions_of_many_threads_arrive",
+        Tier::Threads,
+        2,
+        partitioned::partitions_of_many_threads_arrive,
     ),
     Check::new(
         "threads_claim_each_message_once",
@@ -520,6 +538,8 @@ macro_rules! pml_conformance {
             what_was_sent_before_a_goodbye_is_there
             eight_exchange_with_each_other
             eight_go_on_after_a_death
+            partitions_arrive_in_every_round
+            a_partitioned_round_ends_with_its_peer
             waits_end_with_the_peer
             random_traffic_around_a_death
             a_rank_that_waits_for_long_sleeps
@@ -529,6 +549,7 @@ macro_rules! pml_conformance {
             a_close_waits_for_what_is_under_way
             a_close_past_its_deadline_names_what_is_open
             many_threads_share_a_rank
+            partitions_of_many_threads_arrive
             threads_claim_each_message_once
             thread_levels_are_kept
             a_dump_names_what_is_waited_for

@@ -37,6 +37,7 @@ mod history;
 mod jobs;
 mod lengths;
 mod matching;
+mod partitioned;
 mod persistent;
 mod probes;
 mod random;

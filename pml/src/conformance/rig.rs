@@ -466,7 +466,7 @@ pub(super) fn on_threads(
     size: u32,
     level: ThreadLevel,
     policy: WaitPolicy,
-    body: impl Fn(&Messenger) -> Checked + Sync,
+    body: impl Fn(&Arc<Messenger>) -> Checked + Sync,
 ) -> Checked {
     let job = factory.job(size, &Setup::default())?;
     let results: Vec<Checked> = std::thread::scope(|scope| {
@@ -474,7 +474,7 @@ pub(super) fn on_threads(
             .map(|rank| {
                 let (job, body) = (&job, &body);
                 scope.spawn(move || {
-                    let port = job.port(Rank::new(rank), level, policy)?;
+                    let port = Arc::new(job.port(Rank::new(rank), level, policy)?);
                     body(&port)?;
                     accepted("close", port.close(Duration::from_secs(20)))
                 })
@@ -508,6 +508,9 @@ pub(super) fn lend(data: &[u8]) -> SendBuffer {
 #[derive(Debug)]
 pub(super) struct Room(*mut u8, usize);
 
+// SAFETY: the threads of a check use parts of it that are their own at the time.
+unsafe impl Sync for Room {}
+
 impl Room {
     pub(super) fn new(len: usize) -> Self {
         let room: &'static mut [u8] = Box::leak(vec![UNTOUCHED; len].into());
@@ -518,6 +521,33 @@ impl Room {
     pub(super) const fn lend(&self) -> RecvBuffer {
         // SAFETY: never freed; the check lends it to one operation at a time.
         unsafe { RecvBuffer::contiguous(self.0, self.1) }
+    }
+
+    /// The same, to be sent from: nobody writes what is being sent.
+    pub(super) const fn lend_to_send(&self) -> SendBuffer {
+        // SAFETY: never freed; the check writes to a part only while it is not being sent.
+        unsafe { SendBuffer::contiguous(self.0, self.1) }
+    }
+
+    /// Changes the bytes from `at` on, which no operation has just now.
+    pub(super) fn write(&self, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.1, "the room is longer");
+        // SAFETY: inside of memory that is never freed, and which the check alone has.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.add(at), bytes.len()) };
+    }
+
+    /// A copy of the bytes in `range`, which have arrived.
+    pub(super) fn read(&self, range: std::ops::Range<usize>) -> Vec<u8> {
+        assert!(
+            range.start <= range.end && range.end <= self.1,
+            "the room is longer"
+        );
+        let mut bytes = vec![0; range.len()];
+        // SAFETY: inside of memory that is never freed; nobody writes what has arrived.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.0.add(range.start), bytes.as_mut_ptr(), range.len());
+        }
+        bytes
     }
 
     /// What was received, once that is over.

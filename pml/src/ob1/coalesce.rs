@@ -14,13 +14,12 @@
 //! apart and treats each as if it had come alone.
 
 use tagwire_base::{ContextId, Tag};
-use tagwire_transport::{AmHeader, Arrival, Class, Limits, Post, Preference, SendBuffer};
+use tagwire_transport::{AmHeader, Arrival, Class, Post, SendBuffer};
 use zerocopy::IntoBytes;
 
-use super::config::Ob1Options;
 use super::core::Core;
 use super::header::{EnvelopeHeader, Kind, kind_of};
-use super::peer::{Health, Lengths, PeerIndex};
+use super::peer::{Health, PeerIndex};
 use super::send::LEND_FROM;
 use super::{LANE, Ob1};
 use crate::types::SendMode;
@@ -29,51 +28,10 @@ use crate::types::SendMode;
 pub(super) const AT_ONCE: u32 = 2;
 
 /// Most bytes of a batch: its receiver is to begin while its sender goes on.
-const FULL: usize = 8 << 10;
+pub(super) const FULL: usize = 8 << 10;
 
 /// Length of a message's header in a batch.
-const HEADER: usize = size_of::<AmHeader>();
-
-/// The lengths that the user chose, where he did.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chosen {
-    packet: Option<usize>,
-    eager: Option<usize>,
-    coalesce: Option<usize>,
-}
-
-impl Chosen {
-    pub(super) const fn new(options: &Ob1Options) -> Self {
-        Self {
-            packet: options.packet,
-            eager: options.eager_limit,
-            coalesce: options.coalesce,
-        }
-    }
-
-    /// The lengths for a peer, over a transport of these limits.
-    pub(super) fn lengths(&self, preference: Preference, limits: &Limits) -> Lengths {
-        let max_send = limits.max_send;
-        let packet = self.packet.unwrap_or(preference.packet).min(max_send);
-        let eager = self.eager.unwrap_or(preference.eager);
-        let at_once = packet.min(eager);
-        let preferred = if preference.coalesce {
-            Ob1Options::COALESCE
-        } else {
-            0
-        };
-        let batch = FULL.min(max_send);
-        let most = at_once.min(batch.saturating_sub(HEADER));
-        Lengths {
-            packet,
-            eager,
-            at_once,
-            lent: limits.max_zero_copy.min(eager),
-            coalesce: self.coalesce.unwrap_or(preferred).min(most),
-            batch,
-        }
-    }
-}
+pub(super) const HEADER: usize = size_of::<AmHeader>();
 
 impl Ob1 {
     /// Sends a message to a peer to whom messages may wait for others, or lets it wait. Answers
@@ -132,9 +90,7 @@ impl Ob1 {
             }
             self.core.burst += 1;
         }
-        peer.next_out = peer.next_out.next();
-        peer.credit.envelopes -= 1;
-        peer.credit.bytes -= length as i64;
+        peer.spend(length);
         true
     }
 

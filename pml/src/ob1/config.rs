@@ -1,5 +1,10 @@
 //! The settings of ob1.
 
+use tagwire_transport::{Limits, Preference};
+
+use super::coalesce::{FULL, HEADER};
+use super::peer::Lengths;
+
 /// How ob1 works. Sizes in bytes.
 #[derive(Debug, Clone)]
 pub struct Ob1Options {
@@ -27,6 +32,30 @@ pub struct Ob1Options {
 impl Ob1Options {
     /// The longest message that waits for others over transports that prefer it.
     pub const COALESCE: usize = 1 << 10;
+
+    /// The lengths for a peer that its transport, of these limits, has this preference for: the
+    /// user's, where he chose.
+    pub(super) fn lengths(&self, preference: Preference, limits: &Limits) -> Lengths {
+        let max_send = limits.max_send;
+        let packet = self.packet.unwrap_or(preference.packet).min(max_send);
+        let eager = self.eager_limit.unwrap_or(preference.eager);
+        let at_once = packet.min(eager);
+        let preferred = if preference.coalesce {
+            Self::COALESCE
+        } else {
+            0
+        };
+        let batch = FULL.min(max_send);
+        let most = at_once.min(batch.saturating_sub(HEADER));
+        Lengths {
+            packet,
+            eager,
+            at_once,
+            lent: limits.max_zero_copy.min(eager),
+            coalesce: self.coalesce.unwrap_or(preferred).min(most),
+            batch,
+        }
+    }
 }
 
 impl Default for Ob1Options {

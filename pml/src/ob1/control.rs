@@ -29,6 +29,10 @@ impl Core {
             Kind::Peek => self.question(from, payload),
             Kind::PullTaken | Kind::PullReturned => self.pull_answered(from, header),
             Kind::Ticket => self.ticket(from, header, payload),
+            Kind::ChannelOpened
+            | Kind::ChannelLanded
+            | Kind::ChannelEnded
+            | Kind::ChannelClosed => self.channel_said(from, header),
             _ => self.answer_to_send(from, header, payload),
         }
     }

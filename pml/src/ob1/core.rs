@@ -18,6 +18,7 @@ use super::peer::{Early, Health, Peer, PeerIndex, Peers, Stream, Window};
 use super::remote::Source;
 use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
+use super::writes::{self, Writes};
 use crate::losses::Losses;
 use crate::slab::{Handle, Slab};
 use crate::types::{Counters, Failure};
@@ -98,6 +99,8 @@ pub(super) struct Core {
     pub batched: Vec<PeerIndex>,
     /// Messages that went at once since this rank last made progress, to such peers.
     pub burst: u32,
+    /// Partitioned channels, once there were any.
+    pub writes: Option<Box<Writes>>,
 }
 
 impl Core {
@@ -125,6 +128,7 @@ impl Core {
             coalesces: false,
             batched: Vec::new(),
             burst: 0,
+            writes: None,
         }
     }
 
@@ -633,6 +637,9 @@ impl Upcalls for Core {
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
+        if writes::is_write(token) {
+            return self.write_ended(token, outcome);
+        }
         let handle = Handle::from_wire(token.0);
         let Some(request) = self.requests.get_mut(handle) else {
             return;
@@ -665,6 +672,10 @@ impl Upcalls for Core {
                 self.finish(handle, Some(Failure::PeerFailed(rank)));
             }
         }
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        self.written(immediate);
     }
 
     fn peer(&mut self, event: PeerEvent) {

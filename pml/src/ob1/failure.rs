@@ -44,6 +44,9 @@ impl Core {
         self.budget.bytes += window.bytes;
         self.feed(index);
         self.forget_messages_of(index);
+        if let Some(writes) = &self.writes {
+            writes.lose(index);
+        }
         self.fail_operations(index, rank, failure);
         self.note_gone(rank, failure);
         self.feed_the_starved();

@@ -73,6 +73,15 @@ pub(super) enum Kind {
     Got = 25,
     /// Short eager messages, each a header of [`Kind::Match`] with its bytes behind it.
     Batch = 26,
+    /// To the sender of a channel: its receiver has opened a round. Handle: the channel, as the receiver
+    /// calls it; argument: the round.
+    ChannelOpened = 27,
+    /// To the receiver of a channel: partitions were written. Argument: the first, and the one after the last.
+    ChannelLanded = 28,
+    /// To the receiver of a channel: its sender has closed it. Argument: the rounds that it has sent.
+    ChannelEnded = 29,
+    /// To the sender of a channel: its receiver has closed it. Argument: the rounds that it has received.
+    ChannelClosed = 30,
 }
 
 impl Kind {
@@ -97,6 +106,10 @@ impl Kind {
             24 => Self::Peek,
             25 => Self::Got,
             26 => Self::Batch,
+            27 => Self::ChannelOpened,
+            28 => Self::ChannelLanded,
+            29 => Self::ChannelEnded,
+            30 => Self::ChannelClosed,
             _ => return None,
         })
     }

@@ -36,6 +36,7 @@ mod send;
 #[cfg(test)]
 mod tests;
 mod unexpected;
+mod writes;
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,8 +47,8 @@ use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
 use tagwire_transport::{
     ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
+pub use writes::ChannelWay;
 
-use self::coalesce::Chosen;
 use self::core::Core;
 use self::flow::Budget;
 use self::request::{Buffer, Phase, Request};
@@ -62,6 +63,10 @@ use crate::types::{
 
 const LANE: Lane = Lane(0);
 
+/// The first byte of a channel's key: whose channel it is.
+const RAILS_OWN: u8 = 0;
+const WRITTEN: u8 = 1;
+
 /// The ob1 layer of one rank.
 pub struct Ob1 {
     rail: Box<dyn ByteTransport>,
@@ -71,9 +76,7 @@ pub struct Ob1 {
     size: u32,
     /// Most bytes of one get; 0 where the transport has none.
     piece: usize,
-    /// The lengths that the user chose.
-    chosen: Chosen,
-    buffer_limit: usize,
+    options: Ob1Options,
     contexts: Contexts,
     closing: bool,
 }
@@ -111,8 +114,7 @@ impl Ob1 {
             rank: bootstrap.rank(),
             size: bootstrap.size(),
             piece,
-            chosen: Chosen::new(options),
-            buffer_limit: options.buffer_limit,
+            options: options.clone(),
             contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
             rail,
@@ -424,6 +426,9 @@ impl Pml for Ob1 {
         if self.core.coalesces {
             events = self.send_batches();
         }
+        if self.core.writes_call() {
+            events += self.drive_writes();
+        }
         events += self.rail.progress(LANE, &mut self.core);
         if !self.core.chores.is_empty() {
             events += self.run_chores();
@@ -478,14 +483,27 @@ impl Pml for Ob1 {
         self.contexts.free(context)
     }
 
+    fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
+        let endpoint = self.endpoint(to)?;
+        Ok(self.rail.preference(endpoint).write)
+    }
+
     fn open_channel(
         &mut self,
         from: Rank,
         data: &RecvBuffer,
         ends: &[u64],
     ) -> Result<Option<OpenChannel>> {
+        let peer = self.contact(from)?;
         let endpoint = self.endpoint(from)?;
-        Ok(self.rail.open_channel(endpoint, data, ends))
+        let (kind, opened) = match self.rail.open_channel(endpoint, data, ends) {
+            Some(opened) => (RAILS_OWN, Some(opened)),
+            None => (WRITTEN, self.open_written(peer, data, ends)),
+        };
+        Ok(opened.map(|mut opened| {
+            opened.key.insert(0, kind);
+            opened
+        }))
     }
 
     fn join_channel(
@@ -495,8 +513,13 @@ impl Pml for Ob1 {
         ends: &[u64],
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>> {
+        let peer = self.contact(to)?;
         let endpoint = self.endpoint(to)?;
-        Ok(self.rail.join_channel(endpoint, data, ends, key)?)
+        match key.split_first() {
+            Some((&RAILS_OWN, key)) => Ok(self.rail.join_channel(endpoint, data, ends, key)?),
+            Some((&WRITTEN, key)) => self.join_written(peer, data, ends, key),
+            _ => Err(Error::BadRound("was answered with a key of no known kind")),
+        }
     }
 
     fn begin_close(&mut self) {
@@ -522,7 +545,12 @@ impl Pml for Ob1 {
         let requests = || self.core.requests.iter().map(|(_, request)| request);
         let sends = requests().filter(|r| r.is_active() && r.is_send()).count();
         let receives = requests().filter(|r| r.is_active() && !r.is_send()).count();
-        let chores = self.core.chores.len() + self.core.batched.len();
+        let closing = self
+            .core
+            .writes
+            .as_ref()
+            .map_or(0, |writes| writes.unfinished());
+        let chores = self.core.chores.len() + self.core.batched.len() + closing;
         if sends + receives + chores == 0 {
             return None;
         }

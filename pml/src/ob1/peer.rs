@@ -190,6 +190,14 @@ impl Peer {
             && self.pulled.is_none()
     }
 
+    /// Takes note that an envelope has left, of `bytes` of eager payload.
+    #[inline(always)]
+    pub(super) const fn spend(&mut self, bytes: usize) {
+        self.next_out = self.next_out.next();
+        self.credit.envelopes -= 1;
+        self.credit.bytes -= bytes as i64;
+    }
+
     /// Enters a wish of the peer. Wishes may have changed places on their way.
     pub(super) fn wish(&mut self, wish: PullWish) {
         let slot = wish.receive.slot();

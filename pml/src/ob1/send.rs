@@ -73,9 +73,7 @@ impl Ob1 {
         if posted != Post::Posted {
             return false;
         }
-        peer.next_out = peer.next_out.next();
-        peer.credit.envelopes -= 1;
-        peer.credit.bytes -= length as i64;
+        peer.spend(length);
         true
     }
 
@@ -146,11 +144,11 @@ impl Ob1 {
     /// Gives a buffered send its own copy of the bytes.
     fn keep_copy(&mut self, request: &mut Request) -> Result<()> {
         let wanted = request.send_buffer().len();
-        if self.core.buffered + wanted > self.buffer_limit {
+        if self.core.buffered + wanted > self.options.buffer_limit {
             return Err(Error::BufferFull {
                 wanted,
                 used: self.core.buffered,
-                limit: self.buffer_limit,
+                limit: self.options.buffer_limit,
             });
         }
         let mut copy = vec![0; wanted].into_boxed_slice();
@@ -289,9 +287,7 @@ impl Ob1 {
             // Not this buffer.
             Post::Unsupported => return self.launch_eager(index, handle),
         }
-        peer.next_out = peer.next_out.next();
-        peer.credit.envelopes -= 1;
-        peer.credit.bytes -= length as i64;
+        peer.spend(length);
         request.moved = length;
         request.lent = true;
         request.phase = Phase::Leaving;
@@ -333,10 +329,10 @@ impl Ob1 {
                 Post::Gone | Post::Unsupported => return Launch::Lost,
                 Post::Busy => return Launch::Busy,
             }
-            peer.next_out = peer.next_out.next();
             if first {
-                peer.credit.envelopes -= 1;
-                peer.credit.bytes -= length as i64;
+                peer.spend(length);
+            } else {
+                peer.next_out = peer.next_out.next();
             }
             request.moved = end;
             if end == length {
@@ -373,9 +369,7 @@ impl Ob1 {
             Post::Gone | Post::Unsupported => return Launch::Lost,
             Post::Busy => return Launch::Busy,
         }
-        peer.next_out = peer.next_out.next();
-        peer.credit.envelopes -= 1;
-        peer.credit.bytes -= length as i64;
+        peer.spend(length);
         request.phase = Phase::AwaitMatch;
         Launch::Gone
     }
@@ -444,8 +438,7 @@ impl Ob1 {
         ) else {
             return Launch::Gone;
         };
-        peer.next_out = peer.next_out.next();
-        peer.credit.envelopes -= 1;
+        peer.spend(0);
         self.core.counters.sent_long += 1;
         request.announced = true;
         if ticket.is_none() {
@@ -646,7 +639,7 @@ impl Ob1 {
             return;
         };
         let preference = self.rail.preference(peer.endpoint);
-        peer.lengths = self.chosen.lengths(preference, &self.rail.limits());
+        peer.lengths = self.options.lengths(preference, &self.rail.limits());
         peer.connected = true;
         peer.refresh_clear();
         self.core.coalesces |= peer.lengths.coalesce > 0;

@@ -64,7 +64,8 @@ impl Arrivals {
     /// Marks `partition` ready; answers whether it was not before.
     #[inline]
     pub(super) fn mark(&self, epoch: u64, partition: u32) -> bool {
-        self.partitions[partition as usize].swap(epoch, AcqRel) != epoch
+        // Not back: of one that was ready twice the second word may come in the round after.
+        self.partitions[partition as usize].fetch_max(epoch, AcqRel) < epoch
     }
 
     /// Counts one more member of `group`; answers whether it was the last. What the others wrote is

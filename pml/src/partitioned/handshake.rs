@@ -12,19 +12,22 @@
 //! that of the calls; the user's tag is inside.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{RecvBuffer, WriteRegion};
+use tagwire_transport::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
+use super::measure::measure;
 use super::plan::Plan;
+use super::policy::Costs;
 use super::receiving::{Matched, Receiving, Way};
 use super::sending::Sending;
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::lend::{lend, lend_room};
+use crate::messenger::Messenger;
 use crate::pml::Pml;
 use crate::types::{Failure, RequestId, SendMode};
 
@@ -137,12 +140,19 @@ pub(super) const INIT_TAG: Tag = Tag::internal(PARTITIONED);
 /// Where the internal tags of partitioned channels begin.
 const PARTITIONED: u32 = 1 << 30;
 
-/// How many of them there are for replies and messages. They come again once all were used.
-const TAGS: u32 = (1 << 30) - 16;
+/// How many of them there are for replies, and as many for messages. They come again once all were used.
+const TAGS: u32 = (1 << 29) - 16;
 
-/// The internal tag with this number, counted on after [`Registry::take_tags`].
-pub(super) fn tag(number: u32) -> Tag {
-    Tag::internal(PARTITIONED + 1 + number % TAGS)
+/// The internal tag of the reply with this number, counted on after [`Registry::take_tags`]. Replies and
+/// messages come from the same rank in the same context, under numbers that two ranks count: they have
+/// tags of their own, so that neither is taken for the other.
+pub(super) fn reply_tag(number: u32) -> Tag {
+    Tag::internal(PARTITIONED + 1 + 2 * (number % TAGS))
+}
+
+/// The internal tag of the message with this number.
+pub(super) fn message_tag(number: u32) -> Tag {
+    Tag::internal(PARTITIONED + 2 + 2 * (number % TAGS))
 }
 
 /// Most sends of one peer that are kept for receives to come: more than any program has.
@@ -174,10 +184,56 @@ struct Port {
 #[derive(Default)]
 pub(crate) struct Registry {
     next_tag: AtomicU32,
+    /// What transport partitions cost here, once that was asked for.
+    costs: OnceLock<Costs>,
     /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
     pub(super) attention: Attention,
     ports: Mutex<Vec<Port>>,
     sendings: Mutex<Vec<Weak<Sending>>>,
+    orphans: Mutex<Vec<Orphan>>,
+}
+
+/// A send that was given up before its receiver has answered.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    pub reply: Awaited<Reply>,
+    /// Nothing of it is read any more.
+    pub region: ReadRegion,
+    pub to: Rank,
+    pub ends: Vec<u64>,
+}
+
+impl Orphan {
+    /// Closes the channel that the receiver has opened; answers itself where nothing is known of one yet.
+    fn see_off(self, layer: &mut Layer) -> Option<Self> {
+        let Self {
+            reply,
+            region,
+            to,
+            ends,
+        } = self;
+        match reply.take(layer) {
+            Ok(Err(reply)) => {
+                return Some(Self {
+                    reply,
+                    region,
+                    to,
+                    ends,
+                });
+            }
+            Ok(Ok(answer)) => {
+                let data = SendBuffer::of(region);
+                let joined = answer
+                    .key()
+                    .map(|key| layer.join_channel(to, &data, &ends, key));
+                if let Some(Ok(channel)) = joined {
+                    channel.close();
+                }
+            }
+            Err(error) => tracing::debug!("an answer to a send that was given up: {error}"),
+        }
+        None
+    }
 }
 
 /// How many things wait for a call that moves this rank on. A load is all that a rank without any pays.
@@ -195,6 +251,14 @@ impl Attention {
 }
 
 impl Registry {
+    /// What transport partitions cost: measured the first time.
+    pub(super) fn costs(&self, messenger: &Arc<Messenger>) -> Costs {
+        // Another thread that wants to know waits: two at once would take each other's rounds.
+        *self
+            .costs
+            .get_or_init(|| measure(messenger).unwrap_or(Costs::SHM))
+    }
+
     /// Internal tags for a reply and `messages` messages; answers the number of the first.
     pub(super) fn take_tags(&self, messages: u32) -> u32 {
         self.next_tag.fetch_add(messages + 1, Relaxed)
@@ -212,8 +276,30 @@ impl Registry {
     #[inline(never)]
     fn drive_all(&self, layer: &mut Layer) {
         self.settle(layer);
+        self.see_orphans_off(layer);
         let sendings: Vec<_> = self.sendings().iter().filter_map(Weak::upgrade).collect();
         sendings.iter().for_each(|sending| sending.drive(layer));
+    }
+
+    /// Takes care of a send that was given up before its receiver has answered.
+    pub(super) fn adopt(&self, orphan: Orphan) {
+        self.orphans().push(orphan);
+    }
+
+    fn orphans(&self) -> MutexGuard<'_, Vec<Orphan>> {
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins the channels of which their receivers have told meanwhile, to close them at once.
+    fn see_orphans_off(&self, layer: &mut Layer) {
+        let orphans = std::mem::take(&mut *self.orphans());
+        for orphan in orphans {
+            if let Some(waits) = orphan.see_off(layer) {
+                self.orphans().push(waits);
+            } else {
+                self.attention.done();
+            }
+        }
     }
 
     fn sendings(&self) -> MutexGuard<'_, Vec<Weak<Sending>>> {
@@ -277,6 +363,23 @@ impl Registry {
                 .retain(|pending| !std::ptr::eq(&raw const *pending.end, gone));
             (port.pending.len()..before).for_each(|_| self.attention.done());
         }
+    }
+
+    /// Forgets what is not matched in a context that is gone: its number comes again.
+    pub(crate) fn forget_context(&self, layer: &mut Layer, context: ContextId) {
+        let mut ports = self.lock();
+        for port in ports.iter_mut().filter(|port| port.context == context) {
+            if let Some(awaited) = port.awaited.take() {
+                awaited.abandon(layer);
+            }
+            for pending in port.pending.drain(..) {
+                self.attention.done();
+                pending
+                    .end
+                    .matched(layer, Err(Error::NoSuchContext(context.as_u16())));
+            }
+        }
+        ports.retain(|port| port.context != context);
     }
 
     /// Looks for inits that have come, and answers them.
@@ -367,7 +470,7 @@ impl Pending {
             key_len: 0,
             key: [0; Reply::MOST],
         };
-        let reply_tag = tag(init.first_tag);
+        let reply_tag = reply_tag(init.first_tag);
         if init.version != VERSION || init.bytes != reply.bytes {
             say(layer, from, reply_tag, context, &reply)?;
             return Err(Error::Mismatch {

@@ -17,6 +17,7 @@
 
 mod arrivals;
 mod handshake;
+mod measure;
 #[cfg(all(test, loom))]
 mod models;
 mod plan;
@@ -29,6 +30,6 @@ mod sending;
 
 pub(crate) use handshake::Registry;
 pub use plan::{MAX_PARTITIONS, Plan};
-pub use policy::{Model, Policy};
+pub use policy::{Costs, Model, Policy};
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;

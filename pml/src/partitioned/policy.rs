@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use tagwire_transport::Preference;
+
 /// What the last partition of a message costs and what its predecessors hide: PLogGP, the LogGP model
 /// for partitioned messages (Temucin et al., CLUSTER 2023).
 ///
@@ -12,27 +14,39 @@ use std::time::Duration;
 /// bytes. More transport partitions make the last one shorter and cost `overhead` each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Model {
-    /// Nanoseconds that each transport partition costs (o and g together).
-    pub overhead: u64,
-    /// Picoseconds per byte (G).
-    pub gap: u64,
+    /// What the way costs.
+    pub costs: Costs,
     /// How much later than the others the last user partition is ready.
     pub delay: Duration,
 }
 
-impl Model {
-    /// Shared memory: what `bench partitioned` measured, rounded.
+/// What transport partitions cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// Nanoseconds for each (o and g together).
+    pub overhead: u64,
+    /// Picoseconds per byte (G).
+    pub gap: u64,
+}
+
+impl Costs {
+    /// Shared memory, as `bench partitioned` measured it, rounded: where nothing can be measured.
     pub const SHM: Self = Self {
         overhead: 250,
         gap: 80,
-        delay: Duration::from_micros(100),
     };
+}
 
+/// The delay of a model of which nobody says it.
+const DELAY: Duration = Duration::from_micros(100);
+
+impl Model {
     /// Picoseconds from the last ready to the last arrival, with `n` transport partitions.
     #[must_use]
     pub fn cost(&self, bytes: usize, n: u32) -> u128 {
         let (bytes, n) = (bytes as u128, u128::from(n));
-        let (overhead, gap) = (u128::from(self.overhead) * 1000, u128::from(self.gap));
+        let Costs { overhead, gap } = self.costs;
+        let (overhead, gap) = (u128::from(overhead) * 1000, u128::from(gap));
         let early = n * overhead + gap * bytes * (n - 1) / n;
         early.saturating_sub(self.delay.as_nanos() * 1000) + overhead + gap * bytes / n
     }
@@ -50,9 +64,13 @@ impl Model {
 }
 
 /// How user partitions are aggregated into transport partitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Policy {
+    /// Transport partitions of as many bytes as are worth a write of their own on the way to the receiver
+    /// ([`Preference::write`]).
+    #[default]
+    Default,
     /// A transport partition for each user partition.
     Each,
     /// So many transport partitions.
@@ -61,8 +79,12 @@ pub enum Policy {
     Bytes(usize),
     /// As many as the model says.
     Model(Model),
+    /// As many as the model says that has this delay, and the costs that the rank measures when it
+    /// first needs them, over the way to itself.
+    Measured(Duration),
     /// Transport partitions of about so many bytes; of one that is not ready as a whole, what is ready
-    /// goes after a while.
+    /// goes after a while: with the first ready call or progress of the rank after that, so that a rank of
+    /// which all threads compute wants a progress thread (the setting `progress-thread`).
     Timer {
         /// The bytes to be sent together.
         bytes: usize,
@@ -74,27 +96,42 @@ pub enum Policy {
     Messages(u32),
 }
 
-impl Default for Policy {
-    fn default() -> Self {
-        Self::Bytes(DEFAULT_BYTES)
-    }
-}
-
-/// What is worth a write of its own.
-const DEFAULT_BYTES: usize = 4096;
+/// What is worth a write of its own over shared memory.
+const DEFAULT_BYTES: usize = Preference::SHARED_MEMORY.write;
 
 impl Policy {
-    /// The number of groups that `partitions` partitions of `bytes` bytes in all make.
+    /// The number of groups that `partitions` partitions of `bytes` bytes in all make. Where the way has not
+    /// been [asked](Policy::resolve), it is taken to be shared memory.
     #[must_use]
     pub fn groups(self, partitions: u32, bytes: usize) -> u32 {
         let of_size = |each: usize| u32::try_from(bytes / each.max(1)).unwrap_or(u32::MAX);
         let wanted = match self {
             Self::Each => partitions,
             Self::Fixed(count) | Self::Messages(count) => count,
+            Self::Default => of_size(DEFAULT_BYTES),
             Self::Bytes(each) | Self::Timer { bytes: each, .. } => of_size(each),
             Self::Model(model) => model.best(bytes, partitions),
+            Self::Measured(delay) => Model {
+                costs: Costs::SHM,
+                delay,
+            }
+            .best(bytes, partitions),
         };
         wanted.clamp(1, partitions.max(1))
+    }
+
+    /// The same with what the way has to say: `costs` where it goes by measured ones, and how many bytes
+    /// are worth a write of their own.
+    #[must_use]
+    pub fn resolve(self, costs: impl FnOnce() -> Costs, worth: usize) -> Self {
+        match self {
+            Self::Default => Self::Bytes(worth),
+            Self::Measured(delay) => Self::Model(Model {
+                costs: costs(),
+                delay,
+            }),
+            other => other,
+        }
     }
 
     /// How long a partition that is ready waits for the others of its group; `None` for ever.
@@ -110,10 +147,15 @@ impl Policy {
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Default => write!(f, "default"),
             Self::Each => write!(f, "each"),
             Self::Fixed(count) => write!(f, "fixed:{count}"),
             Self::Bytes(each) => write!(f, "bytes:{each}"),
-            Self::Model(model) => write!(f, "model:{}", model.delay.as_micros()),
+            Self::Measured(delay) => write!(f, "model:{}", delay.as_micros()),
+            Self::Model(Model { costs, delay }) => {
+                let (delay, Costs { overhead, gap }) = (delay.as_micros(), costs);
+                write!(f, "model:{delay}:{overhead}:{gap}")
+            }
             Self::Timer { bytes, after } => write!(f, "timer:{bytes}:{}", after.as_micros()),
             Self::Messages(1) => write!(f, "single"),
             Self::Messages(u32::MAX) => write!(f, "messages"),
@@ -125,7 +167,7 @@ impl fmt::Display for Policy {
 impl FromStr for Policy {
     type Err = String;
 
-    /// `each`, `fixed:COUNT`, `bytes:BYTES`, `model[:DELAY_US]`, `timer:BYTES:US`, `messages[:COUNT]`, `single`,
+    /// `each`, `fixed:COUNT`, `bytes:BYTES`, `model[:DELAY_US[:NS:PS]]`, `timer:BYTES:US`, `messages[:COUNT]`, `single`,
     /// `default`.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut words = text.split(':');
@@ -135,14 +177,18 @@ impl FromStr for Policy {
             .collect::<Result<_, _>>()?;
         let count = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Ok(match (name, &numbers[..]) {
-            ("default", []) => Self::default(),
+            ("default", []) => Self::Default,
             ("each" | "none", []) => Self::Each,
             ("fixed", [n]) => Self::Fixed(count(*n)),
             ("bytes", [each]) => Self::Bytes(*each as usize),
-            ("model", []) => Self::Model(Model::SHM),
-            ("model", [delay]) => Self::Model(Model {
+            ("model", []) => Self::Measured(DELAY),
+            ("model", [delay]) => Self::Measured(Duration::from_micros(*delay)),
+            ("model", [delay, overhead, gap]) => Self::Model(Model {
+                costs: Costs {
+                    overhead: *overhead,
+                    gap: *gap,
+                },
                 delay: Duration::from_micros(*delay),
-                ..Model::SHM
             }),
             ("timer", [bytes, after]) => Self::Timer {
                 bytes: *bytes as usize,
@@ -154,7 +200,7 @@ impl FromStr for Policy {
             _ => {
                 return Err(format!(
                     "'{text}' is no policy; there are default, each, fixed:COUNT, bytes:BYTES, \
-                     model[:DELAY_US], timer:BYTES:US, messages[:COUNT], single"
+                     model[:DELAY_US[:NS_EACH:PS_PER_BYTE]], timer:BYTES:US, messages[:COUNT], single"
                 ));
             }
         })
@@ -170,6 +216,7 @@ mod tests {
     fn groups_are_within_what_there_is() {
         for (text, partitions, bytes, groups) in [
             ("each", 32, 1 << 20, 32),
+            ("default", 32, 16 << 10, 4),
             ("fixed:4", 32, 1 << 20, 4),
             ("fixed:4", 2, 1 << 20, 2),
             ("bytes:4096", 32, 16 << 10, 4),
@@ -179,6 +226,8 @@ mod tests {
             ("single", 32, 64, 1),
             ("messages", 32, 64, 32),
             ("timer:65536:50", 32, 1 << 20, 16),
+            ("model:100000", 32, 1 << 20, 32),
+            ("model:0:1000:1000", 32, 1 << 20, 1),
         ] {
             let policy: Policy = text.parse().unwrap();
             assert_eq!(policy.groups(partitions, bytes), groups, "{text}");
@@ -188,12 +237,19 @@ mod tests {
         assert!("fixed:many".parse::<Policy>().is_err());
     }
 
+    #[test]
+    fn the_default_goes_by_the_way() {
+        let resolved = Policy::default().resolve(|| Costs::SHM, 65_536);
+        assert_eq!(resolved.groups(32, 1 << 20), 16);
+        assert_eq!(Policy::Each.resolve(|| Costs::SHM, 65_536), Policy::Each);
+    }
+
     /// Without a delay nothing is hidden; with a long one the last partition alone counts.
     #[test]
     fn the_model_cuts_long_messages_of_late_threads() {
         let model = |delay| Model {
+            costs: Costs::SHM,
             delay,
-            ..Model::SHM
         };
         assert_eq!(model(Duration::ZERO).best(1 << 20, 32), 1);
         assert_eq!(model(Duration::from_millis(4)).best(1 << 20, 32), 32);

@@ -1,21 +1,22 @@
 //! What a receiving end consists of: shared between the handle, and the rank, which matches it.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tagwire_base::sync::{AtomicU32, AtomicU64, Ordering::Acquire};
+use tagwire_base::sync::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
 use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_transport::{RecvBuffer, RecvChannel, WriteRegion};
 
-use super::handshake::{again, tag};
+use super::handshake::{again, message_tag};
 use super::plan::Plan;
-use super::round::Round;
+use super::round::{Rhythm, Round};
+use super::sending::{GIVEN_UP, close};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
 use crate::pml::Pml;
-use crate::types::RequestId;
+use crate::types::{Failure, RequestId};
 
 /// After how many looks in vain a thread moves the rank's other traffic on.
 const LOOKS: u32 = 64;
@@ -40,6 +41,8 @@ pub(super) enum Way {
 #[derive(Debug)]
 pub(super) struct Messages {
     requests: Box<[RequestId]>,
+    /// How many bytes each has.
+    lengths: Box<[usize]>,
     /// The round in which each was last complete.
     landed: Box<[AtomicU64]>,
 }
@@ -47,6 +50,10 @@ pub(super) struct Messages {
 impl Matched {
     pub(super) const fn new(plan: Plan, way: Way) -> Self {
         Self { plan, way }
+    }
+
+    fn is_driven(&self) -> bool {
+        matches!(&self.way, Way::Channel(channel) if channel.is_driven())
     }
 }
 
@@ -65,12 +72,15 @@ impl Way {
                 count: plan.transport(),
                 bytes: region.len(),
             })?;
-            let tag = TagSelector::exact(tag(first_tag.wrapping_add(1 + t)));
+            let tag = TagSelector::exact(message_tag(first_tag.wrapping_add(1 + t)));
             layer.recv_init(RecvBuffer::of(part), from.into(), tag, context)
         };
         let requests = (0..plan.transport()).map(make).collect::<Result<_>>()?;
         Ok(Self::Messages(Messages {
             requests,
+            lengths: (0..plan.transport())
+                .map(|t| plan.bytes_of(t).len())
+                .collect(),
             landed: (0..plan.transport()).map(|_| AtomicU64::new(0)).collect(),
         }))
     }
@@ -80,13 +90,17 @@ impl Messages {
     /// Takes the ends of those that are complete. Answers whether all are.
     fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
         let mut all = true;
-        for (request, landed) in self.requests.iter().zip(&self.landed) {
+        let parts = self.requests.iter().zip(&self.landed).zip(&self.lengths);
+        for ((request, landed), length) in parts {
             if landed.load(Relaxed) == epoch {
                 continue;
             }
             match layer.take(*request)? {
                 Some(status) => {
-                    status.ok()?;
+                    let status = status.ok()?;
+                    if status.length != *length {
+                        return Err(Error::Failed(Failure::Protocol(status.source)));
+                    }
                     landed.store(epoch, Release);
                 }
                 None => all = false,
@@ -106,10 +120,11 @@ pub(super) struct Receiving {
     slot: OnceLock<Result<Matched>>,
     /// The round that the way has been told of.
     begun: AtomicU64,
-    beginning: Mutex<()>,
     /// The round in which each user partition was last found complete.
     arrived: Box<[AtomicU64]>,
     looks: AtomicU32,
+    /// When to look whether the sender has gone.
+    ends: Rhythm,
 }
 
 impl Receiving {
@@ -121,9 +136,9 @@ impl Receiving {
             round: Round::new(),
             slot: OnceLock::new(),
             begun: AtomicU64::new(0),
-            beginning: Mutex::new(()),
             arrived: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
             looks: AtomicU32::new(0),
+            ends: Rhythm::default(),
         }
     }
 
@@ -146,13 +161,23 @@ impl Receiving {
     /// When one is under way, or the operation has failed or was freed.
     pub(super) fn start(&self) -> Result<()> {
         let epoch = self.round.start()?;
-        match self.slot.get() {
-            Some(Ok(matched)) if matches!(matched.way, Way::Channel(_)) => {
-                self.begin(matched, epoch, None)
-            }
-            _ => self.messenger.call(|layer| self.settle(layer).map(|_| ())),
+        if let Some(Ok(matched)) = self.slot.get()
+            && let Way::Channel(_) = &matched.way
+        {
+            self.begin(matched, epoch, None)?;
+            self.tell(matched);
+            return Ok(());
         }
-        .inspect_err(|_| self.round.fail())
+        self.messenger
+            .call(|layer| self.settle(layer).map(|_| ()))
+            .inspect_err(|_| self.round.fail())
+    }
+
+    /// Lets the sender know of the round that has begun, where that takes the rank's progress.
+    fn tell(&self, matched: &Matched) {
+        if matched.is_driven() {
+            self.messenger.nudge();
+        }
     }
 
     /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on. Any
@@ -168,7 +193,7 @@ impl Receiving {
                 what: "is out of range",
             });
         };
-        let Some(epoch) = self.round.active() else {
+        let Some(epoch) = self.round.under_way()? else {
             return Ok(true);
         };
         if word.load(Acquire) == epoch {
@@ -196,34 +221,34 @@ impl Receiving {
         }
     }
 
-    /// Moves the rank's other traffic on, on the part of a thread that only looks, and looks again. One
-    /// that may not is none the worse, where the transport has channels.
+    /// Moves the rank's other traffic on, on the part of a thread that only looks, and looks again. Where
+    /// the transport has channels, one that may not, or finds another at it, is none the worse.
     fn look_around(&self, epoch: u64, partition: u32) -> Result<bool> {
-        let around = self.messenger.progress().and_then(|_| {
-            self.messenger.call(|layer| {
-                if self.round.active() != Some(epoch) || self.advance(layer, epoch)? {
-                    return Ok(());
-                }
-                if self.ends_itself(epoch) {
-                    return Ok(());
-                }
-                let gone = layer.receive_can_happen(SourceSelector::from(self.from));
-                if gone.is_err() {
-                    // What it sent before its end counts.
-                    self.advance(layer, epoch)?;
-                }
-                gone
-            })
+        let around = self.messenger.try_call(|layer| {
+            layer.progress();
+            self.messenger.partitioned.drive(layer);
+            if self.round.active() != Some(epoch) || self.advance(layer, epoch)? {
+                return Ok(());
+            }
+            if self.ends_itself(epoch) {
+                return Ok(());
+            }
+            let gone = layer.receive_can_happen(SourceSelector::from(self.from));
+            if gone.is_err() {
+                // What it sent before its end counts.
+                self.advance(layer, epoch)?;
+            }
+            gone
         });
         let Some(Ok(matched)) = self.slot.get() else {
-            return around.map(|()| false);
+            return around.unwrap_or(Ok(())).map(|()| false);
         };
         if self.has_landed(matched, epoch, partition)? {
             return Ok(true);
         }
         match (around, &matched.way) {
-            (Err(Error::WrongThread), Way::Channel(_)) => Ok(false),
-            (around, _) => around.map(|()| false),
+            (None, Way::Messages(_)) => self.messenger.progress().map(|_| false),
+            (around, _) => around.unwrap_or(Ok(())).map(|()| false),
         }
     }
 
@@ -264,7 +289,7 @@ impl Receiving {
     }
 
     fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
-        let Some(epoch) = self.round.active() else {
+        let Some(epoch) = self.round.under_way()? else {
             return Ok(Some(()));
         };
         let over = self.advance(layer, epoch).and_then(|all| {
@@ -288,7 +313,12 @@ impl Receiving {
             Ok(false) => Ok(None),
             Err(error) => {
                 self.round.fail();
-                Err(error)
+                // That the peer is gone says more than that its end is.
+                let gone = match error {
+                    Error::BadRound(_) => layer.receive_can_happen(SourceSelector::from(self.from)),
+                    _ => Ok(()),
+                };
+                Err(gone.err().unwrap_or(error))
             }
         }
     }
@@ -307,7 +337,17 @@ impl Receiving {
         match self.settle(layer)? {
             None => Ok(false),
             Some(matched) => match &matched.way {
-                Way::Channel(channel) => Ok(channel.advance(epoch)),
+                Way::Channel(channel) => {
+                    if channel.advance(epoch) {
+                        return Ok(true);
+                    }
+                    // What came before the end counts.
+                    let over = self.ends.is_time() && channel.is_over(epoch);
+                    match over && !channel.advance(epoch) {
+                        true => Err(GIVEN_UP),
+                        false => Ok(false),
+                    }
+                }
                 Way::Messages(messages) => messages.advance(layer, epoch),
             },
         }
@@ -322,25 +362,23 @@ impl Receiving {
             None => Ok(None),
             Some(Err(error)) => Err(again(error)),
             Some(Ok(matched)) => {
-                if let Some(epoch) = self.round.active() {
-                    self.begin(matched, epoch, Some(layer))?;
+                if let Some(epoch) = self.round.active()
+                    && self.begun.load(Acquire) != epoch
+                {
+                    self.begin(matched, epoch, Some(&mut *layer))?;
+                    if matched.is_driven() {
+                        layer.progress();
+                    }
                 }
                 Ok(Some(matched))
             }
         }
     }
 
-    /// Tells the way of the round, once.
+    /// Tells the way of the round. Several threads may tell a channel at once, and one of them late, since a
+    /// channel does not go back; messages are started by the one that has the layer.
     #[inline]
     fn begin(&self, matched: &Matched, epoch: u64, layer: Option<&mut Layer>) -> Result<()> {
-        if self.begun.load(Acquire) == epoch {
-            return Ok(());
-        }
-        let _alone = self
-            .beginning
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // A thread that comes late must not go back.
         if self.begun.load(Acquire) >= epoch {
             return Ok(());
         }
@@ -352,7 +390,7 @@ impl Receiving {
             }
             (Way::Messages(_), None) => return Ok(()),
         }
-        self.begun.store(epoch, Release);
+        self.begun.fetch_max(epoch, AcqRel);
         Ok(())
     }
 
@@ -362,6 +400,12 @@ impl Receiving {
     /// [`Error::BadRound`] while a round is under way.
     pub(super) fn free(&self) -> Result<()> {
         self.round.free()
+    }
+
+    /// Whether a round has failed: the peer may be at the buffer until this is settled.
+    #[must_use]
+    pub(super) fn has_failed(&self) -> bool {
+        self.round.has_failed()
     }
 
     /// Whether a round is under way.
@@ -376,7 +420,9 @@ impl Receiving {
     pub(super) fn is_settled(&self) -> bool {
         match self.slot.get() {
             Some(Ok(matched)) => match &matched.way {
-                Way::Channel(channel) => channel.close(),
+                Way::Channel(channel) => {
+                    close(&self.messenger, channel.is_driven(), || channel.close())
+                }
                 Way::Messages(messages) => self.free_messages(messages),
             },
             _ => true,

@@ -116,6 +116,13 @@ impl PartitionedSend {
         self.0.free()
     }
 
+    /// Whether a round has failed: the operation is over, and the peer may be at the buffer until this
+    /// [is settled](PartitionedSend::is_settled).
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.0.has_failed()
+    }
+
     /// Whether a round is under way.
     #[must_use]
     pub fn is_active(&self) -> bool {

@@ -5,16 +5,18 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use tagwire_base::sync::Ordering::Relaxed;
 use tagwire_base::sync::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
-use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
 use tagwire_transport::{Post, ReadRegion, SendBuffer, SendChannel};
 
 use super::arrivals::{Arrival, Arrivals};
-use super::handshake::{Awaited, INIT_TAG, Init, Reply, VERSION, again, say, tag};
+use super::handshake::{
+    Awaited, INIT_TAG, Init, Orphan, Reply, VERSION, again, message_tag, reply_tag, say,
+};
 use super::plan::{Plan, check_count};
-use super::policy::Policy;
-use super::round::Round;
+use super::policy::{Model, Policy};
+use super::round::{Rhythm, Round};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
@@ -25,9 +27,17 @@ use crate::types::{RequestId, SendMode};
 #[derive(Debug)]
 enum Way {
     /// By the transport's own means.
-    Channel(Arc<dyn SendChannel>),
+    Channel(Arc<dyn SendChannel>, Departure),
     /// Each as a message.
     Messages(Box<[RequestId]>),
+}
+
+/// When what was posted to a channel leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Departure {
+    AtOnce,
+    /// With the next progress of the rank.
+    WithProgress,
 }
 
 /// Which group a user partition belongs to.
@@ -80,11 +90,12 @@ pub(super) struct Sending {
     /// Transport partitions that were posted, in all rounds.
     posted: AtomicU64,
     timer: Option<Timer>,
+    policy: Policy,
     way: OnceLock<Result<Way>>,
     joining: Mutex<Option<Joining>>,
     /// The round that the way has been told of.
     begun: AtomicU64,
-    beginning: Mutex<()>,
+    looks: Rhythm,
 }
 
 /// What is kept until the receiver has answered.
@@ -108,6 +119,8 @@ impl Sending {
             .region()
             .ok_or(Error::BadRound("needs a contiguous buffer"))?;
         check_count(partitions, region.len())?;
+        let worth = messenger.call(|layer| layer.worth_a_write(to))?;
+        let policy = policy.resolve(|| messenger.partitioned.costs(messenger), worth);
         let count = policy.groups(partitions, region.len());
         let groups = Plan::new(partitions, 1, count, region.len())?;
         let timer = policy.patience().map(|after| Timer {
@@ -140,10 +153,11 @@ impl Sending {
             arrivals: Arrivals::new(partitions, count, units),
             posted: AtomicU64::new(0),
             timer,
+            policy,
             way: OnceLock::new(),
             joining: Mutex::new(Some(Joining { reply, region })),
             begun: AtomicU64::new(0),
-            beginning: Mutex::new(()),
+            looks: Rhythm::default(),
         })
     }
 
@@ -164,12 +178,13 @@ impl Sending {
     /// # Errors
     /// When one is under way, or the operation has failed or was freed.
     pub(super) fn start(&self) -> Result<()> {
-        let epoch = self.round.start()?;
-        if let Some(timer) = &self.timer {
+        if let (Some(timer), None) = (&self.timer, self.round.active()) {
+            // Before anybody finds the round open.
             timer.due.iter().for_each(|due| due.store(0, Relaxed));
         }
+        let epoch = self.round.start()?;
         match self.way.get() {
-            Some(Ok(Way::Channel(_))) => self.begin(epoch),
+            Some(Ok(Way::Channel(channel, _))) => self.begin(&**channel, epoch),
             Some(Ok(Way::Messages(_))) => {}
             _ => {
                 let settled = self.messenger.call(|layer| self.settle(layer).map(|_| ()));
@@ -264,15 +279,22 @@ impl Sending {
         if units.is_empty() {
             return;
         }
-        if let Some(Ok(Way::Channel(channel))) = self.way.get() {
-            self.begin(epoch);
+        if let Some(Ok(Way::Channel(channel, departure))) = self.way.get() {
+            self.begin(&**channel, epoch);
             if channel.post(epoch, units.clone()) == Post::Posted {
-                return self.count_posted(epoch, units.len());
+                self.count_posted(epoch, units.len());
+                if *departure == Departure::WithProgress {
+                    self.messenger.nudge();
+                }
+                return;
             }
         }
         units.for_each(|unit| self.enqueue(epoch, unit));
-        if self.way.get().is_some() {
-            self.flush(epoch, None);
+        match self.way.get() {
+            // The receiver's credit may be here, and nobody has looked.
+            Some(Ok(Way::Channel(_, Departure::WithProgress))) => self.messenger.nudge(),
+            Some(_) => self.flush(epoch, None),
+            None => {}
         }
     }
 
@@ -313,11 +335,20 @@ impl Sending {
             return;
         }
         match (self.way.get(), layer) {
-            (Some(Ok(Way::Channel(channel))), _) => {
-                self.begin(epoch);
+            (Some(Ok(Way::Channel(channel, departure))), layer) => {
+                self.begin(&**channel, epoch);
+                let mut any = false;
                 self.flush_by(epoch, &mut |unit| {
-                    channel.post(epoch, unit..unit + 1) == Post::Posted
+                    let posted = channel.post(epoch, unit..unit + 1) == Post::Posted;
+                    any |= posted;
+                    posted
                 });
+                match layer {
+                    _ if !any || *departure == Departure::AtOnce => {}
+                    // The layer does not wait for something that has just been posted.
+                    Some(layer) => drop(layer.progress()),
+                    None => self.messenger.nudge(),
+                }
             }
             (Some(Ok(Way::Messages(requests))), Some(layer)) => {
                 self.flush_by(epoch, &mut |unit| {
@@ -367,7 +398,7 @@ impl Sending {
     /// Whether a channel's post would succeed: nobody may have looked since it was queued.
     fn has_credit(&self, epoch: u64) -> bool {
         match self.way.get() {
-            Some(Ok(Way::Channel(channel))) => channel.post(epoch, 0..0) == Post::Posted,
+            Some(Ok(Way::Channel(channel, _))) => channel.post(epoch, 0..0) == Post::Posted,
             _ => false,
         }
     }
@@ -392,7 +423,7 @@ impl Sending {
     }
 
     fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
-        let Some(epoch) = self.round.active() else {
+        let Some(epoch) = self.round.under_way()? else {
             return Ok(Some(()));
         };
         let over = self.advance(layer, epoch).and_then(|complete| {
@@ -409,7 +440,12 @@ impl Sending {
             Ok(false) => Ok(None),
             Err(error) => {
                 self.round.fail();
-                Err(error)
+                // That the peer is gone says more than that its end is.
+                let gone = match error {
+                    Error::BadRound(_) => layer.receive_can_happen(SourceSelector::from(self.to)),
+                    _ => Ok(()),
+                };
+                Err(gone.err().unwrap_or(error))
             }
         }
     }
@@ -422,9 +458,17 @@ impl Sending {
         self.flush(epoch, Some(layer));
         let posted = self.posted.load(Acquire) == self.all(epoch);
         match way {
-            Way::Channel(channel) => {
+            Way::Channel(channel, _) => {
                 channel.advance(epoch);
-                Ok(posted && channel.is_complete(epoch))
+                let is_complete = || posted && channel.is_complete(epoch);
+                if is_complete() {
+                    return Ok(true);
+                }
+                let over = self.looks.is_time() && channel.is_over(epoch);
+                match over && !is_complete() {
+                    true => Err(GIVEN_UP),
+                    false => Ok(false),
+                }
             }
             Way::Messages(requests) => Ok(posted && finish(layer, requests)?),
         }
@@ -469,11 +513,15 @@ impl Sending {
         if let Some(key) = answer.key() {
             let data = SendBuffer::of(region);
             let channel = layer.join_channel(self.to, &data, &self.plan.ends(), key)?;
-            return Ok(Way::Channel(channel));
+            let departure = match channel.is_driven() {
+                true => Departure::WithProgress,
+                false => Departure::AtOnce,
+            };
+            return Ok(Way::Channel(channel, departure));
         }
         let make = |t| {
             let part = region.part(self.plan.bytes_of(t)).ok_or(Error::Closed)?;
-            let tag = tag(self.first_tag.wrapping_add(1 + t));
+            let tag = message_tag(self.first_tag.wrapping_add(1 + t));
             let mode = SendMode::Standard;
             layer.send_init(SendBuffer::of(part), self.to, tag, self.context, mode)
         };
@@ -481,26 +529,13 @@ impl Sending {
         Ok(Way::Messages(requests.collect::<Result<_>>()?))
     }
 
-    /// Tells a channel of the round, once.
+    /// Tells a channel of the round. Several threads may do so at once, and one of them late, since a channel
+    /// does not go back.
     #[inline]
-    fn begin(&self, epoch: u64) {
-        if self.begun.load(Acquire) != epoch {
-            self.begin_first(epoch);
-        }
-    }
-
-    #[cold]
-    fn begin_first(&self, epoch: u64) {
-        let _alone = self
-            .beginning
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        // A thread that comes late must not go back.
+    fn begin(&self, channel: &dyn SendChannel, epoch: u64) {
         if self.begun.load(Acquire) < epoch {
-            if let Some(Ok(Way::Channel(channel))) = self.way.get() {
-                channel.start(epoch);
-            }
-            self.begun.store(epoch, Release);
+            channel.start(epoch);
+            self.begun.fetch_max(epoch, AcqRel);
         }
     }
 
@@ -514,6 +549,12 @@ impl Sending {
     /// [`Error::BadRound`] while a round is under way.
     pub(super) fn free(&self) -> Result<()> {
         self.round.free()
+    }
+
+    /// Whether a round has failed.
+    #[must_use]
+    pub(super) fn has_failed(&self) -> bool {
+        self.round.has_failed()
     }
 
     /// Whether a round is under way.
@@ -536,7 +577,9 @@ impl Sending {
     #[must_use]
     pub(super) fn is_settled(&self) -> bool {
         match self.way.get() {
-            Some(Ok(Way::Channel(channel))) => channel.close(),
+            Some(Ok(Way::Channel(channel, _))) => {
+                close(&self.messenger, channel.is_driven(), || channel.close())
+            }
             Some(Ok(Way::Messages(requests))) => {
                 let freed = self.messenger.call(|layer| {
                     finish(layer, requests)?;
@@ -556,14 +599,22 @@ impl Sending {
     /// Which way the partitions take, and why; `None` before the two ends are matched.
     #[must_use]
     pub(super) fn describe(&self) -> Option<String> {
-        match self.way.get() {
-            Some(Ok(Way::Channel(channel))) => Some(channel.describe()),
-            Some(Ok(Way::Messages(requests))) => Some(format!(
-                "a message for each of {} partitions",
-                requests.len()
-            )),
-            _ => None,
-        }
+        let way = match self.way.get() {
+            Some(Ok(Way::Channel(channel, _))) => channel.describe(),
+            Some(Ok(Way::Messages(requests))) => {
+                format!("a message for each of {} partitions", requests.len())
+            }
+            _ => return None,
+        };
+        Some(match self.policy {
+            Policy::Model(Model { costs, .. }) => format!(
+                "{way}; {} of them, for {} ns each and {} ps a byte",
+                self.plan.transport(),
+                costs.overhead,
+                costs.gap
+            ),
+            _ => way,
+        })
     }
 }
 
@@ -571,21 +622,17 @@ impl Sending {
     /// The handle is gone: nobody starts a round any more, or waits.
     pub(super) fn abandon(&self) {
         self.messenger.partitioned.forget_sending(self);
-        if let Some(Joining { reply, .. }) = self.joining().take() {
-            self.messenger.partitioned.attention.done();
-            let mut reply = Some(reply);
-            let given_up = self.messenger.call(|layer| {
-                if let Some(reply) = reply.take() {
-                    reply.abandon(layer);
-                }
-                Ok(())
+        if let Some(joining) = self.joining().take() {
+            // The receiver opens its end all the same, and is to be told.
+            self.messenger.partitioned.adopt(Orphan {
+                reply: joining.reply,
+                region: joining.region,
+                to: self.to,
+                ends: self.plan.ends(),
             });
-            if given_up.is_err() {
-                // Its room may still be written to.
-                std::mem::forget(reply);
-            }
         }
-        if let Some(epoch) = self.round.active() {
+        let epoch = self.round.last();
+        if epoch > 0 {
             for unit in 0..self.plan.transport() {
                 if self.arrivals.dequeue(epoch, unit) {
                     self.messenger.partitioned.attention.done();
@@ -597,6 +644,18 @@ impl Sending {
     }
 }
 
+/// What becomes of a round whose other end has gone.
+pub(super) const GIVEN_UP: Error = Error::BadRound("was given up by the other end");
+
+/// Closes a channel by `close`, which may take the rank's progress.
+pub(super) fn close(messenger: &Messenger, driven: bool, close: impl Fn() -> bool) -> bool {
+    close()
+        || driven && {
+            messenger.nudge();
+            close()
+        }
+}
+
 const TWICE: &str = "was ready before in this round";
 
 /// Tells the receiver of a send, and awaits its answer.
@@ -606,7 +665,7 @@ fn introduce(
     context: ContextId,
     init: &Init,
 ) -> Result<Awaited<Reply>> {
-    let reply = Awaited::post(layer, to, tag(init.first_tag), context)?;
+    let reply = Awaited::post(layer, to, reply_tag(init.first_tag), context)?;
     match say(layer, to, INIT_TAG, context, init) {
         Ok(()) => Ok(reply),
         Err(error) => {

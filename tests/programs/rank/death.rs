@@ -83,7 +83,11 @@ pub fn posted() -> Outcome {
     match session.rank() {
         0 => observe(&session)?,
         VICTIM => sleep_until_killed(),
-        rank => bystander::go_on(&session, 5 - rank)?,
+        rank => {
+            // It has met the rank that dies, and expects nothing more of it.
+            say(rank, "ready");
+            bystander::go_on(&session, 5 - rank)?;
+        }
     }
     Ok(session.close()?)
 }

@@ -6,7 +6,9 @@
 mod common;
 
 use common::{expect_tiers, mpich};
-use tagwire_transport::conformance::Tier::{self, Core, Failure, Get, Put, Retain, Wake, ZeroCopy};
+use tagwire_transport::conformance::Tier::{
+    self, Core, Failure, Get, Notice, Put, Retain, Wake, ZeroCopy,
+};
 
 provider_conformance!(on_tcp, crate::common::mpich(), "tcp");
 provider_conformance!(on_tcp_rxm, crate::common::mpich(), "tcp;ofi_rxm");
@@ -14,7 +16,7 @@ provider_conformance!(on_udp_rxd, crate::common::mpich(), "udp;ofi_rxd");
 
 #[test]
 fn providers_offer_what_is_published() {
-    const FULL: &[Tier] = &[Core, Failure, Retain, Wake, ZeroCopy, Put, Get];
+    const FULL: &[Tier] = &[Core, Failure, Retain, Wake, ZeroCopy, Put, Get, Notice];
     expect_tiers(mpich(), "tcp", FULL);
     expect_tiers(mpich(), "tcp;ofi_rxm", FULL);
     expect_tiers(mpich(), "udp;ofi_rxd", &[Core, Failure, Retain, ZeroCopy]);

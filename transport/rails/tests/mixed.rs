@@ -41,6 +41,8 @@ fn far() -> MemoryOptions {
     MemoryOptions {
         remote: true,
         get: true,
+        put: true,
+        notices: true,
         max_send: 2000,
         ..MemoryOptions::default()
     }
@@ -76,7 +78,7 @@ fn what_all_offer_is_offered() {
             .map(|tier| tier.name())
             .collect();
         assert!(
-            ["core", "failure", "wake", "get"]
+            ["core", "failure", "wake", "get", "put", "notice"]
                 .iter()
                 .all(|tier| tiers.contains(tier)),
             "{tiers:?}"

@@ -20,6 +20,7 @@ pub(super) enum Entry {
     Up(EndpointId, Rank),
     Message(Message),
     Complete(Token, Outcome),
+    Notice(u64),
     Left(EndpointId),
     Failed(EndpointId),
     Odd(String),
@@ -58,6 +59,14 @@ impl Log {
         !self.outcomes(token).is_empty()
     }
 
+    /// What puts have told.
+    pub(super) fn notices(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Notice(immediate) => Some(*immediate),
+            _ => None,
+        })
+    }
+
     /// The endpoint by which `rank` came, each time that it was told.
     pub(super) fn greetings(&self, rank: Rank) -> Vec<EndpointId> {
         self.entries
@@ -94,6 +103,10 @@ impl Upcalls for Log {
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
         self.entries.push(Entry::Complete(token, outcome));
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        self.entries.push(Entry::Notice(immediate));
     }
 
     fn peer(&mut self, event: PeerEvent) {

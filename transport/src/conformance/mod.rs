@@ -175,11 +175,13 @@ pub enum Tier {
     Put,
     /// [`Capabilities::GET`].
     Get,
+    /// [`Capabilities::NOTICE`].
+    Notice,
 }
 
 impl Tier {
     /// All tiers, in the order of reports.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Core,
         Self::Failure,
         Self::Detection,
@@ -189,6 +191,7 @@ impl Tier {
         Self::ZeroCopy,
         Self::Put,
         Self::Get,
+        Self::Notice,
     ];
 
     /// The name in reports.
@@ -204,6 +207,7 @@ impl Tier {
             Self::ZeroCopy => "zero-copy",
             Self::Put => "put",
             Self::Get => "get",
+            Self::Notice => "notice",
         }
     }
 
@@ -218,6 +222,7 @@ impl Tier {
             Self::ZeroCopy => Capabilities::ZERO_COPY,
             Self::Put => Capabilities::PUT,
             Self::Get => Capabilities::GET,
+            Self::Notice => Capabilities::NOTICE,
         }
     }
 }
@@ -538,6 +543,18 @@ pub const CHECKS: &[Check] = &[
         1,
         remote::bad_keys_reach_nothing,
     ),
+    Check::new(
+        "notices_tell_what_is_there",
+        Tier::Notice,
+        1,
+        remote::notices_tell_what_is_there,
+    ),
+    Check::new(
+        "puts_that_fail_give_no_notice",
+        Tier::Notice,
+        1,
+        remote::puts_that_fail_give_no_notice,
+    ),
 ];
 
 /// Runs every check on `factory`.
@@ -663,6 +680,8 @@ macro_rules! transport_conformance {
             puts_exactly_where_told
             gets_exactly_what_was_named
             bad_keys_reach_nothing
+            notices_tell_what_is_there
+            puts_that_fail_give_no_notice
         }
     };
 }

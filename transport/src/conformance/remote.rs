@@ -7,7 +7,7 @@ use super::memory::Memory;
 use super::rig::{LANE, Rig, ensure, pattern};
 use crate::byte::{ByteTransport, Post, RegistrationHandle};
 use crate::error::Result as TransportResult;
-use crate::message::{EndpointId, Outcome};
+use crate::message::{EndpointId, Outcome, Token};
 
 /// Bytes of the memory that peers reach.
 const LEN: usize = 10_000;
@@ -31,22 +31,27 @@ type Reach = fn(&mut dyn ByteTransport, &Memory) -> TransportResult<Registration
 impl Exposed {
     /// Memory that peers may write.
     fn writable(factory: &Factory) -> Result<Self, String> {
-        Self::open(factory, |transport, memory| {
+        Self::writable_of(factory, LEN)
+    }
+
+    /// So many bytes of it.
+    fn writable_of(factory: &Factory, len: usize) -> Result<Self, String> {
+        Self::open(factory, len, |transport, memory| {
             transport.register(&memory.recv_buffer())
         })
     }
 
     /// Memory that peers may read.
     fn readable(factory: &Factory) -> Result<Self, String> {
-        Self::open(factory, |transport, memory| {
+        Self::open(factory, LEN, |transport, memory| {
             transport.expose(&memory.send_buffer())
         })
     }
 
-    fn open(factory: &Factory, reach: Reach) -> Result<Self, String> {
+    fn open(factory: &Factory, len: usize, reach: Reach) -> Result<Self, String> {
         let (mut rig, a, b, _) = Rig::pair(factory)?;
         let (to, _) = rig.contact(a, b)?;
-        let memory = rig.patterned(99, LEN);
+        let memory = rig.patterned(99, len);
         let handle = reach(rig.transport(b), &memory)
             .map_err(|error| format!("memory cannot be registered: {error}"))?;
         Ok(Self {
@@ -59,6 +64,24 @@ impl Exposed {
         })
     }
 
+    /// Posts a put of `len` bytes at `offset` under `key`; answers its token, if it was taken at all.
+    fn post(
+        &mut self,
+        seed: u64,
+        (offset, len): (usize, usize),
+        key: &[u8],
+        immediate: Option<u64>,
+    ) -> Option<Token> {
+        let source = self.rig.patterned(seed, len);
+        let token = self.rig.token();
+        let (a, to) = (self.a, self.to);
+        let target = self.memory.remote(offset, key);
+        let answer = self.rig.insist(a, "a put", |transport| {
+            transport.put(LANE, to, &source.send_buffer(), target, immediate, token)
+        });
+        answer.is_ok().then_some(token)
+    }
+
     /// Puts `len` bytes at `offset` under `key`; answers how that ended, if it was taken at all.
     fn put(
         &mut self,
@@ -67,16 +90,10 @@ impl Exposed {
         len: usize,
         key: &[u8],
     ) -> Result<Option<Outcome>, String> {
-        let source = self.rig.patterned(seed, len);
-        let token = self.rig.token();
-        let (a, to) = (self.a, self.to);
-        let target = self.memory.remote(offset, key);
-        let answer = self.rig.insist(a, "a put", |transport| {
-            transport.put(LANE, to, &source.send_buffer(), target, None, token)
-        });
-        if answer.is_err() {
+        let Some(token) = self.post(seed, (offset, len), key, None) else {
             return Ok(None);
-        }
+        };
+        let a = self.a;
         self.rig
             .drive("a put ends", |rig| rig.log(a).is_complete(token))?;
         self.flush()?;
@@ -219,4 +236,91 @@ pub(super) fn bad_keys_reach_nothing(factory: &Factory) -> Result<(), String> {
         exposed.memory.bytes() == there && exposed.memory.guards_hold(),
         || "a put that failed has written".to_owned(),
     )
+}
+
+/// Puts with a notice, of several sizes and all under way at once: each is told once, with its value,
+/// and not before its bytes are there.
+pub(super) fn notices_tell_what_is_there(factory: &Factory) -> Result<(), String> {
+    /// Of so many bytes, and so many of them.
+    const PIECES: [(usize, usize); 3] = [(1, 40), (300, 20), (30_000, 6)];
+    let mut exposed = Exposed::writable_of(factory, 300_000)?;
+    let key = exposed.handle.key.clone();
+    let width = exposed.rig.transport(exposed.b).limits().immediate_width;
+    let most = u64::MAX >> (64 - 8 * width.clamp(1, 8));
+    let sizes = PIECES
+        .iter()
+        .flat_map(|(len, count)| std::iter::repeat_n(*len, *count));
+    let mut puts = Vec::new();
+    let mut offset = 0;
+    for (number, len) in (0..).zip(sizes) {
+        // The first and the last values that there are.
+        let value = if number % 2 == 0 {
+            number
+        } else {
+            most - number
+        };
+        let posted = exposed.post(number, (offset, len), &key, Some(value));
+        let token =
+            posted.ok_or_else(|| format!("a put of {len} bytes with a notice was refused"))?;
+        puts.push((value, token, number, offset..offset + len));
+        offset += len;
+    }
+    let (a, b, memory) = (exposed.a, exposed.b, Rc::clone(&exposed.memory));
+    let mut early = None;
+    exposed.rig.drive("all notices come", |rig| {
+        let told: Vec<_> = rig.log(b).notices().collect();
+        for (value, _, seed, range) in puts.iter().filter(|put| told.contains(&put.0)) {
+            if memory.bytes()[range.clone()] != pattern(*seed, range.len()) {
+                early.get_or_insert(*value);
+            }
+        }
+        early.is_some() || told.len() >= puts.len()
+    })?;
+    ensure(early.is_none(), || {
+        format!("the notice {early:?} came before its bytes")
+    })?;
+    exposed.rig.drive("all puts end", |rig| {
+        puts.iter().all(|put| rig.log(a).is_complete(put.1))
+    })?;
+    exposed.rig.settle()?;
+    let mut told: Vec<_> = exposed.rig.log(b).notices().collect();
+    let mut wanted: Vec<_> = puts.iter().map(|put| put.0).collect();
+    told.sort_unstable();
+    wanted.sort_unstable();
+    ensure(told == wanted, || {
+        format!("the notices were {told:?} where {wanted:?} were given")
+    })?;
+    ensure(memory.guards_hold(), || {
+        "a put wrote around the memory".to_owned()
+    })
+}
+
+/// A put that reaches nothing tells nothing.
+pub(super) fn puts_that_fail_give_no_notice(factory: &Factory) -> Result<(), String> {
+    let mut exposed = Exposed::writable(factory)?;
+    let key = exposed.handle.key.clone();
+    let there = exposed.memory.bytes();
+    let (a, b) = (exposed.a, exposed.b);
+    let handle = exposed.handle.clone();
+    for (range, key) in [((LEN - 4, 8), &key[..]), ((0, 8), &key[..key.len() / 2])] {
+        if let Some(token) = exposed.post(1, range, key, Some(7)) {
+            exposed
+                .rig
+                .drive("a put ends", |rig| rig.log(a).is_complete(token))?;
+        }
+    }
+    exposed.rig.transport(b).deregister(handle);
+    if let Some(token) = exposed.post(2, (0, 8), &key, Some(8)) {
+        exposed
+            .rig
+            .drive("a put ends", |rig| rig.log(a).is_complete(token))?;
+    }
+    exposed.rig.settle()?;
+    let told: Vec<_> = exposed.rig.log(b).notices().collect();
+    ensure(told.is_empty(), || {
+        format!("puts that reach nothing gave the notices {told:?}")
+    })?;
+    ensure(exposed.memory.bytes() == there, || {
+        "a put that failed has written".to_owned()
+    })
 }

@@ -165,6 +165,10 @@ impl ByteTransport for FaultTransport {
         self.inner().limits()
     }
 
+    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
+        self.inner().towards(to)
+    }
+
     fn preference(&self, to: EndpointId) -> Preference {
         self.inner().preference(to)
     }

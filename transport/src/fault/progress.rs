@@ -51,6 +51,10 @@ impl Upcalls for Intake<'_> {
         self.above.complete(token, outcome);
     }
 
+    fn notice(&mut self, immediate: u64) {
+        self.above.notice(immediate);
+    }
+
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Left(endpoint)

@@ -19,6 +19,10 @@ pub struct MemoryOptions {
     pub chunk: usize,
     /// Whether peers may read exposed memory (expose and get).
     pub get: bool,
+    /// Whether peers may write registered memory (register and put).
+    pub put: bool,
+    /// Whether a put may come with a notice.
+    pub notices: bool,
     /// Offers that may be open from one rank to another.
     pub max_offers: usize,
     /// Whether the network finds failed ranks itself.
@@ -40,6 +44,8 @@ impl Default for MemoryOptions {
             cooperative: false,
             chunk: 64 * 1024,
             get: false,
+            put: false,
+            notices: false,
             max_offers: 16,
             detect_failures: true,
             remote: false,
@@ -55,6 +61,8 @@ impl MemoryOptions {
             retain: true,
             cooperative: true,
             get: true,
+            put: true,
+            notices: true,
             ..Self::default()
         }
     }

@@ -8,7 +8,7 @@ use tagwire_base::Rank;
 
 use super::progress::Event;
 use super::state::{Message, State, Status};
-use super::transfer::{Exposed, Transfer};
+use super::transfer::{Exposed, Transfer, Writable};
 use super::waiter::EpochWaiter;
 use super::{NAME, Shared};
 use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
@@ -128,6 +128,8 @@ impl ByteTransport for MemoryTransport {
         all.set(Capabilities::RETAIN, options.retain);
         all.set(Capabilities::COOPERATIVE, options.cooperative);
         all.set(Capabilities::GET, options.get);
+        all.set(Capabilities::PUT, options.put);
+        all.set(Capabilities::NOTICE, options.put && options.notices);
         all.set(Capabilities::REMOTE, options.remote);
         all.set(Capabilities::FAILURE_DETECTION, options.detect_failures);
         all
@@ -141,7 +143,12 @@ impl ByteTransport for MemoryTransport {
             } else {
                 0
             },
-            max_remote_access: if options.get { u64::MAX } else { 0 },
+            max_remote_access: if options.get || options.put {
+                u64::MAX
+            } else {
+                0
+            },
+            immediate_width: if options.put && options.notices { 8 } else { 0 },
             memory_per_peer: options.slots * options.max_send,
             wait_object: WaitObject::Futex,
             ..Limits::copying(options.max_send.min(40), options.max_send)
@@ -244,6 +251,79 @@ impl ByteTransport for MemoryTransport {
         Post::Posted
     }
 
+    fn put(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        data: &SendBuffer,
+        target: RemoteMemory<'_>,
+        immediate: Option<u64>,
+        token: Token,
+    ) -> Post {
+        let options = &self.shared.options;
+        if !options.put || immediate.is_some() && !options.notices {
+            return Post::Unsupported;
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        let Some(rank) = self.living(&state, to) else {
+            return Post::Gone;
+        };
+        let written = (target.key.try_into().ok())
+            .and_then(|key| state.writable.get(&u64::from_le_bytes(key)))
+            .is_some_and(|memory| memory.owner == rank && memory.write(target.address, data));
+        if let Some(immediate) = immediate.filter(|_| written) {
+            state.notify(rank, immediate);
+        }
+        let outcome = if written {
+            Outcome::Done(data.len() as u64)
+        } else {
+            Outcome::Impossible
+        };
+        state.complete(self.rank, token, outcome);
+        Post::Posted
+    }
+
+    fn flush(&mut self, _lane: Lane, to: EndpointId, token: Token) -> Post {
+        if !self.shared.options.put {
+            return Post::Unsupported;
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        if self.living(&state, to).is_none() {
+            return Post::Gone;
+        }
+        // A put is done when it returns.
+        state.complete(self.rank, token, Outcome::Done(0));
+        Post::Posted
+    }
+
+    fn fence(&mut self, _lane: Lane, to: EndpointId) -> Post {
+        let state = self.shared.state();
+        match (self.shared.options.put, self.living(&state, to)) {
+            (false, _) => Post::Unsupported,
+            (true, None) => Post::Gone,
+            (true, Some(_)) => Post::Posted,
+        }
+    }
+
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        let target = data.region().filter(|_| self.shared.options.put);
+        let target = target.ok_or(Error::Unsupported {
+            transport: NAME,
+            what: "writes to this memory by peers",
+        })?;
+        let owner = self.rank;
+        let mut state = self.shared.state();
+        let id = state.next_exposed;
+        state.next_exposed += 1;
+        state.writable.insert(id, Writable { owner, target });
+        Ok(RegistrationHandle {
+            id,
+            key: id.to_le_bytes().to_vec(),
+        })
+    }
+
     fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
         let source = data.region().filter(|_| self.shared.options.get);
         let source = source.ok_or(Error::Unsupported {
@@ -262,7 +342,9 @@ impl ByteTransport for MemoryTransport {
     }
 
     fn deregister(&mut self, handle: RegistrationHandle) {
-        self.shared.state().exposed.remove(&handle.id);
+        let mut state = self.shared.state();
+        state.exposed.remove(&handle.id);
+        state.writable.remove(&handle.id);
     }
 
     fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {

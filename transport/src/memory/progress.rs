@@ -17,6 +17,7 @@ pub(super) enum Event {
     Up(EndpointId, Rank),
     Message(EndpointId, Message),
     Complete(Token, Outcome),
+    Notice(u64),
     Left(EndpointId),
     Failed(EndpointId),
 }
@@ -127,6 +128,8 @@ impl MemoryTransport {
 
     fn take_completions(&mut self, state: &mut State) {
         if let Some(member) = state.members.get_mut(&self.rank) {
+            let notices = member.notices.drain(..);
+            self.events.extend(notices.map(Event::Notice));
             self.events.extend(
                 member
                     .completions
@@ -184,6 +187,7 @@ impl MemoryTransport {
                 Event::Up(endpoint, rank) => upcalls.peer(PeerEvent::Up { endpoint, rank }),
                 Event::Message(from, message) => self.deliver(from, message, upcalls),
                 Event::Complete(token, outcome) => upcalls.complete(token, outcome),
+                Event::Notice(immediate) => upcalls.notice(immediate),
                 Event::Left(endpoint) => upcalls.peer(PeerEvent::Left(endpoint)),
                 Event::Failed(endpoint) => upcalls.peer(PeerEvent::Failed(endpoint)),
             }

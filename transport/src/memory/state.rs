@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
-use super::transfer::{Exposed, Transfer};
+use super::transfer::{Exposed, Transfer, Writable};
 use super::waiter::EpochWaiter;
 use crate::message::{AmHeader, Outcome, Token};
 use crate::wait::Waiter as _;
@@ -47,6 +47,8 @@ pub(super) struct Member {
     by_sender: HashMap<Rank, usize>,
     /// Of operations that ended, for the rank's next progress.
     pub(super) completions: VecDeque<(Token, Outcome)>,
+    /// Of puts that came, likewise.
+    pub(super) notices: VecDeque<u64>,
     pub(super) waiter: Arc<EpochWaiter>,
 }
 
@@ -79,6 +81,8 @@ pub(super) struct State {
     pub(super) next_transfer: u64,
     /// Memory that peers may read, by number.
     pub(super) exposed: HashMap<u64, Exposed>,
+    /// Memory that peers may write, by number.
+    pub(super) writable: HashMap<u64, Writable>,
     pub(super) next_exposed: u64,
 }
 
@@ -114,6 +118,14 @@ impl State {
         }
     }
 
+    /// Tells `rank` of a put.
+    pub(super) fn notify(&mut self, rank: Rank, immediate: u64) {
+        if let Some(member) = self.members.get_mut(&rank) {
+            member.notices.push_back(immediate);
+            member.waiter.wake();
+        }
+    }
+
     /// `rank` ends, in good order or not. Nobody touches its buffers after this.
     pub(super) fn end(&mut self, rank: Rank, status: Status) {
         let Some(member) = self.members.get_mut(&rank) else {
@@ -134,6 +146,7 @@ impl State {
             }
         }
         self.exposed.retain(|_, memory| memory.owner != rank);
+        self.writable.retain(|_, memory| memory.owner != rank);
         // Whoever sleeps looks again: a departure concerns everyone in contact.
         for member in self.members.values() {
             member.waiter.wake();

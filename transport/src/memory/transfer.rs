@@ -5,7 +5,7 @@ use std::ptr;
 
 use tagwire_base::Rank;
 
-use crate::data::{ReadRegion, WriteRegion};
+use crate::data::{ReadRegion, SendBuffer, WriteRegion};
 use crate::message::Token;
 
 /// Memory of `owner` that its peers may read.
@@ -29,6 +29,33 @@ impl Exposed {
         // or ends itself, under the network's lock, which the caller holds; the target is lent
         // until its token completes. A rank may read its own: `copy` allows an overlap.
         unsafe { ptr::copy(part.as_ptr(), target.as_ptr(), target.len()) };
+        true
+    }
+}
+
+/// Memory of `owner` that its peers may write.
+#[derive(Debug)]
+pub(super) struct Writable {
+    pub(super) owner: Rank,
+    pub(super) target: WriteRegion,
+}
+
+impl Writable {
+    /// Writes `data` to `address`; answers whether it fits inside.
+    pub(super) fn write(&self, address: u64, data: &SendBuffer) -> bool {
+        let part = address
+            .checked_sub(self.target.address())
+            .and_then(|offset| usize::try_from(offset).ok())
+            .and_then(|offset| self.target.slice(offset..offset.checked_add(data.len())?));
+        let Some(part) = part else {
+            return false;
+        };
+        // A copy in between: a rank may write to its own.
+        let mut bytes = vec![0; data.len()];
+        let count = data.copy_out(0, &mut bytes);
+        // SAFETY: inside of memory that is registered until its owner ends that or ends itself, under
+        // the network's lock, which the caller holds; `bytes` is memory of our own.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), part.as_ptr(), count) };
         true
     }
 }

@@ -45,6 +45,8 @@ pub struct NullTransport {
     pub(super) own: Option<EndpointId>,
     pub(super) queue: VecDeque<Message>,
     pub(super) completions: VecDeque<(Token, Outcome)>,
+    /// Of puts, not told yet.
+    pub(super) notices: VecDeque<u64>,
     /// What upcalls kept, by number.
     pub(super) retained: HashMap<u64, Vec<u8>>,
     pub(super) next_retained: u64,
@@ -65,6 +67,7 @@ impl NullTransport {
             own: None,
             queue: VecDeque::new(),
             completions: VecDeque::new(),
+            notices: VecDeque::new(),
             retained: HashMap::new(),
             next_retained: 0,
             registrations: Registrations::default(),
@@ -105,6 +108,7 @@ impl ByteTransport for NullTransport {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities::PUT
+            | Capabilities::NOTICE
             | Capabilities::GET
             | Capabilities::RETAIN
             | Capabilities::WAKE
@@ -116,6 +120,7 @@ impl ByteTransport for NullTransport {
     fn limits(&self) -> Limits {
         Limits {
             max_remote_access: isize::MAX as u64,
+            immediate_width: 8,
             memory_per_peer: 0,
             ordering: Ordering::WriteAfterWrite,
             registration: Registration::Remote,
@@ -189,10 +194,11 @@ impl ByteTransport for NullTransport {
         immediate: Option<u64>,
         token: Token,
     ) -> Post {
-        if self.own != Some(to) || immediate.is_some() {
+        if self.own != Some(to) {
             return Post::Unsupported;
         }
         let moved = self.registrations.put(data, target);
+        self.notices.extend(immediate.filter(|_| moved.is_some()));
         self.finish(to, token, moved)
     }
 

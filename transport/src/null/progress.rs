@@ -1,5 +1,5 @@
-//! What progress tells: first contact with the own rank, then what was sent to it, then the ends
-//! of operations.
+//! What progress tells: first contact with the own rank, then what was sent to it, then of puts
+//! and the ends of operations.
 
 use super::endpoint::NullTransport;
 use crate::message::{Arrival, Disposition, Payload, PeerEvent, Retained, Upcalls};
@@ -39,7 +39,10 @@ impl NullTransport {
     }
 
     pub(super) fn complete(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        let count = self.completions.len();
+        let count = self.completions.len() + self.notices.len();
+        for immediate in self.notices.drain(..) {
+            upcalls.notice(immediate);
+        }
         for (token, outcome) in self.completions.drain(..) {
             upcalls.complete(token, outcome);
         }

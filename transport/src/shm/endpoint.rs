@@ -206,6 +206,7 @@ impl ByteTransport for Shm {
 
     fn capabilities(&self) -> Capabilities {
         let always = Capabilities::WAKE
+            | Capabilities::CHANNELS
             | Capabilities::FAILURE_DETECTION
             | Capabilities::ORDERED
             | Capabilities::RELIABLE

@@ -12,8 +12,9 @@ use tagwire_transport::{
 use zerocopy::FromBytes;
 
 use crate::NAME;
+use crate::layout::MAX_RANKS;
 use crate::shared::LentUpcalls;
-use crate::wire::{Access, Control, ControlKind, Prefix};
+use crate::wire::{Access, Control, ControlKind, Prefix, Write};
 
 /// A peer, as what it sends is looked at. The index is that of its endpoint.
 #[derive(Debug)]
@@ -23,11 +24,29 @@ pub(crate) struct Guest {
     session: Option<u32>,
     /// Its end was told: nothing of it is looked at any more.
     pub(crate) closed: bool,
+    /// Writes of it whose bytes are under way, by rendezvous.
+    landing: usize,
+    /// It has said goodbye, which is heeded once these have landed.
+    goodbye: Option<ControlKind>,
+    /// Writes of it that are dealt with.
+    written: u64,
+    /// At how many it wants to be told so.
+    asked: Option<u64>,
+}
+
+/// A write whose bytes are still with its sender.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Landing {
+    pub(crate) from: EndpointId,
+    pub(crate) access: Access,
+    /// What UCX knows it by.
+    pub(crate) message: NonNull<c_void>,
 }
 
 /// What came while nobody could be told.
 enum Early {
     Message(EndpointId, AmHeader, Vec<u8>),
+    Notice(u64),
     Event(PeerEvent),
 }
 
@@ -52,6 +71,12 @@ pub(crate) struct Inbox {
     pub(crate) credits: Vec<(EndpointId, u32, u64)>,
     /// What peers want with our memory, or say of what we want with theirs.
     pub(crate) accesses: Vec<(EndpointId, ControlKind, Access)>,
+    /// Writes whose bytes are to be fetched.
+    pub(crate) landings: Vec<Landing>,
+    /// Peers that are to be told that so many of their writes are dealt with.
+    pub(crate) unanswered: Vec<(EndpointId, u64)>,
+    /// Peers that have dealt with so many writes of ours.
+    pub(crate) flushed: Vec<(EndpointId, u64)>,
     kept: Kept,
     upcalls: Option<LentUpcalls>,
     /// How many things were told since somebody asked.
@@ -73,6 +98,9 @@ impl Inbox {
             heard: Vec::new(),
             credits: Vec::new(),
             accesses: Vec::new(),
+            landings: Vec::new(),
+            unanswered: Vec::new(),
+            flushed: Vec::new(),
             kept: Kept::default(),
             upcalls: None,
             told: 0,
@@ -97,26 +125,101 @@ impl Inbox {
             return false;
         };
         let bytes = if header.is_empty() { rest } else { body };
-        let (rank, session) = (prefix.rank.get(), prefix.session.get());
-        let from = match self.last {
-            Some((r, s, from)) if (r, s) == (rank, session) => from,
-            _ => match self.sender(rank, session) {
-                Ok(Some(from)) => from,
-                Ok(None) => return false,
-                Err(reason) => {
-                    self.complain(reason);
-                    return false;
-                }
-            },
+        let Some(from) = self.known(prefix.rank.get(), prefix.session.get()) else {
+            return false;
         };
         let header = AmHeader([prefix.header[0].get(), prefix.header[1].get()]);
         self.deliver(from, header, bytes, owner)
     }
 
+    /// Takes the header of a write of `len` bytes; answers who sent it and where it is to go,
+    /// unless it is none to be looked at.
+    #[inline]
+    pub(crate) fn take_write(&mut self, header: &[u8], len: usize) -> Option<(EndpointId, Access)> {
+        let Some(write) = Write::read(header, len) else {
+            self.complain("a write that is not one");
+            return None;
+        };
+        let from = self.known(write.rank.get(), write.session.get())?;
+        Some((from, write.access))
+    }
+
+    /// Notes a write whose bytes are to be fetched.
+    pub(crate) fn begin_landing(&mut self, landing: Landing) {
+        self.guests[landing.from.index()].landing += 1;
+        self.landings.push(landing);
+    }
+
+    /// As [`end_write`](Self::end_write), of one whose bytes were to be fetched.
+    pub(crate) fn end_landing(&mut self, from: EndpointId, notice: Option<u64>) -> bool {
+        let noted = self.end_write(from, notice);
+        let guest = &mut self.guests[from.index()];
+        guest.landing -= 1;
+        if guest.landing > 0 || guest.closed {
+            return noted;
+        }
+        match guest.goodbye.take() {
+            Some(goodbye) => self.part(from, goodbye),
+            None => return noted,
+        }
+        true
+    }
+
+    /// A write is dealt with: it lies in its place, which `notice` tells, or was refused. Answers
+    /// whether there is something to look at now.
+    #[inline]
+    pub(crate) fn end_write(&mut self, from: EndpointId, notice: Option<u64>) -> bool {
+        let guest = &mut self.guests[from.index()];
+        if guest.closed {
+            return false;
+        }
+        guest.written += 1;
+        let waits = guest.asked.is_some();
+        if let Some(immediate) = notice {
+            self.notify(immediate);
+        }
+        waits && self.answer_flush(from)
+    }
+
+    /// Has the peer told of its writes where it waits for no more than are dealt with; answers
+    /// whether it does.
+    fn answer_flush(&mut self, from: EndpointId) -> bool {
+        let guest = &mut self.guests[from.index()];
+        let written = guest.written;
+        let answers = guest.asked.take_if(|asked| *asked <= written).is_some();
+        if answers {
+            self.unanswered.push((from, written));
+        }
+        answers
+    }
+
+    #[inline]
+    fn notify(&mut self, immediate: u64) {
+        match &mut self.upcalls {
+            Some(upcalls) => {
+                self.told += 1;
+                upcalls.as_mut().notice(immediate);
+            }
+            None => self.early.push_back(Early::Notice(immediate)),
+        }
+    }
+
+    /// Who sends under these numbers, if that is somebody to be listened to.
+    #[inline]
+    fn known(&mut self, rank: u32, session: u32) -> Option<EndpointId> {
+        match self.last {
+            Some((r, s, from)) if (r, s) == (rank, session) => Some(from),
+            _ => self.sender(rank, session).unwrap_or_else(|reason| {
+                self.complain(reason);
+                None
+            }),
+        }
+    }
+
     /// Who sends under these numbers; nobody where the peer's end was told.
     #[cold]
     fn sender(&mut self, rank: u32, session: u32) -> Result<Option<EndpointId>, &'static str> {
-        let from = self.by_rank.get(&Rank::new(rank)).copied();
+        let from = self.by_rank.get(&named(rank)).copied();
         let from = from.ok_or("a message of a rank that has not said hello")?;
         let guest = &self.guests[from.index()];
         if guest.session != Some(session) {
@@ -168,7 +271,7 @@ impl Inbox {
         };
         let kind = match control.kind() {
             Ok(kind) => kind,
-            Err(reason) => return self.refuse(Rank::new(control.rank.get()), reason),
+            Err(reason) => return self.refuse(named(control.rank.get()), reason),
         };
         if kind == ControlKind::Hello {
             self.greet(control, payload);
@@ -198,24 +301,41 @@ impl Inbox {
                 Ok(access) => self.accesses.push((from, kind, access)),
                 Err(_) => self.complain("an access that is not one"),
             },
-            ControlKind::Leaving => {
-                self.close(from);
-                self.parted.push(from);
-                self.tell(PeerEvent::Left(from));
+            ControlKind::Flush => {
+                self.guests[from.index()].asked = Some(control.b.get());
+                self.answer_flush(from);
             }
-            ControlKind::Failing => {
-                self.close(from);
-                self.parted.push(from);
-                self.tell(PeerEvent::Failed(from));
+            ControlKind::Flushed => self.flushed.push((from, control.b.get())),
+            ControlKind::Leaving | ControlKind::Failing => {
+                let guest = &mut self.guests[from.index()];
+                if guest.landing > 0 {
+                    // It waits for our answer, and what it wrote before comes meanwhile.
+                    guest.goodbye = Some(kind);
+                } else {
+                    self.part(from, kind);
+                }
             }
         }
     }
 
+    /// A peer has said goodbye, in good order or not.
+    fn part(&mut self, from: EndpointId, goodbye: ControlKind) {
+        self.close(from);
+        self.parted.push(from);
+        self.tell(match goodbye {
+            ControlKind::Leaving => PeerEvent::Left(from),
+            _ => PeerEvent::Failed(from),
+        });
+    }
+
     /// A peer introduces itself.
     fn greet(&mut self, control: &Control, address: &[u8]) {
-        let rank = Rank::new(control.rank.get());
+        let rank = named(control.rank.get());
         if !control.proves(&self.secret) {
             return self.refuse(rank, "it does not know the job's secret".to_owned());
+        }
+        if rank.as_u32() >= MAX_RANKS {
+            return self.refuse(rank, "no job has so many ranks".to_owned());
         }
         if control.to.get() != self.own.as_u32() {
             return self.refuse(rank, format!("it greets rank {}", control.to));
@@ -243,6 +363,10 @@ impl Inbox {
                 rank,
                 session: None,
                 closed: false,
+                landing: 0,
+                goodbye: None,
+                written: 0,
+                asked: None,
             });
             EndpointId(self.guests.len() as u32 - 1)
         })
@@ -288,10 +412,9 @@ impl Inbox {
     /// Something came that no correct peer sends.
     #[cold]
     pub(crate) fn complain(&mut self, reason: &str) {
-        let nobody = Rank::new(u32::MAX);
         let error = Error::Protocol {
             transport: NAME,
-            peer: nobody,
+            peer: NOBODY,
             reason: reason.to_owned(),
         };
         self.tell(PeerEvent::Protocol(None, error));
@@ -313,6 +436,7 @@ impl Inbox {
             self.told += 1;
             match early {
                 Early::Event(event) => upcalls.peer(event),
+                Early::Notice(immediate) => upcalls.notice(immediate),
                 Early::Message(from, header, bytes) => {
                     let arrival = Arrival {
                         from,
@@ -355,6 +479,14 @@ impl Inbox {
     }
 }
 
+/// Whom a message is said to be of that names nobody.
+const NOBODY: Rank = Rank::new(Rank::MAX);
+
+/// The rank that a message is of, by its own word: any number.
+fn named(number: u32) -> Rank {
+    Rank::new(number.min(NOBODY.as_u32()))
+}
+
 /// Buffers of UCX that upcalls kept, each under a slot and a generation.
 #[derive(Default)]
 struct Kept {
@@ -391,22 +523,4 @@ impl Kept {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kept_buffers_are_given_back_once() {
-        let mut kept = Kept::default();
-        let owner = NonNull::<c_void>::dangling();
-        let first = kept.next();
-        kept.keep(owner);
-        assert_eq!(kept.give_back(first), Some(owner));
-        assert_eq!(kept.give_back(first), None);
-        let second = kept.next();
-        assert_ne!(first, second);
-        kept.keep(owner);
-        assert_eq!(kept.give_back(first), None);
-        assert_eq!(kept.give_back(second), Some(owner));
-        assert_eq!(kept.give_back(Retained(u64::MAX)), None);
-    }
-}
+mod tests;

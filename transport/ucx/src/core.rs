@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_transport::{
-    Capabilities, EndpointId, Error, Outcome, PeerEvent, Result, Retained, Token, WaitObject,
-};
+use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Result, Retained, WaitObject};
 use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
@@ -19,8 +17,9 @@ use crate::config::UcxOptions;
 use crate::contact::Inbox;
 use crate::layout::MAX_RANKS;
 use crate::library::Library;
+use crate::link::{Ended, Flush, Link};
 use crate::operations::{Operation, Operations, Purpose};
-use crate::shared::{Finished, Mark, Pinned, Shared};
+use crate::shared::{Finished, Mark, Pinned, REFUSED, Shared};
 use crate::waiter::UcxWaiter;
 use crate::wire::{self, Control, ControlKind};
 use crate::worker::{Armed, Context, Endpoint, Worker};
@@ -40,75 +39,6 @@ pub(crate) fn until_silent(mut pump: impl FnMut() -> u32) {
             break;
         }
     }
-}
-
-/// A peer, as it is sent to.
-pub(crate) struct Link {
-    pub(crate) rank: Rank,
-    pub(crate) endpoint: Option<Endpoint>,
-    /// Our hello is on its way, so that there is a connection and messages need no progress of
-    /// ours to leave.
-    pub(crate) established: bool,
-    /// Its end was told, or will be in this call.
-    pub(crate) closed: bool,
-    /// It has read our goodbye.
-    heard: bool,
-    /// Its endpoint, while the answer to its goodbye is under way.
-    parting: Option<Endpoint>,
-    /// When its endpoint was closed, while something is under way on it all the same.
-    severed: Option<Instant>,
-    /// Messages of ours to it that UCX still reads.
-    pub(crate) under_way: usize,
-    /// The bytes of these.
-    pub(crate) bytes_under_way: usize,
-    /// Gets from it that are under way.
-    pub(crate) gets: usize,
-    /// Names the endpoint when it breaks.
-    mark: Pinned<Mark>,
-}
-
-/// An operation of the layer above that ended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
-    pub(crate) purpose: Purpose,
-    pub(crate) link: Option<u32>,
-    pub(crate) status: ucs_status_t,
-    pub(crate) tag: u64,
-    pub(crate) length: u64,
-}
-
-impl Ended {
-    /// How a send or a get ended, for whoever waits for it.
-    pub(crate) fn outcome(&self, links: &[Link]) -> Option<(Token, Outcome)> {
-        let gone = || self.link.is_none_or(|link| links[link as usize].closed);
-        match self.purpose {
-            Purpose::Lent(token, len) if self.status == UCS_OK => Some((token, Outcome::Done(len))),
-            Purpose::Lent(token, _) => Some((token, Outcome::PeerFailed)),
-            Purpose::Put(token, len) => Some(match self.status {
-                UCS_OK => (token, Outcome::Done(len)),
-                _ if gone() => (token, Outcome::PeerFailed),
-                _ => (token, Outcome::Impossible),
-            }),
-            Purpose::Get(token, len) => {
-                let outcome = if self.status == UCS_OK && self.length == len {
-                    Outcome::Done(len)
-                } else if gone() {
-                    Outcome::PeerFailed
-                } else {
-                    Outcome::Impossible
-                };
-                Some((token, outcome))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// A flush that waits.
-pub(crate) struct Flush {
-    pub(crate) token: Token,
-    /// The puts that it waits for, by name.
-    pub(crate) puts: Vec<u64>,
 }
 
 /// One rank's worker and peers.
@@ -253,19 +183,8 @@ impl Core {
     fn link_guests(&mut self) {
         let inbox = self.shared.inbox.borrow();
         for guest in &inbox.guests()[self.links.len()..] {
-            self.links.push(Link {
-                rank: guest.rank,
-                endpoint: None,
-                established: false,
-                heard: false,
-                parting: None,
-                severed: None,
-                closed: guest.closed,
-                under_way: 0,
-                bytes_under_way: 0,
-                gets: 0,
-                mark: Mark::new(&self.shared, self.links.len() as u32),
-            });
+            let mark = Mark::new(&self.shared, self.links.len() as u32);
+            self.links.push(Link::new(guest.rank, guest.closed, mark));
         }
     }
 
@@ -499,7 +418,7 @@ impl Core {
 
     fn orphan(&mut self, link: u32) {
         for operation in self.operations.iter_mut() {
-            let is_lent = matches!(operation.purpose, Purpose::Lent(..));
+            let is_lent = matches!(operation.purpose, Purpose::Lent(..) | Purpose::Write(..));
             if !is_lent || operation.link != Some(link) || operation.mark.ended.get() {
                 continue;
             }
@@ -615,7 +534,10 @@ impl Core {
                 purpose,
                 Purpose::Get(..) | Purpose::Receive(..) | Purpose::Fill(..)
             );
-            if finished.status != UCS_OK && !is_ours && !link.closed {
+            // A write that the peer refused is no failure. One of the peer's that does not land is
+            // one: nobody would hear of it otherwise.
+            let is_refused = matches!(purpose, Purpose::Write(..)) && finished.status == REFUSED;
+            if finished.status != UCS_OK && !is_ours && !is_refused && !link.closed {
                 self.fail(EndpointId(index));
             }
         }
@@ -638,16 +560,32 @@ impl Core {
                     .extend(link.filter(|_| good).map(|link| (EndpointId(link), put)));
             }
             Purpose::PutBytes(put) => self.put_sent(put),
-            Purpose::Lent(..) | Purpose::Receive(..) | Purpose::Get(..) | Purpose::Put(..) => {
-                self.ended.push(Ended {
-                    purpose,
-                    link,
-                    status: finished.status,
-                    tag: finished.tag,
-                    length: finished.length,
-                })
+            Purpose::Land(registration, immediate) => {
+                self.served.push(registration);
+                let notice = (finished.status == UCS_OK).then_some(immediate);
+                if let Some(from) = link {
+                    self.end_landing(EndpointId(from), notice);
+                }
             }
+            Purpose::Lent(..)
+            | Purpose::Write(..)
+            | Purpose::Receive(..)
+            | Purpose::Get(..)
+            | Purpose::Put(..) => self.ended.push(Ended {
+                purpose,
+                link,
+                status: finished.status,
+                tag: finished.tag,
+                length: finished.length,
+            }),
         }
+    }
+
+    /// A write of `from` that was to be fetched is dealt with, see
+    /// [`Inbox::end_landing`](crate::contact::Inbox::end_landing).
+    pub(crate) fn end_landing(&self, from: EndpointId, notice: Option<u64>) {
+        let noted = self.shared.inbox.borrow_mut().end_landing(from, notice);
+        self.shared.note(noted);
     }
 
     /// After progress: sees to it that sleepers are woken. `count` is what the worker answered.
@@ -776,6 +714,8 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        // Nobody could be told of what is written from now on.
+        self.shared.memory.borrow_mut().end_all();
         self.part();
         for owner in self.shared.inbox.borrow_mut().give_all_back() {
             // SAFETY: as in `release`.

@@ -38,6 +38,10 @@ pub(crate) enum Purpose {
     PutBytes(u64),
     /// The receive of a peer's put into this registration, and the peer's name for it.
     Fill(u32, u64),
+    /// A write of so many bytes that the caller lent.
+    Write(Token, u64),
+    /// The receive of a peer's write into this registration, and the value to be told then.
+    Land(u32, u64),
     /// The closing of an endpoint.
     Close,
     /// The last flush.
@@ -54,7 +58,7 @@ impl Purpose {
     pub(crate) const fn is_message(self) -> bool {
         matches!(
             self,
-            Self::Copied | Self::Hello | Self::Heard | Self::Lent(..)
+            Self::Copied | Self::Hello | Self::Heard | Self::Lent(..) | Self::Write(..)
         )
     }
 }

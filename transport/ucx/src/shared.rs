@@ -15,11 +15,12 @@ use std::slice;
 
 use tagwire_transport::Upcalls;
 use tagwire_ucx_sys::{
-    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_INPROGRESS, UCS_OK, Ucp,
-    ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_REJECTED, UCS_INPROGRESS,
+    UCS_OK, Ucp, ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
-use crate::contact::Inbox;
+use crate::contact::{Inbox, Landing};
+use crate::registrations::Registrations;
 
 /// A value that stays where it is until it is dropped, and that C may point to meanwhile.
 pub(crate) struct Pinned<T>(NonNull<T>);
@@ -67,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) broken: RefCell<Vec<u32>>,
     /// Messages, and who sent them.
     pub(crate) inbox: RefCell<Inbox>,
+    /// Memory that peers may reach.
+    pub(crate) memory: RefCell<Registrations>,
 }
 
 // SAFETY: owned by one transport object, which one thread at a time drives; see `Pinned`. (The
@@ -110,13 +113,21 @@ impl Mark {
 unsafe impl Send for Mark {}
 
 impl Shared {
-    pub(crate) const fn new(ucp: &'static Ucp, inbox: Inbox) -> Self {
+    pub(crate) fn new(ucp: &'static Ucp, inbox: Inbox) -> Self {
         Self {
             ucp,
             dirty: Cell::new(false),
             finished: RefCell::new(VecDeque::new()),
             broken: RefCell::new(Vec::new()),
             inbox: RefCell::new(inbox),
+            memory: RefCell::default(),
+        }
+    }
+
+    /// Sees to it that what was just noted, if anything, is looked at.
+    pub(crate) fn note(&self, anything: bool) {
+        if anything {
+            self.dirty.set(true);
         }
     }
 }
@@ -208,6 +219,17 @@ pub(crate) unsafe extern "C" fn on_receive(
     };
 }
 
+/// `ucp_am_recv_data_nbx_callback_t`: a write has landed.
+pub(crate) unsafe extern "C" fn on_land(
+    request: *mut c_void,
+    status: ucs_status_t,
+    length: usize,
+    argument: *mut c_void,
+) {
+    // SAFETY: the worker starts receives with marks.
+    unsafe { finish(request, status, argument, (0, length as u64)) };
+}
+
 /// `ucp_err_handler_cb_t`: the connection of an endpoint broke.
 pub(crate) unsafe extern "C" fn on_break(
     argument: *mut c_void,
@@ -284,5 +306,56 @@ pub(crate) unsafe extern "C" fn on_control(
     shared.dirty.set(true);
     // SAFETY: UCX lends the data for the time of the callback.
     inbox.take_control(unsafe { bytes(data, length) });
+    UCS_OK
+}
+
+/// What the sender of a refused write is told, where UCX has a way to: it is no failure of anybody.
+pub(crate) const REFUSED: ucs_status_t = UCS_ERR_REJECTED;
+
+/// `ucp_am_recv_callback_t` of writes. What has come with the message is put in its place at once;
+/// what its sender still has, by rendezvous, is fetched once UCX has returned.
+pub(crate) unsafe extern "C" fn on_write(
+    argument: *mut c_void,
+    header: *const c_void,
+    header_length: usize,
+    data: *mut c_void,
+    length: usize,
+    param: *const ucp_am_recv_param_t,
+) -> ucs_status_t {
+    // SAFETY: as in `on_data`.
+    let shared = unsafe { &*argument.cast::<Shared>() };
+    // SAFETY: as in `on_data`.
+    let attributes = unsafe { (*param).recv_attr };
+    let is_rendezvous = attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    // Of bytes that have come UCX knows no refusal.
+    let refused = if is_rendezvous { REFUSED } else { UCS_OK };
+    let mut inbox = shared.inbox.borrow_mut();
+    // SAFETY: UCX lends the header for the time of the callback.
+    let write = inbox.take_write(unsafe { bytes(header, header_length) }, length);
+    let Some((from, access)) = write else {
+        return refused;
+    };
+    let target = shared.memory.borrow().writable_part(&access);
+    let Some(target) = target else {
+        shared.note(inbox.end_write(from, None));
+        return refused;
+    };
+    if is_rendezvous {
+        let Some(message) = NonNull::new(data) else {
+            return refused;
+        };
+        inbox.begin_landing(Landing {
+            from,
+            access,
+            message,
+        });
+        shared.dirty.set(true);
+        return UCS_INPROGRESS;
+    }
+    // SAFETY: the memory was registered as one to be written, so lent, and the target is as long as
+    // the message, whose bytes UCX lends for the time of the callback; to the own rank both may be
+    // the same.
+    unsafe { std::ptr::copy(data.cast(), target.start.cast_mut(), length) };
+    shared.note(inbox.end_write(from, Some(access.tag.get())));
     UCS_OK
 }

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!     data       sender rank u32 | session u32 | AmHeader 16 bytes | payload
+//!     write      sender rank u32 | session u32 | access, whose tag is the value to tell | payload
 //!     control    magic u32 | version u16 | kind u16 | rank u32 | session u32 | to u32 | a u32 |
-//!                b u64 | secret 32 bytes | payload (hello: the sender's address; get and
-//!                refused: an access)
+//!                b u64 | secret 32 bytes | payload (hello: the sender's address; get, put and
+//!                what is said of them: an access)
 //!     access     registration u32 | generation u32 | offset u64 | length u64 | tag u64
 //!     key        registration u32 | generation u32 | address u64 | length u64 | digest u64
 //!     address    magic u32 | version u16 | 0 u16 | rank u32 | length u32 | digest u64 | worker address
@@ -21,7 +22,7 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const MAGIC: u32 = 0x5857_4754;
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What stands before the payload of data.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -30,6 +31,25 @@ pub(crate) struct Prefix {
     pub(crate) rank: U32,
     pub(crate) session: U32,
     pub(crate) header: [U64; 2],
+}
+
+/// The header of a write, whose payload is to go into registered memory of the receiver.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(crate) struct Write {
+    pub(crate) rank: U32,
+    pub(crate) session: U32,
+    /// Where to. The tag is the value to be told once the bytes are there.
+    pub(crate) access: Access,
+}
+
+impl Write {
+    /// The write that a message of `len` bytes of payload under `header` is; nothing where it is
+    /// none.
+    pub(crate) fn read(header: &[u8], len: usize) -> Option<&Self> {
+        let write = Self::ref_from_bytes(header).ok()?;
+        (write.access.length.get() == len as u64).then_some(write)
+    }
 }
 
 /// What a control message is for.
@@ -57,6 +77,10 @@ pub(crate) enum ControlKind {
     Placed = 9,
     /// It has read the goodbye, and so all that came before, and sends nothing more.
     Heard = 10,
+    /// It wants to know when its first `b` writes are dealt with.
+    Flush = 11,
+    /// The first `b` writes of the receiver are dealt with.
+    Flushed = 12,
 }
 
 /// A control message without its payload.
@@ -119,6 +143,8 @@ impl Control {
             8 => Ok(ControlKind::Ready),
             9 => Ok(ControlKind::Placed),
             10 => Ok(ControlKind::Heard),
+            11 => Ok(ControlKind::Flush),
+            12 => Ok(ControlKind::Flushed),
             other => Err(format!("a control message of unknown kind {other}")),
         }
     }
@@ -128,8 +154,8 @@ impl Control {
     }
 }
 
-/// An access to registered memory of the receiver. The bytes travel by the tag interface, under a
-/// tag that the asking side chose.
+/// An access to registered memory of the receiver. But for those of a write, the bytes travel by
+/// the tag interface, under a tag that the asking side chose.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Access {

@@ -23,24 +23,29 @@ fn library() -> Option<String> {
 transport_conformance!(tcp, factory(library(), "tcp,self"));
 transport_conformance!(posix, factory(library(), "posix,cma,self"));
 
+writes!(writes_tcp, library(), "tcp,self");
+writes!(writes_posix, library(), "posix,cma,self");
+
 match_conformance!(match_tcp, match_factory(library(), "tcp,self"));
 match_conformance!(match_posix, match_factory(library(), "posix,cma,self"));
 
 /// No tier passes by not being claimed.
 #[test]
 fn each_transport_offers_what_it_should() {
-    use Tier::{Core, Detection, Failure, Get, Put, Retain, Wake, ZeroCopy};
+    use Tier::{Core, Detection, Failure, Get, Notice, Put, Retain, Wake, ZeroCopy};
     if library().is_none() {
         println!("SKIPPED: this version of UCX is not installed");
         return;
     }
-    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Put, Get];
+    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Put, Get, Notice];
     for transports in ["posix,cma,self", "sysv,cma,self"] {
         assert_eq!(
             tiers(&factory(library(), transports)).unwrap(),
             shared_memory
         );
     }
-    let tcp = [Core, Failure, Detection, Retain, Wake, ZeroCopy, Put, Get];
+    let tcp = [
+        Core, Failure, Detection, Retain, Wake, ZeroCopy, Put, Get, Notice,
+    ];
     assert_eq!(tiers(&factory(library(), "tcp,self")).unwrap(), tcp);
 }

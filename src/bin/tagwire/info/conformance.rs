@@ -4,7 +4,7 @@
 /// The tiers of the kit for transports that move bytes.
 pub const BYTES: &[(&str, &[&str])] = &[
     ("shm", &["core", "failure", "cooperative", "wake"]),
-    ("null", &["core", "retain", "wake", "put", "get"]),
+    ("null", &["core", "retain", "wake", "put", "get", "notice"]),
 ];
 
 /// The tiers of the kit for point-to-point layers, by layer and transport.

@@ -84,6 +84,15 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     if let Some(known) = &transport.limits {
         page.line(&format!("    limits: {}", limits(known)));
     }
+    if let Some(partitions) = &transport.partitions {
+        page.line(&match partitions.ob1 == partitions.cm {
+            true => format!("    partitions: {}", partitions.ob1),
+            false => format!(
+                "    partitions: ob1: {}; cm: {}",
+                partitions.ob1, partitions.cm
+            ),
+        });
+    }
     for way in &transport.ways {
         page.line(&format!("    {}", summary(way)));
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
+use tagwire_pml::ob1::ChannelWay;
 use tagwire_transport::{ByteTransport, Capabilities, Limits, Way};
 
 use super::conformance;
@@ -49,8 +50,17 @@ pub struct TransportReport {
     /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
     /// be opened.
     pub limits: Option<LimitsReport>,
+    /// How the partitions of a channel travel, by point-to-point layer.
+    pub partitions: Option<PartitionsReport>,
     /// What may stand behind the colon, once that was [looked for](survey).
     pub ways: Vec<WayReport>,
+}
+
+/// Which way partitions take, and why.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct PartitionsReport {
+    pub ob1: &'static str,
+    pub cm: &'static str,
 }
 
 /// One thing that a transport can be told to use.
@@ -107,6 +117,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         capabilities: Vec::new(),
         conformance: published(named.name),
         limits: None,
+        partitions: None,
         ways: Vec::new(),
     };
     match open(named.name, config) {
@@ -117,7 +128,12 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
                 Verdict::OnRequest
             };
             report.capabilities = names(transport.capabilities());
-            report.limits = Some(transport.limits().into());
+            let (capabilities, limits) = (transport.capabilities(), transport.limits());
+            report.partitions = Some(PartitionsReport {
+                ob1: ChannelWay::of_ob1(capabilities, &limits).about(),
+                cm: ChannelWay::of_cm(capabilities).about(),
+            });
+            report.limits = Some(limits.into());
             report.notes = notes(named.name, config, topology);
             report.notes.push(chosen(named, config));
         }

@@ -72,6 +72,7 @@ impl ByteTransport for Ofi {
         all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
         let remote = Capabilities::PUT | Capabilities::GET;
         all.set(remote, self.engine.has_remote_access());
+        all.set(Capabilities::NOTICE, self.engine.immediate_width() > 0);
         all
     }
 
@@ -94,6 +95,7 @@ impl ByteTransport for Ofi {
                 Registration::Remote
             };
         }
+        limits.immediate_width = self.engine.immediate_width();
         if provider.orders_writes() {
             limits.ordering = Ordering::WriteAfterWrite;
         }
@@ -162,8 +164,8 @@ impl ByteTransport for Ofi {
         token: Token,
     ) -> Post {
         match data.region() {
-            Some(region) if immediate.is_none() => self.put_region(to, region, target, token),
-            _ => Post::Unsupported,
+            Some(region) => self.put_region(to, region, target, immediate, token),
+            None => Post::Unsupported,
         }
     }
 
@@ -251,5 +253,9 @@ impl Sink for Above<'_> {
 
     fn peer(&mut self, event: PeerEvent) {
         self.0.peer(event);
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        self.0.notice(immediate);
     }
 }

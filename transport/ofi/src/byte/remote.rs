@@ -149,14 +149,21 @@ impl Ofi {
         to: EndpointId,
         data: ReadRegion,
         target: RemoteMemory<'_>,
+        immediate: Option<u64>,
         token: Token,
     ) -> Post {
+        // ofi_rxm follows the descriptor of the bytes where it wants one, also of none.
+        if immediate.is_some() && (self.engine.immediate_width() == 0 || data.is_empty()) {
+            return Post::Unsupported;
+        }
         self.access(
             to,
             (data.as_ptr(), data.len()),
             target,
             token,
-            |net, peer, registered, remote, op| net.write(peer, (data, registered), remote, op),
+            |net, peer, registered, remote, op| {
+                net.write(peer, (data, registered), remote, immediate, op)
+            },
         )
     }
 

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
+use tagwire_libfabric_sys::bindings::{FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE};
 
 use tagwire_transport::{
     Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Result, Token,
@@ -81,6 +82,11 @@ pub(crate) trait Sink {
 
     /// Something happened to a peer.
     fn peer(&mut self, event: PeerEvent);
+
+    /// A peer has written to memory of this rank, with this value.
+    fn notice(&mut self, immediate: u64) {
+        let _ = immediate;
+    }
 
     /// A tagged operation has ended.
     fn tagged(&mut self, number: u32, end: Result<Completion, Fault>) {
@@ -217,6 +223,14 @@ impl Engine {
 
     pub(crate) fn has_remote_access(&self) -> bool {
         quirks::trusts_remote_access(&self.net)
+    }
+
+    /// Bytes of the value that a write can tell its target.
+    pub(crate) fn immediate_width(&self) -> usize {
+        match quirks::trusts_notices(&self.net) {
+            true => self.net.provider().immediate_width().min(size_of::<u64>()),
+            false => 0,
+        }
     }
 
     pub(crate) const fn waiter(&self) -> &Arc<OfiWaiter> {
@@ -377,6 +391,9 @@ impl Engine {
     /// An operation has completed.
     #[inline]
     fn end(&mut self, completion: &Completion, sink: &mut impl Sink) -> usize {
+        if completion.flags & FI_REMOTE_WRITE != 0 {
+            return self.end_remote_write(completion, sink);
+        }
         let Some(op) = completion.op else { return 0 };
         match self.ops.get(op) {
             Op::Receive { chunk } => {
@@ -407,6 +424,15 @@ impl Engine {
             }
             Op::Free { .. } => 0,
         }
+    }
+
+    /// A peer has written to memory of this rank.
+    fn end_remote_write(&mut self, completion: &Completion, sink: &mut impl Sink) -> usize {
+        if completion.flags & FI_REMOTE_CQ_DATA == 0 {
+            return 0;
+        }
+        sink.notice(completion.data);
+        1
     }
 
     /// An operation has failed.

@@ -135,18 +135,25 @@ impl Net {
         })
     }
 
-    /// Writes `data` to a peer's memory.
+    /// Writes `data` to a peer's memory. The operation ends once it is there; with `immediate`, of which
+    /// the peer is told then, once the buffer may be used again.
     pub(crate) fn write(
         &mut self,
         to: Peer,
         (data, registered): (ReadRegion, Option<&Registered>),
         remote: Remote,
+        immediate: Option<u64>,
         op: OpId,
     ) -> Took {
         let memory = region(data.as_ptr(), data.len());
-        let message = |message: *const fi_msg_rma, endpoint| {
+        let flags = match immediate {
+            Some(_) => FI_COMPLETION | FI_REMOTE_CQ_DATA,
+            None => FI_COMPLETION | FI_DELIVERY_COMPLETE,
+        };
+        let message = |mut message: fi_msg_rma, endpoint| {
+            message.data = immediate.unwrap_or(0);
             // SAFETY: the buffer was lent until the operation ends.
-            unsafe { calls::fi_writemsg(endpoint, message, FI_COMPLETION | FI_DELIVERY_COMPLETE) }
+            unsafe { calls::fi_writemsg(endpoint, &raw const message, flags) }
         };
         self.access(to, memory, registered, remote, op, message)
     }
@@ -160,9 +167,9 @@ impl Net {
         op: OpId,
     ) -> Took {
         let memory = region(data.as_ptr(), data.len());
-        let message = |message: *const fi_msg_rma, endpoint| {
+        let message = |message: fi_msg_rma, endpoint| {
             // SAFETY: the buffer was lent until the operation ends.
-            unsafe { calls::fi_readmsg(endpoint, message, FI_COMPLETION) }
+            unsafe { calls::fi_readmsg(endpoint, &raw const message, FI_COMPLETION) }
         };
         self.access(from, memory, registered, remote, op, message)
     }
@@ -174,7 +181,7 @@ impl Net {
         registered: Option<&Registered>,
         remote: Remote,
         op: OpId,
-        post: impl FnOnce(*const fi_msg_rma, *mut fid_ep) -> isize,
+        post: impl FnOnce(fi_msg_rma, *mut fid_ep) -> isize,
     ) -> Took {
         let context = self.contexts.pointer(op);
         let mut descriptor = descriptor(registered);
@@ -193,7 +200,7 @@ impl Net {
             context,
             data: 0,
         };
-        Took::from(post(&raw const message, self.endpoint.as_ptr()))
+        Took::from(post(message, self.endpoint.as_ptr()))
     }
 
     /// Asks the provider to give `op` up; its completion says what became of it.

@@ -166,6 +166,10 @@ impl Upcalls for Face<'_> {
         self.above.complete(token, outcome);
     }
 
+    fn notice(&mut self, immediate: u64) {
+        self.above.notice(immediate);
+    }
+
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => self.up(endpoint, rank),

@@ -175,6 +175,7 @@ impl ByteTransport for Mixed {
         let of_some = Capabilities::ZERO_COPY
             | Capabilities::PUT
             | Capabilities::GET
+            | Capabilities::CHANNELS
             | Capabilities::REMOTE
             | Capabilities::LOCAL
             | Capabilities::LOOPBACK;
@@ -204,6 +205,13 @@ impl ByteTransport for Mixed {
         limits.registration = Registration::Remote;
         limits.wait_object = WaitObject::Descriptor;
         limits
+    }
+
+    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
+        match self.links.way(to) {
+            Some((rail, theirs)) => self.rails[rail].transport.towards(theirs),
+            None => (self.capabilities(), self.limits()),
+        }
     }
 
     fn preference(&self, to: EndpointId) -> Preference {

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags};
 
-use super::claims::Blocks;
+use super::claims::{self, Blocks};
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::shm::layout::Line64;
 
@@ -35,6 +35,15 @@ pub(super) enum Mode {
 }
 
 impl Mode {
+    /// Whether some block has not come as far as its sender takes it: onto the board, or to the receiver.
+    pub(super) fn any_missing(self, words: &[AtomicU64], epoch: u64) -> bool {
+        let come = |word| match self {
+            Self::Staged { .. } => claims::is_shown(word, epoch),
+            Self::Direct { .. } => claims::is_done(word, epoch),
+        };
+        !words.iter().all(come)
+    }
+
     pub(super) const fn block(self) -> u64 {
         match self {
             Self::Staged { block } | Self::Direct { block } => block,

@@ -157,8 +157,12 @@ impl Receiver {
 
 impl RecvChannel for Receiver {
     fn start(&self, epoch: u64) {
-        self.board.receiver.open.store(epoch, SeqCst);
-        self.partner.wake();
+        // The credit for what is staged is that rounds before were consumed.
+        if let Mode::Direct { .. } = self.mode {
+            // Not back, nor open again what has closed.
+            self.board.receiver.open.fetch_max(epoch, SeqCst);
+            self.partner.wake();
+        }
     }
 
     #[inline]
@@ -184,6 +188,11 @@ impl RecvChannel for Receiver {
             }
         }
         front == blocks
+    }
+
+    fn is_over(&self, epoch: u64) -> bool {
+        self.board.sender.open.load(Acquire) == CLOSED
+            && self.mode.any_missing(self.board.words(), epoch)
     }
 
     fn close(&self) -> bool {

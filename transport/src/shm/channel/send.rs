@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::fence;
+use std::sync::atomic::{AtomicU64, fence};
 
 use super::board::{Board, CLOSED, Mode, Source};
 use super::claims::{self, Blocks, Hint, Side};
@@ -25,6 +25,9 @@ pub(super) struct Sender {
     back: Hint,
     /// All blocks before this one are done.
     front: Hint,
+    /// The last round of which it is known that the receiver has consumed it. To look it up takes the line
+    /// away from the receiver, so that it is done for every other round.
+    consumed: AtomicU64,
 }
 
 impl Sender {
@@ -47,13 +50,19 @@ impl Sender {
             own,
             back: Hint::new(),
             front: Hint::new(),
+            consumed: AtomicU64::new(0),
         }
     }
 
     /// Whether the place for the bytes of `epoch` is free on the board.
     #[inline]
     fn has_room(&self, epoch: u64) -> bool {
-        epoch <= 2 || self.board.consumed.word.load(Acquire) >= epoch - 2
+        if self.consumed.load(Acquire).saturating_add(2) >= epoch {
+            return true;
+        }
+        let consumed = self.board.consumed.word.load(Acquire);
+        self.consumed.store(consumed, Release);
+        consumed.saturating_add(2) >= epoch
     }
 
     /// Takes half of the free blocks that lie last. Answers which.
@@ -100,7 +109,11 @@ impl Sender {
 
 impl SendChannel for Sender {
     fn start(&self, epoch: u64) {
-        self.board.sender.open.store(epoch, SeqCst);
+        // Staged bytes are nobody's but the board's.
+        if let Mode::Direct { .. } = self.mode {
+            // Not back, nor open again what has closed.
+            self.board.sender.open.fetch_max(epoch, SeqCst);
+        }
     }
 
     #[inline]
@@ -156,6 +169,11 @@ impl SendChannel for Sender {
         }
         self.front.set(epoch, front);
         front == words.len()
+    }
+
+    fn is_over(&self, epoch: u64) -> bool {
+        self.board.receiver.open.load(Acquire) == CLOSED
+            && self.mode.any_missing(self.board.words(), epoch)
     }
 
     fn close(&self) -> bool {

@@ -14,10 +14,11 @@ use tagwire_transport::{
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
 
-use super::remote::{MAX_REMOTE, Registrations};
+use super::remote::MAX_REMOTE;
 use crate::NAME;
 use crate::config::UcxOptions;
-use crate::core::{Core, Flush};
+use crate::core::Core;
+use crate::link::Flush;
 use crate::operations::Purpose;
 use crate::wire::Prefix;
 use crate::worker::{Endpoint, Piece};
@@ -39,7 +40,6 @@ const CONTROL_BYTES: usize = DATA_BYTES + (1 << 20);
 /// UCX as a byte transport.
 pub struct Ucx {
     pub(super) core: Core,
-    pub(super) memory: Registrations,
 }
 
 impl Ucx {
@@ -51,7 +51,6 @@ impl Ucx {
         let features = u64::from(UCP_FEATURE_AM | UCP_FEATURE_TAG);
         Ok(Self {
             core: Core::open(options, bootstrap, features)?,
-            memory: Registrations::default(),
         })
     }
 
@@ -65,7 +64,7 @@ impl Ucx {
 
     /// The way to a peer that has room for a message of `class`.
     #[inline]
-    fn way(&self, to: EndpointId, class: Class) -> Result<Endpoint, Post> {
+    pub(super) fn way(&self, to: EndpointId, class: Class) -> Result<Endpoint, Post> {
         let link = self.core.links.get(to.index()).ok_or(Post::Gone)?;
         let endpoint = link.endpoint.ok_or(Post::Gone)?;
         if !link.established {
@@ -99,12 +98,14 @@ impl ByteTransport for Ucx {
             | Capabilities::ZERO_COPY
             | Capabilities::GET
             | Capabilities::PUT
+            | Capabilities::NOTICE
     }
 
     fn limits(&self) -> Limits {
         let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
         limits.max_zero_copy = MAX_SEND;
         limits.max_remote_access = MAX_REMOTE;
+        limits.immediate_width = size_of::<u64>();
         limits.registration = Registration::Remote;
         limits.memory_per_peer = CONTROL_BYTES;
         limits.wait_object = self.core.wait_object();
@@ -222,10 +223,10 @@ impl ByteTransport for Ucx {
         immediate: Option<u64>,
         token: Token,
     ) -> Post {
-        if immediate.is_some() {
-            return Post::Unsupported;
+        match immediate {
+            Some(immediate) => self.write(to, data, target, immediate, token),
+            None => self.offer_put(to, data, target, token),
         }
-        self.offer_put(to, data, target, token)
     }
 
     fn flush(&mut self, _lane: Lane, to: EndpointId, token: Token) -> Post {
@@ -237,12 +238,24 @@ impl ByteTransport for Ucx {
         {
             return Post::Gone;
         }
-        let puts = self.puts(to);
-        self.core.flushes.push(Flush { token, puts });
+        let (puts, writes) = (self.puts(to), self.ask_for_writes(to));
+        self.core.flushes.push(Flush {
+            token,
+            to,
+            puts,
+            writes,
+        });
         Post::Posted
     }
 
     fn fence(&mut self, _lane: Lane, to: EndpointId) -> Post {
+        let Some(link) = self.core.links.get(to.index()) else {
+            return Post::Gone;
+        };
+        if link.flushed < link.written && !link.closed {
+            self.ask_for_writes(to);
+            return Post::Busy;
+        }
         match self.puts(to).is_empty() {
             true => Post::Posted,
             false => Post::Busy,

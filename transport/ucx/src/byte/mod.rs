@@ -3,5 +3,6 @@
 mod endpoint;
 mod progress;
 mod remote;
+mod write;
 
 pub use endpoint::Ucx;

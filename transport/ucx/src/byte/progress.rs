@@ -1,7 +1,7 @@
 //! What has arrived and what has ended.
 
 use tagwire_base::Rank;
-use tagwire_transport::{Outcome, Upcalls};
+use tagwire_transport::Upcalls;
 
 use super::Ucx;
 use crate::core::until_silent;
@@ -55,17 +55,18 @@ impl Ucx {
         if self.core.flushes.is_empty() {
             return 0;
         }
-        let mut done = Vec::new();
-        self.core.flushes.retain(|flush| {
-            if flush.puts.is_empty() {
-                done.push(flush.token);
-            }
-            !flush.puts.is_empty()
-        });
-        for token in &done {
-            upcalls.complete(*token, Outcome::Done(0));
-        }
-        done.len()
+        let core = &mut self.core;
+        let mut told = 0;
+        core.flushes
+            .retain(|flush| match flush.outcome(&core.links) {
+                Some(outcome) => {
+                    told += 1;
+                    upcalls.complete(flush.token, outcome);
+                    false
+                }
+                None => true,
+            });
+        told
     }
 
     /// `rank` has failed: its last messages are delivered, then that is told.

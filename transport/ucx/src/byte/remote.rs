@@ -1,4 +1,5 @@
-//! Gets and puts, checked by whose memory it is.
+//! Gets and puts, checked by whose memory it is. (Puts with an immediate value are
+//! [writes](super::write).)
 //!
 //! ```text
 //!     asking                                owning
@@ -45,58 +46,6 @@ const MAX_PUTS: usize = 64;
 /// How long the end of a registration may wait for an answer out of it that is under way.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// Memory that peers may reach.
-#[derive(Debug)]
-struct Registered {
-    generation: u32,
-    memory: Option<Piece>,
-    /// Peers may write to it.
-    writable: bool,
-    /// Answers that UCX reads from it.
-    answers: u32,
-}
-
-/// The registrations of a rank, each under a slot and a generation.
-#[derive(Debug, Default)]
-pub(super) struct Registrations {
-    slots: Vec<Registered>,
-    free: Vec<u32>,
-}
-
-impl Registrations {
-    fn add(&mut self, memory: Piece, writable: bool) -> (u32, u32) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Registered {
-                generation: 0,
-                memory: None,
-                writable: false,
-                answers: 0,
-            });
-            self.slots.len() as u32 - 1
-        });
-        let registered = &mut self.slots[slot as usize];
-        registered.memory = Some(memory);
-        registered.writable = writable;
-        (slot, registered.generation)
-    }
-
-    /// The part of the memory that a peer names, if it may have it.
-    fn part(&self, access: &Access) -> Option<Piece> {
-        let registered = self.slots.get(access.registration.get() as usize)?;
-        if registered.generation != access.generation.get() {
-            return None;
-        }
-        let memory = registered.memory?;
-        let offset = usize::try_from(access.offset.get()).ok()?;
-        let len = usize::try_from(access.length.get()).ok()?;
-        let fits = offset.checked_add(len)? <= memory.len;
-        fits.then(|| Piece {
-            start: memory.start.wrapping_add(offset),
-            len,
-        })
-    }
-}
-
 impl Ucx {
     /// Lets peers reach memory.
     pub(super) fn reach(
@@ -108,7 +57,8 @@ impl Ucx {
             transport: NAME,
             what: "registration of memory in pieces",
         })?;
-        let name = self.memory.add(Piece { start, len }, writable);
+        let memory = &self.core.shared.memory;
+        let name = memory.borrow_mut().add(Piece { start, len }, writable);
         let (owner, secret) = (self.core.rank, self.core.secret());
         let key = Key::new(owner, name, (start.addr() as u64, len as u64), secret);
         Ok(RegistrationHandle {
@@ -120,28 +70,28 @@ impl Ucx {
     /// Lets nobody reach it any more. What UCX reads of it just now ends before that.
     pub(super) fn forget(&mut self, handle: &RegistrationHandle) {
         let (slot, generation) = (handle.id as u32, (handle.id >> 32) as u32);
-        let Some(registered) = self.memory.slots.get_mut(slot as usize) else {
-            return;
-        };
-        if registered.generation != generation || registered.memory.take().is_none() {
+        let memory = &self.core.shared.memory;
+        if !memory.borrow_mut().end((slot, generation)) {
             return;
         }
-        registered.generation = generation.wrapping_add(1);
-        self.memory.free.push(slot);
         let start = Instant::now();
-        while self.memory.slots[slot as usize].answers > 0 && start.elapsed() < ANSWER_TIME {
+        while self.is_in_use(slot) && start.elapsed() < ANSWER_TIME {
             // Messages that come meanwhile are told of by the next call of progress.
             self.core.worker.progress();
             self.core.shared.dirty.set(true);
             self.core.attend();
             self.serve();
         }
-        if self.memory.slots[slot as usize].answers > 0 {
+        if self.is_in_use(slot) {
             tracing::error!(
                 "ucx: rank {} takes memory back that UCX has not let go of after {ANSWER_TIME:?}",
                 self.core.rank
             );
         }
+    }
+
+    fn is_in_use(&self, slot: u32) -> bool {
+        self.core.shared.memory.borrow().is_in_use(slot)
     }
 
     /// Asks for a peer's bytes.
@@ -192,6 +142,7 @@ impl Ucx {
 
     /// Answers what peers ask for, and takes note of what has been answered.
     pub(super) fn serve(&mut self) {
+        self.land_writes();
         let accesses = std::mem::take(&mut self.core.shared.inbox.borrow_mut().accesses);
         for (from, kind, access) in accesses {
             match kind {
@@ -203,18 +154,20 @@ impl Ucx {
             }
         }
         for slot in self.core.served.drain(..) {
-            self.memory.slots[slot as usize].answers -= 1;
+            self.core.shared.memory.borrow_mut().end_answer(slot);
         }
         for (from, put) in std::mem::take(&mut self.core.filled) {
             self.tell_access(from, ControlKind::Placed, put, 0);
         }
+        self.tell_of_writes();
     }
 
     fn answer(&mut self, to: EndpointId, access: &Access) {
         let Some(endpoint) = self.core.links[to.index()].endpoint else {
             return;
         };
-        let Some(part) = self.memory.part(access) else {
+        let part = self.core.shared.memory.borrow().part(access);
+        let Some(part) = part else {
             let control = self.core.control(ControlKind::Refused, to);
             self.core.send_control(to, &control, access.as_bytes());
             return;
@@ -232,7 +185,9 @@ impl Ucx {
         };
         let open = matches!(started, Started::Open(_));
         core.note_start(to, index, started);
-        self.memory.slots[slot as usize].answers += u32::from(open);
+        if open {
+            core.shared.memory.borrow_mut().begin_answer(slot);
+        }
     }
 
     /// The owner refused: the receive that waits is taken back.
@@ -317,9 +272,8 @@ impl Ucx {
     /// A peer wants to put: makes room where it may.
     fn admit(&mut self, from: EndpointId, access: &Access) {
         let slot = access.registration.get();
-        let writable = self.memory.slots.get(slot as usize);
-        let writable = writable.is_some_and(|registered| registered.writable);
-        let Some(part) = self.memory.part(access).filter(|_| writable) else {
+        let part = self.core.shared.memory.borrow().writable_part(access);
+        let Some(part) = part else {
             return self.tell_access(from, ControlKind::Refused, access.tag.get(), 0);
         };
         let core = &mut self.core;
@@ -338,7 +292,7 @@ impl Ucx {
             return self.tell_access(from, ControlKind::Refused, access.tag.get(), 0);
         };
         core.operations.get_mut(index).request = NonNull::new(request);
-        self.memory.slots[slot as usize].answers += 1;
+        core.shared.memory.borrow_mut().begin_answer(slot);
         self.tell_access(from, ControlKind::Ready, name, access.tag.get());
     }
 

@@ -5,8 +5,9 @@ use tagwire_transport::{MatchUpcalls, Outcome, PeerEvent, ReceiveEnd};
 use tagwire_ucx_sys::{UCS_ERR_MESSAGE_TRUNCATED, UCS_OK, ucs_status_t};
 
 use super::UcxMatch;
-use crate::core::{Ended, until_silent};
+use crate::core::until_silent;
 use crate::layout::envelope_of;
+use crate::link::Ended;
 use crate::operations::Purpose;
 
 impl UcxMatch {

@@ -1,6 +1,8 @@
 //! The conformance kits on UCX: each test file runs them on one version of the library, since a
 //! process can have only one (the parts of UCX find each other by name).
 
+pub mod writes;
+
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_transport::conformance::{Factory, Job, matching};

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# The tables of docs/performance.md on partitioned operations: what parts cost against one message, what they
+# gain when threads compute, and which numbers of partitions to use. Tagwire over shared memory, libfabric and
+# UCX, and MPICH, all by turns, ROUNDS times; medians, with the extremes in brackets.
+# Needs a quiet machine, a release build, and the libraries (pip install mpich libucx-cu12):
+#
+#   cargo build --release && bench/partitioned.sh [ROUNDS] > tables.md
+set -uo pipefail
+cd "$(dirname "$0")/.."
+tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
+ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))')}
+libfabric=$(python3 - <<'PYTHON'
+import importlib.metadata
+files = importlib.metadata.files("mpich") or []
+print(next((f.locate().resolve() for f in files if f.name == "libfabric.so.1"), ""))
+PYTHON
+)
+export UCX_WARN_UNUSED_ENV_VARS=n
+export TAGWIRE_LIBFABRIC=$libfabric TAGWIRE_UCX=$ucx/lib/libucp.so.0
+rows=$(mktemp -d)
+trap 'rm -rf "$rows"' EXIT
+runs=0
+
+run() { # table transport arguments...
+    local table=$1 transport=$2
+    shift 2
+    runs=$((runs + 1))
+    LD_LIBRARY_PATH=$ucx/lib timeout 300 "$tagwire" bench partitioned -t "$transport" "$@" --format json \
+        >"$rows/$table.$runs.json" 2>/dev/null || echo "bench/partitioned.sh: $table on $transport failed" >&2
+}
+
+late="--threads 16 --compute-time 10ms --noise-pct 4"
+for _ in $(seq "${1:-3}"); do
+    for transport in shm mpi ofi:tcp ucx:tcp,self; do
+        policies=default,each,messages,single
+        [ $transport = mpi ] && policies=default
+        run cost $transport --partitions 32 -m 16K,1M --policy $policies
+    done
+    for transport in shm mpi; do
+        run one $transport --partitions 1 -m 64,1K,16K,256K,1M --policy default
+        # shellcheck disable=SC2086 # words
+        for noise in uniform single; do
+            run late-$noise $transport --partitions 16 -m 1K,16K,256K,1M --policy default $late --noise $noise
+        done
+    done
+    # shellcheck disable=SC2086 # words
+    for noise in uniform single; do
+        for transport in ofi:tcp ucx:tcp,self; do
+            run late-$noise $transport --partitions 16 -m 16K,1M --policy default $late --noise $noise
+        done
+    done
+    # Not over networks: there the thread that makes a part ready writes it to its connection before it is
+    # done, so that nothing is left after the join.
+    for noise in uniform single; do
+        for time in 0 1ms 10ms; do
+            run advice-$noise-$time shm --partitions 4,16,64 --threads 4 -m 4K,64K,1M,16M \
+                --policy default,each,single --compute-time $time --noise $noise --noise-pct 4
+        done
+    done
+done
+
+python3 - "$rows" <<'PYTHON'
+import collections, glob, json, os, statistics, sys
+
+tables = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
+    table = os.path.basename(path).split(".")[0]
+    try:
+        document = json.load(open(path))
+    except ValueError:
+        continue
+    for row in document["rows"]:
+        case = (row["transport"].split(":/")[0], row["size"], row["partitions"], row["policy"])
+        for figure in ("overhead", "part_us", "message_us", "early_bird", "application_availability",
+                       "after_join_us", "perceived_bandwidth_mb_s"):
+            tables[table][case][figure].append(row[figure])
+
+def size(count):
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count // unit} {name}"
+    return f"{count} B"
+
+def cell(values, digits=2):
+    if not values:
+        return "-"
+    middle = f"{statistics.median(values):.{digits}f}"
+    return f"{middle} ({min(values):.{digits}f}..{max(values):.{digits}f})"
+
+def head(*names):
+    print("| " + " | ".join(names) + " |")
+    print("|" + "---|" * len(names))
+
+for table, what in (("cost", "32 partitions, all ready at once"), ("one", "One partition")):
+    print(f"\n**{what}**\n")
+    head("transport", "bytes", "policy", "overhead", "cycle, us", "one message, us")
+    for case, found in sorted(tables[table].items(), key=lambda one: (one[0][1], one[0][0])):
+        print("|", case[0], "|", size(case[1]), "|", case[3], "|", cell(found["overhead"]), "|",
+              cell(found["part_us"], 1), "|", cell(found["message_us"], 1), "|")
+
+for noise in ("uniform", "single"):
+    print(f"\n**16 threads, a partition each, 10 ms of computation, noise {noise} 4 %**\n")
+    head("transport", "bytes", "early-bird share", "application availability", "left after the join, us")
+    for case, found in sorted(tables[f"late-{noise}"].items(), key=lambda one: (one[0][1], one[0][0])):
+        print("|", case[0], "|", size(case[1]), "|", cell(found["early_bird"]), "|",
+              cell(found["application_availability"]), "|", cell(found["after_join_us"], 1), "|")
+
+for noise in ("uniform", "single"):
+    print(f"\n**What to use, 4 threads over shm, noise {noise} 4 %: partitions, policy, us after the last thread (one message)**\n")
+    times = ("0", "1ms", "10ms")
+    head("bytes", *(f"compute {time}" for time in times))
+    sizes = sorted({case[1] for time in times for case in tables[f"advice-{noise}-{time}"]})
+    for count in sizes:
+        cells = []
+        for time in times:
+            cases = {case: found for case, found in tables[f"advice-{noise}-{time}"].items() if case[1] == count}
+            cost = lambda case: statistics.median(cases[case]["after_join_us"])
+            if not cases:
+                cells.append("-")
+                continue
+            # Of cases within a tenth of the best, the one with the fewest transport partitions to think of.
+            best = min(map(cost, cases))
+            close = [case for case in cases if cost(case) <= 1.1 * best + 0.2]
+            chosen = min(close, key=lambda case: (case[2], ("single", "default", "each").index(case[3])))
+            single = statistics.median(cases[chosen]["message_us"])
+            cells.append(f"{chosen[2]}, {chosen[3]}: {cost(chosen):.1f} ({single:.1f})")
+        print("|", size(count), "|", " | ".join(cells), "|")
+PYTHON

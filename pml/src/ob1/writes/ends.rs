@@ -1,0 +1,365 @@
+//! The two ends, as any thread sees them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crossbeam_queue::ArrayQueue;
+use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, fence};
+use tagwire_base::sync::{Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
+use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
+use tagwire_transport::{Post, RecvChannel, SendChannel};
+
+use super::{Bell, Call};
+
+const OPEN: u32 = 0;
+/// Nobody starts a round any more.
+const CLOSING: u32 = 1;
+/// The transport has let go of the buffer.
+const CLOSED: u32 = 2;
+
+/// Instead of a number of rounds: the other end has not closed.
+const NEVER: u64 = u64::MAX;
+
+/// What both ends have: how they call whoever drives their rank, and how they end.
+#[derive(Debug)]
+pub(super) struct Line {
+    bell: Arc<Bell>,
+    call: Call,
+    /// The call is in the list.
+    called: AtomicBool,
+    state: AtomicU32,
+    /// How many rounds the other end had complete when it closed.
+    over_there: AtomicU64,
+    /// A write did not work.
+    broken: AtomicBool,
+    how: String,
+}
+
+impl Line {
+    pub(super) fn new(bell: Arc<Bell>, call: Call, how: String) -> Self {
+        Self {
+            bell,
+            call,
+            called: AtomicBool::new(false),
+            state: AtomicU32::new(OPEN),
+            over_there: AtomicU64::new(NEVER),
+            broken: AtomicBool::new(false),
+            how,
+        }
+    }
+
+    /// Asks to be heard.
+    #[inline]
+    pub(super) fn call(&self) {
+        if !self.called.swap(true, AcqRel) {
+            self.bell.0.push(self.call);
+        }
+    }
+
+    /// The call was taken out of the list. What is asked for from now on calls again.
+    pub(super) fn heard(&self) {
+        self.called.swap(false, AcqRel);
+    }
+
+    fn close(&self) -> bool {
+        if self
+            .state
+            .compare_exchange(OPEN, CLOSING, AcqRel, Acquire)
+            .is_ok()
+        {
+            self.call();
+        }
+        self.is_closed()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.state.load(Acquire) == OPEN
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.state.load(Acquire) == CLOSING
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.load(Acquire) == CLOSED
+    }
+
+    /// The transport has let go of the buffer.
+    pub(super) fn end(&self) {
+        self.state.store(CLOSED, Release);
+    }
+
+    /// The other end has closed after so many rounds.
+    pub(super) fn ended_there(&self, rounds: u64) {
+        self.over_there.store(rounds, Release);
+    }
+
+    /// Whether the other end has closed.
+    pub(super) fn has_ended_there(&self) -> bool {
+        self.over_there.load(Acquire) != NEVER
+    }
+
+    /// A write did not work: no round ends any more.
+    pub(super) fn break_down(&self) {
+        self.broken.store(true, Release);
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(Acquire)
+    }
+
+    fn is_over(&self, epoch: u64) -> bool {
+        epoch > self.over_there.load(Acquire) || self.is_broken()
+    }
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) line: Line,
+    units: u64,
+    /// Runs that were posted, each by its bounds. There is room for all that a round can have.
+    posts: ArrayQueue<(u32, u32)>,
+    /// The last round that the receiver has opened.
+    opened: AtomicU64,
+    /// Transport partitions whose bytes are the caller's again, in all rounds.
+    released: AtomicU64,
+    /// Those of which the receiver knows, or will.
+    told: AtomicU64,
+}
+
+impl Sender {
+    pub(super) fn new(line: Line, units: u32) -> Self {
+        Self {
+            line,
+            units: units.into(),
+            posts: ArrayQueue::new(units as usize),
+            opened: AtomicU64::new(0),
+            released: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        }
+    }
+
+    /// What the receiver says: the last round it has opened, and, where it has closed, how many it had
+    /// complete.
+    pub(super) fn heed(&self, opened: u64, closed: Option<u64>) {
+        self.opened.fetch_max(opened, AcqRel);
+        // A thread that has found no credit has queued before this, or looks again after it.
+        fence(SeqCst);
+        if let Some(rounds) = closed {
+            self.line.ended_there(rounds);
+        }
+    }
+
+    /// A run that was posted.
+    pub(super) fn next_post(&self) -> Option<(u32, u32)> {
+        self.posts.pop()
+    }
+
+    /// So many transport partitions are the caller's again.
+    pub(super) fn release(&self, units: u32) {
+        self.released.fetch_add(units.into(), AcqRel);
+    }
+
+    /// The receiver knows of so many transport partitions, or will.
+    pub(super) fn tell(&self, units: u32) {
+        self.told.fetch_add(units.into(), AcqRel);
+    }
+
+    /// How many rounds were told as a whole.
+    pub(super) fn rounds(&self) -> u64 {
+        self.told.load(Acquire) / self.units
+    }
+}
+
+impl SendChannel for Sender {
+    fn start(&self, _: u64) {}
+
+    #[inline]
+    fn post(&self, epoch: u64, partitions: Range<u32>) -> Post {
+        if self.opened.load(Acquire) < epoch || self.line.is_over(epoch) {
+            return Post::Busy;
+        }
+        if partitions.is_empty() {
+            return Post::Posted;
+        }
+        if self.posts.push((partitions.start, partitions.end)).is_err() {
+            return Post::Busy;
+        }
+        self.line.call();
+        Post::Posted
+    }
+
+    fn advance(&self, _: u64) -> usize {
+        0
+    }
+
+    #[inline]
+    fn is_complete(&self, epoch: u64) -> bool {
+        self.released.load(Acquire) == epoch * self.units && !self.line.is_broken()
+    }
+
+    fn is_over(&self, epoch: u64) -> bool {
+        self.line.is_over(epoch)
+    }
+
+    fn is_driven(&self) -> bool {
+        true
+    }
+
+    fn close(&self) -> bool {
+        self.line.close()
+    }
+
+    fn describe(&self) -> String {
+        self.line.how.clone()
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) line: Line,
+    /// The round in which each transport partition was last written.
+    landed: Box<[AtomicU64]>,
+    /// Transport partitions that were written, in all rounds.
+    count: AtomicU64,
+    /// The round that is open, or was last.
+    opened: AtomicU64,
+}
+
+impl Receiver {
+    pub(super) fn new(line: Line, units: u32) -> Self {
+        Self {
+            line,
+            landed: (0..units).map(|_| AtomicU64::new(0)).collect(),
+            count: AtomicU64::new(0),
+            opened: AtomicU64::new(0),
+        }
+    }
+
+    /// The last round that was opened.
+    pub(super) fn opened(&self) -> u64 {
+        self.opened.load(Acquire)
+    }
+
+    /// Whether everything has arrived of the rounds that were opened: nobody writes.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.rounds() == self.opened()
+    }
+
+    /// How many rounds have arrived as a whole.
+    pub(super) fn rounds(&self) -> u64 {
+        self.count.load(Acquire) / self.landed.len() as u64
+    }
+
+    /// `run` has been written. Answers whether that can be: each partition once in a round.
+    pub(super) fn land(&self, run: Range<u32>) -> bool {
+        let epoch = self.opened();
+        let Some(landed) = self.landed.get(run.start as usize..run.end as usize) else {
+            return false;
+        };
+        let count = landed.len() as u64;
+        if landed.iter().any(|word| word.load(Relaxed) == epoch) {
+            return false;
+        }
+        for word in landed {
+            word.store(epoch, Release);
+        }
+        self.count.fetch_add(count, AcqRel);
+        true
+    }
+}
+
+impl RecvChannel for Receiver {
+    fn start(&self, epoch: u64) {
+        // Not back: a thread may come late with a round that is over.
+        self.opened.fetch_max(epoch, AcqRel);
+        self.line.call();
+    }
+
+    #[inline]
+    fn has_landed(&self, epoch: u64, partition: u32) -> bool {
+        self.landed[partition as usize].load(Acquire) == epoch
+    }
+
+    fn advance(&self, epoch: u64) -> bool {
+        self.count.load(Acquire) == epoch * self.landed.len() as u64
+    }
+
+    fn is_over(&self, epoch: u64) -> bool {
+        self.line.is_over(epoch)
+    }
+
+    fn is_driven(&self) -> bool {
+        true
+    }
+
+    fn close(&self) -> bool {
+        self.line.close()
+    }
+
+    fn describe(&self) -> String {
+        self.line.how.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line() -> Line {
+        Line::new(
+            Arc::default(),
+            Call::Sender(crate::slab::Handle::NONE),
+            String::new(),
+        )
+    }
+
+    #[test]
+    fn a_partition_lands_once_in_a_round() {
+        let end = Receiver::new(line(), 4);
+        assert!(!end.land(0..1), "no round is open");
+        end.start(1);
+        assert!(end.land(1..3));
+        assert!(!end.land(2..4), "partition 2 was there");
+        assert!(!end.land(3..5), "there is no partition 4");
+        assert!(end.has_landed(1, 1) && !end.has_landed(1, 3));
+        assert!(end.land(3..4) && end.land(0..1));
+        assert!(end.advance(1));
+        assert_eq!(end.rounds(), 1);
+        assert!(!end.land(0..1), "the round is over");
+        end.start(2);
+        assert!(!end.has_landed(2, 0));
+        assert!(end.land(0..4));
+    }
+
+    #[test]
+    fn nothing_is_posted_before_its_credit() {
+        let end = Sender::new(line(), 4);
+        assert_eq!(end.post(1, 0..1), Post::Busy);
+        end.heed(1, None);
+        assert_eq!(end.post(1, 0..3), Post::Posted);
+        assert_eq!(end.post(2, 0..0), Post::Busy);
+        assert_eq!(end.next_post(), Some((0, 3)));
+        assert_eq!(end.next_post(), None);
+        end.release(3);
+        assert!(!end.is_complete(1));
+        assert_eq!(end.post(1, 3..4), Post::Posted);
+        end.release(1);
+        assert!(end.is_complete(1));
+        assert_eq!(end.rounds(), 0, "the receiver was told of nothing");
+        end.tell(4);
+        assert_eq!(end.rounds(), 1);
+        end.line.break_down();
+        assert!(!end.is_complete(1) && end.is_over(1));
+    }
+
+    #[test]
+    fn an_end_is_over_after_the_rounds_that_the_other_had() {
+        let end = Sender::new(line(), 1);
+        assert!(!end.is_over(1));
+        end.heed(3, Some(2));
+        assert!(!end.is_over(2) && end.is_over(3));
+    }
+}

@@ -1,0 +1,402 @@
+//! Partitioned channels over transports that write into a peer's memory.
+//!
+//! ```text
+//!   sender                                          receiver
+//!   post: queue -> bell                                              any thread, no lock
+//!   drive: put, with a number   ------------------>  notice: landed  where notices are wide enough
+//!          put, flush; Landed   ------------------>  landed          elsewhere
+//!                               <------------------  Opened: the credit for a round
+//! ```
+//!
+//! Whoever drives the rank takes what was posted out of the channels' queues, and puts neighbours
+//! together into one write. The numbers of a channel name its runs of transport partitions, so that a
+//! notice says all that there is to say; 32 bits are enough, which is what every network with notices has.
+//!
+//! **Buffers.** The receiver's is registered from the opening of the channel to its closing, since networks
+//! take milliseconds for that; its sender writes in rounds that the receiver has opened, and not after. The
+//! sender's are lent to single puts.
+//!
+//! **Trust.** A number or a range from a peer is checked against the channels that are open. What a peer can
+//! do is make bytes count as arrived that are not.
+
+mod ends;
+mod key;
+mod owner;
+
+pub(super) use owner::is_write;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crossbeam_queue::SegQueue;
+use tagwire_transport::byte::RegistrationHandle;
+use tagwire_transport::{
+    Capabilities, EndpointId, Limits, OpenChannel, ReadRegion, RecvBuffer, SendBuffer, SendChannel,
+};
+
+use self::ends::{Line, Receiver, Sender};
+use self::key::{Key, Numbers};
+use super::Ob1;
+use super::core::Core;
+use super::peer::PeerIndex;
+use crate::error::{Error, Result};
+use crate::slab::{Handle, Slab};
+
+/// Most of what peers may say of channels that this rank has not joined yet.
+const MOST_EARLY: usize = 1 << 16;
+
+/// Most bytes of one put: longer runs are cut between partitions, where they can be.
+const LONGEST_PUT: u64 = 1 << 30;
+
+/// A call for whoever drives the rank.
+#[derive(Debug, Clone, Copy)]
+enum Call {
+    Sender(Handle),
+    Receiver(Handle),
+}
+
+/// The calls of all channels of a rank. A channel calls once until it is heard.
+#[derive(Debug, Default)]
+struct Bell(SegQueue<Call>);
+
+/// A sending end, as its rank drives it.
+#[derive(Debug)]
+struct Outgoing {
+    end: Arc<Sender>,
+    peer: PeerIndex,
+    endpoint: EndpointId,
+    /// The receiver's name for the channel.
+    remote: Handle,
+    /// Where the receiver's buffer is, and what opens it.
+    address: u64,
+    key: Box<[u8]>,
+    numbers: Option<Numbers>,
+    region: ReadRegion,
+    /// Most bytes of one put.
+    longest: u64,
+    /// Where each transport partition ends, in bytes.
+    ends: Box<[u64]>,
+    /// Runs that were posted, and that the transport has not taken.
+    waiting: VecDeque<(u32, u32)>,
+    /// Runs that the transport has taken since it was last asked to flush.
+    unflushed: Vec<(u32, u32)>,
+    /// Runs that a flush under way covers.
+    flushing: Vec<(u32, u32)>,
+    /// Puts under way.
+    puts: u32,
+    /// The receiver was told that this end has closed.
+    said: bool,
+}
+
+/// A receiving end, as its rank drives it.
+#[derive(Debug)]
+struct Incoming {
+    end: Arc<Receiver>,
+    peer: PeerIndex,
+    numbers: Option<Numbers>,
+    registration: RegistrationHandle,
+    /// The last round of which the sender was told.
+    told: u64,
+    /// The sender was told that this end closes.
+    said: bool,
+}
+
+/// A put or a flush under way.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    channel: Handle,
+    what: Operation,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Operation {
+    /// Of so many transport partitions.
+    Put(u32),
+    Flush,
+}
+
+/// What a receiver has said of its channel.
+#[derive(Debug, Clone, Copy, Default)]
+struct Said {
+    opened: u64,
+    closed: Option<u64>,
+}
+
+/// The channels of a rank.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    bell: Arc<Bell>,
+    outgoing: Slab<Outgoing>,
+    incoming: Slab<Incoming>,
+    /// The sending ends, by what their receivers call them.
+    by_remote: HashMap<(PeerIndex, u64), Handle>,
+    /// The receiving ends, by the first of their numbers.
+    by_number: BTreeMap<u32, Handle>,
+    next_number: u32,
+    flights: Slab<Flight>,
+    /// What receivers said of channels before this rank joined them.
+    early: HashMap<(PeerIndex, u64), Said>,
+}
+
+impl Writes {
+    /// Numbers for a channel of so many transport partitions, if so many in a row are free.
+    fn take_numbers(&mut self, units: u32) -> Option<Numbers> {
+        let count = Numbers::count(units);
+        let mut rounds = 0;
+        loop {
+            let first = self.next_number;
+            let Some(end) = first.checked_add(count) else {
+                rounds += 1;
+                if rounds > 1 {
+                    return None;
+                }
+                self.next_number = 0;
+                continue;
+            };
+            let before = self.by_number.range(..end).next_back();
+            let taken = before.and_then(|(_, channel)| self.incoming.get(*channel)?.numbers);
+            match taken.map(Numbers::end).filter(|taken| *taken > first) {
+                // A channel of long ago has them still.
+                Some(taken) => self.next_number = taken,
+                None => {
+                    self.next_number = end;
+                    return Some(Numbers::new(first, units));
+                }
+            }
+        }
+    }
+
+    /// Channels that are about to close, or have something to tell.
+    pub(super) fn unfinished(&self) -> usize {
+        let untold = |out: &Outgoing| !out.flushing.is_empty() || !out.unflushed.is_empty();
+        let outgoing = self.outgoing.iter().map(|(_, out)| out);
+        let outgoing = outgoing.filter(|out| out.end.line.is_closing() || untold(out));
+        let incoming = self.incoming.iter().map(|(_, one)| one);
+        let incoming = incoming.filter(|one| one.end.line.is_closing());
+        outgoing.count() + incoming.count()
+    }
+
+    /// A peer is gone: what waits for a word from it does not wait any more.
+    pub(super) fn lose(&self, peer: PeerIndex) {
+        let outgoing = self.outgoing.iter().filter(|(_, out)| out.peer == peer);
+        outgoing.for_each(|(_, out)| out.end.line.call());
+        let incoming = self.incoming.iter().filter(|(_, one)| one.peer == peer);
+        incoming.for_each(|(_, one)| one.end.line.call());
+    }
+}
+
+impl Outgoing {
+    /// Where transport partition `unit` begins, in bytes.
+    fn start_of(&self, unit: u32) -> u64 {
+        match unit {
+            0 => 0,
+            unit => self.ends[unit as usize - 1],
+        }
+    }
+}
+
+/// The width of notices from which on they name runs of partitions.
+const WIDE_ENOUGH: usize = size_of::<u32>();
+
+/// Whether notices serve.
+fn notifies(capabilities: Capabilities, limits: &Limits) -> bool {
+    capabilities.contains(Capabilities::NOTICE) && limits.immediate_width >= WIDE_ENOUGH
+}
+
+/// How many bytes each transport partition has, by where they end.
+fn lengths(ends: &[u64]) -> impl Iterator<Item = u64> {
+    let starts = std::iter::once(&0).chain(ends);
+    ends.iter()
+        .zip(starts)
+        .map(|(end, start)| end.saturating_sub(*start))
+}
+
+impl Ob1 {
+    /// Opens a receiving end for writes of rank `from`'s; `None` where the transport has none.
+    pub(super) fn open_written(
+        &mut self,
+        from: PeerIndex,
+        data: &RecvBuffer,
+        ends: &[u64],
+    ) -> Option<OpenChannel> {
+        let endpoint = self.core.peers.get(from)?.endpoint;
+        let (capabilities, limits) = self.rail.towards(endpoint);
+        let region = data.region()?;
+        let fits = ends.last() == Some(&(region.len() as u64));
+        // A partition of no bytes gives nothing to write, and none is cut.
+        let goes = lengths(ends).all(|len| (1..=limits.max_remote_access).contains(&len));
+        if !capabilities.contains(Capabilities::PUT) || !fits || !goes {
+            return None;
+        }
+        let registration = self.rail.register(data).ok()?;
+        if !Key::has_room_for(&registration.key) {
+            self.rail.deregister(registration);
+            return None;
+        }
+        let units = ends.len() as u32;
+        let writes = self.core.writes.get_or_insert_default();
+        let numbers = match notifies(capabilities, &limits) {
+            true => writes.take_numbers(units),
+            false => None,
+        };
+        let how = describe(self.rail.name(), numbers.is_some());
+        let memory: Box<[u8]> = registration.key.as_slice().into();
+        let bell = Arc::clone(&writes.bell);
+        let handle = writes.incoming.insert_with(|handle| Incoming {
+            end: Arc::new(Receiver::new(
+                Line::new(bell, Call::Receiver(handle), how),
+                units,
+            )),
+            peer: from,
+            numbers,
+            registration,
+            told: 0,
+            said: false,
+        });
+        if let Some(numbers) = numbers {
+            writes.by_number.insert(numbers.first(), handle);
+        }
+        let end = Arc::clone(&writes.incoming.get(handle)?.end);
+        let key = Key {
+            channel: handle,
+            first: numbers.map(Numbers::first),
+            address: region.address(),
+            memory: &memory,
+        };
+        Some(OpenChannel {
+            key: key.encode(),
+            end,
+        })
+    }
+
+    /// Joins the channel that the peer `to` opened.
+    pub(super) fn join_written(
+        &mut self,
+        to: PeerIndex,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let key = Key::decode(key).ok_or(Error::BadRound("was answered with half a key"))?;
+        let region = data
+            .region()
+            .ok_or(Error::BadRound("needs a contiguous buffer"))?;
+        let endpoint = self.core.peers.get(to).map(|peer| peer.endpoint);
+        let endpoint = endpoint.ok_or(Error::StaleRequest)?;
+        if ends.last() != Some(&(region.len() as u64)) {
+            return Err(Error::BadRound("has partitions beyond its buffer"));
+        }
+        let units = ends.len() as u32;
+        let (capabilities, limits) = self.rail.towards(endpoint);
+        let able = notifies(capabilities, &limits);
+        let numbers = key.first.filter(|_| able);
+        let numbers = numbers.map(|first| Numbers::new(first, units));
+        let how = describe(self.rail.name(), numbers.is_some());
+        let writes = self.core.writes.get_or_insert_default();
+        let name = (to, key.channel.to_wire());
+        let said = writes.early.remove(&name).unwrap_or_default();
+        let bell = Arc::clone(&writes.bell);
+        let handle = writes.outgoing.insert_with(|handle| Outgoing {
+            end: Arc::new(Sender::new(
+                Line::new(bell, Call::Sender(handle), how),
+                units,
+            )),
+            peer: to,
+            endpoint,
+            remote: key.channel,
+            address: key.address,
+            key: key.memory.into(),
+            numbers,
+            region,
+            longest: limits.max_remote_access.min(LONGEST_PUT),
+            ends: ends.into(),
+            waiting: VecDeque::new(),
+            unflushed: Vec::new(),
+            flushing: Vec::new(),
+            puts: 0,
+            said: false,
+        });
+        writes.by_remote.insert(name, handle);
+        let out = writes.outgoing.get(handle).ok_or(Error::StaleRequest)?;
+        out.end.heed(said.opened, said.closed);
+        Ok(Arc::clone(&out.end) as Arc<dyn SendChannel>)
+    }
+}
+
+/// How a layer brings the partitions of a channel to their receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChannelWay {
+    /// The transport has channels of its own.
+    Own,
+    /// Written into place, each write with a notice.
+    Notified,
+    /// Written into place and flushed, and told by a message.
+    Flushed,
+    /// A message for each transport partition.
+    Messages,
+}
+
+impl ChannelWay {
+    /// That of ob1 over a transport with these capabilities and limits. A pair of ranks for which the
+    /// transport has none of its own after all takes the next that there is.
+    #[must_use]
+    pub fn of_ob1(capabilities: Capabilities, limits: &Limits) -> Self {
+        if capabilities.contains(Capabilities::CHANNELS) {
+            Self::Own
+        } else if !capabilities.contains(Capabilities::PUT) {
+            Self::Messages
+        } else if notifies(capabilities, limits) {
+            Self::Notified
+        } else {
+            Self::Flushed
+        }
+    }
+
+    /// That of cm: a transport that matches writes nothing that was not matched.
+    #[must_use]
+    pub const fn of_cm(capabilities: Capabilities) -> Self {
+        if capabilities.contains(Capabilities::CHANNELS) {
+            Self::Own
+        } else {
+            Self::Messages
+        }
+    }
+
+    /// In words, with the reason.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Own => "by channels of the transport's own",
+            Self::Notified => {
+                "written into place; each write tells the receiver by its notice, which is wide enough"
+            }
+            Self::Flushed => {
+                "written into place and flushed, then a message tells the receiver: writes have no \
+                 notice of 4 bytes"
+            }
+            Self::Messages => {
+                "a message for each transport partition: there is neither a channel nor a write"
+            }
+        }
+    }
+}
+
+/// Which way partitions take, for people.
+fn describe(transport: &str, notices: bool) -> String {
+    let way = match notices {
+        true => ChannelWay::Notified,
+        false => ChannelWay::Flushed,
+    };
+    format!("{transport}: {}", way.about())
+}
+
+impl Core {
+    /// Whether some channel has something to be done.
+    #[inline]
+    pub(super) fn writes_call(&self) -> bool {
+        self.writes
+            .as_ref()
+            .is_some_and(|writes| !writes.bell.0.is_empty())
+    }
+}

@@ -1,0 +1,389 @@
+//! What whoever drives the rank does for its channels.
+
+use std::ops::Range;
+
+use tagwire_transport::byte::RemoteMemory;
+use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
+
+use super::{Call, Flight, MOST_EARLY, Operation, Outgoing, Writes};
+use crate::ob1::core::{Chore, Core};
+use crate::ob1::header::{ControlHeader, Kind};
+use crate::ob1::peer::{Health, PeerIndex};
+use crate::ob1::{LANE, Ob1};
+use crate::slab::{Handle, Slab};
+
+/// Set in the tokens of channels, and never in those of requests.
+const OURS: u64 = 1 << 63;
+
+/// Whether the token is that of a channel.
+#[inline(always)]
+pub(in crate::ob1) const fn is_write(token: Token) -> bool {
+    token.0 & OURS != 0
+}
+
+impl Ob1 {
+    /// Hears the channels that call; answers how many things were done.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::ob1) fn drive_writes(&mut self) -> usize {
+        let mut done = 0;
+        for _ in 0..self.calls() {
+            let Some(call) = self
+                .core
+                .writes
+                .as_ref()
+                .and_then(|writes| writes.bell.0.pop())
+            else {
+                break;
+            };
+            done += match call {
+                Call::Sender(handle) => self.drive_sender(handle),
+                Call::Receiver(handle) => self.drive_receiver(handle),
+            };
+        }
+        done
+    }
+
+    fn calls(&self) -> usize {
+        self.core
+            .writes
+            .as_ref()
+            .map_or(0, |writes| writes.bell.0.len())
+    }
+
+    fn drive_sender(&mut self, handle: Handle) -> usize {
+        let Self { rail, core, .. } = self;
+        let Core {
+            writes,
+            chores,
+            peers,
+            ..
+        } = core;
+        let Some(Writes {
+            outgoing,
+            flights,
+            by_remote,
+            ..
+        }) = writes.as_deref_mut()
+        else {
+            return 0;
+        };
+        let Some(out) = outgoing.get_mut(handle) else {
+            return 0;
+        };
+        out.end.line.heard();
+        while let Some(run) = out.end.next_post() {
+            out.wait(run);
+        }
+        let alive = peers
+            .get(out.peer)
+            .is_some_and(|peer| peer.health == Health::Alive);
+        // A receiver that has closed waits for the word that nothing is written any more.
+        let ending = out.is_ending();
+        if ending || !alive {
+            out.waiting.clear();
+        }
+        let done = out.put(handle, &mut **rail, flights);
+        if alive {
+            out.flush(handle, &mut **rail, flights);
+        }
+        let told = out.flushing.is_empty() && out.unflushed.is_empty();
+        if ending && out.puts == 0 && told && alive && !std::mem::replace(&mut out.said, true) {
+            let header = ControlHeader {
+                kind: Kind::ChannelEnded,
+                handle: out.remote,
+                argument: out.end.rounds(),
+            };
+            chores.push_back(Chore::control(out.peer, header, &[]));
+        }
+        if out.end.line.is_closing() && out.puts == 0 {
+            out.end.line.end();
+        }
+        // Of one that has not closed over there more may be said: it is to be known until then.
+        if out.end.line.is_closed() && (!alive || out.said && out.end.line.has_ended_there()) {
+            by_remote.remove(&(out.peer, out.remote.to_wire()));
+            outgoing.remove(handle);
+        }
+        done
+    }
+
+    fn drive_receiver(&mut self, handle: Handle) -> usize {
+        let Self { rail, core, .. } = self;
+        let Core {
+            writes,
+            chores,
+            peers,
+            ..
+        } = core;
+        let Some(writes) = writes.as_deref_mut() else {
+            return 0;
+        };
+        let Some(one) = writes.incoming.get_mut(handle) else {
+            return 0;
+        };
+        one.end.line.heard();
+        let opened = one.end.opened();
+        if opened > one.told {
+            one.told = opened;
+            let header = ControlHeader {
+                kind: Kind::ChannelOpened,
+                handle,
+                argument: opened,
+            };
+            chores.push_back(Chore::control(one.peer, header, &[]));
+        }
+        if one.end.line.is_closing() {
+            let alive = peers
+                .get(one.peer)
+                .is_some_and(|peer| peer.health == Health::Alive);
+            if alive && !std::mem::replace(&mut one.said, true) {
+                let header = ControlHeader {
+                    kind: Kind::ChannelClosed,
+                    handle,
+                    argument: one.end.rounds(),
+                };
+                chores.push_back(Chore::control(one.peer, header, &[]));
+            }
+            // In the middle of a round the sender may be writing until it says that it does not.
+            let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
+            if let Some(one) = quiet.then(|| writes.incoming.remove(handle)).flatten() {
+                if let Some(numbers) = one.numbers {
+                    writes.by_number.remove(&numbers.first());
+                }
+                rail.deregister(one.registration);
+                one.end.line.end();
+            }
+        }
+        1
+    }
+}
+
+impl Outgoing {
+    /// Whether either end has closed: nothing more is to be written.
+    fn is_ending(&self) -> bool {
+        !self.end.line.is_open() || self.end.line.has_ended_there()
+    }
+
+    /// Takes a run that was posted; neighbours go together.
+    fn wait(&mut self, (start, end): (u32, u32)) {
+        match self.waiting.back_mut() {
+            Some(last) if last.1 == start => last.1 = end,
+            _ => self.waiting.push_back((start, end)),
+        }
+    }
+
+    /// The longest run at the start of `run` that one put may be.
+    fn cut(&self, (start, end): (u32, u32)) -> Range<u32> {
+        let most = self.numbers.map_or(u32::MAX, super::Numbers::longest);
+        let mut last = end.min(start.saturating_add(most));
+        let from = self.start_of(start);
+        while last > start + 1 && self.start_of(last) - from > self.longest {
+            last = start + (last - start) / 2;
+        }
+        start..last
+    }
+
+    /// Gives the transport what waits; answers how many puts it has taken.
+    fn put(
+        &mut self,
+        handle: Handle,
+        rail: &mut dyn ByteTransport,
+        flights: &mut Slab<Flight>,
+    ) -> usize {
+        let mut done = 0;
+        while let Some(next) = self.waiting.front().copied() {
+            let run = self.cut(next);
+            let bytes = self.start_of(run.start)..self.start_of(run.end);
+            let Some(part) = self.region.part(bytes.start as usize..bytes.end as usize) else {
+                break;
+            };
+            let flight = flights.insert(Flight {
+                channel: handle,
+                what: Operation::Put(run.end - run.start),
+            });
+            let target = RemoteMemory {
+                address: self.address.wrapping_add(bytes.start),
+                key: &self.key,
+            };
+            let number = self.numbers.map(|numbers| numbers.number(&run));
+            let (data, token) = (SendBuffer::of(part), Token(OURS | flight.to_wire()));
+            match rail.put(LANE, self.endpoint, &data, target, number, token) {
+                Post::Posted => {}
+                Post::Busy => {
+                    flights.remove(flight);
+                    // Once more with the next progress: nobody tells when there is room.
+                    self.end.line.call();
+                    break;
+                }
+                Post::Gone | Post::Unsupported => {
+                    flights.remove(flight);
+                    self.waiting.clear();
+                    self.end.line.break_down();
+                    break;
+                }
+            }
+            self.puts += 1;
+            done += 1;
+            if self.numbers.is_none() {
+                self.unflushed.push((run.start, run.end));
+            }
+            match self.waiting.front_mut() {
+                Some(first) if run.end < next.1 => first.0 = run.end,
+                _ => drop(self.waiting.pop_front()),
+            }
+        }
+        done
+    }
+
+    /// Asks for the word that what was put is there, unless that is under way.
+    fn flush(&mut self, handle: Handle, rail: &mut dyn ByteTransport, flights: &mut Slab<Flight>) {
+        if self.unflushed.is_empty() || !self.flushing.is_empty() {
+            return;
+        }
+        let flight = flights.insert(Flight {
+            channel: handle,
+            what: Operation::Flush,
+        });
+        match rail.flush(LANE, self.endpoint, Token(OURS | flight.to_wire())) {
+            Post::Posted => std::mem::swap(&mut self.flushing, &mut self.unflushed),
+            Post::Busy => {
+                flights.remove(flight);
+                self.end.line.call();
+            }
+            Post::Gone | Post::Unsupported => {
+                flights.remove(flight);
+                self.end.line.break_down();
+            }
+        }
+    }
+}
+
+impl Core {
+    /// A put or a flush of a channel has ended.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::ob1) fn write_ended(&mut self, token: Token, outcome: Outcome) {
+        let Some(writes) = self.writes.as_deref_mut() else {
+            return;
+        };
+        let flight = writes.flights.remove(Handle::from_wire(token.0 & !OURS));
+        let Some((flight, out)) =
+            flight.and_then(|flight| Some((flight, writes.outgoing.get_mut(flight.channel)?)))
+        else {
+            return;
+        };
+        self.ended += 1;
+        let good = matches!(outcome, Outcome::Done(_));
+        if !good {
+            tracing::debug!(?outcome, "a write of a channel did not work");
+            out.end.line.break_down();
+        }
+        match flight.what {
+            Operation::Put(units) => {
+                out.puts -= 1;
+                out.end.release(units);
+                if good && out.numbers.is_some() {
+                    out.end.tell(units);
+                }
+            }
+            Operation::Flush => {
+                for (start, end) in out.flushing.drain(..).filter(|_| good) {
+                    out.end.tell(end - start);
+                    let header = ControlHeader {
+                        kind: Kind::ChannelLanded,
+                        handle: out.remote,
+                        argument: u64::from(start) << 32 | u64::from(end),
+                    };
+                    self.chores.push_back(Chore::control(out.peer, header, &[]));
+                }
+            }
+        }
+        if !out.unflushed.is_empty() || out.is_ending() {
+            out.end.line.call();
+        }
+    }
+
+    /// Bytes were written into memory of this rank.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::ob1) fn written(&mut self, number: u64) {
+        let found = self.writes.as_deref().and_then(|writes| {
+            let number = u32::try_from(number).ok()?;
+            let (_, channel) = writes.by_number.range(..=number).next_back()?;
+            let one = writes.incoming.get(*channel)?;
+            Some((one, one.numbers?.run(number)?))
+        });
+        let Some((one, run)) = found else {
+            // Of a channel that has closed in the middle of a round.
+            return tracing::debug!(number, "a write into no open channel");
+        };
+        let (peer, landed) = (one.peer, one.end.land(run));
+        self.ended += 1;
+        if !landed {
+            self.broken(peer, "a partition was written twice in a round");
+        }
+    }
+
+    /// What a peer says of a channel.
+    pub(in crate::ob1) fn channel_said(&mut self, from: PeerIndex, header: ControlHeader) {
+        self.ended += 1;
+        match header.kind {
+            Kind::ChannelOpened => self.receiver_said(from, header.handle, |said| {
+                said.opened = header.argument;
+            }),
+            Kind::ChannelClosed => self.receiver_said(from, header.handle, |said| {
+                said.closed = Some(header.argument);
+            }),
+            _ => self.sender_said(from, header),
+        }
+    }
+
+    fn receiver_said(
+        &mut self,
+        from: PeerIndex,
+        channel: Handle,
+        note: impl FnOnce(&mut super::Said),
+    ) {
+        let writes = self.writes.get_or_insert_default();
+        let name = (from, channel.to_wire());
+        match writes.by_remote.get(&name) {
+            Some(handle) => {
+                let mut said = super::Said::default();
+                note(&mut said);
+                if let Some(out) = writes.outgoing.get(*handle) {
+                    out.end.heed(said.opened, said.closed);
+                    if said.closed.is_some() {
+                        out.end.line.call();
+                    }
+                }
+            }
+            // Its answer to the handshake was sent before, and is still to be looked at.
+            None if writes.early.len() < MOST_EARLY => {
+                note(writes.early.entry(name).or_default());
+            }
+            None => tracing::debug!("a word on one channel too many is dropped"),
+        }
+    }
+
+    fn sender_said(&mut self, from: PeerIndex, header: ControlHeader) {
+        let incoming = self
+            .writes
+            .as_deref()
+            .and_then(|writes| writes.incoming.get(header.handle));
+        let Some(one) = incoming else {
+            // It has closed meanwhile.
+            return;
+        };
+        if one.peer != from {
+            return self.broken(from, "a word on another's channel");
+        }
+        if header.kind == Kind::ChannelEnded {
+            one.end.line.ended_there(header.argument);
+            return one.end.line.call();
+        }
+        let run = (header.argument >> 32) as u32..header.argument as u32;
+        if run.is_empty() || !one.end.land(run) {
+            self.broken(from, "a partition was written that cannot be");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+use zerocopy::IntoBytes;
+
+use super::*;
+
+fn secret() -> JobSecret {
+    JobSecret::from_bytes([7; JobSecret::LEN])
+}
+
+/// The inbox of rank 0, which rank 1 has greeted, under session 5.
+fn greeted() -> (Inbox, EndpointId) {
+    let mut inbox = Inbox::new(Rank::new(0), secret());
+    let hello = Control::hello(Rank::new(1), 5, Rank::new(0), &secret());
+    inbox.take_control(hello.as_bytes());
+    let from = inbox.find(Rank::new(1)).unwrap();
+    assert!(matches!(inbox.next_event(), Some(PeerEvent::Up { .. })));
+    (inbox, from)
+}
+
+/// What no correct peer sends is told, whatever rank it names.
+#[test]
+fn what_is_not_understood_is_told() {
+    let (mut inbox, _) = greeted();
+    let mut hear = |say: &dyn Fn(&mut Inbox)| {
+        say(&mut inbox);
+        let told = inbox.next_event();
+        assert!(matches!(told, Some(PeerEvent::Protocol(None, _))));
+    };
+    let (own, last) = (Rank::new(0), Rank::new(Rank::MAX));
+    let hello = Control::hello(last, 5, own, &secret());
+    let mut leaving = Control::new(ControlKind::Leaving, last, 5, own);
+    for rank in [2, Rank::MAX, u32::MAX] {
+        leaving.rank = rank.into();
+        hear(&|inbox| inbox.take_control(leaving.as_bytes()));
+        let mut hello = hello;
+        hello.rank = rank.max(MAX_RANKS).into();
+        hear(&|inbox| inbox.take_control(hello.as_bytes()));
+        let prefix = Prefix {
+            rank: rank.into(),
+            session: 5.into(),
+            header: [0.into(); 2],
+        };
+        hear(&|inbox| assert!(!inbox.take_data(prefix.as_bytes(), b"", None)));
+    }
+    for len in 0..size_of::<Control>() {
+        hear(&|inbox| inbox.take_control(&hello.as_bytes()[..len]));
+    }
+    for len in 0..size_of::<Prefix>() {
+        hear(&|inbox| assert!(!inbox.take_data(&[0; 24][..len], b"", None)));
+    }
+    hear(&|inbox| inbox.take_control(&[0xff; 64]));
+}
+
+fn say(inbox: &mut Inbox, kind: ControlKind, b: u64) {
+    let mut control = Control::new(kind, Rank::new(1), 5, Rank::new(0));
+    control.b = b.into();
+    inbox.take_control(control.as_bytes());
+}
+
+/// A write of 3 bytes.
+fn write(rank: u32, session: u32) -> Write {
+    Write {
+        rank: rank.into(),
+        session: session.into(),
+        access: Access {
+            registration: 0.into(),
+            generation: 0.into(),
+            offset: 0.into(),
+            length: 3.into(),
+            tag: 9.into(),
+        },
+    }
+}
+
+#[test]
+fn writes_are_taken_of_acquaintances_alone() {
+    let (mut inbox, from) = greeted();
+    let good = write(1, 5);
+    let (sender, access) = inbox.take_write(good.as_bytes(), 3).unwrap();
+    assert_eq!((sender, access.tag.get()), (from, 9));
+    assert!(inbox.next_event().is_none());
+    let mut refuse = |header: &[u8], len| {
+        assert!(inbox.take_write(header, len).is_none());
+        let told = inbox.next_event();
+        assert!(matches!(told, Some(PeerEvent::Protocol(None, _))));
+    };
+    for len in 0..size_of::<Write>() {
+        refuse(&good.as_bytes()[..len], 3);
+    }
+    refuse(&[good.as_bytes(), &[0]].concat(), 3);
+    refuse(good.as_bytes(), 2);
+    refuse(good.as_bytes(), usize::MAX);
+    refuse(write(1, 6).as_bytes(), 3);
+    refuse(write(2, 5).as_bytes(), 3);
+    say(&mut inbox, ControlKind::Leaving, 0);
+    inbox.next_event();
+    assert!(inbox.take_write(good.as_bytes(), 3).is_none());
+    assert!(inbox.next_event().is_none());
+}
+
+#[test]
+fn a_goodbye_waits_for_writes_that_are_to_land() {
+    let (mut inbox, from) = greeted();
+    let landing = Landing {
+        from,
+        access: write(1, 5).access,
+        message: NonNull::dangling(),
+    };
+    inbox.begin_landing(landing);
+    inbox.begin_landing(landing);
+    say(&mut inbox, ControlKind::Leaving, 0);
+    assert!(!inbox.end_landing(from, Some(1)));
+    assert!(inbox.parted.is_empty());
+    assert!(inbox.end_landing(from, Some(2)));
+    assert_eq!(inbox.parted, [from]);
+    let early = std::mem::take(&mut inbox.early);
+    assert!(matches!(
+        Vec::from(early)[..],
+        [
+            Early::Notice(1),
+            Early::Notice(2),
+            Early::Event(PeerEvent::Left(_))
+        ]
+    ));
+}
+
+#[test]
+fn flushes_are_answered_once_so_many_writes_are_dealt_with() {
+    let (mut inbox, from) = greeted();
+    assert!(!inbox.end_write(from, None));
+    say(&mut inbox, ControlKind::Flush, 3);
+    assert!(!inbox.end_write(from, None));
+    assert!(inbox.unanswered.is_empty());
+    assert!(inbox.end_write(from, Some(1)));
+    assert_eq!(inbox.unanswered, [(from, 3)]);
+    say(&mut inbox, ControlKind::Flush, 2);
+    assert_eq!(inbox.unanswered, [(from, 3), (from, 3)]);
+    assert!(!inbox.end_write(from, None));
+}
+
+#[test]
+fn kept_buffers_are_given_back_once() {
+    let mut kept = Kept::default();
+    let owner = NonNull::<c_void>::dangling();
+    let first = kept.next();
+    kept.keep(owner);
+    assert_eq!(kept.give_back(first), Some(owner));
+    assert_eq!(kept.give_back(first), None);
+    let second = kept.next();
+    assert_ne!(first, second);
+    kept.keep(owner);
+    assert_eq!(kept.give_back(first), None);
+    assert_eq!(kept.give_back(second), Some(owner));
+    assert_eq!(kept.give_back(Retained(u64::MAX)), None);
+}
