@@ -426,7 +426,48 @@ impl<'s> Context<'s> {
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
         let place = (rank_of(from), tag_of(tag)?, self.id);
-        PartitionedRecv::make(self.session, data, partitions, place)
+        PartitionedRecv::make(self.session, data, partitions, 1, place)
+    }
+
+    /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
+    /// turns. When a round begins the sender may write the next one too, and does not wait for the
+    /// word that it has begun here.
+    ///
+    /// # Errors
+    /// As [`precv_init`](Context::precv_init); when the buffer has no two halves of whole partitions.
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let (world, me) = (session.world(), session.rank());
+    /// let mut recv = world.precv_init_double(vec![0u8; 8], 2, me, 7)?;
+    /// let mut send = world.psend_init(vec![0u8; 4], 1, me, 7)?;
+    /// recv.start()?;
+    /// for round in 1..4 {
+    ///     let sending = send.start()?;
+    ///     sending.partition(0)?.fill(round);
+    ///     sending.ready(0)?;
+    ///     sending.wait()?; // the second round: before the receiver begins it
+    ///     if round > 1 {
+    ///         recv.wait()?;
+    ///         assert_eq!(recv.data()?, [round - 1; 4]);
+    ///         recv.start()?;
+    ///     }
+    /// }
+    /// recv.wait()?;
+    /// assert_eq!(recv.data()?, [3; 4]);
+    /// # drop((send, recv));
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    pub fn precv_init_double<T: Plain>(
+        &self,
+        data: Vec<T>,
+        partitions: u32,
+        from: u32,
+        tag: i32,
+    ) -> Result<PartitionedRecv<'s, T>> {
+        let place = (rank_of(from), tag_of(tag)?, self.id);
+        PartitionedRecv::make(self.session, data, partitions, 2, place)
     }
 
     /// Frees the context. Every rank has to do so, in the same order.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
@@ -20,13 +20,23 @@ struct Orphan {
     buffer: Box<dyn Send>,
 }
 
+/// The buffer of a dropped partitioned operation, kept until its peer cannot touch it any more.
+struct Part {
+    /// Whether that is so by now.
+    is_settled: Box<dyn Fn() -> bool + Send>,
+    buffer: Box<dyn Send>,
+}
+
 /// Buffers of operations that were dropped before their end.
 #[derive(Default)]
-pub(crate) struct Orphans(Mutex<Vec<Orphan>>);
+pub(crate) struct Orphans {
+    requests: Mutex<Vec<Orphan>>,
+    parts: Mutex<Vec<Part>>,
+}
 
 impl fmt::Debug for Orphans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let count = lock(&self.requests).len() + lock(&self.parts).len();
         write!(f, "Orphans({count})")
     }
 }
@@ -38,16 +48,22 @@ impl Orphans {
             persistent,
             buffer,
         };
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(orphan);
+        lock(&self.requests).push(orphan);
+    }
+
+    /// Keeps `buffer` until `is_settled`.
+    pub(crate) fn adopt_part(
+        &self,
+        is_settled: Box<dyn Fn() -> bool + Send>,
+        buffer: Box<dyn Send>,
+    ) {
+        lock(&self.parts).push(Part { is_settled, buffer });
     }
 
     /// Frees what is complete.
     pub(crate) fn reap(&self, messenger: &Messenger) {
-        let mut orphans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        orphans.retain(|orphan| match messenger.test(orphan.request) {
+        lock(&self.parts).retain(|part| !(part.is_settled)());
+        lock(&self.requests).retain(|orphan| match messenger.test(orphan.request) {
             Ok(Some(_)) => orphan.persistent && messenger.free(orphan.request).is_err(),
             Err(tagwire_pml::Error::StaleRequest) => false,
             _ => true,
@@ -56,11 +72,19 @@ impl Orphans {
 
     /// Leaves the rest to the end of the process: a peer may still touch it.
     pub(crate) fn abandon(&self) {
-        let mut orphans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        orphans
-            .drain(..)
+        let requests = lock(&self.requests).drain(..).collect::<Vec<_>>();
+        requests
+            .into_iter()
             .for_each(|orphan| std::mem::forget(orphan.buffer));
+        let parts = lock(&self.parts).drain(..).collect::<Vec<_>>();
+        parts
+            .into_iter()
+            .for_each(|part| std::mem::forget(part.buffer));
     }
+}
+
+fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What sends and receives that own their buffer have in common.

@@ -2,11 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::partitioned as pml;
@@ -31,6 +30,11 @@ impl<T> Buffer<T> {
         }
     }
 
+    /// How many elements there are.
+    fn len(&self) -> usize {
+        self.part(0..usize::MAX).len()
+    }
+
     /// Elements `range`, in place.
     fn part(&self, range: Range<usize>) -> NonNull<[T]> {
         let whole = self.memory.as_ref().map_or_else(
@@ -43,16 +47,6 @@ impl<T> Buffer<T> {
         let first = unsafe { whole.cast::<T>().add(start) };
         NonNull::slice_from_raw_parts(first, len)
     }
-
-    /// Frees the elements, or leaves them to the end of the process: what a peer may still touch is worth
-    /// less than what would be overwritten.
-    fn release(&mut self, settled: bool) {
-        if let Some(memory) = self.memory.take()
-            && !settled
-        {
-            std::mem::forget(memory);
-        }
-    }
 }
 
 impl<T> fmt::Debug for Buffer<T> {
@@ -62,16 +56,16 @@ impl<T> fmt::Debug for Buffer<T> {
     }
 }
 
-/// Elements of partition `partition` of `count`, of `len` in all.
-fn elements(partition: u32, count: u32, len: usize) -> Range<usize> {
-    let each = len / count.max(1) as usize;
-    let start = partition as usize * each;
+/// Elements of partition `partition` of `count`, of those in `whole`.
+fn elements(partition: u32, count: u32, whole: Range<usize>) -> Range<usize> {
+    let each = whole.len() / count.max(1) as usize;
+    let start = whole.start + partition as usize * each;
     start..start + each
 }
 
-/// Elements have to be whole in each partition.
-fn check<T>(len: usize, partitions: u32) -> Result<()> {
-    if partitions == 0 || !len.is_multiple_of(partitions as usize) {
+/// Elements have to be whole in each partition, of each of so many rooms.
+fn check<T>(len: usize, partitions: u32, rooms: usize) -> Result<()> {
+    if partitions == 0 || !len.is_multiple_of(partitions as usize * rooms) {
         return Err(Error::Pml(PmlError::BadPartitions {
             count: partitions,
             bytes: len * size_of::<T>(),
@@ -123,7 +117,7 @@ pub struct PartitionedSend<'s, T: Plain> {
     buffer: Buffer<T>,
     /// Which partitions were taken in this round.
     taken: Box<[AtomicBool]>,
-    session: PhantomData<&'s Session>,
+    session: &'s Session,
 }
 
 /// A receive into the same buffer, again and again, of which each partition can be asked for. Made by
@@ -132,7 +126,9 @@ pub struct PartitionedSend<'s, T: Plain> {
 pub struct PartitionedRecv<'s, T: Plain> {
     inner: pml::PartitionedRecv,
     buffer: Buffer<T>,
-    session: PhantomData<&'s Session>,
+    /// How many rounds the buffer has room for.
+    rooms: usize,
+    session: &'s Session,
 }
 
 // SAFETY: what threads share are the operations, which are made for that, flags, and partitions: to write,
@@ -149,7 +145,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         place: (Rank, Tag, ContextId),
         policy: Policy,
     ) -> Result<Self> {
-        check::<T>(data.len(), partitions)?;
+        check::<T>(data.len(), partitions, 1)?;
         let (to, tag, context) = place;
         let bytes = size_of_val(&data[..]);
         let memory = Memory::new(data);
@@ -163,7 +159,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
             inner,
             buffer: Buffer::new(memory),
             taken: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
-            session: PhantomData,
+            session,
         })
     }
 
@@ -187,6 +183,11 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
     pub fn transport_partitions(&self) -> u32 {
         self.inner.transport_partitions()
     }
+
+    /// The elements of a round.
+    fn round(&self) -> Range<usize> {
+        0..self.buffer.len()
+    }
 }
 
 impl<'s, T: Plain> PartitionedRecv<'s, T> {
@@ -194,9 +195,10 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         session: &'s Session,
         data: Vec<T>,
         partitions: u32,
+        rooms: usize,
         place: (Rank, Tag, ContextId),
     ) -> Result<Self> {
-        check::<T>(data.len(), partitions)?;
+        check::<T>(data.len(), partitions, rooms)?;
         let (from, tag, context) = place;
         let bytes = size_of_val(&data[..]);
         let memory = Memory::new(data);
@@ -204,11 +206,16 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         // a partition in a round before it has arrived. Any bytes make a `Plain` value.
         let buffer = unsafe { RecvBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
         let messenger = &session.messenger;
-        let inner = pml::PartitionedRecv::init(messenger, &buffer, partitions, from, tag, context)?;
+        let init = match rooms {
+            1 => pml::PartitionedRecv::init,
+            _ => pml::PartitionedRecv::init_double,
+        };
+        let inner = init(messenger, &buffer, partitions, from, tag, context)?;
         Ok(Self {
             inner,
             buffer: Buffer::new(memory),
-            session: PhantomData,
+            rooms,
+            session,
         })
     }
 
@@ -222,6 +229,13 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         }
         self.inner.start()?;
         Ok(RecvRound { recv: self })
+    }
+
+    /// The elements of the round that is under way, or was last.
+    fn round(&self) -> Range<usize> {
+        let each = self.buffer.len() / self.rooms;
+        let first = self.inner.room() * each;
+        first..first + each
     }
 }
 
@@ -276,39 +290,50 @@ macro_rules! rounds {
                 !self.inner.is_active() && (!failed || self.inner.is_settled())
             }
 
-            /// The elements, between two rounds.
+            /// The elements of the last round, between two rounds.
             ///
             /// # Errors
             /// [`Error::UnderWay`] while a round is under way, and after one that failed as long as the
             /// peer may be at the elements.
             pub fn data(&self) -> Result<&[T]> {
                 match &self.buffer.memory {
-                    // SAFETY: no round is under way.
-                    Some(memory) if self.is_free() => Ok(unsafe { memory.as_slice() }),
+                    // SAFETY: no round is under way. Where the buffer has room for two, the other one is
+                    // not part of this.
+                    Some(_) if self.is_free() => Ok(unsafe { self.buffer.part(self.round()).as_ref() }),
                     _ => Err(Error::UnderWay),
                 }
             }
 
-            /// The elements, to be changed between two rounds.
+            /// The same, to be changed between two rounds.
             ///
             /// # Errors
             /// As [`data`](Self::data).
             pub fn data_mut(&mut self) -> Result<&mut [T]> {
-                let free = self.is_free();
-                match &mut self.buffer.memory {
-                    // SAFETY: no round is under way.
-                    Some(memory) if free => Ok(unsafe { memory.as_mut_slice() }),
+                match &self.buffer.memory {
+                    // SAFETY: as for `data`; the borrow is the only one.
+                    Some(_) if self.is_free() => Ok(unsafe { self.buffer.part(self.round()).as_mut() }),
                     _ => Err(Error::UnderWay),
                 }
             }
 
-            /// Ends the operation, and gives the elements back.
+            /// Ends the operation, and gives all elements back. A sender that may be writing the next round
+            /// already, where there is room for two, is asked to stop: that is waited for, up to the setting
+            /// `close-timeout`.
             ///
             /// # Errors
-            /// [`Error::UnderWay`] as [`data`](Self::data); the operation is dropped then.
+            /// [`Error::UnderWay`] as [`data`](Self::data), and when the sender does not answer; the operation is
+            /// dropped then.
             pub fn into_data(mut self) -> Result<Vec<T>> {
-                if !self.is_free() || !self.inner.is_settled() {
+                if !self.is_free() {
                     return Err(Error::UnderWay);
+                }
+                let until = Instant::now() + self.session.close_timeout;
+                while !self.inner.is_settled() {
+                    if Instant::now() >= until {
+                        return Err(Error::UnderWay);
+                    }
+                    self.session.messenger.progress()?;
+                    std::thread::yield_now();
                 }
                 self.inner.free()?;
                 let memory = self.buffer.memory.take();
@@ -318,8 +343,13 @@ macro_rules! rounds {
 
         impl<T: Plain> Drop for $operation<'_, T> {
             fn drop(&mut self) {
-                let settled = self.inner.is_settled();
-                self.buffer.release(settled);
+                let orphans = &self.session.orphans;
+                orphans.reap(&self.session.messenger);
+                if let Some(memory) = self.buffer.memory.take()
+                    && !self.inner.is_settled()
+                {
+                    orphans.adopt_part(Box::new(self.inner.ending()), Box::new(memory));
+                }
             }
         }
     )*};
@@ -363,13 +393,11 @@ impl<'a, T: Plain> SendRound<'a, T> {
     /// When there is no such partition, or it was taken in this round.
     pub fn partition(&self, partition: u32) -> Result<Partition<'a, T>> {
         self.take(partition)?;
-        let count = self.send.partitions();
-        let buffer = &self.send.buffer;
-        let len = buffer.part(0..usize::MAX).len();
+        let range = elements(partition, self.send.partitions(), self.send.round());
         Ok(Partition {
             send: self.send,
             number: partition,
-            data: buffer.part(elements(partition, count, len)),
+            data: self.send.buffer.part(range),
         })
     }
 
@@ -453,9 +481,8 @@ impl<'a, T: Plain> RecvRound<'a, T> {
         if !self.arrived(partition)? {
             return Ok(None);
         }
-        let buffer = &self.recv.buffer;
-        let len = buffer.part(0..usize::MAX).len();
-        let part = buffer.part(elements(partition, self.recv.partitions(), len));
+        let range = elements(partition, self.recv.partitions(), self.recv.round());
+        let part = self.recv.buffer.part(range);
         // SAFETY: the partition has arrived: nobody writes it before the next round, which cannot begin
         // while the operation is borrowed.
         Ok(Some(unsafe { part.as_ref() }))

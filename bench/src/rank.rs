@@ -362,6 +362,7 @@ impl Job<'_> {
             policy: None,
             compute: None,
             noise: None,
+            buffers: None,
             cold_cache: false,
             way: None,
             samples: None,

@@ -57,6 +57,9 @@ pub struct Row {
     /// Which threads took longer, and by how many percent: `uniform:4`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
+    /// How many rounds the receiver has room for, where that is not 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<u32>,
     /// Whether the caches were swept before each round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold_cache: bool,
@@ -336,6 +339,7 @@ pub(crate) mod tests {
             policy: None,
             compute: None,
             noise: None,
+            buffers: None,
             cold_cache: false,
             way: None,
             samples: None,

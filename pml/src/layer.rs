@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
+use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
 
 use crate::cm::Cm;
 use crate::error::Result;
@@ -256,8 +256,9 @@ impl Pml for Layer {
         from: Rank,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Result<Option<OpenChannel>> {
-        either!(self, pml => pml.open_channel(from, data, ends))
+        either!(self, pml => pml.open_channel(from, data, ends, buffering))
     }
 
     fn join_channel(

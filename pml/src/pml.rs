@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
+use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
 
 use crate::error::Result;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
@@ -204,6 +204,7 @@ pub trait Pml: Send {
         from: Rank,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Result<Option<OpenChannel>>;
 
     /// Joins the channel that `to` opened; see

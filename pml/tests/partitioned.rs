@@ -61,7 +61,15 @@ impl Memory {
 
     /// Checks partition `place` of `count`.
     fn check(&self, epoch: u64, place: u32, count: u32) {
-        for (at, cell) in self.part(place, count) {
+        self.check_room((0, 1), epoch, place, count);
+    }
+
+    /// Checks partition `place` of `count` in one of the memory's rooms.
+    fn check_room(&self, (room, rooms): (usize, usize), epoch: u64, place: u32, count: u32) {
+        let len = self.0.len() / rooms;
+        let each = len / count as usize;
+        let cells = self.0[room * len..][..len].iter().enumerate();
+        for (at, cell) in cells.skip(place as usize * each).take(each) {
             // SAFETY: the part has arrived, and nobody writes it before the next round.
             let found = unsafe { cell.get().read() };
             assert_eq!(
@@ -195,6 +203,8 @@ struct Case {
     threads: u32,
     epochs: u64,
     seed: u64,
+    /// The receiver has room for two rounds.
+    double: bool,
 }
 
 impl Case {
@@ -237,9 +247,18 @@ impl Case {
     }
 
     fn recv(self, port: &Arc<Messenger>) {
-        let memory = Memory::new(self.bytes);
+        let rooms = 1 + usize::from(self.double);
+        let memory = Memory::new(self.bytes * rooms);
         let (from, data) = (Rank::new(0), memory.recv());
-        let recv = PartitionedRecv::init(port, &data, self.receiver, from, tag(3), WORLD).unwrap();
+        let init = match self.double {
+            true => PartitionedRecv::init_double,
+            false => PartitionedRecv::init,
+        };
+        let recv = init(port, &data, self.receiver, from, tag(3), WORLD).unwrap();
+        let check = |epoch, place| {
+            let room = (recv.room(), rooms);
+            memory.check_room(room, epoch, place, self.receiver);
+        };
         let mut random = Random(self.seed ^ 99);
         for epoch in 1..=self.epochs {
             recv.start().unwrap();
@@ -247,7 +266,7 @@ impl Case {
             for _ in 0..looks {
                 let place = random.below(u64::from(self.receiver)) as u32;
                 if recv.arrived(place).unwrap() {
-                    memory.check(epoch, place, self.receiver);
+                    check(epoch, place);
                 }
             }
             if random.below(2) == 0 {
@@ -255,17 +274,22 @@ impl Case {
                     while !recv.arrived(place).unwrap() {
                         std::thread::yield_now();
                     }
-                    memory.check(epoch, place, self.receiver);
+                    check(epoch, place);
                 }
             }
             recv.wait(PATIENCE).unwrap();
             for place in 0..self.receiver {
                 assert!(recv.arrived(place).unwrap());
-                memory.check(epoch, place, self.receiver);
+                check(epoch, place);
             }
         }
         recv.free().unwrap();
-        assert!(recv.is_settled());
+        // Of a buffer for two rounds the sender may write the second until it knows.
+        let until = Instant::now() + Duration::from_secs(60);
+        while !recv.is_settled() {
+            assert!(Instant::now() < until, "the buffer never came back");
+            port.progress().unwrap();
+        }
     }
 
     fn run(self, name: &str, job: &Arc<dyn Job>) {
@@ -319,6 +343,7 @@ fn every_byte_arrives_in_every_epoch() {
                 threads: [1, 2, 3][random.below(3) as usize],
                 epochs: 60,
                 seed: random.below(1 << 30),
+                double: random.below(2) == 0,
             }
             .run(name, &job);
         }
@@ -334,7 +359,8 @@ fn long_partitions_arrive_too() {
         (1, 16, 4 << 20, Policy::default()),
         (16, 1, 1 << 18, Policy::Fixed(5)),
     ] {
-        for kind in [SHM, SHM_STAGED, WRITES, FLUSHED] {
+        let cases = [SHM, SHM_STAGED, WRITES, FLUSHED].map(|kind| [(kind, false), (kind, true)]);
+        for (kind, double) in cases.into_iter().flatten() {
             let (name, job) = job(kind);
             Case {
                 sender,
@@ -344,6 +370,7 @@ fn long_partitions_arrive_too() {
                 threads: 2,
                 epochs: 12,
                 seed: 5,
+                double,
             }
             .run(name, &job);
         }
@@ -365,9 +392,76 @@ fn ten_thousand_epochs() {
                 threads: random.below(3) as u32 + 1,
                 epochs: 500,
                 seed: random.below(1 << 30),
+                double: random.below(2) == 0,
             }
             .run(name, &job);
         }
+    }
+}
+
+/// Where the receiver has room for two rounds, the second is over for the sender before the receiver begins
+/// it; the third is not.
+#[test]
+fn a_second_room_takes_the_credit_off_the_way() {
+    // What is short goes at once in messages, too; what is long is copied by the sender while it waits.
+    for (kind, bytes) in ALL.flat_map(|kind| [(kind, 64), (kind, 1 << 20)]) {
+        let (name, job) = job(kind);
+        if bytes > 64 && !matches!(kind, SHM | SHM_CM | WRITES | FLUSHED) {
+            continue;
+        }
+        eprintln!("{name}, {bytes} bytes");
+        let (ahead, begun) = (AtomicU32::new(0), AtomicBool::new(false));
+        let over = AtomicBool::new(false);
+        let keep_up = |port: &Messenger, done: &dyn Fn() -> bool| {
+            let until = Instant::now() + Duration::from_secs(60);
+            while !done() {
+                assert!(Instant::now() < until, "nothing moves");
+                port.progress().unwrap();
+                std::thread::yield_now();
+            }
+        };
+        on_both(&job, ThreadLevel::Single, |port| {
+            if is_sender(port) {
+                let (memory, to) = (Memory::new(bytes), Rank::new(1));
+                let policy = Policy::Each;
+                let send =
+                    PartitionedSend::init(port, &memory.send(), 4, to, tag(1), WORLD, policy);
+                let send = send.unwrap();
+                for epoch in 1..=3 {
+                    (0..4).for_each(|place| memory.fill(epoch, place, 4));
+                    send.start().unwrap();
+                    send.ready_range(0..4).unwrap();
+                    if epoch == 3 && kind != SHM_STAGED && bytes > 64 {
+                        for _ in 0..1000 {
+                            assert!(!send.test().unwrap(), "a third room");
+                        }
+                    }
+                    if epoch == 3 {
+                        begun.store(true, Ordering::SeqCst);
+                    }
+                    send.wait(PATIENCE).unwrap();
+                    ahead.store(epoch as u32, Ordering::SeqCst);
+                }
+                return keep_up(port, &|| over.load(Ordering::SeqCst));
+            }
+            let (memory, from) = (Memory::new(2 * bytes), Rank::new(0));
+            let recv =
+                PartitionedRecv::init_double(port, &memory.recv(), 4, from, tag(1), WORLD).unwrap();
+            recv.start().unwrap();
+            recv.wait(PATIENCE).unwrap();
+            keep_up(port, &|| ahead.load(Ordering::SeqCst) >= 2);
+            keep_up(port, &|| begun.load(Ordering::SeqCst));
+            for epoch in 1..=3 {
+                if epoch > 1 {
+                    recv.start().unwrap();
+                    recv.wait(PATIENCE).unwrap();
+                }
+                assert_eq!(recv.room(), (epoch as usize - 1) % 2);
+                (0..4).for_each(|place| memory.check_room((recv.room(), 2), epoch, place, 4));
+            }
+            over.store(true, Ordering::SeqCst);
+            drop(recv);
+        });
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use crate::capability::{Capabilities, Limits, Preference};
-use crate::channel::{OpenChannel, SendChannel};
+use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, Retained, Token, Upcalls};
@@ -258,7 +258,8 @@ pub trait ByteTransport: Send {
     }
 
     /// Opens the receiving end of a partitioned channel: `data`, in transport partitions that end at
-    /// `ends`, is to be written by `from`. `None` where this transport, or this pair of ranks, has no way of
+    /// `ends`, is to be written by `from`; the buffer has as many bytes for each of its
+    /// [rooms](Buffering::rooms). `None` where this transport, or this pair of ranks, has no way of
     /// its own for that. The buffer stays lent until the channel is [closed](crate::RecvChannel::close), in
     /// epochs only.
     fn open_channel(
@@ -266,8 +267,9 @@ pub trait ByteTransport: Send {
         from: EndpointId,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
-        let _ = (from, data, ends);
+        let _ = (from, data, ends, buffering);
         None
     }
 

@@ -11,6 +11,52 @@ use std::sync::Arc;
 
 use crate::byte::Post;
 
+/// How many rounds the receiver's buffer has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Buffering {
+    /// One: the credit for an epoch comes with its start.
+    #[default]
+    Single,
+    /// Two, in halves that epochs use by turns: the credit comes with the start of the epoch before.
+    Double,
+}
+
+impl Buffering {
+    const fn halves(self) -> u64 {
+        match self {
+            Self::Single => 1,
+            Self::Double => 2,
+        }
+    }
+
+    /// How many times the bytes of one epoch the buffer has.
+    #[must_use]
+    pub const fn rooms(self) -> usize {
+        self.halves() as usize
+    }
+
+    /// The room that `epoch` uses.
+    #[inline]
+    #[must_use]
+    pub const fn room(self, epoch: u64) -> usize {
+        (epoch.wrapping_sub(1) % self.halves()) as usize
+    }
+
+    /// How many epochs up to this one have used its room.
+    #[inline]
+    #[must_use]
+    pub const fn turn(self, epoch: u64) -> u64 {
+        epoch.div_ceil(self.halves())
+    }
+
+    /// The last epoch that may be written once `epoch` has begun.
+    #[inline]
+    #[must_use]
+    pub const fn credit(self, epoch: u64) -> u64 {
+        epoch + (self.halves() - 1)
+    }
+}
+
 /// A receiving end that has just been opened.
 #[derive(Debug)]
 pub struct OpenChannel {
@@ -64,7 +110,7 @@ pub trait SendChannel: Send + Sync + fmt::Debug {
 /// The receiving end of a partitioned channel. Any thread calls anything; [`start`](RecvChannel::start) as
 /// for the [`SendChannel`].
 pub trait RecvChannel: Send + Sync + fmt::Debug {
-    /// Begins `epoch`: the buffer may be written. This is the sender's credit.
+    /// Begins `epoch`: the buffer may be written. This is the sender's [credit](Buffering::credit).
     fn start(&self, epoch: u64);
 
     /// Whether `partition` has arrived in `epoch` and lies in the buffer. Takes it in where it has

@@ -29,7 +29,7 @@ pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
 pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
-pub use channel::{OpenChannel, RecvChannel, SendChannel};
+pub use channel::{Buffering, OpenChannel, RecvChannel, SendChannel};
 pub use data::{MemoryKind, Pack, ReadRegion, RecvBuffer, SendBuffer, Unpack, WriteRegion};
 pub use error::{Error, Result};
 pub use kind::{TransportKind, Way};

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
-use crate::channel::{OpenChannel, SendChannel};
+use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
@@ -378,8 +378,9 @@ pub trait MatchTransport: Send {
         from: EndpointId,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
-        let _ = (from, data, ends);
+        let _ = (from, data, ends, buffering);
         None
     }
 

@@ -106,6 +106,10 @@ pub struct PartitionedArgs {
     #[arg(long)]
     pub advise: bool,
 
+    /// How many rounds the receiver has room for, 1 or 2, or both by a comma (partitioned) [default: 1]
+    #[arg(long, value_name = "LIST")]
+    pub buffers: Option<Buffers>,
+
     /// What the caches hold when a round begins (partitioned) [default: hot]
     #[arg(long, value_enum)]
     pub cache: Option<Cache>,
@@ -121,6 +125,7 @@ impl PartitionedArgs {
             ("--compute-time", self.compute_time.is_some()),
             ("--noise", self.noise.is_some()),
             ("--noise-pct", self.noise_pct.is_some()),
+            ("--buffers", self.buffers.is_some()),
             ("--cache", self.cache.is_some()),
             ("--advise", self.advise),
         ];
@@ -138,6 +143,7 @@ impl PartitionedArgs {
             noise: self.noise.unwrap_or_default(),
             noise_pct: self.noise_pct.unwrap_or(4.0).clamp(0.0, 1000.0),
             cache: self.cache.unwrap_or_default(),
+            buffers: self.buffers.clone().unwrap_or_default().0,
         }
     }
 }
@@ -152,6 +158,33 @@ pub(crate) struct PartitionedPlan {
     pub noise: Noise,
     pub noise_pct: f64,
     pub cache: Cache,
+    pub buffers: Vec<u32>,
+}
+
+/// Numbers of rounds that a receiver has room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buffers(Vec<u32>);
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self(vec![1])
+    }
+}
+
+impl FromStr for Buffers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let count = |piece: &str| match piece.trim() {
+            "1" => Ok(1),
+            "2" => Ok(2),
+            _ => Err(format!("'{piece}' is neither 1 nor 2")),
+        };
+        text.split(',')
+            .map(count)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
 }
 
 /// Numbers of partitions.

@@ -20,7 +20,7 @@ use super::compute::{compute, unit_ns};
 use crate::args::partitioned::{Cache, ComputeMode, Noise, PartitionedPlan};
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
-use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use crate::port::{barrier, tags};
 use crate::stats::Seeded;
 
@@ -87,26 +87,28 @@ pub(crate) struct Setting<'a> {
 }
 
 impl<'a, P: PartitionedPort> Rounds<'a, P> {
-    /// Makes an operation for each of `policies`; both ranks do so, in the same order.
+    /// Makes all of `operations`; both ranks do so, in the same order.
     pub(crate) fn open(
         port: &'a P,
         setting: Setting<'a>,
         size: usize,
         partitions: u32,
-        policies: &[String],
+        operations: &[Operation],
     ) -> Result<Self> {
-        let memory = Memory::new(size)?;
+        let rooms = operations.iter().map(|operation| operation.buffers).max();
+        let memory = Memory::new(size * rooms.unwrap_or(1) as usize)?;
         let sends = port.rank().as_u32() == 0;
         let peer = super::other(port.rank());
         let mut ends = Vec::new();
-        for (number, policy) in (setting.tag..).zip(policies) {
+        for (number, operation) in (setting.tag..).zip(operations) {
             let (tag, _) = tags::thread(number);
             ends.push(if sends {
                 let data = memory.outgoing(0..size);
-                End::Send(port.psend(data, partitions, peer, tag, policy)?)
+                End::Send(port.psend(data, partitions, peer, tag, &operation.policy)?)
             } else {
-                let data = memory.incoming(0..size);
-                End::Recv(port.precv(data, partitions, peer, tag)?)
+                let buffers = operation.buffers;
+                let data = memory.incoming(0..size * buffers as usize);
+                End::Recv(port.precv(data, partitions, peer, tag, buffers)?)
             });
         }
         Ok(Self {
@@ -147,7 +149,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
             let began = now();
             self.plain(kind)?;
             times.push(now() - began);
-            self.check()?;
+            self.check(kind)?;
         }
         Ok(times)
     }
@@ -171,12 +173,17 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
     }
 
     /// Looks at what has come.
-    fn check(&self) -> Result<()> {
+    fn check(&self, kind: Kind) -> Result<()> {
         let (Some(seed), 1) = (self.seed, self.port.rank().as_u32()) else {
             return Ok(());
         };
         let pattern = Pattern::of(seed, 0, 0, self.round);
-        self.memory.check(0..self.size, pattern).map_err(|found| {
+        let room = match kind {
+            Kind::Message => 0,
+            Kind::Partitioned(number) => self.receiver(number)?.room(),
+        };
+        let range = room * self.size..(room + 1) * self.size;
+        self.memory.check(range, pattern).map_err(|found| {
             Error::Validation(Mismatch {
                 rank: 1,
                 from: 0,
@@ -250,7 +257,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         } else {
             self.stamped_recv(kind).map(|()| None)
         }?;
-        self.check()?;
+        self.check(kind)?;
         Ok(stamps)
     }
 

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use tagwire_base::{Rank, Tag};
 
 use super::abi::{BYTE, COMM_WORLD, Handle, MpiPort, StatusPointer, handle, number};
+use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
-use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 
 const INFO_NULL: usize = 0x130;
 
@@ -113,8 +114,11 @@ impl PartitionedPort for MpiPort {
     type Send<'p> = MpiPartitioned<'p>;
     type Recv<'p> = MpiPartitioned<'p>;
 
-    fn policies(&self, _: &[String]) -> Vec<String> {
-        vec!["library".to_owned()]
+    fn operations(&self, _: &PartitionedPlan) -> Vec<Operation> {
+        vec![Operation {
+            policy: "library".to_owned(),
+            buffers: 1,
+        }]
     }
 
     fn psend(
@@ -154,6 +158,7 @@ impl PartitionedPort for MpiPort {
         partitions: u32,
         from: Rank,
         tag: Tag,
+        _: u32,
     ) -> Result<MpiPartitioned<'_>> {
         let functions = Functions::load(self)?;
         let (count, len) = (int(partitions)?, each(data.len(), partitions));

@@ -5,8 +5,18 @@ use tagwire_pml::partitioned::{PartitionedRecv, PartitionedSend, Policy};
 
 use super::Port;
 use super::pml::PmlPort;
+use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
+
+/// One of the operations that are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// How partitions go together.
+    pub policy: String,
+    /// How many rounds the receiver has room for.
+    pub buffers: u32,
+}
 
 /// A port that has them.
 pub(crate) trait PartitionedPort: Port {
@@ -17,8 +27,8 @@ pub(crate) trait PartitionedPort: Port {
     where
         Self: 'p;
 
-    /// What of `policies` means something here; what a row is called is the answer's.
-    fn policies(&self, policies: &[String]) -> Vec<String>;
+    /// What of the plan means something here; what a row is called is the answer's.
+    fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation>;
 
     fn psend(
         &self,
@@ -29,12 +39,14 @@ pub(crate) trait PartitionedPort: Port {
         policy: &str,
     ) -> Result<Self::Send<'_>>;
 
+    /// With room for `buffers` rounds in `data`.
     fn precv(
         &self,
         data: Incoming,
         partitions: u32,
         from: Rank,
         tag: Tag,
+        buffers: u32,
     ) -> Result<Self::Recv<'_>>;
 }
 
@@ -54,14 +66,25 @@ pub(crate) trait RecvEnd {
     fn start(&self) -> Result<()>;
     fn arrived(&self, partition: u32) -> Result<bool>;
     fn wait(&self) -> Result<()>;
+    /// Which of its rooms the round uses.
+    fn room(&self) -> usize {
+        0
+    }
 }
 
 impl PartitionedPort for PmlPort {
     type Send<'p> = PartitionedSend;
     type Recv<'p> = PartitionedRecv;
 
-    fn policies(&self, policies: &[String]) -> Vec<String> {
-        policies.to_vec()
+    fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation> {
+        let with = |policy: &String| {
+            let policy = policy.clone();
+            plan.buffers.iter().map(move |&buffers| Operation {
+                policy: policy.clone(),
+                buffers,
+            })
+        };
+        plan.policies.iter().flat_map(with).collect()
     }
 
     fn psend(
@@ -86,12 +109,15 @@ impl PartitionedPort for PmlPort {
         partitions: u32,
         from: Rank,
         tag: Tag,
+        buffers: u32,
     ) -> Result<PartitionedRecv> {
         let (messenger, data) = (self.messenger(), data.buffer());
+        let init = match buffers {
+            1 => PartitionedRecv::init,
+            _ => PartitionedRecv::init_double,
+        };
         let world = ContextId::WORLD;
-        Ok(PartitionedRecv::init(
-            messenger, &data, partitions, from, tag, world,
-        )?)
+        Ok(init(messenger, &data, partitions, from, tag, world)?)
     }
 }
 
@@ -130,5 +156,9 @@ impl RecvEnd for PartitionedRecv {
     #[inline]
     fn wait(&self) -> Result<()> {
         Ok(Self::wait(self, None)?)
+    }
+
+    fn room(&self) -> usize {
+        Self::room(self)
     }
 }

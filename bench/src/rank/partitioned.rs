@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::link::Message;
 use crate::measure::partitioned::{Found, Leader, follow};
 use crate::port::Control;
-use crate::port::partitioned::PartitionedPort;
+use crate::port::partitioned::{Operation, PartitionedPort};
 use crate::record::{Figures, Quantity, Row};
 use crate::stats::Summary;
 
@@ -23,7 +23,7 @@ impl Job<'_> {
         let leads = greet(port, &used, sink)?;
         let plan = self.plan.partitioned.as_ref();
         let plan = plan.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
-        let policies = port.policies(&plan.policies);
+        let operations = port.operations(plan);
         let mut control = Control::new()?;
         let mut tag = 0;
         for size in self.sizes()? {
@@ -38,8 +38,8 @@ impl Job<'_> {
                     validate: self.plan.validate,
                     tag,
                 };
-                tag = (tag + policies.len() as u32) % 4096;
-                let rounds = Rounds::open(port, setting, size, partitions, &policies)?;
+                tag = (tag + operations.len() as u32) % 4096;
+                let rounds = Rounds::open(port, setting, size, partitions, &operations)?;
                 if !leads {
                     follow(port, &mut control, rounds)?;
                     continue;
@@ -49,10 +49,10 @@ impl Job<'_> {
                     control: &mut control,
                     effort: &effort(self.plan),
                 };
-                let found = leader.measure(rounds, policies.len(), size)?;
-                for (policy, found) in policies.iter().zip(&found) {
+                let found = leader.measure(rounds, operations.len(), size)?;
+                for (operation, found) in operations.iter().zip(&found) {
                     let row = self.row(self.plan.layers[0], size, port.size(), &used);
-                    let row = self.partitioned_row(row, plan, (partitions, policy), found);
+                    let row = self.partitioned_row(row, plan, (partitions, operation), found);
                     sink(Message::Row(Box::new(row)))?;
                 }
             }
@@ -67,12 +67,14 @@ impl Job<'_> {
         &self,
         mut row: Row,
         plan: &PartitionedPlan,
-        case: (u32, &str),
+        case: (u32, &Operation),
         found: &Found,
     ) -> Row {
         let computes = !plan.time.is_zero();
         row.threads = Some(self.plan.threads);
-        (row.partitions, row.policy) = (Some(case.0), Some(case.1.to_owned()));
+        let (partitions, operation) = case;
+        (row.partitions, row.policy) = (Some(partitions), Some(operation.policy.clone()));
+        row.buffers = (operation.buffers > 1).then_some(operation.buffers);
         let (how, time) = (plan.compute.as_str(), plan.time.as_micros());
         row.compute = computes.then(|| format!("{how}:{time}"));
         let (noise, pct) = (plan.noise.as_str(), plan.noise_pct);

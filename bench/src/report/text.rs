@@ -162,7 +162,8 @@ const fn digits(quantity: Quantity) -> usize {
 /// What the computing rank does in a series, and when the receive was posted.
 fn side(row: &Row) -> Option<String> {
     if let (Some(partitions), Some(policy)) = (row.partitions, &row.policy) {
-        return Some(format!("{policy}/{partitions}"));
+        let double = if row.buffers.is_some() { "*2" } else { "" };
+        return Some(format!("{policy}{double}/{partitions}"));
     }
     let side = row.side.as_ref()?;
     Some(match &row.receive {

@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel, Preference, RecvBuffer,
-    SendBuffer, SendChannel, Waiter,
+    Buffering, Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel, Preference,
+    RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 
 use self::core::{Chore, Core};
@@ -522,9 +522,10 @@ impl Pml for Cm {
         from: Rank,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Result<Option<OpenChannel>> {
         let endpoint = self.endpoint(from)?;
-        Ok(self.rail.open_channel(endpoint, data, ends))
+        Ok(self.rail.open_channel(endpoint, data, ends, buffering))
     }
 
     fn join_channel(

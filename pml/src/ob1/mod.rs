@@ -45,7 +45,8 @@ pub use config::Ob1Options;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
 use tagwire_transport::{
-    ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
+    Buffering, ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
+    Waiter,
 };
 pub use writes::ChannelWay;
 
@@ -493,12 +494,13 @@ impl Pml for Ob1 {
         from: Rank,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Result<Option<OpenChannel>> {
         let peer = self.contact(from)?;
         let endpoint = self.endpoint(from)?;
-        let (kind, opened) = match self.rail.open_channel(endpoint, data, ends) {
+        let (kind, opened) = match self.rail.open_channel(endpoint, data, ends, buffering) {
             Some(opened) => (RAILS_OWN, Some(opened)),
-            None => (WRITTEN, self.open_written(peer, data, ends)),
+            None => (WRITTEN, self.open_written(peer, data, ends, buffering)),
         };
         Ok(opened.map(|mut opened| {
             opened.key.insert(0, kind);

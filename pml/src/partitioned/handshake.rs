@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
+use tagwire_transport::{Buffering, ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use super::measure::measure;
@@ -164,9 +164,24 @@ pub(super) const VERSION: u32 = 1;
 /// A receive that no sender has matched.
 struct Pending {
     tag: Tag,
-    partitions: u32,
-    region: WriteRegion,
+    room: Room,
     end: Arc<Receiving>,
+}
+
+/// What a receiver has for the bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub partitions: u32,
+    /// For one round, or for two.
+    pub region: WriteRegion,
+    pub buffering: Buffering,
+}
+
+impl Room {
+    /// Bytes of one round.
+    pub(super) const fn bytes(&self) -> usize {
+        self.region.len() / self.buffering.rooms()
+    }
 }
 
 /// The matching of one peer and context.
@@ -327,11 +342,11 @@ impl Registry {
         layer: &mut Layer,
         from: Rank,
         context: ContextId,
-        receive: (Tag, u32, WriteRegion),
+        receive: (Tag, Room),
         end: Arc<Receiving>,
     ) {
         self.attention.wanted();
-        let (tag, partitions, region) = receive;
+        let (tag, room) = receive;
         let mut ports = self.lock();
         let at = ports
             .iter()
@@ -346,12 +361,7 @@ impl Registry {
             });
             ports.len() - 1
         });
-        ports[at].pending.push_back(Pending {
-            tag,
-            partitions,
-            region,
-            end,
-        });
+        ports[at].pending.push_back(Pending { tag, room, end });
         ports[at].settle_or_end(layer, &self.attention);
     }
 
@@ -463,10 +473,15 @@ impl Pending {
         context: ContextId,
         init: &Init,
     ) -> Result<Matched> {
-        let bytes = self.region.len();
+        let Room {
+            partitions,
+            region,
+            buffering,
+        } = self.room;
+        let bytes = self.room.bytes();
         let mut reply = Reply {
             bytes: bytes as u64,
-            receiver: self.partitions,
+            receiver: partitions,
             key_len: 0,
             key: [0; Reply::MOST],
         };
@@ -478,10 +493,10 @@ impl Pending {
                 received: reply.bytes,
             });
         }
-        let plan = Plan::new(init.sender, self.partitions, init.transport, bytes)?;
-        let buffer = RecvBuffer::of(self.region);
+        let plan = Plan::new(init.sender, partitions, init.transport, bytes)?;
+        let buffer = RecvBuffer::of(region);
         let channel = match init.messages {
-            0 => layer.open_channel(from, &buffer, &plan.ends())?,
+            0 => layer.open_channel(from, &buffer, &plan.ends(), buffering)?,
             _ => None,
         };
         let way = match channel {
@@ -490,7 +505,10 @@ impl Pending {
                 reply.key[..channel.key.len()].copy_from_slice(&channel.key);
                 Way::Channel(channel.end)
             }
-            _ => Way::messages(layer, &plan, self.region, (from, context, init.first_tag))?,
+            _ => {
+                let source = (from, context, init.first_tag);
+                Way::messages(layer, &plan, self.room, source)?
+            }
         };
         say(layer, from, reply_tag, context, &reply)?;
         Ok(Matched::new(plan, way))

@@ -1,14 +1,15 @@
 //! What a receiving end consists of: shared between the handle, and the rank, which matches it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tagwire_base::sync::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
 use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
-use tagwire_transport::{RecvBuffer, RecvChannel, WriteRegion};
+use tagwire_transport::{Buffering, RecvBuffer, RecvChannel};
 
-use super::handshake::{again, message_tag};
+use super::handshake::{Room, again, message_tag};
 use super::plan::Plan;
 use super::round::{Rhythm, Round};
 use super::sending::{GIVEN_UP, close};
@@ -37,7 +38,7 @@ pub(super) enum Way {
     Messages(Messages),
 }
 
-/// A persistent receive for each transport partition.
+/// A persistent receive for each transport partition, in each room of the buffer.
 #[derive(Debug)]
 pub(super) struct Messages {
     requests: Box<[RequestId]>,
@@ -45,6 +46,9 @@ pub(super) struct Messages {
     lengths: Box<[usize]>,
     /// The round in which each was last complete.
     landed: Box<[AtomicU64]>,
+    buffering: Buffering,
+    /// The last round whose receives were started.
+    started: AtomicU64,
 }
 
 impl Matched {
@@ -62,35 +66,66 @@ impl Way {
     pub(super) fn messages(
         layer: &mut Layer,
         plan: &Plan,
-        region: WriteRegion,
+        room: Room,
         source: (Rank, ContextId, u32),
     ) -> Result<Self> {
         let (from, context, first_tag) = source;
-        let make = |t| {
+        let Room {
+            region, buffering, ..
+        } = room;
+        let units = plan.transport();
+        let mut make = |place: u32| {
+            let (base, t) = ((place / units) as usize * room.bytes(), place % units);
             let range = plan.bytes_of(t);
-            let part = region.part(range).ok_or_else(|| Error::BadPartitions {
-                count: plan.transport(),
-                bytes: region.len(),
+            let part = region.part(base + range.start..base + range.end);
+            let part = part.ok_or_else(|| Error::BadPartitions {
+                count: units,
+                bytes: room.bytes(),
             })?;
             let tag = TagSelector::exact(message_tag(first_tag.wrapping_add(1 + t)));
             layer.recv_init(RecvBuffer::of(part), from.into(), tag, context)
         };
-        let requests = (0..plan.transport()).map(make).collect::<Result<_>>()?;
+        let places = 0..units * buffering.rooms() as u32;
         Ok(Self::Messages(Messages {
-            requests,
-            lengths: (0..plan.transport())
-                .map(|t| plan.bytes_of(t).len())
-                .collect(),
-            landed: (0..plan.transport()).map(|_| AtomicU64::new(0)).collect(),
+            requests: places.clone().map(&mut make).collect::<Result<_>>()?,
+            lengths: (0..units).map(|t| plan.bytes_of(t).len()).collect(),
+            landed: places.map(|_| AtomicU64::new(0)).collect(),
+            buffering,
+            started: AtomicU64::new(0),
         }))
     }
 }
 
 impl Messages {
+    /// The places of what comes in `epoch`.
+    fn places(&self, epoch: u64) -> Range<usize> {
+        let units = self.lengths.len();
+        let first = self.buffering.room(epoch) * units;
+        first..first + units
+    }
+
+    /// Whether a transport partition of `epoch` has come.
+    fn has_landed(&self, epoch: u64, partition: u32) -> bool {
+        let first = self.places(epoch).start;
+        self.landed[first + partition as usize].load(Acquire) == epoch
+    }
+
+    /// Starts the receives of all rounds that may be sent now that `epoch` has begun, in their order.
+    fn start(&self, layer: &mut Layer, epoch: u64) -> Result<()> {
+        for round in self.started.load(Relaxed) + 1..=self.buffering.credit(epoch) {
+            let mut requests = self.requests[self.places(round)].iter();
+            requests.try_for_each(|request| layer.start(*request))?;
+            self.started.store(round, Relaxed);
+        }
+        Ok(())
+    }
+
     /// Takes the ends of those that are complete. Answers whether all are.
     fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
         let mut all = true;
-        let parts = self.requests.iter().zip(&self.landed).zip(&self.lengths);
+        let places = self.places(epoch);
+        let parts = self.requests[places.clone()].iter();
+        let parts = parts.zip(&self.landed[places]).zip(&self.lengths);
         for ((request, landed), length) in parts {
             if landed.load(Relaxed) == epoch {
                 continue;
@@ -115,6 +150,7 @@ impl Messages {
 pub(super) struct Receiving {
     messenger: Arc<Messenger>,
     from: Rank,
+    buffering: Buffering,
     round: Round,
     /// What matching gave.
     slot: OnceLock<Result<Matched>>,
@@ -129,10 +165,16 @@ pub(super) struct Receiving {
 
 impl Receiving {
     /// An end with so many partitions, not matched yet.
-    pub(super) fn new(messenger: &Arc<Messenger>, partitions: u32, from: Rank) -> Self {
+    pub(super) fn new(
+        messenger: &Arc<Messenger>,
+        partitions: u32,
+        from: Rank,
+        buffering: Buffering,
+    ) -> Self {
         Self {
             messenger: Arc::clone(messenger),
             from,
+            buffering,
             round: Round::new(),
             slot: OnceLock::new(),
             begun: AtomicU64::new(0),
@@ -153,6 +195,14 @@ impl Receiving {
     #[must_use]
     pub(super) const fn partitions(&self) -> u32 {
         self.arrived.len() as u32
+    }
+
+    /// Which room of the buffer the round that is under way uses, or the last one did.
+    pub(super) fn room(&self) -> usize {
+        match self.round.last() {
+            0 => 0,
+            epoch => self.buffering.room(epoch),
+        }
     }
 
     /// Begins a round: the buffer may be written.
@@ -260,9 +310,7 @@ impl Receiving {
                 self.begin(matched, epoch, None)?;
                 needed.all(|t| channel.has_landed(epoch, t))
             }
-            Way::Messages(messages) => {
-                needed.all(|t| messages.landed[t as usize].load(Acquire) == epoch)
-            }
+            Way::Messages(messages) => needed.all(|t| messages.has_landed(epoch, t)),
         };
         if here {
             self.arrived[partition as usize].store(epoch, Release);
@@ -384,10 +432,7 @@ impl Receiving {
         }
         match (&matched.way, layer) {
             (Way::Channel(channel), _) => channel.start(epoch),
-            (Way::Messages(messages), Some(layer)) => {
-                let mut requests = messages.requests.iter();
-                requests.try_for_each(|request| layer.start(*request))?;
-            }
+            (Way::Messages(messages), Some(layer)) => messages.start(layer, epoch)?,
             (Way::Messages(_), None) => return Ok(()),
         }
         self.begun.fetch_max(epoch, AcqRel);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, Tag};
-use tagwire_transport::RecvBuffer;
+use tagwire_transport::{Buffering, RecvBuffer};
 
+use super::handshake::Room;
 use super::plan::check_count;
 use super::receiving::Receiving;
 use crate::error::{Error, Result};
@@ -38,20 +39,58 @@ impl PartitionedRecv {
         tag: Tag,
         context: ContextId,
     ) -> Result<Self> {
+        let place = (from, tag, context);
+        Self::make(messenger, data, partitions, Buffering::Single, place)
+    }
+
+    /// The same with room for two rounds: `data` has twice the bytes of one, and rounds use its halves by
+    /// turns, the first round the first ([`room`](PartitionedRecv::room)). A round's start then lets
+    /// the sender write the next round too, whose bytes may come before it is started here: the sender does
+    /// not wait for that. What a round has brought stays until the next is started, as ever.
+    ///
+    /// # Errors
+    /// As [`init`](PartitionedRecv::init); when the bytes are not even in number.
+    pub fn init_double(
+        messenger: &Arc<Messenger>,
+        data: &RecvBuffer,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> Result<Self> {
+        let place = (from, tag, context);
+        Self::make(messenger, data, partitions, Buffering::Double, place)
+    }
+
+    fn make(
+        messenger: &Arc<Messenger>,
+        data: &RecvBuffer,
+        partitions: u32,
+        buffering: Buffering,
+        place: (Rank, Tag, ContextId),
+    ) -> Result<Self> {
+        let (from, tag, context) = place;
         let region = data
             .region()
             .ok_or(Error::BadRound("needs a contiguous buffer"))?;
-        check_count(partitions, region.len())?;
-        let receiving = Arc::new(Receiving::new(messenger, partitions, from));
+        let room = Room {
+            partitions,
+            region,
+            buffering,
+        };
+        if !region.len().is_multiple_of(buffering.rooms()) {
+            return Err(Error::BadRound("needs a buffer of two halves"));
+        }
+        check_count(partitions, room.bytes())?;
+        let receiving = Arc::new(Receiving::new(messenger, partitions, from, buffering));
         let entry = Arc::clone(&receiving);
         messenger.call(|layer| {
             if from.as_u32() >= layer.size() {
                 let size = layer.size();
                 return Err(Error::NoSuchRank { rank: from, size });
             }
-            let receive = (tag, partitions, region);
             let registry = &messenger.partitioned;
-            registry.enter(layer, from, context, receive, entry);
+            registry.enter(layer, from, context, (tag, room), entry);
             Ok(())
         })?;
         Ok(Self(receiving))
@@ -61,6 +100,13 @@ impl PartitionedRecv {
     #[must_use]
     pub fn partitions(&self) -> u32 {
         self.0.partitions()
+    }
+
+    /// Which half of a buffer for two rounds the round that is under way uses, or the last one did; 0
+    /// before the first, and where the buffer has room for one.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.0.room()
     }
 
     /// Begins a round: the buffer may be written.
@@ -123,6 +169,12 @@ impl PartitionedRecv {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.is_settled()
+    }
+
+    /// Tells whether nobody can touch the buffer any more, also once the operation is dropped.
+    pub fn ending(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let end = Arc::clone(&self.0);
+        move || end.is_settled()
     }
 
     /// Which way the partitions take, and why; `None` before the two ends are matched.

@@ -142,6 +142,12 @@ impl PartitionedSend {
         self.0.is_settled()
     }
 
+    /// Tells whether nobody can touch the buffer any more, also once the operation is dropped.
+    pub fn ending(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        let end = Arc::clone(&self.0);
+        move || end.is_settled()
+    }
+
     /// Which way the partitions take, and why; `None` before the two ends are matched.
     #[must_use]
     pub fn describe(&self) -> Option<String> {

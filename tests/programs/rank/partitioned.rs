@@ -96,7 +96,12 @@ pub fn exchange(arguments: &[String]) -> Outcome {
                     .map_err(|error| format!("seed {seed}, case {case}: {error}"))?;
             }
         } else {
-            let mut recv = world.precv_init(data, receiver, 0, case)?;
+            let mut recv = if case % 2 == 0 {
+                world.precv_init(data, receiver, 0, case)?
+            } else {
+                let both = [&data[..], &data].concat();
+                world.precv_init_double(both, receiver, 0, case)?
+            };
             for epoch in 0..epochs {
                 consume(&mut recv, threads, epoch)
                     .map_err(|error| format!("seed {seed}, case {case}: {error}"))?;

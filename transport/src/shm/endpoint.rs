@@ -21,7 +21,7 @@ use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
 use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
-use crate::channel::{OpenChannel, SendChannel};
+use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Token, Upcalls};
@@ -299,8 +299,9 @@ impl ByteTransport for Shm {
         from: EndpointId,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
-        self.open_receiver(from, data, ends)
+        self.open_receiver(from, data, ends, buffering)
     }
 
     fn join_channel(

@@ -7,8 +7,9 @@ use crossbeam_queue::ArrayQueue;
 use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, fence};
 use tagwire_base::sync::{Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
-use tagwire_transport::{Post, RecvChannel, SendChannel};
+use tagwire_transport::{Buffering, Post, RecvChannel, SendChannel};
 
+use super::key::Run;
 use super::{Bell, Call};
 
 const OPEN: u32 = 0;
@@ -118,8 +119,9 @@ impl Line {
 pub(super) struct Sender {
     pub(super) line: Line,
     units: u64,
-    /// Runs that were posted, each by its bounds. There is room for all that a round can have.
-    posts: ArrayQueue<(u32, u32)>,
+    buffering: Buffering,
+    /// Runs that were posted. There is room for all that a round can have.
+    posts: ArrayQueue<Run>,
     /// The last round that the receiver has opened.
     opened: AtomicU64,
     /// Transport partitions whose bytes are the caller's again, in all rounds.
@@ -129,10 +131,11 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(line: Line, units: u32) -> Self {
+    pub(super) fn new(line: Line, units: u32, buffering: Buffering) -> Self {
         Self {
             line,
             units: units.into(),
+            buffering,
             posts: ArrayQueue::new(units as usize),
             opened: AtomicU64::new(0),
             released: AtomicU64::new(0),
@@ -152,7 +155,7 @@ impl Sender {
     }
 
     /// A run that was posted.
-    pub(super) fn next_post(&self) -> Option<(u32, u32)> {
+    pub(super) fn next_post(&self) -> Option<Run> {
         self.posts.pop()
     }
 
@@ -183,7 +186,11 @@ impl SendChannel for Sender {
         if partitions.is_empty() {
             return Post::Posted;
         }
-        if self.posts.push((partitions.start, partitions.end)).is_err() {
+        let run = Run {
+            room: self.buffering.room(epoch),
+            units: partitions,
+        };
+        if self.posts.push(run).is_err() {
             return Post::Busy;
         }
         self.line.call();
@@ -220,27 +227,36 @@ impl SendChannel for Sender {
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) line: Line,
-    /// The round in which each transport partition was last written.
+    units: usize,
+    buffering: Buffering,
+    /// The round in which each transport partition was last written, of each room.
     landed: Box<[AtomicU64]>,
-    /// Transport partitions that were written, in all rounds.
-    count: AtomicU64,
-    /// The round that is open, or was last.
-    opened: AtomicU64,
+    /// Transport partitions that were written, in all rounds of each room.
+    counts: [AtomicU64; 2],
+    /// The last round that was begun.
+    begun: AtomicU64,
 }
 
 impl Receiver {
-    pub(super) fn new(line: Line, units: u32) -> Self {
+    pub(super) fn new(line: Line, units: u32, buffering: Buffering) -> Self {
+        let units = units as usize;
+        let words = units * buffering.rooms();
         Self {
             line,
-            landed: (0..units).map(|_| AtomicU64::new(0)).collect(),
-            count: AtomicU64::new(0),
-            opened: AtomicU64::new(0),
+            units,
+            buffering,
+            landed: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            counts: [AtomicU64::new(0), AtomicU64::new(0)],
+            begun: AtomicU64::new(0),
         }
     }
 
-    /// The last round that was opened.
+    /// The last round that the sender may write.
     pub(super) fn opened(&self) -> u64 {
-        self.opened.load(Acquire)
+        match self.begun.load(Acquire) {
+            0 => 0,
+            begun => self.buffering.credit(begun),
+        }
     }
 
     /// Whether everything has arrived of the rounds that were opened: nobody writes.
@@ -250,41 +266,56 @@ impl Receiver {
 
     /// How many rounds have arrived as a whole.
     pub(super) fn rounds(&self) -> u64 {
-        self.count.load(Acquire) / self.landed.len() as u64
+        let whole = |count: &AtomicU64| count.load(Acquire) / self.units as u64;
+        self.counts.iter().map(whole).sum()
     }
 
     /// `run` has been written. Answers whether that can be: each partition once in a round.
-    pub(super) fn land(&self, run: Range<u32>) -> bool {
-        let epoch = self.opened();
-        let Some(landed) = self.landed.get(run.start as usize..run.end as usize) else {
+    pub(super) fn land(&self, run: &Run) -> bool {
+        let opened = self.opened();
+        // Of the rounds that are open the one that uses this room.
+        let epoch = match self.buffering.room(opened) == run.room {
+            true => opened,
+            false => opened.wrapping_sub(1),
+        };
+        let units = run.units.start as usize..run.units.end as usize;
+        let room = self.landed.chunks(self.units).nth(run.room);
+        let Some(landed) = room.and_then(|room| room.get(units)) else {
             return false;
         };
         let count = landed.len() as u64;
-        if landed.iter().any(|word| word.load(Relaxed) == epoch) {
+        if opened == 0 || landed.iter().any(|word| word.load(Relaxed) >= epoch) {
             return false;
         }
         for word in landed {
             word.store(epoch, Release);
         }
-        self.count.fetch_add(count, AcqRel);
+        self.counts[run.room].fetch_add(count, AcqRel);
         true
+    }
+
+    /// The word of a transport partition in the room of `epoch`.
+    #[inline]
+    fn word(&self, epoch: u64, partition: u32) -> &AtomicU64 {
+        &self.landed[self.buffering.room(epoch) * self.units + partition as usize]
     }
 }
 
 impl RecvChannel for Receiver {
     fn start(&self, epoch: u64) {
         // Not back: a thread may come late with a round that is over.
-        self.opened.fetch_max(epoch, AcqRel);
+        self.begun.fetch_max(epoch, AcqRel);
         self.line.call();
     }
 
     #[inline]
     fn has_landed(&self, epoch: u64, partition: u32) -> bool {
-        self.landed[partition as usize].load(Acquire) == epoch
+        self.word(epoch, partition).load(Acquire) == epoch
     }
 
     fn advance(&self, epoch: u64) -> bool {
-        self.count.load(Acquire) == epoch * self.landed.len() as u64
+        let count = self.counts[self.buffering.room(epoch)].load(Acquire);
+        count == self.buffering.turn(epoch) * self.units as u64
     }
 
     fn is_over(&self, epoch: u64) -> bool {
@@ -318,30 +349,59 @@ mod tests {
 
     #[test]
     fn a_partition_lands_once_in_a_round() {
-        let end = Receiver::new(line(), 4);
-        assert!(!end.land(0..1), "no round is open");
+        let end = Receiver::new(line(), 4, Buffering::Single);
+        let land = |units| end.land(&Run { room: 0, units });
+        assert!(!land(0..1), "no round is open");
         end.start(1);
-        assert!(end.land(1..3));
-        assert!(!end.land(2..4), "partition 2 was there");
-        assert!(!end.land(3..5), "there is no partition 4");
+        assert!(land(1..3));
+        assert!(!land(2..4), "partition 2 was there");
+        assert!(!land(3..5), "there is no partition 4");
         assert!(end.has_landed(1, 1) && !end.has_landed(1, 3));
-        assert!(end.land(3..4) && end.land(0..1));
+        assert!(land(3..4) && land(0..1));
         assert!(end.advance(1));
         assert_eq!(end.rounds(), 1);
-        assert!(!end.land(0..1), "the round is over");
+        assert!(!land(0..1), "the round is over");
         end.start(2);
         assert!(!end.has_landed(2, 0));
-        assert!(end.land(0..4));
+        assert!(land(0..4));
+    }
+
+    #[test]
+    fn with_two_rooms_the_next_round_may_come_early() {
+        let end = Receiver::new(line(), 2, Buffering::Double);
+        let land = |room, units| end.land(&Run { room, units });
+        assert!(!land(0, 0..1) && !land(1, 0..1), "no round is open");
+        end.start(1);
+        assert!(land(0, 0..1));
+        assert!(land(1, 0..2), "the second round");
+        assert!(!end.advance(1) && !end.has_landed(1, 1));
+        assert!(!land(1, 1..2) && !land(0, 0..1), "twice");
+        assert!(!land(1, 1..3) && !land(0, 1..3), "there is no partition 2");
+        assert!(land(0, 1..2));
+        assert!(
+            end.advance(1) && !land(0, 0..1),
+            "the third round is not open"
+        );
+        end.start(2);
+        assert!(end.advance(2) && end.has_landed(2, 0));
+        assert!(land(0, 0..2), "the third");
+        assert!(!end.is_at_rest() || end.rounds() == 3);
+        end.start(3);
+        assert!(end.advance(3) && !end.has_landed(4, 0));
     }
 
     #[test]
     fn nothing_is_posted_before_its_credit() {
-        let end = Sender::new(line(), 4);
+        let end = Sender::new(line(), 4, Buffering::Single);
         assert_eq!(end.post(1, 0..1), Post::Busy);
         end.heed(1, None);
         assert_eq!(end.post(1, 0..3), Post::Posted);
         assert_eq!(end.post(2, 0..0), Post::Busy);
-        assert_eq!(end.next_post(), Some((0, 3)));
+        let run = Run {
+            room: 0,
+            units: 0..3,
+        };
+        assert_eq!(end.next_post(), Some(run));
         assert_eq!(end.next_post(), None);
         end.release(3);
         assert!(!end.is_complete(1));
@@ -357,7 +417,7 @@ mod tests {
 
     #[test]
     fn an_end_is_over_after_the_rounds_that_the_other_had() {
-        let end = Sender::new(line(), 1);
+        let end = Sender::new(line(), 1, Buffering::Single);
         assert!(!end.is_over(1));
         end.heed(3, Some(2));
         assert!(!end.is_over(2) && end.is_over(3));

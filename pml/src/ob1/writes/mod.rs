@@ -12,6 +12,9 @@
 //! together into one write. The numbers of a channel name its runs of transport partitions, so that a
 //! notice says all that there is to say; 32 bits are enough, which is what every network with notices has.
 //!
+//! **Two rooms.** A receiver's buffer may have room for two rounds, which use it by turns: each round then
+//! opens the next one too, and which of both a write is of shows in its number.
+//!
 //! **Buffers.** The receiver's is registered from the opening of the channel to its closing, since networks
 //! take milliseconds for that; its sender writes in rounds that the receiver has opened, and not after. The
 //! sender's are lent to single puts.
@@ -31,11 +34,12 @@ use std::sync::Arc;
 use crossbeam_queue::SegQueue;
 use tagwire_transport::byte::RegistrationHandle;
 use tagwire_transport::{
-    Capabilities, EndpointId, Limits, OpenChannel, ReadRegion, RecvBuffer, SendBuffer, SendChannel,
+    Buffering, Capabilities, EndpointId, Limits, OpenChannel, ReadRegion, RecvBuffer, SendBuffer,
+    SendChannel,
 };
 
 use self::ends::{Line, Receiver, Sender};
-use self::key::{Key, Numbers};
+use self::key::{Key, Numbers, Run};
 use super::Ob1;
 use super::core::Core;
 use super::peer::PeerIndex;
@@ -77,11 +81,11 @@ struct Outgoing {
     /// Where each transport partition ends, in bytes.
     ends: Box<[u64]>,
     /// Runs that were posted, and that the transport has not taken.
-    waiting: VecDeque<(u32, u32)>,
+    waiting: VecDeque<Run>,
     /// Runs that the transport has taken since it was last asked to flush.
-    unflushed: Vec<(u32, u32)>,
+    unflushed: Vec<Run>,
     /// Runs that a flush under way covers.
-    flushing: Vec<(u32, u32)>,
+    flushing: Vec<Run>,
     /// Puts under way.
     puts: u32,
     /// The receiver was told that this end has closed.
@@ -140,8 +144,8 @@ pub(super) struct Writes {
 
 impl Writes {
     /// Numbers for a channel of so many transport partitions, if so many in a row are free.
-    fn take_numbers(&mut self, units: u32) -> Option<Numbers> {
-        let count = Numbers::count(units);
+    fn take_numbers(&mut self, units: u32, buffering: Buffering) -> Option<Numbers> {
+        let count = Numbers::count(units, buffering);
         let mut rounds = 0;
         loop {
             let first = self.next_number;
@@ -160,7 +164,7 @@ impl Writes {
                 Some(taken) => self.next_number = taken,
                 None => {
                     self.next_number = end;
-                    return Some(Numbers::new(first, units));
+                    return Some(Numbers::new(first, units, buffering));
                 }
             }
         }
@@ -218,11 +222,13 @@ impl Ob1 {
         from: PeerIndex,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
         let endpoint = self.core.peers.get(from)?.endpoint;
         let (capabilities, limits) = self.rail.towards(endpoint);
         let region = data.region()?;
-        let fits = ends.last() == Some(&(region.len() as u64));
+        let total = ends.last().copied().unwrap_or(0);
+        let fits = region.len() as u64 == total * buffering.rooms() as u64;
         // A partition of no bytes gives nothing to write, and none is cut.
         let goes = lengths(ends).all(|len| (1..=limits.max_remote_access).contains(&len));
         if !capabilities.contains(Capabilities::PUT) || !fits || !goes {
@@ -236,7 +242,7 @@ impl Ob1 {
         let units = ends.len() as u32;
         let writes = self.core.writes.get_or_insert_default();
         let numbers = match notifies(capabilities, &limits) {
-            true => writes.take_numbers(units),
+            true => writes.take_numbers(units, buffering),
             false => None,
         };
         let how = describe(self.rail.name(), numbers.is_some());
@@ -246,6 +252,7 @@ impl Ob1 {
             end: Arc::new(Receiver::new(
                 Line::new(bell, Call::Receiver(handle), how),
                 units,
+                buffering,
             )),
             peer: from,
             numbers,
@@ -260,6 +267,7 @@ impl Ob1 {
         let key = Key {
             channel: handle,
             first: numbers.map(Numbers::first),
+            buffering,
             address: region.address(),
             memory: &memory,
         };
@@ -290,7 +298,7 @@ impl Ob1 {
         let (capabilities, limits) = self.rail.towards(endpoint);
         let able = notifies(capabilities, &limits);
         let numbers = key.first.filter(|_| able);
-        let numbers = numbers.map(|first| Numbers::new(first, units));
+        let numbers = numbers.map(|first| Numbers::new(first, units, key.buffering));
         let how = describe(self.rail.name(), numbers.is_some());
         let writes = self.core.writes.get_or_insert_default();
         let name = (to, key.channel.to_wire());
@@ -300,6 +308,7 @@ impl Ob1 {
             end: Arc::new(Sender::new(
                 Line::new(bell, Call::Sender(handle), how),
                 units,
+                key.buffering,
             )),
             peer: to,
             endpoint,

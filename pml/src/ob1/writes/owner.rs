@@ -5,6 +5,7 @@ use std::ops::Range;
 use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
 
+use super::key::Run;
 use super::{Call, Flight, MOST_EARLY, Operation, Outgoing, Writes};
 use crate::ob1::core::{Chore, Core};
 use crate::ob1::header::{ControlHeader, Kind};
@@ -14,6 +15,24 @@ use crate::slab::{Handle, Slab};
 
 /// Set in the tokens of channels, and never in those of requests.
 const OURS: u64 = 1 << 63;
+
+/// Set in the word that tells of a flushed run in the second room.
+const SECOND_ROOM: u64 = 1 << 63;
+
+/// The word that tells of a flushed run.
+fn landed(room: usize, units: &Range<u32>) -> u64 {
+    (room as u64) << 63 | u64::from(units.start) << 32 | u64::from(units.end)
+}
+
+/// The run that such a word tells of.
+fn run_of(word: u64) -> Option<Run> {
+    let bounds = word & !SECOND_ROOM;
+    let units = (bounds >> 32) as u32..bounds as u32;
+    (!units.is_empty()).then(|| Run {
+        room: usize::from(word & SECOND_ROOM != 0),
+        units,
+    })
+}
 
 /// Whether the token is that of a channel.
 #[inline(always)]
@@ -165,22 +184,28 @@ impl Outgoing {
     }
 
     /// Takes a run that was posted; neighbours go together.
-    fn wait(&mut self, (start, end): (u32, u32)) {
+    fn wait(&mut self, run: Run) {
         match self.waiting.back_mut() {
-            Some(last) if last.1 == start => last.1 = end,
-            _ => self.waiting.push_back((start, end)),
+            Some(last) if last.room == run.room && last.units.end == run.units.start => {
+                last.units.end = run.units.end;
+            }
+            _ => self.waiting.push_back(run),
         }
     }
 
     /// The longest run at the start of `run` that one put may be.
-    fn cut(&self, (start, end): (u32, u32)) -> Range<u32> {
+    fn cut(&self, run: &Run) -> Run {
+        let Range { start, end } = run.units;
         let most = self.numbers.map_or(u32::MAX, super::Numbers::longest);
         let mut last = end.min(start.saturating_add(most));
         let from = self.start_of(start);
         while last > start + 1 && self.start_of(last) - from > self.longest {
             last = start + (last - start) / 2;
         }
-        start..last
+        Run {
+            room: run.room,
+            units: start..last,
+        }
     }
 
     /// Gives the transport what waits; answers how many puts it has taken.
@@ -191,18 +216,20 @@ impl Outgoing {
         flights: &mut Slab<Flight>,
     ) -> usize {
         let mut done = 0;
-        while let Some(next) = self.waiting.front().copied() {
-            let run = self.cut(next);
-            let bytes = self.start_of(run.start)..self.start_of(run.end);
+        while let Some(next) = self.waiting.front() {
+            let (run, end) = (self.cut(next), next.units.end);
+            let units = run.units.clone();
+            let bytes = self.start_of(units.start)..self.start_of(units.end);
             let Some(part) = self.region.part(bytes.start as usize..bytes.end as usize) else {
                 break;
             };
             let flight = flights.insert(Flight {
                 channel: handle,
-                what: Operation::Put(run.end - run.start),
+                what: Operation::Put(units.end - units.start),
             });
+            let room = (run.room * self.region.len()) as u64;
             let target = RemoteMemory {
-                address: self.address.wrapping_add(bytes.start),
+                address: self.address.wrapping_add(room + bytes.start),
                 key: &self.key,
             };
             let number = self.numbers.map(|numbers| numbers.number(&run));
@@ -225,10 +252,10 @@ impl Outgoing {
             self.puts += 1;
             done += 1;
             if self.numbers.is_none() {
-                self.unflushed.push((run.start, run.end));
+                self.unflushed.push(run);
             }
             match self.waiting.front_mut() {
-                Some(first) if run.end < next.1 => first.0 = run.end,
+                Some(first) if units.end < end => first.units.start = units.end,
                 _ => drop(self.waiting.pop_front()),
             }
         }
@@ -287,12 +314,12 @@ impl Core {
                 }
             }
             Operation::Flush => {
-                for (start, end) in out.flushing.drain(..).filter(|_| good) {
-                    out.end.tell(end - start);
+                for Run { room, units } in out.flushing.drain(..).filter(|_| good) {
+                    out.end.tell(units.end - units.start);
                     let header = ControlHeader {
                         kind: Kind::ChannelLanded,
                         handle: out.remote,
-                        argument: u64::from(start) << 32 | u64::from(end),
+                        argument: landed(room, &units),
                     };
                     self.chores.push_back(Chore::control(out.peer, header, &[]));
                 }
@@ -317,7 +344,7 @@ impl Core {
             // Of a channel that has closed in the middle of a round.
             return tracing::debug!(number, "a write into no open channel");
         };
-        let (peer, landed) = (one.peer, one.end.land(run));
+        let (peer, landed) = (one.peer, one.end.land(&run));
         self.ended += 1;
         if !landed {
             self.broken(peer, "a partition was written twice in a round");
@@ -381,8 +408,7 @@ impl Core {
             one.end.line.ended_there(header.argument);
             return one.end.line.call();
         }
-        let run = (header.argument >> 32) as u32..header.argument as u32;
-        if run.is_empty() || !one.end.land(run) {
+        if !run_of(header.argument).is_some_and(|run| one.end.land(&run)) {
             self.broken(from, "a partition was written that cannot be");
         }
     }

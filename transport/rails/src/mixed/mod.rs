@@ -12,9 +12,9 @@ use tagwire_base::Rank;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use tagwire_transport::{
-    AmHeader, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, OpenChannel, Ordering,
-    Preference, RecvBuffer, Registration, Result, Retained, SendBuffer, SendChannel, Token,
-    Upcalls, WaitObject, Waiter,
+    AmHeader, Buffering, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, OpenChannel,
+    Ordering, Preference, RecvBuffer, Registration, Result, Retained, SendBuffer, SendChannel,
+    Token, Upcalls, WaitObject, Waiter,
 };
 
 use crate::bundle::{bundle, unbundle};
@@ -400,9 +400,10 @@ impl ByteTransport for Mixed {
         from: EndpointId,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
         let (rail, from) = self.way(from)?;
-        rail.open_channel(from, data, ends)
+        rail.open_channel(from, data, ends, buffering)
     }
 
     fn join_channel(

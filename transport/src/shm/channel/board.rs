@@ -22,6 +22,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use super::claims::{self, Blocks};
+use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::shm::layout::Line64;
 
@@ -59,6 +60,7 @@ pub(super) struct Key {
     /// The number on the board: the descriptor may stand for something else by now.
     pub nonce: u64,
     pub mode: Mode,
+    pub buffering: Buffering,
 }
 
 impl Key {
@@ -66,8 +68,9 @@ impl Key {
 
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let staged = matches!(self.mode, Mode::Staged { .. });
+        let double = self.buffering == Buffering::Double;
         let words = [
-            u64::from(self.descriptor) | u64::from(staged) << 32,
+            u64::from(self.descriptor) | u64::from(staged) << 32 | u64::from(double) << 33,
             self.nonce,
             self.mode.block(),
         ];
@@ -81,15 +84,20 @@ impl Key {
             *word = u64::from_le_bytes(bytes.try_into().ok()?);
         }
         let [place, nonce, block] = words;
-        let mode = match place >> 32 {
+        let mode = match place >> 32 & 1 {
             0 => Mode::Direct { block },
-            1 => Mode::Staged { block },
+            _ => Mode::Staged { block },
+        };
+        let buffering = match place >> 33 {
+            0 => Buffering::Single,
+            1 => Buffering::Double,
             _ => return None,
         };
         (block > 0).then_some(Self {
             descriptor: place as u32,
             nonce,
             mode,
+            buffering,
         })
     }
 }
@@ -239,16 +247,16 @@ impl Board {
         }
     }
 
-    /// Copies bytes off the board.
+    /// Copies bytes off the board, to `range` behind `base` of the target.
     #[inline]
-    pub(super) fn unstage(&self, epoch: u64, range: Range<usize>, to: &Target) {
+    pub(super) fn unstage(&self, epoch: u64, range: Range<usize>, to: &Target, base: usize) {
         let Some(place) = self.place(epoch, &range) else {
             return;
         };
-        if range.end <= to.0.len() {
+        if range.end <= to.0.len().saturating_sub(base) {
             // SAFETY: both ranges were checked. The target is lent for the epoch, and the block is this
             // thread's. A peer that writes the board meanwhile tears bytes: they are data.
-            unsafe { copy_bytes(place, to.0.as_ptr().add(range.start), range.len()) };
+            unsafe { copy_bytes(place, to.0.as_ptr().add(base + range.start), range.len()) };
         }
     }
 }

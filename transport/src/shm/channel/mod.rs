@@ -15,7 +15,8 @@
 //! - **Others are read or written in place** by cross-memory attach, by whichever side has time: the
 //!   receiver takes ready blocks from the front, the sender, once it waits, from the back. Neighbours are
 //!   taken together, half of them at a time, in one call. The receiver needs no credit for what it reads
-//!   itself; the sender writes only in the epoch that the receiver has open.
+//!   itself; the sender writes only in an epoch that the receiver has open: the last that it has begun, or,
+//!   where its buffer has room for two, the one after that.
 //!
 //! **Buffers.** Each end has a word for the epoch it has open. Who takes a block looks at the other's word
 //! after that, who closes looks for taken blocks after that, with full fences: one of both sees the other.
@@ -42,7 +43,7 @@ use send::Sender;
 use super::NAME;
 use super::endpoint::Shm;
 use super::peer::PeerState;
-use crate::channel::{OpenChannel, SendChannel};
+use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::EndpointId;
@@ -62,16 +63,20 @@ impl Shm {
         from: EndpointId,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
         let region = data.region()?;
         let partner = self.partner(from)?;
         let total = ends.last().copied().unwrap_or(0);
+        if region.len() as u64 != total * buffering.rooms() as u64 {
+            return None;
+        }
         let staged = self.options.staged as u64;
         let mode = choose(total, staged, partner.pid().is_some());
         let blocks = Blocks::new(ends, mode.block());
         let board = Board::create(&blocks, mode).ok()?;
         let (target, own) = (Target::new(region), self.header.clone());
-        let end = Receiver::new(board, blocks, mode, target, partner, own);
+        let end = Receiver::new(board, blocks, (mode, buffering), target, partner, own);
         Some(OpenChannel {
             key: end.key().to_bytes(),
             end: Arc::new(end),
@@ -104,7 +109,12 @@ impl Shm {
         let board = Board::open(partner.process(), &key, &blocks).map_err(broken)?;
         let (source, own) = (Source::new(region), self.header.clone());
         Ok(Arc::new(Sender::new(
-            board, blocks, key.mode, source, partner, own,
+            board,
+            blocks,
+            (key.mode, key.buffering),
+            source,
+            partner,
+            own,
         )))
     }
 

@@ -9,7 +9,7 @@ use super::board::{Board, CLOSED, Key, Mode, Target};
 use super::claims::{self, Blocks, Hint, Side};
 use super::partner::{Partner, wake};
 use super::send::describe;
-use crate::channel::RecvChannel;
+use crate::channel::{Buffering, RecvChannel};
 use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
 
@@ -20,6 +20,7 @@ pub(super) struct Receiver {
     board: Board,
     blocks: Blocks,
     mode: Mode,
+    buffering: Buffering,
     target: Target,
     partner: Partner,
     /// The own header, to wake threads of this rank.
@@ -39,7 +40,7 @@ impl Receiver {
     pub(super) fn new(
         board: Board,
         blocks: Blocks,
-        mode: Mode,
+        (mode, buffering): (Mode, Buffering),
         target: Target,
         partner: Partner,
         own: HeaderMap,
@@ -54,6 +55,7 @@ impl Receiver {
             board,
             blocks,
             mode,
+            buffering,
             target,
             partner,
             own,
@@ -70,6 +72,7 @@ impl Receiver {
             descriptor: self.board.descriptor(),
             nonce: self.board.nonce.word.load(Relaxed),
             mode: self.mode,
+            buffering: self.buffering,
         }
     }
 
@@ -100,7 +103,8 @@ impl Receiver {
             return false;
         }
         let range = self.blocks.range(block..block + 1);
-        self.board.unstage(epoch, range, &self.target);
+        let room = self.room(epoch);
+        self.board.unstage(epoch, range, &self.target, room);
         note.store(done, Release);
         let landed = self.count.fetch_add(1, AcqRel) + 1;
         if landed == epoch * self.blocks.len() as u64 {
@@ -148,10 +152,18 @@ impl Receiver {
         let range = self.blocks.range(blocks);
         let base = self.board.sender.address.load(Acquire);
         let address = base.wrapping_add(range.start as u64);
+        let room = self.room(epoch);
+        let place = room + range.start..room + range.end;
         // What was read of another process does not count.
         range.is_empty()
-            || cma::read(pid, address, self.target.region(), range).is_ok()
+            || cma::read(pid, address, self.target.region(), place).is_ok()
                 && self.partner.is_still()
+    }
+
+    /// Where the bytes of `epoch` begin in the buffer.
+    #[inline]
+    fn room(&self, epoch: u64) -> usize {
+        self.buffering.room(epoch) * self.blocks.bytes()
     }
 }
 
@@ -160,7 +172,8 @@ impl RecvChannel for Receiver {
         // The credit for what is staged is that rounds before were consumed.
         if let Mode::Direct { .. } = self.mode {
             // Not back, nor open again what has closed.
-            self.board.receiver.open.fetch_max(epoch, SeqCst);
+            let open = self.buffering.credit(epoch);
+            self.board.receiver.open.fetch_max(open, SeqCst);
             self.partner.wake();
         }
     }

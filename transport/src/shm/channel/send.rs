@@ -9,7 +9,7 @@ use super::board::{Board, CLOSED, Mode, Source};
 use super::claims::{self, Blocks, Hint, Side};
 use super::partner::{Partner, wake};
 use crate::byte::Post;
-use crate::channel::SendChannel;
+use crate::channel::{Buffering, SendChannel};
 use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
 
@@ -17,6 +17,7 @@ pub(super) struct Sender {
     board: Board,
     blocks: Blocks,
     mode: Mode,
+    buffering: Buffering,
     source: Source,
     partner: Partner,
     /// The own header, to wake threads of this rank.
@@ -34,7 +35,7 @@ impl Sender {
     pub(super) fn new(
         board: Board,
         blocks: Blocks,
-        mode: Mode,
+        (mode, buffering): (Mode, Buffering),
         source: Source,
         partner: Partner,
         own: HeaderMap,
@@ -45,6 +46,7 @@ impl Sender {
             board,
             blocks,
             mode,
+            buffering,
             source,
             partner,
             own,
@@ -63,6 +65,11 @@ impl Sender {
         let consumed = self.board.consumed.word.load(Acquire);
         self.consumed.store(consumed, Release);
         consumed.saturating_add(2) >= epoch
+    }
+
+    /// Whether the receiver's buffer may be written in `epoch`.
+    fn may_write(&self, epoch: u64) -> bool {
+        (epoch..CLOSED).contains(&self.board.receiver.open.load(Relaxed))
     }
 
     /// Takes half of the free blocks that lie last. Answers which.
@@ -96,12 +103,13 @@ impl Sender {
         };
         // The claims come before this look, the receiver's look at them after it closes.
         fence(SeqCst);
-        if self.board.receiver.open.load(Relaxed) != epoch {
+        if !self.may_write(epoch) {
             return false;
         }
         let range = self.blocks.range(blocks);
         let base = self.board.receiver.address.load(Acquire);
-        let address = base.wrapping_add(range.start as u64);
+        let room = self.buffering.room(epoch) * self.blocks.bytes();
+        let address = base.wrapping_add((room + range.start) as u64);
         let is_there = || self.partner.is_still();
         cma::write(pid, address, self.source.region(), range, is_there).is_ok()
     }
@@ -138,7 +146,7 @@ impl SendChannel for Sender {
 
     fn advance(&self, epoch: u64) -> usize {
         if matches!(self.mode, Mode::Staged { .. })
-            || self.board.receiver.open.load(Relaxed) != epoch
+            || !self.may_write(epoch)
             || self.partner.pid().is_none()
         {
             return 0;

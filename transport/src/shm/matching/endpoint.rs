@@ -21,7 +21,7 @@ use super::table::{self, BITS, IGNORABLE, Table, get};
 use super::wire::Kind;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
-use crate::channel::{OpenChannel, SendChannel};
+use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token};
@@ -890,8 +890,9 @@ impl MatchTransport for ShmMatch {
         from: EndpointId,
         data: &RecvBuffer,
         ends: &[u64],
+        buffering: Buffering,
     ) -> Option<OpenChannel> {
-        self.shm.open_receiver(from, data, ends)
+        self.shm.open_receiver(from, data, ends, buffering)
     }
 
     fn join_channel(
