@@ -465,6 +465,53 @@ fn a_second_room_takes_the_credit_off_the_way() {
     }
 }
 
+/// What a timer lets go leaves while all threads of the sender are elsewhere.
+#[test]
+fn a_timer_waits_for_nobody() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        let (seen, see) = std::sync::mpsc::channel::<()>();
+        let see = std::sync::Mutex::new(see);
+        on_both(&job, ThreadLevel::Multiple, |port| {
+            if is_sender(port) {
+                let (memory, to) = (Memory::new(4000), Rank::new(1));
+                let policy: Policy = "timer:1048576:500".parse().unwrap();
+                let send =
+                    PartitionedSend::init(port, &memory.send(), 4, to, tag(1), WORLD, policy);
+                let send = send.unwrap();
+                for epoch in 1..=3 {
+                    send.start().unwrap();
+                    // Until the ends are matched it takes somebody who makes progress.
+                    while send.describe().is_none() {
+                        port.progress().unwrap();
+                    }
+                    (0..4).for_each(|place| memory.fill(epoch, place, 4));
+                    send.ready_range(1..3).unwrap();
+                    see.lock()
+                        .unwrap()
+                        .recv_timeout(Duration::from_secs(60))
+                        .unwrap();
+                    send.ready_list(&[0, 3]).unwrap();
+                    send.wait(PATIENCE).unwrap();
+                }
+                return;
+            }
+            let (memory, from) = (Memory::new(4000), Rank::new(0));
+            let recv = PartitionedRecv::init(port, &memory.recv(), 4, from, tag(1), WORLD).unwrap();
+            for epoch in 1..=3 {
+                recv.start().unwrap();
+                while !(recv.arrived(1).unwrap() && recv.arrived(2).unwrap()) {
+                    std::thread::yield_now();
+                }
+                assert!(!recv.arrived(0).unwrap(), "it is not ready");
+                seen.send(()).unwrap();
+                recv.wait(PATIENCE).unwrap();
+                (0..4).for_each(|place| memory.check(epoch, place, 4));
+            }
+        });
+    }
+}
+
 /// Two sends under one tag match two receives in the order of the calls; another tag in between does
 /// not matter, nor does which side comes first.
 #[test]

@@ -24,6 +24,7 @@ use super::plan::Plan;
 use super::policy::Costs;
 use super::receiving::{Matched, Receiving, Way};
 use super::sending::Sending;
+use super::timer::{Alarm, Bell};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::lend::{lend, lend_room};
@@ -201,6 +202,8 @@ pub(crate) struct Registry {
     next_tag: AtomicU32,
     /// What transport partitions cost here, once that was asked for.
     costs: OnceLock<Costs>,
+    /// The clock of timers, once there were any.
+    bell: OnceLock<Bell>,
     /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
     pub(super) attention: Attention,
     ports: Mutex<Vec<Port>>,
@@ -321,13 +324,24 @@ impl Registry {
         self.sendings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The clock of this rank's timers.
+    pub(super) fn alarm(&self) -> Arc<Alarm> {
+        self.bell.get_or_init(Bell::hang).alarm()
+    }
+
     /// Takes a send into the rank's care.
     pub(super) fn attend_to(&self, sending: &Arc<Sending>) {
         self.sendings().push(Arc::downgrade(sending));
+        if sending.has_timer() {
+            self.alarm().attend_to(sending);
+        }
     }
 
     /// Lets it go.
     pub(super) fn forget_sending(&self, gone: &Sending) {
+        if gone.has_timer() {
+            self.alarm().forget(gone);
+        }
         let is_gone = |sending: &Weak<Sending>| std::ptr::eq(sending.as_ptr(), gone);
         self.sendings().retain(|sending| !is_gone(sending));
     }

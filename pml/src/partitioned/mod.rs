@@ -27,6 +27,7 @@ mod recv;
 mod round;
 mod send;
 mod sending;
+mod timer;
 
 pub(crate) use handshake::Registry;
 pub use plan::{MAX_PARTITIONS, Plan};

@@ -4,10 +4,11 @@
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use tagwire_base::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use tagwire_base::sync::{AtomicBool, AtomicU32, fence};
+use tagwire_base::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, fence};
 
 use super::arrivals::{Arrival, Arrivals};
+use super::timer::{NEVER, Wake};
 
 /// Two partitions of one group, written by two threads: in each of two epochs exactly one of them is the
 /// last, and it sees what both wrote.
@@ -77,6 +78,31 @@ fn loom_what_is_queued_is_posted_once() {
         }
         other.join().unwrap();
         assert_eq!(shared.2.load(Relaxed), 1, "posted once");
+    });
+}
+
+/// The first of a group sets its time while the alarm's thread goes to sleep: the thread sleeps no longer
+/// than that, or is woken.
+#[test]
+fn loom_a_time_that_is_set_is_not_slept_through() {
+    loom::model(|| {
+        let shared = Arc::new((Wake::new(), AtomicU64::new(0), AtomicBool::new(false)));
+        // It has slept until an earlier time.
+        shared.0.sleep(3);
+        let theirs = Arc::clone(&shared);
+        let setter = thread::spawn(move || {
+            let (wake, due, woken) = &*theirs;
+            assert!(due.compare_exchange(0, 5, AcqRel, Relaxed).is_ok());
+            if wake.earlier(5) {
+                woken.store(true, Release);
+            }
+        });
+        let (wake, due, woken) = &*shared;
+        wake.look();
+        let seen = due.load(Acquire);
+        let until = wake.sleep(if seen == 0 { NEVER } else { seen });
+        setter.join().unwrap();
+        assert!(until <= 5 || woken.load(Acquire));
     });
 }
 

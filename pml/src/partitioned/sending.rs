@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tagwire_base::sync::Ordering::Relaxed;
 use tagwire_base::sync::{AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
 use tagwire_transport::{Post, ReadRegion, SendBuffer, SendChannel};
@@ -17,6 +16,7 @@ use super::handshake::{
 use super::plan::{Plan, check_count};
 use super::policy::{Model, Policy};
 use super::round::{Rhythm, Round};
+use super::timer::Timer;
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
@@ -45,32 +45,6 @@ enum Departure {
 struct Home {
     group: u32,
     members: u32,
-}
-
-/// What is ready is posted after a while, whatever becomes of the rest of its group.
-#[derive(Debug)]
-struct Timer {
-    after: Duration,
-    born: Instant,
-    /// Nanoseconds since then when what waits in each group is due; 0 where nothing does, 1 at once.
-    due: Box<[AtomicU64]>,
-}
-
-impl Timer {
-    fn now(&self) -> u64 {
-        self.born.elapsed().as_nanos() as u64 + 2
-    }
-
-    /// The first of a group that is ready sets the time.
-    fn set(&self, group: u32) {
-        let due = self.now() + self.after.as_nanos() as u64;
-        let _ = self.due[group as usize].compare_exchange(0, due, Relaxed, Relaxed);
-    }
-
-    fn is_due(&self, group: u32, now: u64) -> bool {
-        let due = self.due[group as usize].load(Relaxed);
-        due != 0 && due <= now
-    }
 }
 
 /// A sending end.
@@ -123,10 +97,9 @@ impl Sending {
         let policy = policy.resolve(|| messenger.partitioned.costs(messenger), worth);
         let count = policy.groups(partitions, region.len());
         let groups = Plan::new(partitions, 1, count, region.len())?;
-        let timer = policy.patience().map(|after| Timer {
-            after,
-            born: Instant::now(),
-            due: (0..count).map(|_| AtomicU64::new(0)).collect(),
+        let timer = policy.patience().map(|after| {
+            let alarm = messenger.partitioned.alarm();
+            Timer::new(after, count, alarm)
         });
         let units = if timer.is_some() { partitions } else { count };
         let plan = Plan::new(partitions, 1, units, region.len())?;
@@ -180,7 +153,7 @@ impl Sending {
     pub(super) fn start(&self) -> Result<()> {
         if let (Some(timer), None) = (&self.timer, self.round.active()) {
             // Before anybody finds the round open.
-            timer.due.iter().for_each(|due| due.store(0, Relaxed));
+            timer.reset();
         }
         let epoch = self.round.start()?;
         match self.way.get() {
@@ -265,7 +238,7 @@ impl Sending {
         }
         self.enqueue(epoch, partition);
         if self.arrivals.count(epoch, home.group, home.members) {
-            timer.due[home.group as usize].store(1, Relaxed);
+            timer.complete(home.group);
         } else {
             timer.set(home.group);
         }
@@ -302,6 +275,27 @@ impl Sending {
     fn enqueue(&self, epoch: u64, unit: u32) {
         self.messenger.partitioned.attention.wanted();
         self.arrivals.enqueue(epoch, unit);
+    }
+
+    pub(super) const fn has_timer(&self) -> bool {
+        self.timer.is_some()
+    }
+
+    /// Posts what is due, as the rank's alarm asks; answers when it is to ask again.
+    pub(super) fn ring(&self) -> u64 {
+        let Some(timer) = &self.timer else {
+            return u64::MAX;
+        };
+        let Some(epoch) = self.round.active() else {
+            return u64::MAX;
+        };
+        self.flush(epoch, None);
+        if timer.is_any_due() && self.arrivals.are_waiting() {
+            // The receiver's answer, or its credit, may be here, and nobody looks.
+            self.messenger.nudge();
+            self.flush(epoch, None);
+        }
+        timer.next(self.arrivals.are_waiting())
     }
 
     /// Does what waits for somebody to do it.
