@@ -22,8 +22,8 @@ pub(super) const LEND_FROM: usize = 4 << 10;
 enum Launch {
     /// Its turn is over.
     Gone,
-    /// The transport has no room just now.
-    Busy,
+    /// The transport has no room just now. Some of its packets may have found some.
+    Busy { moved: bool },
     /// It may not go: no credit.
     Held,
     /// The peer is gone; the transport will say how, and that ends whatever waits for it.
@@ -214,7 +214,8 @@ impl Ob1 {
                         peer.queue.pop_front();
                     }
                 }
-                Launch::Busy => {
+                Launch::Busy { moved } => {
+                    sent += usize::from(moved);
                     self.core.flush_later(index);
                     break;
                 }
@@ -283,7 +284,7 @@ impl Ob1 {
         {
             Post::Posted => {}
             Post::Gone => return Launch::Lost,
-            Post::Busy => return Launch::Busy,
+            Post::Busy => return Launch::Busy { moved: false },
             // Not this buffer.
             Post::Unsupported => return self.launch_eager(index, handle),
         }
@@ -296,6 +297,7 @@ impl Ob1 {
 
     /// Sends packets of an eager message until it is out.
     fn launch_eager(&mut self, index: PeerIndex, handle: Handle) -> Launch {
+        let mut moved = false;
         loop {
             let (Some(peer), Some(request)) = (
                 self.core.peers.get_mut(index),
@@ -327,8 +329,9 @@ impl Ob1 {
             {
                 Post::Posted => {}
                 Post::Gone | Post::Unsupported => return Launch::Lost,
-                Post::Busy => return Launch::Busy,
+                Post::Busy => return Launch::Busy { moved },
             }
+            moved = true;
             if first {
                 peer.spend(length);
             } else {
@@ -367,7 +370,7 @@ impl Ob1 {
         {
             Post::Posted => {}
             Post::Gone | Post::Unsupported => return Launch::Lost,
-            Post::Busy => return Launch::Busy,
+            Post::Busy => return Launch::Busy { moved: false },
         }
         peer.spend(length);
         request.phase = Phase::AwaitMatch;
@@ -430,7 +433,7 @@ impl Ob1 {
         match posted {
             Post::Posted => {}
             Post::Gone | Post::Unsupported => return Launch::Lost,
-            Post::Busy => return Launch::Busy,
+            Post::Busy => return Launch::Busy { moved: false },
         }
         let (Some(peer), Some(request)) = (
             self.core.peers.get_mut(index),
