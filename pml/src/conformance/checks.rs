@@ -430,6 +430,12 @@ pub const CHECKS: &[Check] = &[
         partitioned::partitions_of_many_threads_arrive,
     ),
     Check::new(
+        "random_partitions_arrive",
+        Tier::Threads,
+        2,
+        partitioned::random_partitions_arrive,
+    ),
+    Check::new(
         "threads_claim_each_message_once",
         Tier::Threads,
         2,
@@ -550,6 +556,7 @@ macro_rules! pml_conformance {
             a_close_past_its_deadline_names_what_is_open
             many_threads_share_a_rank
             partitions_of_many_threads_arrive
+            random_partitions_arrive
             threads_claim_each_message_once
             thread_levels_are_kept
             a_dump_names_what_is_waited_for
