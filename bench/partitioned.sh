@@ -2,21 +2,12 @@
 # The tables of docs/performance.md on partitioned operations: what parts cost against one message, what they
 # gain when threads compute, and which numbers of partitions to use. Tagwire over shared memory, libfabric and
 # UCX, and MPICH, all by turns, ROUNDS times; medians, with the extremes in brackets.
-# Needs a quiet machine, a release build, and the libraries (pip install mpich libucx-cu12):
+# Needs a quiet machine, a release build, and the libraries that bench/libraries.sh names:
 #
 #   cargo build --release && bench/partitioned.sh [ROUNDS] > tables.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
-tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
-ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))')}
-libfabric=$(python3 - <<'PYTHON'
-import importlib.metadata
-files = importlib.metadata.files("mpich") or []
-print(next((f.locate().resolve() for f in files if f.name == "libfabric.so.1"), ""))
-PYTHON
-)
-export UCX_WARN_UNUSED_ENV_VARS=n
-export TAGWIRE_LIBFABRIC=$libfabric TAGWIRE_UCX=$ucx/lib/libucp.so.0
+. bench/libraries.sh
 rows=$(mktemp -d)
 trap 'rm -rf "$rows"' EXIT
 runs=0
@@ -25,7 +16,7 @@ run() { # table transport arguments...
     local table=$1 transport=$2
     shift 2
     runs=$((runs + 1))
-    LD_LIBRARY_PATH=$ucx/lib timeout 300 "$tagwire" bench partitioned -t "$transport" "$@" --format json \
+    newer timeout 300 "$tagwire" bench partitioned -t "$transport" "$@" --format json \
         >"$rows/$table.$runs.json" 2>/dev/null || echo "bench/partitioned.sh: $table on $transport failed" >&2
 }
 

