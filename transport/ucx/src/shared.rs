@@ -255,6 +255,33 @@ unsafe fn bytes<'a>(start: *const c_void, len: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(start.cast(), len) }
 }
 
+/// What a handler of active messages is called with, but for the message itself.
+struct Call<'a> {
+    shared: &'a Shared,
+    /// The bytes are still with their sender.
+    is_rendezvous: bool,
+    /// The bytes may be kept.
+    is_keepable: bool,
+}
+
+impl Call<'_> {
+    /// # Safety
+    /// UCX called a handler with `argument` and `param`, and it has not returned.
+    #[inline(always)]
+    unsafe fn of(argument: *mut c_void, param: *const ucp_am_recv_param_t) -> Self {
+        // SAFETY: handlers are set with the shared part as argument, which outlives the worker.
+        let shared = unsafe { &*argument.cast::<Shared>() };
+        // SAFETY: UCX describes the message.
+        let attributes = unsafe { (*param).recv_attr };
+        let has = |flag: u32| attributes & u64::from(flag) != 0;
+        Self {
+            shared,
+            is_rendezvous: has(UCP_AM_RECV_ATTR_FLAG_RNDV),
+            is_keepable: has(UCP_AM_RECV_ATTR_FLAG_DATA),
+        }
+    }
+}
+
 /// `ucp_am_recv_callback_t` of data. The prefix is the message's header, or, where all of it was
 /// sent in one piece, its first bytes.
 pub(crate) unsafe extern "C" fn on_data(
@@ -265,23 +292,18 @@ pub(crate) unsafe extern "C" fn on_data(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: handlers are set with the shared part as argument, which outlives the worker.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    // SAFETY: UCX describes the message.
-    let attributes = unsafe { (*param).recv_attr };
-    if attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 {
+    // SAFETY: UCX calls.
+    let call = unsafe { Call::of(argument, param) };
+    let mut inbox = call.shared.inbox.borrow_mut();
+    if call.is_rendezvous {
         // Ours are sent eagerly, all of them.
-        shared
-            .inbox
-            .borrow_mut()
-            .complain("a message by rendezvous");
+        inbox.complain("a message by rendezvous");
         return UCS_OK;
     }
     // SAFETY: UCX lends header and data for the time of the callback.
     let (header, body) = unsafe { (bytes(header, header_length), bytes(data, length)) };
-    let keep = attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
-    let owner = if keep { NonNull::new(data) } else { None };
-    let kept = shared.inbox.borrow_mut().take_data(header, body, owner);
+    let owner = NonNull::new(data).filter(|_| call.is_keepable);
+    let kept = inbox.take_data(header, body, owner);
     if kept { UCS_INPROGRESS } else { UCS_OK }
 }
 
@@ -294,16 +316,14 @@ pub(crate) unsafe extern "C" fn on_control(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: as in `on_data`.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    // SAFETY: as in `on_data`.
-    let attributes = unsafe { (*param).recv_attr };
-    let mut inbox = shared.inbox.borrow_mut();
-    if attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 {
+    // SAFETY: UCX calls.
+    let call = unsafe { Call::of(argument, param) };
+    let mut inbox = call.shared.inbox.borrow_mut();
+    if call.is_rendezvous {
         inbox.complain("a control message by rendezvous");
         return UCS_OK;
     }
-    shared.dirty.set(true);
+    call.shared.dirty.set(true);
     // SAFETY: UCX lends the data for the time of the callback.
     inbox.take_control(unsafe { bytes(data, length) });
     UCS_OK
@@ -322,13 +342,14 @@ pub(crate) unsafe extern "C" fn on_write(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: as in `on_data`.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    // SAFETY: as in `on_data`.
-    let attributes = unsafe { (*param).recv_attr };
-    let is_rendezvous = attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    // SAFETY: UCX calls.
+    let call = unsafe { Call::of(argument, param) };
+    let shared = call.shared;
     // Of bytes that have come UCX knows no refusal.
-    let refused = if is_rendezvous { REFUSED } else { UCS_OK };
+    let refused = match call.is_rendezvous {
+        true => REFUSED,
+        false => UCS_OK,
+    };
     let mut inbox = shared.inbox.borrow_mut();
     // SAFETY: UCX lends the header for the time of the callback.
     let write = inbox.take_write(unsafe { bytes(header, header_length) }, length);
@@ -340,7 +361,7 @@ pub(crate) unsafe extern "C" fn on_write(
         shared.note(inbox.end_write(from, None));
         return refused;
     };
-    if is_rendezvous {
+    if call.is_rendezvous {
         let Some(message) = NonNull::new(data) else {
             return refused;
         };
