@@ -85,6 +85,7 @@ impl Core {
         let library = Library::open(options.library.as_deref())?;
         let context = Context::open(library, &options, features)?;
         let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
+        let session = wire::session_of(rank, bootstrap.size(), draw()?);
         let inbox = Inbox::new(rank, secret.clone());
         let shared = Pinned::new(Shared::new(library.ucp, inbox));
         let worker = Worker::open(context, &shared)?;
@@ -92,7 +93,7 @@ impl Core {
         Ok(Self {
             rank,
             size: bootstrap.size(),
-            session: draw_session()?,
+            session,
             secret,
             options,
             leaving: false,
@@ -753,8 +754,8 @@ fn unreachable(peer: Rank, reason: String) -> Error {
     }
 }
 
-/// A number that peers know this rank's messages by.
-fn draw_session() -> Result<u32> {
+/// A random number.
+fn draw() -> Result<u32> {
     let mut bytes = [0; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
         |error| BaseError::System {

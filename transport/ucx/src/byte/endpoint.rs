@@ -56,7 +56,6 @@ impl Ucx {
 
     fn prefix(&self, header: AmHeader) -> Prefix {
         Prefix {
-            rank: self.core.rank.as_u32().into(),
             session: self.core.session().into(),
             header: header.0.map(Into::into),
         }

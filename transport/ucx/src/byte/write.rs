@@ -56,7 +56,6 @@ impl Ucx {
             return Post::Unsupported;
         };
         let header = Write {
-            rank: core.rank.as_u32().into(),
             session: core.session().into(),
             access: Access {
                 tag: immediate.into(),
