@@ -143,14 +143,9 @@ impl Core {
     }
 
     /// Whether a dead peer breaks its connections. Over shared memory UCX looks after its peers
-    /// too seldom to be claimed.
+    /// seldom, or, as we ask it, not at all.
     fn finds_failures(&self) -> bool {
-        let shared_memory = [
-            "sm", "shm", "shmem", "posix", "sysv", "cma", "xpmem", "knem", "all",
-        ];
-        self.options.transports.as_deref().is_some_and(|names| {
-            !names.starts_with('^') && !names.split(',').any(|name| shared_memory.contains(&name))
-        })
+        self.options.avoids_shared_memory()
     }
 
     /// What a peer needs to reach this rank.

@@ -114,6 +114,12 @@ fn settings(options: &UcxOptions) -> impl Iterator<Item = (&'static CStr, &str)>
         // Without it, endpoints over shared memory neither break nor can be closed by force.
         (c"MM_ERROR_HANDLING", Some("y")),
         (c"ADAPTIVE_PROGRESS", polls_all(options).then_some("n")),
+        // Whoever started the ranks of this host sees them end. UCX would look after them every 20
+        // seconds, and to know when, run a callback under a lock in every call of progress.
+        (
+            c"KEEPALIVE_INTERVAL",
+            unless_set("UCX_KEEPALIVE_INTERVAL", "inf").filter(|_| options.stays_on_host()),
+        ),
         // In segments of 8 KiB, as UCX sends by default, a long message takes three times as long.
         (
             c"TCP_TX_SEG_SIZE",
