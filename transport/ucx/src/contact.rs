@@ -436,7 +436,15 @@ impl Inbox {
     }
 
     /// Tells what came early, which is nothing as a rule.
+    #[inline]
     pub(crate) fn tell_early(&mut self, upcalls: &mut dyn Upcalls) {
+        if !self.early.is_empty() {
+            self.tell_early_now(upcalls);
+        }
+    }
+
+    #[cold]
+    fn tell_early_now(&mut self, upcalls: &mut dyn Upcalls) {
         while let Some(early) = self.early.pop_front() {
             self.told += 1;
             match early {

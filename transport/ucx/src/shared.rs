@@ -144,7 +144,9 @@ impl LentUpcalls {
 }
 
 impl Shared {
-    /// Runs `run`; messages that UCX hands over meanwhile go straight to `upcalls`.
+    /// Tells what came early, then runs `run`; messages that UCX hands over meanwhile go straight
+    /// to `upcalls`.
+    #[inline]
     pub(crate) fn with_upcalls<R>(&self, upcalls: &mut dyn Upcalls, run: impl FnOnce() -> R) -> R {
         struct Returned<'a>(&'a Shared);
         impl Drop for Returned<'_> {
@@ -152,6 +154,8 @@ impl Shared {
                 self.0.inbox.borrow_mut().lend(None);
             }
         }
+        let mut inbox = self.inbox.borrow_mut();
+        inbox.tell_early(upcalls);
         // SAFETY: only the lifetime is changed; `Returned` ends the use before it.
         let lent: NonNull<dyn Upcalls> = unsafe {
             std::mem::transmute::<NonNull<dyn Upcalls + '_>, NonNull<dyn Upcalls + 'static>>(
@@ -159,7 +163,8 @@ impl Shared {
             )
         };
         let _returned = Returned(self);
-        self.inbox.borrow_mut().lend(Some(LentUpcalls(lent)));
+        inbox.lend(Some(LentUpcalls(lent)));
+        drop(inbox);
         run()
     }
 }
