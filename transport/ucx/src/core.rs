@@ -293,7 +293,10 @@ impl Core {
     pub(crate) fn attend(&mut self) -> bool {
         let dirty = self.shared.dirty.replace(false);
         if dirty {
-            self.attend_now();
+            if self.shared.stirred.replace(false) {
+                self.attend_now();
+            }
+            self.reap();
         }
         dirty
     }
@@ -314,7 +317,6 @@ impl Core {
         for index in broken {
             self.fail(EndpointId(index));
         }
-        self.reap();
     }
 
     fn answer_greetings(&mut self) {

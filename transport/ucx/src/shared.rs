@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) ucp: &'static Ucp,
     /// Something below waits to be looked at.
     pub(crate) dirty: Cell<bool>,
+    /// It is more than operations that ended.
+    pub(crate) stirred: Cell<bool>,
     /// Operations that ended.
     pub(crate) finished: RefCell<VecDeque<Finished>>,
     /// Peers whose connection broke, by the index of their endpoint.
@@ -117,6 +119,7 @@ impl Shared {
         Self {
             ucp,
             dirty: Cell::new(false),
+            stirred: Cell::new(false),
             finished: RefCell::new(VecDeque::new()),
             broken: RefCell::new(Vec::new()),
             inbox: RefCell::new(inbox),
@@ -124,10 +127,16 @@ impl Shared {
         }
     }
 
+    /// Sees to it that what was just noted is looked at.
+    pub(crate) fn stir(&self) {
+        self.dirty.set(true);
+        self.stirred.set(true);
+    }
+
     /// Sees to it that what was just noted, if anything, is looked at.
     pub(crate) fn note(&self, anything: bool) {
         if anything {
-            self.dirty.set(true);
+            self.stir();
         }
     }
 }
@@ -244,7 +253,7 @@ pub(crate) unsafe extern "C" fn on_break(
     // SAFETY: endpoints are made with marks, which outlive them.
     let mark = unsafe { &*argument.cast::<Mark>() };
     let shared = mark.shared();
-    shared.dirty.set(true);
+    shared.stir();
     shared.broken.borrow_mut().push(mark.index);
 }
 
@@ -328,7 +337,7 @@ pub(crate) unsafe extern "C" fn on_control(
         inbox.complain("a control message by rendezvous");
         return UCS_OK;
     }
-    call.shared.dirty.set(true);
+    call.shared.stir();
     // SAFETY: UCX lends the data for the time of the callback.
     inbox.take_control(unsafe { bytes(data, length) });
     UCS_OK
@@ -375,7 +384,7 @@ pub(crate) unsafe extern "C" fn on_write(
             access,
             message,
         });
-        shared.dirty.set(true);
+        shared.stir();
         return UCS_INPROGRESS;
     }
     // SAFETY: the memory was registered as one to be written, so lent, and the target is as long as

@@ -81,7 +81,7 @@ impl Ucx {
         if let Some(id) = known {
             self.core.fail(id);
         }
-        self.core.shared.dirty.set(true);
+        self.core.shared.stir();
         self.pump(upcalls);
         self.tell(upcalls);
     }
