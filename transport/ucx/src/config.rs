@@ -36,6 +36,23 @@ impl Default for UcxOptions {
 }
 
 impl UcxOptions {
+    /// Whether no transport may be used that leaves the host.
+    pub(crate) fn stays_on_host(&self) -> bool {
+        self.names_only(|name| name == "self" || SHARED_MEMORY.contains(&name))
+    }
+
+    /// Whether no transport may be used that is shared memory.
+    pub(crate) fn avoids_shared_memory(&self) -> bool {
+        self.names_only(|name| name != "all" && !SHARED_MEMORY.contains(&name))
+    }
+
+    /// Whether the user names the transports that may be used, and `is_one` holds for each.
+    fn names_only(&self, is_one: impl Fn(&str) -> bool) -> bool {
+        self.transports
+            .as_deref()
+            .is_some_and(|names| !names.starts_with('^') && names.split(',').all(is_one))
+    }
+
     /// The options that `config` holds under the names of [`SETTINGS`]; `detail` is what follows
     /// the colon in `ucx:TLS`.
     #[must_use]
@@ -95,3 +112,34 @@ const READER: &str = "transport::ucx";
 const LINGER: Duration = Duration::from_secs(2);
 const UNEXPECTED_BYTES: u64 = 16 << 20;
 const UNEXPECTED_MESSAGES: u64 = 1 << 15;
+
+/// Transports by shared memory, and groups of them.
+const SHARED_MEMORY: [&str; 8] = [
+    "sm", "shm", "shmem", "posix", "sysv", "cma", "xpmem", "knem",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transports_stay_on_the_host_or_avoid_shared_memory_by_their_names() {
+        for (names, stays, avoids) in [
+            (None, false, false),
+            (Some("all"), false, false),
+            (Some("posix,cma,self"), true, false),
+            (Some("sm"), true, false),
+            (Some("tcp,self"), false, true),
+            (Some("posix,tcp"), false, false),
+            (Some("^posix"), false, false),
+            (Some("^tcp"), false, false),
+        ] {
+            let options = UcxOptions {
+                transports: names.map(str::to_owned),
+                ..UcxOptions::default()
+            };
+            assert_eq!(options.stays_on_host(), stays, "{names:?}");
+            assert_eq!(options.avoids_shared_memory(), avoids, "{names:?}");
+        }
+    }
+}

@@ -20,8 +20,8 @@ use crate::wire::{Access, Control, ControlKind, Prefix, Write};
 #[derive(Debug)]
 pub(crate) struct Guest {
     pub(crate) rank: Rank,
-    /// The number in its messages, once it has said hello.
-    session: Option<u32>,
+    /// It has said hello, and with it the number in its messages.
+    is_known: bool,
     /// Its end was told: nothing of it is looked at any more.
     pub(crate) closed: bool,
     /// Writes of it whose bytes are under way, by rendezvous.
@@ -56,10 +56,11 @@ pub(crate) struct Inbox {
     secret: JobSecret,
     guests: Vec<Guest>,
     by_rank: HashMap<Rank, EndpointId>,
+    by_session: HashMap<u32, EndpointId>,
     /// Ranks that failed before there was contact.
     lost: HashSet<Rank>,
     /// The sender of the last message: most messages are from the same one as the one before.
-    last: Option<(u32, u32, EndpointId)>,
+    last: Option<(u32, EndpointId)>,
     early: VecDeque<Early>,
     /// Guests that said hello, with their addresses, to be answered.
     pub(crate) greeted: Vec<(EndpointId, Vec<u8>)>,
@@ -90,6 +91,7 @@ impl Inbox {
             secret,
             guests: Vec::new(),
             by_rank: HashMap::new(),
+            by_session: HashMap::new(),
             lost: HashSet::new(),
             last: None,
             early: VecDeque::new(),
@@ -125,7 +127,7 @@ impl Inbox {
             return false;
         };
         let bytes = if header.is_empty() { rest } else { body };
-        let Some(from) = self.known(prefix.rank.get(), prefix.session.get()) else {
+        let Some(from) = self.known(prefix.session.get()) else {
             return false;
         };
         let header = AmHeader([prefix.header[0].get(), prefix.header[1].get()]);
@@ -140,7 +142,7 @@ impl Inbox {
             self.complain("a write that is not one");
             return None;
         };
-        let from = self.known(write.rank.get(), write.session.get())?;
+        let from = self.known(write.session.get())?;
         Some((from, write.access))
     }
 
@@ -204,31 +206,27 @@ impl Inbox {
         }
     }
 
-    /// Who sends under these numbers, if that is somebody to be listened to.
+    /// Who sends under this number, if that is somebody to be listened to.
     #[inline]
-    fn known(&mut self, rank: u32, session: u32) -> Option<EndpointId> {
+    fn known(&mut self, session: u32) -> Option<EndpointId> {
         match self.last {
-            Some((r, s, from)) if (r, s) == (rank, session) => Some(from),
-            _ => self.sender(rank, session).unwrap_or_else(|reason| {
+            Some((last, from)) if last == session => Some(from),
+            _ => self.sender(session).unwrap_or_else(|reason| {
                 self.complain(reason);
                 None
             }),
         }
     }
 
-    /// Who sends under these numbers; nobody where the peer's end was told.
+    /// Who sends under this number; nobody where the peer's end was told.
     #[cold]
-    fn sender(&mut self, rank: u32, session: u32) -> Result<Option<EndpointId>, &'static str> {
-        let from = self.by_rank.get(&named(rank)).copied();
-        let from = from.ok_or("a message of a rank that has not said hello")?;
-        let guest = &self.guests[from.index()];
-        if guest.session != Some(session) {
-            return Err("a message under a number that nobody has");
-        }
-        if guest.closed {
+    fn sender(&mut self, session: u32) -> Result<Option<EndpointId>, &'static str> {
+        let from = self.by_session.get(&session).copied();
+        let from = from.ok_or("a message under a number that nobody has")?;
+        if self.guests[from.index()].closed {
             return Ok(None);
         }
-        self.last = Some((rank, session, from));
+        self.last = Some((session, from));
         Ok(Some(from))
     }
 
@@ -277,8 +275,10 @@ impl Inbox {
             self.greet(control, payload);
             return;
         }
-        let (rank, session) = (control.rank.get(), control.session.get());
-        match self.sender(rank, session) {
+        match self.sender(control.session.get()) {
+            Ok(Some(from)) if self.guests[from.index()].rank != named(control.rank.get()) => {
+                self.complain("a control message under the number of another rank");
+            }
             Ok(Some(from)) => self.heed(from, kind, control, payload),
             Ok(None) => {}
             Err(reason) => self.complain(reason),
@@ -348,10 +348,15 @@ impl Inbox {
         if guest.closed {
             return;
         }
-        if guest.session.is_some() {
+        if guest.is_known {
             return self.refuse(rank, "it says hello twice".to_owned());
         }
-        guest.session = Some(control.session.get());
+        let session = control.session.get();
+        if self.by_session.contains_key(&session) {
+            return self.refuse(rank, "it has the number of another rank".to_owned());
+        }
+        guest.is_known = true;
+        self.by_session.insert(session, endpoint);
         self.greeted.push((endpoint, address.to_vec()));
         self.tell(PeerEvent::Up { endpoint, rank });
     }
@@ -361,7 +366,7 @@ impl Inbox {
         *self.by_rank.entry(rank).or_insert_with(|| {
             self.guests.push(Guest {
                 rank,
-                session: None,
+                is_known: false,
                 closed: false,
                 landing: 0,
                 goodbye: None,
@@ -392,7 +397,7 @@ impl Inbox {
     /// Looks at nothing more of `endpoint`; answers whether that is news.
     pub(crate) fn close(&mut self, endpoint: EndpointId) -> bool {
         let guest = &mut self.guests[endpoint.index()];
-        if self.last.is_some_and(|(_, _, from)| from == endpoint) {
+        if self.last.is_some_and(|(_, from)| from == endpoint) {
             self.last = None;
         }
         !std::mem::replace(&mut guest.closed, true)
@@ -431,7 +436,15 @@ impl Inbox {
     }
 
     /// Tells what came early, which is nothing as a rule.
+    #[inline]
     pub(crate) fn tell_early(&mut self, upcalls: &mut dyn Upcalls) {
+        if !self.early.is_empty() {
+            self.tell_early_now(upcalls);
+        }
+    }
+
+    #[cold]
+    fn tell_early_now(&mut self, upcalls: &mut dyn Upcalls) {
         while let Some(early) = self.early.pop_front() {
             self.told += 1;
             match early {

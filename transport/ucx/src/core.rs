@@ -85,6 +85,7 @@ impl Core {
         let library = Library::open(options.library.as_deref())?;
         let context = Context::open(library, &options, features)?;
         let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
+        let session = wire::session_of(rank, bootstrap.size(), draw()?);
         let inbox = Inbox::new(rank, secret.clone());
         let shared = Pinned::new(Shared::new(library.ucp, inbox));
         let worker = Worker::open(context, &shared)?;
@@ -92,7 +93,7 @@ impl Core {
         Ok(Self {
             rank,
             size: bootstrap.size(),
-            session: draw_session()?,
+            session,
             secret,
             options,
             leaving: false,
@@ -142,14 +143,9 @@ impl Core {
     }
 
     /// Whether a dead peer breaks its connections. Over shared memory UCX looks after its peers
-    /// too seldom to be claimed.
+    /// seldom, or, as we ask it, not at all.
     fn finds_failures(&self) -> bool {
-        let shared_memory = [
-            "sm", "shm", "shmem", "posix", "sysv", "cma", "xpmem", "knem", "all",
-        ];
-        self.options.transports.as_deref().is_some_and(|names| {
-            !names.starts_with('^') && !names.split(',').any(|name| shared_memory.contains(&name))
-        })
+        self.options.avoids_shared_memory()
     }
 
     /// What a peer needs to reach this rank.
@@ -297,7 +293,10 @@ impl Core {
     pub(crate) fn attend(&mut self) -> bool {
         let dirty = self.shared.dirty.replace(false);
         if dirty {
-            self.attend_now();
+            if self.shared.stirred.replace(false) {
+                self.attend_now();
+            }
+            self.reap();
         }
         dirty
     }
@@ -318,7 +317,6 @@ impl Core {
         for index in broken {
             self.fail(EndpointId(index));
         }
-        self.reap();
     }
 
     fn answer_greetings(&mut self) {
@@ -753,8 +751,8 @@ fn unreachable(peer: Rank, reason: String) -> Error {
     }
 }
 
-/// A number that peers know this rank's messages by.
-fn draw_session() -> Result<u32> {
+/// A random number.
+fn draw() -> Result<u32> {
     let mut bytes = [0; 4];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
         |error| BaseError::System {

@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) ucp: &'static Ucp,
     /// Something below waits to be looked at.
     pub(crate) dirty: Cell<bool>,
+    /// It is more than operations that ended.
+    pub(crate) stirred: Cell<bool>,
     /// Operations that ended.
     pub(crate) finished: RefCell<VecDeque<Finished>>,
     /// Peers whose connection broke, by the index of their endpoint.
@@ -117,6 +119,7 @@ impl Shared {
         Self {
             ucp,
             dirty: Cell::new(false),
+            stirred: Cell::new(false),
             finished: RefCell::new(VecDeque::new()),
             broken: RefCell::new(Vec::new()),
             inbox: RefCell::new(inbox),
@@ -124,10 +127,16 @@ impl Shared {
         }
     }
 
+    /// Sees to it that what was just noted is looked at.
+    pub(crate) fn stir(&self) {
+        self.dirty.set(true);
+        self.stirred.set(true);
+    }
+
     /// Sees to it that what was just noted, if anything, is looked at.
     pub(crate) fn note(&self, anything: bool) {
         if anything {
-            self.dirty.set(true);
+            self.stir();
         }
     }
 }
@@ -144,7 +153,9 @@ impl LentUpcalls {
 }
 
 impl Shared {
-    /// Runs `run`; messages that UCX hands over meanwhile go straight to `upcalls`.
+    /// Tells what came early, then runs `run`; messages that UCX hands over meanwhile go straight
+    /// to `upcalls`.
+    #[inline]
     pub(crate) fn with_upcalls<R>(&self, upcalls: &mut dyn Upcalls, run: impl FnOnce() -> R) -> R {
         struct Returned<'a>(&'a Shared);
         impl Drop for Returned<'_> {
@@ -152,6 +163,8 @@ impl Shared {
                 self.0.inbox.borrow_mut().lend(None);
             }
         }
+        let mut inbox = self.inbox.borrow_mut();
+        inbox.tell_early(upcalls);
         // SAFETY: only the lifetime is changed; `Returned` ends the use before it.
         let lent: NonNull<dyn Upcalls> = unsafe {
             std::mem::transmute::<NonNull<dyn Upcalls + '_>, NonNull<dyn Upcalls + 'static>>(
@@ -159,7 +172,8 @@ impl Shared {
             )
         };
         let _returned = Returned(self);
-        self.inbox.borrow_mut().lend(Some(LentUpcalls(lent)));
+        inbox.lend(Some(LentUpcalls(lent)));
+        drop(inbox);
         run()
     }
 }
@@ -239,7 +253,7 @@ pub(crate) unsafe extern "C" fn on_break(
     // SAFETY: endpoints are made with marks, which outlive them.
     let mark = unsafe { &*argument.cast::<Mark>() };
     let shared = mark.shared();
-    shared.dirty.set(true);
+    shared.stir();
     shared.broken.borrow_mut().push(mark.index);
 }
 
@@ -255,6 +269,33 @@ unsafe fn bytes<'a>(start: *const c_void, len: usize) -> &'a [u8] {
     unsafe { slice::from_raw_parts(start.cast(), len) }
 }
 
+/// What a handler of active messages is called with, but for the message itself.
+struct Call<'a> {
+    shared: &'a Shared,
+    /// The bytes are still with their sender.
+    is_rendezvous: bool,
+    /// The bytes may be kept.
+    is_keepable: bool,
+}
+
+impl Call<'_> {
+    /// # Safety
+    /// UCX called a handler with `argument` and `param`, and it has not returned.
+    #[inline(always)]
+    unsafe fn of(argument: *mut c_void, param: *const ucp_am_recv_param_t) -> Self {
+        // SAFETY: handlers are set with the shared part as argument, which outlives the worker.
+        let shared = unsafe { &*argument.cast::<Shared>() };
+        // SAFETY: UCX describes the message.
+        let attributes = unsafe { (*param).recv_attr };
+        let has = |flag: u32| attributes & u64::from(flag) != 0;
+        Self {
+            shared,
+            is_rendezvous: has(UCP_AM_RECV_ATTR_FLAG_RNDV),
+            is_keepable: has(UCP_AM_RECV_ATTR_FLAG_DATA),
+        }
+    }
+}
+
 /// `ucp_am_recv_callback_t` of data. The prefix is the message's header, or, where all of it was
 /// sent in one piece, its first bytes.
 pub(crate) unsafe extern "C" fn on_data(
@@ -265,23 +306,18 @@ pub(crate) unsafe extern "C" fn on_data(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: handlers are set with the shared part as argument, which outlives the worker.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    // SAFETY: UCX describes the message.
-    let attributes = unsafe { (*param).recv_attr };
-    if attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 {
+    // SAFETY: UCX calls.
+    let call = unsafe { Call::of(argument, param) };
+    let mut inbox = call.shared.inbox.borrow_mut();
+    if call.is_rendezvous {
         // Ours are sent eagerly, all of them.
-        shared
-            .inbox
-            .borrow_mut()
-            .complain("a message by rendezvous");
+        inbox.complain("a message by rendezvous");
         return UCS_OK;
     }
     // SAFETY: UCX lends header and data for the time of the callback.
     let (header, body) = unsafe { (bytes(header, header_length), bytes(data, length)) };
-    let keep = attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
-    let owner = if keep { NonNull::new(data) } else { None };
-    let kept = shared.inbox.borrow_mut().take_data(header, body, owner);
+    let owner = NonNull::new(data).filter(|_| call.is_keepable);
+    let kept = inbox.take_data(header, body, owner);
     if kept { UCS_INPROGRESS } else { UCS_OK }
 }
 
@@ -294,16 +330,14 @@ pub(crate) unsafe extern "C" fn on_control(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: as in `on_data`.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    // SAFETY: as in `on_data`.
-    let attributes = unsafe { (*param).recv_attr };
-    let mut inbox = shared.inbox.borrow_mut();
-    if attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 {
+    // SAFETY: UCX calls.
+    let call = unsafe { Call::of(argument, param) };
+    let mut inbox = call.shared.inbox.borrow_mut();
+    if call.is_rendezvous {
         inbox.complain("a control message by rendezvous");
         return UCS_OK;
     }
-    shared.dirty.set(true);
+    call.shared.stir();
     // SAFETY: UCX lends the data for the time of the callback.
     inbox.take_control(unsafe { bytes(data, length) });
     UCS_OK
@@ -322,13 +356,14 @@ pub(crate) unsafe extern "C" fn on_write(
     length: usize,
     param: *const ucp_am_recv_param_t,
 ) -> ucs_status_t {
-    // SAFETY: as in `on_data`.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    // SAFETY: as in `on_data`.
-    let attributes = unsafe { (*param).recv_attr };
-    let is_rendezvous = attributes & u64::from(UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    // SAFETY: UCX calls.
+    let call = unsafe { Call::of(argument, param) };
+    let shared = call.shared;
     // Of bytes that have come UCX knows no refusal.
-    let refused = if is_rendezvous { REFUSED } else { UCS_OK };
+    let refused = match call.is_rendezvous {
+        true => REFUSED,
+        false => UCS_OK,
+    };
     let mut inbox = shared.inbox.borrow_mut();
     // SAFETY: UCX lends the header for the time of the callback.
     let write = inbox.take_write(unsafe { bytes(header, header_length) }, length);
@@ -340,7 +375,7 @@ pub(crate) unsafe extern "C" fn on_write(
         shared.note(inbox.end_write(from, None));
         return refused;
     };
-    if is_rendezvous {
+    if call.is_rendezvous {
         let Some(message) = NonNull::new(data) else {
             return refused;
         };
@@ -349,7 +384,7 @@ pub(crate) unsafe extern "C" fn on_write(
             access,
             message,
         });
-        shared.dirty.set(true);
+        shared.stir();
         return UCS_INPROGRESS;
     }
     // SAFETY: the memory was registered as one to be written, so lent, and the target is as long as

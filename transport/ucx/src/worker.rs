@@ -114,6 +114,12 @@ fn settings(options: &UcxOptions) -> impl Iterator<Item = (&'static CStr, &str)>
         // Without it, endpoints over shared memory neither break nor can be closed by force.
         (c"MM_ERROR_HANDLING", Some("y")),
         (c"ADAPTIVE_PROGRESS", polls_all(options).then_some("n")),
+        // Whoever started the ranks of this host sees them end. UCX would look after them every 20
+        // seconds, and to know when, run a callback under a lock in every call of progress.
+        (
+            c"KEEPALIVE_INTERVAL",
+            unless_set("UCX_KEEPALIVE_INTERVAL", "inf").filter(|_| options.stays_on_host()),
+        ),
         // In segments of 8 KiB, as UCX sends by default, a long message takes three times as long.
         (
             c"TCP_TX_SEG_SIZE",
@@ -474,6 +480,42 @@ impl Worker {
         };
         // SAFETY: as the caller says.
         unsafe { self.send(endpoint, (WRITE, flags), header, data, mark) }
+    }
+
+    /// Sends a short message at once; answers whether it did, and does nothing otherwise.
+    ///
+    /// # Safety
+    /// The endpoint is open.
+    #[inline]
+    pub(crate) unsafe fn send_at_once(
+        &self,
+        endpoint: Endpoint,
+        header: &[u8],
+        data: &[u8],
+    ) -> bool {
+        // What the mask does not name is not read.
+        let mut param = MaybeUninit::<ucp_request_param_t>::uninit();
+        let start = param.as_mut_ptr();
+        // SAFETY: fields of the value on our stack.
+        unsafe {
+            (&raw mut (*start).op_attr_mask)
+                .write(UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+            (&raw mut (*start).flags).write(EAGER);
+        }
+        // SAFETY: the endpoint is open. A call that has to be complete at once leaves no request
+        // behind, and does not read header and data after it has returned.
+        let pointer = unsafe {
+            (self.ucp.ucp_am_send_nbx)(
+                endpoint.0.as_ptr(),
+                DATA,
+                header.as_ptr().cast(),
+                header.len(),
+                data.as_ptr().cast(),
+                data.len(),
+                start,
+            )
+        };
+        Started::from_pointer(pointer) == Started::Done
     }
 
     /// Sends an active message, eagerly.

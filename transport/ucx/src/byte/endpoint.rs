@@ -9,7 +9,7 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
     AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, Preference,
-    RecvBuffer, Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
+    ReadRegion, RecvBuffer, Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
 };
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
@@ -56,7 +56,6 @@ impl Ucx {
 
     fn prefix(&self, header: AmHeader) -> Prefix {
         Prefix {
-            rank: self.core.rank.as_u32().into(),
             session: self.core.session().into(),
             header: header.0.map(Into::into),
         }
@@ -78,6 +77,40 @@ impl Ucx {
             return Err(Post::Busy);
         }
         Ok(endpoint)
+    }
+
+    /// Sends what the caller lent for `purpose`, a message or a write, under a header that is
+    /// copied.
+    pub(super) fn send_lent(
+        &mut self,
+        (to, endpoint): (EndpointId, Endpoint),
+        purpose: Purpose,
+        header: &[u8],
+        region: ReadRegion,
+    ) -> Post {
+        let core = &mut self.core;
+        let index = core.operations.take(&core.shared, purpose, Some(to.0));
+        core.operations.get_mut(index).fill([header, &[]]);
+        let operation = core.operations.get(index);
+        let (header, mark) = (operation.piece(), &operation.mark);
+        let bytes = Piece {
+            start: region.as_ptr(),
+            len: region.len(),
+        };
+        // SAFETY: links hold open endpoints; the operation keeps its header until it is given
+        // back, which is after its mark ended, and the region is lent until its token completes,
+        // which it does after that.
+        let started = unsafe {
+            match purpose {
+                Purpose::Write(..) => core.worker.send_write(endpoint, header, bytes, mark),
+                _ => core.worker.send_message(endpoint, header, bytes, mark),
+            }
+        };
+        if core.begin_lent(to, index, started) {
+            Post::Posted
+        } else {
+            Post::Gone
+        }
     }
 }
 
@@ -142,6 +175,13 @@ impl ByteTransport for Ucx {
         };
         let prefix = self.prefix(header);
         let core = &mut self.core;
+        if data.len() <= MAX_INLINE {
+            // SAFETY: links hold open endpoints.
+            let is_sent = unsafe { core.worker.send_at_once(endpoint, prefix.as_bytes(), data) };
+            if is_sent {
+                return Post::Posted;
+            }
+        }
         let index = core
             .operations
             .take(&core.shared, Purpose::Copied, Some(to.0));
@@ -179,28 +219,8 @@ impl ByteTransport for Ucx {
             Err(post) => return post,
         };
         let prefix = self.prefix(header);
-        let core = &mut self.core;
         let purpose = Purpose::Lent(token, region.len() as u64);
-        let index = core.operations.take(&core.shared, purpose, Some(to.0));
-        core.operations
-            .get_mut(index)
-            .fill([prefix.as_bytes(), &[]]);
-        let operation = core.operations.get(index);
-        let bytes = Piece {
-            start: region.as_ptr(),
-            len: region.len(),
-        };
-        // SAFETY: as in `send`; the region is lent until its token completes, which it does once
-        // the mark ended.
-        let started = unsafe {
-            core.worker
-                .send_message(endpoint, operation.piece(), bytes, &operation.mark)
-        };
-        if core.begin_lent(to, index, started) {
-            Post::Posted
-        } else {
-            Post::Gone
-        }
+        self.send_lent((to, endpoint), purpose, prefix.as_bytes(), region)
     }
 
     fn get(

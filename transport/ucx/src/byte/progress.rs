@@ -24,7 +24,6 @@ impl Ucx {
     #[inline]
     fn pump(&mut self, upcalls: &mut dyn Upcalls) -> u32 {
         let core = &mut self.core;
-        core.shared.inbox.borrow_mut().tell_early(upcalls);
         let count = core.shared.with_upcalls(upcalls, || core.worker.progress());
         if core.attend() {
             self.serve();
@@ -39,22 +38,27 @@ impl Ucx {
         inbox.tell_early(upcalls);
         let mut told = inbox.take_told();
         drop(inbox);
-        for ended in self.core.ended.drain(..) {
-            if let Some((token, outcome)) = ended.outcome(&self.core.links) {
+        if !self.core.ended.is_empty() || !self.core.flushes.is_empty() {
+            told += self.tell_ends(upcalls);
+        }
+        told
+    }
+
+    #[inline(never)]
+    fn tell_ends(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let core = &mut self.core;
+        let mut told = 0;
+        for ended in core.ended.drain(..) {
+            if let Some((token, outcome)) = ended.outcome(&core.links) {
                 told += 1;
                 upcalls.complete(token, outcome);
             }
         }
-        told += self.tell_flushes(upcalls);
-        told
+        told + self.tell_flushes(upcalls)
     }
 
     /// Tells of the flushes that have nothing to wait for any more.
-    #[inline]
     fn tell_flushes(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        if self.core.flushes.is_empty() {
-            return 0;
-        }
         let core = &mut self.core;
         let mut told = 0;
         core.flushes
@@ -77,7 +81,7 @@ impl Ucx {
         if let Some(id) = known {
             self.core.fail(id);
         }
-        self.core.shared.dirty.set(true);
+        self.core.shared.stir();
         self.pump(upcalls);
         self.tell(upcalls);
     }

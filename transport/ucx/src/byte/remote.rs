@@ -78,7 +78,7 @@ impl Ucx {
         while self.is_in_use(slot) && start.elapsed() < ANSWER_TIME {
             // Messages that come meanwhile are told of by the next call of progress.
             self.core.worker.progress();
-            self.core.shared.dirty.set(true);
+            self.core.shared.stir();
             self.core.attend();
             self.serve();
         }

@@ -26,7 +26,6 @@ use super::Ucx;
 use crate::contact::Landing;
 use crate::operations::Purpose;
 use crate::wire::{Access, ControlKind, Write};
-use crate::worker::Piece;
 
 impl Ucx {
     /// Writes to a peer's memory, and has the peer told `immediate` then. It counts among the
@@ -51,13 +50,12 @@ impl Ucx {
             Ok(endpoint) => endpoint,
             Err(post) => return post,
         };
-        let core = &mut self.core;
+        let core = &self.core;
         let (owner, len) = (core.links[to.index()].rank, region.len() as u64);
         let Some(access) = Access::of(owner, target, len, core.secret()) else {
             return Post::Unsupported;
         };
         let header = Write {
-            rank: core.rank.as_u32().into(),
             session: core.session().into(),
             access: Access {
                 tag: immediate.into(),
@@ -65,26 +63,11 @@ impl Ucx {
             },
         };
         let purpose = Purpose::Write(token, len);
-        let index = core.operations.take(&core.shared, purpose, Some(to.0));
-        core.operations
-            .get_mut(index)
-            .fill([header.as_bytes(), &[]]);
-        let operation = core.operations.get(index);
-        let bytes = Piece {
-            start: region.as_ptr(),
-            len: region.len(),
-        };
-        // SAFETY: links hold open endpoints; the operation keeps its bytes until its mark ended,
-        // and the region is lent until its token completes, which it does after that.
-        let started = unsafe {
-            core.worker
-                .send_write(endpoint, operation.piece(), bytes, &operation.mark)
-        };
-        if !core.begin_lent(to, index, started) {
-            return Post::Gone;
+        let post = self.send_lent((to, endpoint), purpose, header.as_bytes(), region);
+        if post == Post::Posted {
+            self.core.links[to.index()].written += 1;
         }
-        core.links[to.index()].written += 1;
-        Post::Posted
+        post
     }
 
     /// Has the peer say when all that was written to it so far is dealt with; answers how many

@@ -34,13 +34,17 @@ fn what_is_not_understood_is_told() {
         let mut hello = hello;
         hello.rank = rank.max(MAX_RANKS).into();
         hear(&|inbox| inbox.take_control(hello.as_bytes()));
+    }
+    for session in [0, 4, u32::MAX] {
         let prefix = Prefix {
-            rank: rank.into(),
-            session: 5.into(),
+            session: session.into(),
             header: [0.into(); 2],
         };
         hear(&|inbox| assert!(!inbox.take_data(prefix.as_bytes(), b"", None)));
     }
+    // The number of rank 1.
+    let hello = Control::hello(Rank::new(2), 5, own, &secret());
+    hear(&|inbox| inbox.take_control(hello.as_bytes()));
     for len in 0..size_of::<Control>() {
         hear(&|inbox| inbox.take_control(&hello.as_bytes()[..len]));
     }
@@ -57,9 +61,8 @@ fn say(inbox: &mut Inbox, kind: ControlKind, b: u64) {
 }
 
 /// A write of 3 bytes.
-fn write(rank: u32, session: u32) -> Write {
+fn write(session: u32) -> Write {
     Write {
-        rank: rank.into(),
         session: session.into(),
         access: Access {
             registration: 0.into(),
@@ -74,7 +77,7 @@ fn write(rank: u32, session: u32) -> Write {
 #[test]
 fn writes_are_taken_of_acquaintances_alone() {
     let (mut inbox, from) = greeted();
-    let good = write(1, 5);
+    let good = write(5);
     let (sender, access) = inbox.take_write(good.as_bytes(), 3).unwrap();
     assert_eq!((sender, access.tag.get()), (from, 9));
     assert!(inbox.next_event().is_none());
@@ -89,8 +92,7 @@ fn writes_are_taken_of_acquaintances_alone() {
     refuse(&[good.as_bytes(), &[0]].concat(), 3);
     refuse(good.as_bytes(), 2);
     refuse(good.as_bytes(), usize::MAX);
-    refuse(write(1, 6).as_bytes(), 3);
-    refuse(write(2, 5).as_bytes(), 3);
+    refuse(write(6).as_bytes(), 3);
     say(&mut inbox, ControlKind::Leaving, 0);
     inbox.next_event();
     assert!(inbox.take_write(good.as_bytes(), 3).is_none());
@@ -102,7 +104,7 @@ fn a_goodbye_waits_for_writes_that_are_to_land() {
     let (mut inbox, from) = greeted();
     let landing = Landing {
         from,
-        access: write(1, 5).access,
+        access: write(5).access,
         message: NonNull::dangling(),
     };
     inbox.begin_landing(landing);

@@ -101,7 +101,7 @@ impl UcxMatch {
         if let Some(id) = known {
             self.core.fail(id);
         }
-        self.core.shared.dirty.set(true);
+        self.core.shared.stir();
         self.listen();
         self.tell(upcalls);
     }
