@@ -58,7 +58,7 @@ pub const SETTINGS: &[Setting] = &[
         READER,
         "packet",
         64..=1 << 20,
-        "Most payload in one packet; longer eager messages take several, so that both sides copy at once; auto: 4K over shared memory, what a message can carry over networks",
+        "Most payload in one packet; longer eager messages take several, so that both sides copy at once; auto: 8K over shared memory, what a message can carry over networks",
     ),
     Setting::bytes_or_auto(
         READER,

@@ -137,7 +137,7 @@ pub struct Preference {
 impl Preference {
     /// For memory that two ranks share.
     pub const SHARED_MEMORY: Self = Self {
-        packet: 4 << 10,
+        packet: 8 << 10,
         eager: 8 << 10,
         coalesce: false,
         write: 4 << 10,

@@ -66,6 +66,11 @@ pub(super) trait RingMemory {
     fn will_read(&self, index: usize) {
         let _ = index;
     }
+    /// Hints that `len` bytes of the payload ring will be written soon, from offset `start` on.
+    #[inline]
+    fn will_write_payload(&self, start: usize, len: usize) {
+        let _ = (start, len);
+    }
     /// The word of credits.
     fn credit(&self) -> &Self::Word;
     /// Stores a payload.
@@ -156,7 +161,25 @@ impl<M: RingMemory> Producer<M> {
         // does not hold up the store that will come.
         self.memory
             .will_write((stamp.wrapping_add(AHEAD) & (M::SLOTS - 1)) as usize);
+        if data.len() > super::layout::INLINE {
+            self.take_over(data.len());
+        }
         true
+    }
+
+    /// Takes over the lines of another payload like the last. The consumer read them one lap ago: to write
+    /// them takes as long as to copy them, and is off the way now.
+    #[inline(never)]
+    fn take_over(&mut self, len: usize) {
+        let (start, next) = self.payload.advance::<M>(len);
+        let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
+        if full(self) {
+            self.refresh();
+            if full(self) {
+                return;
+            }
+        }
+        self.memory.will_write_payload(start, len);
     }
 
     /// Stores a long payload, or answers that there is no room. Out of line, to keep the way of

@@ -244,12 +244,19 @@ impl RingMemory for AreaMap {
 
     #[inline]
     fn will_write(&self, index: usize) {
-        prefetch_for_write(&self.slots[index & (SLOTS - 1)].words);
+        prefetch_for_write(&raw const self.slots[index & (SLOTS - 1)].words);
     }
 
     #[inline]
     fn will_read(&self, index: usize) {
         prefetch_for_read(&self.slots[index & (SLOTS - 1)].words);
+    }
+
+    #[inline]
+    fn will_write_payload(&self, start: usize, len: usize) {
+        let (start, room) = self.place(Place::Bulk(start));
+        let lines = (0..len.min(room)).step_by(64);
+        lines.for_each(|line| prefetch_for_write(start.wrapping_add(line)));
     }
 
     #[inline]
@@ -300,7 +307,7 @@ fn prefetch_for_read<T>(place: &T) {
 /// Asks for the line of `place` with the right to write it. A hint: it cannot fault and changes
 /// nothing but caches.
 #[inline]
-fn prefetch_for_write<T>(place: &T) {
+pub(super) fn prefetch_for_write<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: `prefetchw` neither reads nor writes memory as far as the program can tell, and is
     // a no-operation on processors that lack it. Written as assembly since the compiler emits a
@@ -308,7 +315,7 @@ fn prefetch_for_write<T>(place: &T) {
     unsafe {
         std::arch::asm!(
             "prefetchw [{place}]",
-            place = in(reg) std::ptr::from_ref(place),
+            place = in(reg) place,
             options(nostack, preserves_flags, readonly)
         );
     }

@@ -25,6 +25,7 @@ use super::claims::{self, Blocks};
 use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::shm::layout::Line64;
+use crate::shm::segment::prefetch_for_write;
 
 /// How partitions travel, with the bytes of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,6 +245,19 @@ impl Board {
             // SAFETY: both ranges were checked. The source is lent: the partition is ready, nobody writes
             // it. On the board the credit makes the place the sender's.
             unsafe { copy_bytes(from.0.as_ptr().add(range.start), place, range.len()) };
+        }
+    }
+
+    /// Takes over the lines of `range` for the epoch after this one. The receiver read them an epoch ago: to
+    /// write them takes as long as to copy them, and is off the way now.
+    #[inline]
+    pub(super) fn take_over(&self, epoch: u64, range: &Range<usize>) {
+        // Of parts of a line each would do it again.
+        if range.len() >= 64
+            && let Some(place) = self.place(epoch + 1, range)
+        {
+            let lines = (0..range.len()).step_by(64);
+            lines.for_each(|line| prefetch_for_write(place.wrapping_add(line)));
         }
     }
 

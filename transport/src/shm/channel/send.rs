@@ -132,11 +132,12 @@ impl SendChannel for Sender {
             if !self.has_room(epoch) {
                 return Post::Busy;
             }
-            for (block, word) in blocks.zip(words) {
+            for (block, word) in blocks.clone().zip(words) {
                 let range = self.blocks.range(block..block + 1);
                 self.board.stage(epoch, range, &self.source);
                 claims::show(word, epoch);
             }
+            self.board.take_over(epoch, &self.blocks.range(blocks));
         } else {
             words.iter().for_each(|word| claims::show(word, epoch));
         }
