@@ -433,6 +433,10 @@ impl<'s> Context<'s> {
     /// turns. When a round begins the sender may write the next one too, and does not wait for the
     /// word that it has begun here.
     ///
+    /// When such a receive ends, its sender is asked to write no more, and
+    /// [`Session::close`](crate::Session::close) waits for the answer: the sender gives it with its next call that
+    /// makes progress, or with its own end.
+    ///
     /// # Errors
     /// As [`precv_init`](Context::precv_init); when the buffer has no two halves of whole partitions.
     ///

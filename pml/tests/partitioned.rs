@@ -399,6 +399,104 @@ fn ten_thousand_epochs() {
     }
 }
 
+/// Makes progress until `done`.
+fn keep_up(port: &Messenger, done: &dyn Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < until, "nothing moves");
+        port.progress().unwrap();
+        std::thread::yield_now();
+    }
+}
+
+/// A buffer of a dropped operation comes back, whatever the other end is doing, as long as it makes progress.
+#[test]
+fn buffers_come_back_while_the_other_end_lives_on() {
+    for kind in ALL {
+        // A long message that is not matched any more would stay with its sender: that rival tells nobody.
+        for (policy, bytes) in [("each", 4000), ("messages", 4000), ("timer:4096:50", 4000)] {
+            let (name, job) = job(kind);
+            eprintln!("{name}, {policy}");
+            let policy: Policy = policy.parse().unwrap();
+            let over = AtomicU32::new(0);
+            let say_over = || over.fetch_add(1, Ordering::SeqCst);
+            let both_over = || over.load(Ordering::SeqCst) == 2;
+            on_both(&job, ThreadLevel::Multiple, |port| {
+                if is_sender(port) {
+                    let (memory, to) = (Memory::new(bytes), Rank::new(1));
+                    let send =
+                        PartitionedSend::init(port, &memory.send(), 4, to, tag(1), WORLD, policy);
+                    let send = send.unwrap();
+                    for epoch in 1..=2 {
+                        send.start().unwrap();
+                        (0..4).for_each(|place| memory.fill(epoch, place, 4));
+                        send.ready_range(0..4).unwrap();
+                        if epoch == 1 {
+                            send.wait(PATIENCE).unwrap();
+                        }
+                    }
+                    // In the middle of the second round, of which the receiver wants the first half.
+                    let ending = send.ending();
+                    drop(send);
+                    keep_up(port, &ending);
+                    assert!(ending(), "it stays so");
+                    say_over();
+                    return keep_up(port, &both_over);
+                }
+                let (memory, from) = (Memory::new(2 * bytes), Rank::new(0));
+                let recv =
+                    PartitionedRecv::init_double(port, &memory.recv(), 2, from, tag(1), WORLD);
+                let recv = recv.unwrap();
+                recv.start().unwrap();
+                recv.wait(PATIENCE).unwrap();
+                (0..2).for_each(|place| memory.check_room((0, 2), 1, place, 2));
+                let ending = recv.ending();
+                drop(recv);
+                keep_up(port, &ending);
+                assert!(ending(), "it stays so");
+                say_over();
+                keep_up(port, &both_over);
+            });
+        }
+    }
+}
+
+/// A receive that is matched, begun and dropped before its sender has heard of any of that.
+#[test]
+fn a_receive_that_ends_before_its_sender_joins_gets_its_buffer() {
+    for (name, job) in jobs() {
+        eprintln!("{name}");
+        let (gone, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        on_both(&job, ThreadLevel::Single, |port| {
+            if is_sender(port) {
+                let (memory, to) = (Memory::new(4000), Rank::new(1));
+                let policy = Policy::Each;
+                let send =
+                    PartitionedSend::init(port, &memory.send(), 4, to, tag(1), WORLD, policy);
+                let send = send.unwrap();
+                // The init is out; the sender is elsewhere until the receiver has gone.
+                port.progress().unwrap();
+                while !gone.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+                keep_up(port, &|| over.load(Ordering::SeqCst));
+                return drop(send);
+            }
+            let (memory, from) = (Memory::new(4000), Rank::new(0));
+            let recv = PartitionedRecv::init(port, &memory.recv(), 4, from, tag(1), WORLD).unwrap();
+            keep_up(port, &|| recv.describe().is_some());
+            recv.start().unwrap();
+            let ending = recv.ending();
+            drop(recv);
+            // So that all words are on their way before the sender looks.
+            (0..100).for_each(|_| drop(port.progress()));
+            gone.store(true, Ordering::SeqCst);
+            keep_up(port, &ending);
+            over.store(true, Ordering::SeqCst);
+        });
+    }
+}
+
 /// Where the receiver has room for two rounds, the second is over for the sender before the receiver begins
 /// it; the third is not.
 #[test]
@@ -412,14 +510,6 @@ fn a_second_room_takes_the_credit_off_the_way() {
         eprintln!("{name}, {bytes} bytes");
         let (ahead, begun) = (AtomicU32::new(0), AtomicBool::new(false));
         let over = AtomicBool::new(false);
-        let keep_up = |port: &Messenger, done: &dyn Fn() -> bool| {
-            let until = Instant::now() + Duration::from_secs(60);
-            while !done() {
-                assert!(Instant::now() < until, "nothing moves");
-                port.progress().unwrap();
-                std::thread::yield_now();
-            }
-        };
         on_both(&job, ThreadLevel::Single, |port| {
             if is_sender(port) {
                 let (memory, to) = (Memory::new(bytes), Rank::new(1));

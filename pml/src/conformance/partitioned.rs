@@ -123,7 +123,13 @@ impl Case {
             accepted("wait", send.wait(PATIENCE))?;
         }
         accepted("free", send.free())?;
-        ensure!(send.is_settled(), "a send that is over has its buffer");
+        let until = Instant::now() + Duration::from_secs(60);
+        while !send.is_settled() {
+            // The thread of the timers may just have the rank.
+            let in_time = self.threads > 1 && Instant::now() < until;
+            ensure!(in_time, "a send that is over has its buffer");
+            accepted("progress", port.progress())?;
+        }
         // Waits for the receiver's last word.
         super::rig::recv(port, from(1), only(9), 9, 8).map(|_| ())
     }

@@ -100,6 +100,11 @@ impl Arrivals {
         taken
     }
 
+    /// Whether `unit` is in the post queue.
+    pub(super) fn is_queued(&self, epoch: u64, unit: u32) -> bool {
+        self.queued[unit as usize].load(Acquire) == epoch
+    }
+
     /// Whether anything waits to be posted.
     #[inline]
     pub(super) fn are_waiting(&self) -> bool {

@@ -524,8 +524,13 @@ impl Pending {
                 Way::messages(layer, &plan, self.room, source)?
             }
         };
-        say(layer, from, reply_tag, context, &reply)?;
-        Ok(Matched::new(plan, way))
+        let matched = Matched::new(plan, way);
+        if let Err(error) = say(layer, from, reply_tag, context, &reply) {
+            // The sender never hears of it.
+            matched.close();
+            return Err(error);
+        }
+        Ok(matched)
     }
 }
 

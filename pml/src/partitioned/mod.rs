@@ -13,7 +13,7 @@
 //! sides, so that nothing is reset in between (`arrivals`).
 //!
 //! A ready call before the ends are matched, or before the receiver's credit for the round, is noted, and
-//! what it brought about is posted later, by whichever call moves the rank on (`Registry::drive`).
+//! what it brought about is posted later, by whichever call moves the rank on (`Registry::drive`), or by the thread of the timers.
 
 mod arrivals;
 mod handshake;

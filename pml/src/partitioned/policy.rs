@@ -84,8 +84,9 @@ pub enum Policy {
     Measured(Duration),
     /// Transport partitions of about so many bytes; of one that is not ready as a whole, what is ready
     /// goes after a while, by a thread of the rank that sleeps until then. To set its clock costs the
-    /// first ready call of each group 1 to 2 us. Over networks it can post only at the thread level
-    /// [`Multiple`](crate::ThreadLevel::Multiple); else the next progress does.
+    /// first ready call of each group 1 to 2 us. Over networks it can post only at the thread levels
+    /// [`Serialized`](crate::ThreadLevel::Serialized) and [`Multiple`](crate::ThreadLevel::Multiple), where
+    /// from then on all calls of the rank pay for the lock; else the next progress posts.
     Timer {
         /// The bytes to be sent together.
         bytes: usize,

@@ -56,6 +56,13 @@ impl Matched {
         Self { plan, way }
     }
 
+    /// Closes a channel to which no sender comes.
+    pub(super) fn close(&self) {
+        if let Way::Channel(channel) = &self.way {
+            channel.close();
+        }
+    }
+
     fn is_driven(&self) -> bool {
         matches!(&self.way, Way::Channel(channel) if channel.is_driven())
     }
@@ -463,6 +470,8 @@ impl Receiving {
     /// again where not.
     #[must_use]
     pub(super) fn is_settled(&self) -> bool {
+        // From here on no sender is matched. One that just is, is waited for.
+        self.messenger.partitioned.forget(self);
         match self.slot.get() {
             Some(Ok(matched)) => match &matched.way {
                 Way::Channel(channel) => {
@@ -509,7 +518,6 @@ impl Receiving {
 
     /// The handle is gone: nobody starts a round any more, or waits.
     pub(super) fn abandon(&self) {
-        self.messenger.partitioned.forget(self);
         // Tells the other end, too.
         let _ = self.is_settled();
     }

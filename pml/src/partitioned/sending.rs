@@ -16,7 +16,7 @@ use super::handshake::{
 use super::plan::{Plan, check_count};
 use super::policy::{Model, Policy};
 use super::round::{Rhythm, Round};
-use super::timer::Timer;
+use super::timer::{NEVER, Timer};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
@@ -243,6 +243,9 @@ impl Sending {
             timer.set(home.group);
         }
         self.flush(epoch, None);
+        if timer.is_due(home.group, timer.now()) && self.arrivals.is_queued(epoch, partition) {
+            timer.try_again();
+        }
         Ok(None)
     }
 
@@ -283,19 +286,27 @@ impl Sending {
 
     /// Posts what is due, as the rank's alarm asks; answers when it is to ask again.
     pub(super) fn ring(&self) -> u64 {
-        let Some(timer) = &self.timer else {
-            return u64::MAX;
-        };
-        let Some(epoch) = self.round.active() else {
-            return u64::MAX;
+        let (Some(timer), Some(epoch)) = (&self.timer, self.round.active()) else {
+            return NEVER;
         };
         self.flush(epoch, None);
-        if timer.is_any_due() && self.arrivals.are_waiting() {
+        if self.is_overdue(timer, epoch) {
             // The receiver's answer, or its credit, may be here, and nobody looks.
             self.messenger.nudge();
             self.flush(epoch, None);
         }
-        timer.next(self.arrivals.are_waiting())
+        timer.next(self.is_overdue(timer, epoch))
+    }
+
+    /// Whether something is due that waits in the post queue.
+    fn is_overdue(&self, timer: &Timer, epoch: u64) -> bool {
+        let now = timer.now();
+        let waits = |group| {
+            let mut units = self.groups.senders_of(group);
+            units.any(|unit| self.arrivals.is_queued(epoch, unit))
+        };
+        let mut groups = 0..self.groups.transport();
+        self.arrivals.are_waiting() && groups.any(|group| timer.is_due(group, now) && waits(group))
     }
 
     /// Does what waits for somebody to do it.
@@ -570,23 +581,36 @@ impl Sending {
     /// again where not.
     #[must_use]
     pub(super) fn is_settled(&self) -> bool {
+        self.let_go();
         match self.way.get() {
             Some(Ok(Way::Channel(channel, _))) => {
                 close(&self.messenger, channel.is_driven(), || channel.close())
             }
             Some(Ok(Way::Messages(requests))) => {
-                let freed = self.messenger.call(|layer| {
-                    finish(layer, requests)?;
-                    requests
-                        .iter()
-                        .try_for_each(|request| match layer.free(*request) {
-                            Err(Error::StaleRequest) => Ok(()),
-                            freed => freed,
-                        })
-                });
-                freed.is_ok()
+                let freed = self
+                    .messenger
+                    .call(|layer| Ok(requests.iter().all(|request| free(layer, *request))));
+                freed.unwrap_or(false)
             }
             _ => true,
+        }
+    }
+
+    /// From here on nobody posts for this operation any more: not the timers' thread, nor whoever moves the
+    /// rank on, nor the receiver's answer. Those who are at it are waited for.
+    fn let_go(&self) {
+        self.messenger.partitioned.forget_sending(self);
+        // Another thread may have taken it out of the list before, and posts while it has the layer. One that
+        // has it where this thread may not is the one that asks.
+        let _ = self.messenger.call(|_| Ok(()));
+        if let Some(joining) = self.joining().take() {
+            // The receiver opens its end all the same, and is to be told.
+            self.messenger.partitioned.adopt(Orphan {
+                reply: joining.reply,
+                region: joining.region,
+                to: self.to,
+                ends: self.plan.ends(),
+            });
         }
     }
 
@@ -615,16 +639,7 @@ impl Sending {
 impl Sending {
     /// The handle is gone: nobody starts a round any more, or waits.
     pub(super) fn abandon(&self) {
-        self.messenger.partitioned.forget_sending(self);
-        if let Some(joining) = self.joining().take() {
-            // The receiver opens its end all the same, and is to be told.
-            self.messenger.partitioned.adopt(Orphan {
-                reply: joining.reply,
-                region: joining.region,
-                to: self.to,
-                ends: self.plan.ends(),
-            });
-        }
+        self.let_go();
         let epoch = self.round.last();
         if epoch > 0 {
             for unit in 0..self.plan.transport() {
@@ -677,6 +692,13 @@ fn homes(groups: &Plan) -> Box<[Home]> {
         Home { group, members }
     };
     (0..groups.sender()).map(home).collect()
+}
+
+/// Frees a send, once it is complete. Answers whether it is gone.
+fn free(layer: &mut Layer, request: RequestId) -> bool {
+    // How it ended matters to nobody any more.
+    let _ = layer.take(request);
+    matches!(layer.free(request), Ok(()) | Err(Error::StaleRequest))
 }
 
 /// Takes the ends of sends once all are complete. Answers whether they are.

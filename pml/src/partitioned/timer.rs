@@ -34,7 +34,7 @@ pub(super) struct Timer {
 impl Timer {
     pub(super) fn new(after: Duration, groups: u32, alarm: Arc<Alarm>) -> Self {
         Self {
-            after: after.as_nanos() as u64,
+            after: u64::try_from(after.as_nanos()).unwrap_or(NEVER),
             alarm,
             due: (0..groups).map(|_| AtomicU64::new(0)).collect(),
         }
@@ -51,16 +51,21 @@ impl Timer {
 
     /// Something of a group is ready: the first sets the time.
     pub(super) fn set(&self, group: u32) {
-        let due = self.now() + self.after;
+        let due = self.now().saturating_add(self.after).min(NEVER - 1);
         let place = &self.due[group as usize];
         if place.compare_exchange(0, due, AcqRel, Relaxed).is_ok() {
             self.alarm.set(due);
         }
     }
 
-    /// All of a group are ready.
+    /// All of a group are ready. What cannot be posted at once is tried again.
     pub(super) fn complete(&self, group: u32) {
         self.due[group as usize].store(AT_ONCE, Relaxed);
+    }
+
+    /// Something of a complete group could not be posted.
+    pub(super) fn try_again(&self) {
+        self.alarm.set(self.now() + AGAIN);
     }
 
     pub(super) fn is_due(&self, group: u32, now: u64) -> bool {
@@ -68,18 +73,13 @@ impl Timer {
         due != 0 && due <= now
     }
 
-    pub(super) fn is_any_due(&self) -> bool {
-        let now = self.now();
-        (0..self.due.len() as u32).any(|group| self.is_due(group, now))
-    }
-
-    /// When the next group is due of those that are not yet, or, where some `wait` that are, when to try
+    /// When the next group is due of those that are not yet, or, where something is `overdue`, when to try
     /// again.
-    pub(super) fn next(&self, wait: bool) -> u64 {
+    pub(super) fn next(&self, overdue: bool) -> u64 {
         let now = self.now();
         let times = self.due.iter().map(|due| due.load(Acquire));
         let next = times.filter(|due| *due > now).min().unwrap_or(NEVER);
-        match wait && self.is_any_due() {
+        match overdue {
             true => next.min(now + AGAIN),
             false => next,
         }

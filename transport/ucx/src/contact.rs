@@ -12,9 +12,8 @@ use tagwire_transport::{
 use zerocopy::FromBytes;
 
 use crate::NAME;
-use crate::layout::MAX_RANKS;
 use crate::shared::LentUpcalls;
-use crate::wire::{Access, Control, ControlKind, Prefix, Write};
+use crate::wire::{Access, Control, ControlKind, Prefix, Write, is_session_of};
 
 /// A peer, as what it sends is looked at. The index is that of its endpoint.
 #[derive(Debug)]
@@ -53,6 +52,8 @@ enum Early {
 /// What arrives.
 pub(crate) struct Inbox {
     own: Rank,
+    /// Ranks of the job.
+    size: u32,
     secret: JobSecret,
     guests: Vec<Guest>,
     by_rank: HashMap<Rank, EndpointId>,
@@ -85,9 +86,10 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new(own: Rank, secret: JobSecret) -> Self {
+    pub(crate) fn new(own: Rank, size: u32, secret: JobSecret) -> Self {
         Self {
             own,
+            size,
             secret,
             guests: Vec::new(),
             by_rank: HashMap::new(),
@@ -334,8 +336,8 @@ impl Inbox {
         if !control.proves(&self.secret) {
             return self.refuse(rank, "it does not know the job's secret".to_owned());
         }
-        if rank.as_u32() >= MAX_RANKS {
-            return self.refuse(rank, "no job has so many ranks".to_owned());
+        if rank.as_u32() >= self.size {
+            return self.refuse(rank, format!("the job has {} ranks", self.size));
         }
         if control.to.get() != self.own.as_u32() {
             return self.refuse(rank, format!("it greets rank {}", control.to));
@@ -352,7 +354,7 @@ impl Inbox {
             return self.refuse(rank, "it says hello twice".to_owned());
         }
         let session = control.session.get();
-        if self.by_session.contains_key(&session) {
+        if !is_session_of(session, rank, self.size) {
             return self.refuse(rank, "it has the number of another rank".to_owned());
         }
         guest.is_known = true;

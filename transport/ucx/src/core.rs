@@ -86,7 +86,7 @@ impl Core {
         let context = Context::open(library, &options, features)?;
         let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
         let session = wire::session_of(rank, bootstrap.size(), draw()?);
-        let inbox = Inbox::new(rank, secret.clone());
+        let inbox = Inbox::new(rank, bootstrap.size(), secret.clone());
         let shared = Pinned::new(Shared::new(library.ucp, inbox));
         let worker = Worker::open(context, &shared)?;
         let waiter = Arc::new(UcxWaiter::new(worker.descriptor())?);

@@ -1,8 +1,8 @@
 //! What travels in our active messages.
 //!
 //! ```text
-//!     data       sender rank u32 | session u32 | AmHeader 16 bytes | payload
-//!     write      sender rank u32 | session u32 | access, whose tag is the value to tell | payload
+//!     data       session u32 | AmHeader 16 bytes | payload
+//!     write      session u32 | access, whose tag is the value to tell | payload
 //!     control    magic u32 | version u16 | kind u16 | rank u32 | session u32 | to u32 | a u32 |
 //!                b u64 | secret 32 bytes | payload (hello: the sender's address; get, put and
 //!                what is said of them: an access)
@@ -11,8 +11,8 @@
 //!     address    magic u32 | version u16 | 0 u16 | rank u32 | length u32 | digest u64 | worker address
 //! ```
 //!
-//! All little-endian. A session is a number that a rank draws when it opens and tells in its
-//! hello, which also proves that it knows the job's secret; messages under another session are
+//! All little-endian. A session is a number that a rank draws when it opens, with the rank in its last
+//! bits, and tells in its hello, which also proves that it knows the job's secret; messages under another session are
 //! refused.
 
 use tagwire_base::Rank;
@@ -37,8 +37,18 @@ pub(crate) struct Prefix {
 /// The number that peers know the messages of a rank by: `drawn`, with the rank in its last bits, so
 /// that no two ranks of a job have the same.
 pub(crate) const fn session_of(rank: Rank, size: u32, drawn: u32) -> u32 {
-    let ranks = size.next_power_of_two() - 1;
+    let ranks = rank_bits(size);
     drawn & !ranks | rank.as_u32() & ranks
+}
+
+/// Whether `session` can be the number of `rank`, in a job of so many.
+pub(crate) const fn is_session_of(session: u32, rank: Rank, size: u32) -> bool {
+    session & rank_bits(size) == rank.as_u32()
+}
+
+/// The bits of a session that are the rank's.
+const fn rank_bits(size: u32) -> u32 {
+    size.next_power_of_two() - 1
 }
 
 /// The header of a write, whose payload is to go into registered memory of the receiver.

@@ -385,7 +385,8 @@ mod tests {
         end.start(2);
         assert!(end.advance(2) && end.has_landed(2, 0));
         assert!(land(0, 0..2), "the third");
-        assert!(!end.is_at_rest() || end.rounds() == 3);
+        assert!(end.is_at_rest());
+        assert_eq!(end.rounds(), 3);
         end.start(3);
         assert!(end.advance(3) && !end.has_landed(4, 0));
     }

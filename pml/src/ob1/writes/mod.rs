@@ -328,6 +328,10 @@ impl Ob1 {
         writes.by_remote.insert(name, handle);
         let out = writes.outgoing.get(handle).ok_or(Error::StaleRequest)?;
         out.end.heed(said.opened, said.closed);
+        if said.closed.is_some() {
+            // It waits for the word that nothing is written.
+            out.end.line.call();
+        }
         Ok(Arc::clone(&out.end) as Arc<dyn SendChannel>)
     }
 }

@@ -6,9 +6,12 @@ fn secret() -> JobSecret {
     JobSecret::from_bytes([7; JobSecret::LEN])
 }
 
+/// Ranks of the job.
+const RANKS: u32 = 4;
+
 /// The inbox of rank 0, which rank 1 has greeted, under session 5.
 fn greeted() -> (Inbox, EndpointId) {
-    let mut inbox = Inbox::new(Rank::new(0), secret());
+    let mut inbox = Inbox::new(Rank::new(0), RANKS, secret());
     let hello = Control::hello(Rank::new(1), 5, Rank::new(0), &secret());
     inbox.take_control(hello.as_bytes());
     let from = inbox.find(Rank::new(1)).unwrap();
@@ -32,7 +35,7 @@ fn what_is_not_understood_is_told() {
         leaving.rank = rank.into();
         hear(&|inbox| inbox.take_control(leaving.as_bytes()));
         let mut hello = hello;
-        hello.rank = rank.max(MAX_RANKS).into();
+        hello.rank = rank.max(RANKS).into();
         hear(&|inbox| inbox.take_control(hello.as_bytes()));
     }
     for session in [0, 4, u32::MAX] {
@@ -42,9 +45,12 @@ fn what_is_not_understood_is_told() {
         };
         hear(&|inbox| assert!(!inbox.take_data(prefix.as_bytes(), b"", None)));
     }
-    // The number of rank 1.
-    let hello = Control::hello(Rank::new(2), 5, own, &secret());
-    hear(&|inbox| inbox.take_control(hello.as_bytes()));
+    // The number of rank 1, and one that rank 2 may have.
+    for session in [5, 6] {
+        let hello = Control::hello(Rank::new(3), session, own, &secret());
+        hear(&|inbox| inbox.take_control(hello.as_bytes()));
+    }
+    let hello = Control::hello(Rank::new(2), 6, own, &secret());
     for len in 0..size_of::<Control>() {
         hear(&|inbox| inbox.take_control(&hello.as_bytes()[..len]));
     }
