@@ -338,3 +338,21 @@ mod on_two_machines {
         }
     }
 }
+
+#[test]
+fn every_setting_that_ucx_is_given_reaches_it() {
+    // UCX says nothing of names that it does not know, unless it is asked to talk.
+    for transports in ["ucx:tcp", "ucx:posix", "ucx:posix,cma,tcp"] {
+        if !process::has("settings of UCX", transports) {
+            continue;
+        }
+        let outcome = Line::new(["bench", "latency", "-m", "8", "-t", transports])
+            .args(TINY)
+            .env("UCX_LOG_LEVEL", "info")
+            .finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        let said = |what: &str| outcome.stdout.iter().any(|line| line.contains(what));
+        assert!(said("UCX  INFO  Version"), "{outcome:#?}");
+        assert!(!said("invalid configurations"), "{outcome:#?}");
+    }
+}

@@ -298,9 +298,14 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
 
 /// Whether libfabric is here with plain sockets in it. Where not, it says so, loudly.
 pub fn has_libfabric(test: &str) -> bool {
-    let found = works("ofi:tcp;ofi_rxm");
+    has(test, "ofi:tcp;ofi_rxm")
+}
+
+/// Whether a transport of a library can be used here. Where not, it says so, loudly.
+pub fn has(test: &str, transport: &str) -> bool {
+    let found = works(transport);
     if !found {
-        eprintln!("SKIPPED: {test} needs libfabric with tcp;ofi_rxm");
+        eprintln!("SKIPPED: {test} needs {transport}");
     }
     found
 }

@@ -46,6 +46,19 @@ impl UcxOptions {
         self.names_only(|name| name != "all" && !SHARED_MEMORY.contains(&name))
     }
 
+    /// Whether UCX may use this transport.
+    pub(crate) fn allows(&self, transport: &str) -> bool {
+        let Some(names) = &self.transports else {
+            return true;
+        };
+        match names.strip_prefix('^') {
+            Some(others) => others.split(',').all(|name| name != transport),
+            None => names
+                .split(',')
+                .any(|name| name == "all" || name.split(':').next() == Some(transport)),
+        }
+    }
+
     /// Whether the user names the transports that may be used, and `is_one` holds for each.
     fn names_only(&self, is_one: impl Fn(&str) -> bool) -> bool {
         self.transports

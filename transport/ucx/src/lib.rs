@@ -24,6 +24,7 @@ mod library;
 mod link;
 mod operations;
 mod registrations;
+mod settings;
 mod shared;
 mod survey;
 mod waiter;

@@ -13,6 +13,7 @@ use tagwire_ucx_sys::*;
 
 use crate::config::UcxOptions;
 use crate::library::Library;
+use crate::settings::settings;
 use crate::shared::{
     Mark, Pinned, Shared, on_break, on_control, on_data, on_end, on_land, on_receive, on_write,
 };
@@ -70,7 +71,7 @@ impl Context {
     ) -> Result<ucp_context_h> {
         let ucp = library.ucp;
         let config = Configuration::read(ucp)?;
-        for (name, value) in settings(options) {
+        for (name, value) in settings(options, version(ucp)) {
             config.set(name, value)?;
         }
         // SAFETY: all fields of the parameters may be zero; the mask names those that are set.
@@ -104,58 +105,6 @@ impl Drop for Context {
 // SAFETY: a context may be used from any thread, one at a time.
 unsafe impl Send for Context {}
 
-/// What UCX is told, in its own words: what the user chose, and what our protocol needs.
-fn settings(options: &UcxOptions) -> impl Iterator<Item = (&'static CStr, &str)> {
-    let given = [
-        (c"TLS", options.transports.as_deref()),
-        (c"NET_DEVICES", options.devices.as_deref()),
-        // With one lane for eager messages they arrive in order.
-        (c"MAX_EAGER_LANES", Some("1")),
-        // Without it, endpoints over shared memory neither break nor can be closed by force.
-        (c"MM_ERROR_HANDLING", Some("y")),
-        (c"ADAPTIVE_PROGRESS", polls_all(options).then_some("n")),
-        // Whoever started the ranks of this host sees them end. UCX would look after them every 20
-        // seconds, and to know when, run a callback under a lock in every call of progress.
-        (
-            c"KEEPALIVE_INTERVAL",
-            unless_set("UCX_KEEPALIVE_INTERVAL", "inf").filter(|_| options.stays_on_host()),
-        ),
-        // In segments of 8 KiB, as UCX sends by default, a long message takes three times as long.
-        (
-            c"TCP_TX_SEG_SIZE",
-            unless_set("UCX_TCP_TX_SEG_SIZE", TCP_SEGMENT),
-        ),
-        (
-            c"TCP_RX_SEG_SIZE",
-            unless_set("UCX_TCP_RX_SEG_SIZE", TCP_SEGMENT),
-        ),
-    ];
-    given
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-}
-
-/// The longest piece that UCX writes to a TCP connection at once.
-const TCP_SEGMENT: &str = "256k";
-
-/// `value`, where the user has not set this variable of UCX's own.
-fn unless_set<'a>(variable: &str, value: &'a str) -> Option<&'a str> {
-    std::env::var_os(variable).is_none().then_some(value)
-}
-
-/// Whether every transport is polled from the start. As a rule UCX polls one once a peer has used it,
-/// of which another thread of its own tells it, ten milliseconds later on a busy machine; where there
-/// is one transport alone, that saves nothing.
-fn polls_all(options: &UcxOptions) -> bool {
-    let beside = ["self", "cma", "knem", "xpmem"];
-    let names = options.transports.as_deref().unwrap_or("all");
-    let mut messages = names.split(',').filter(|name| !beside.contains(name));
-    let one = messages.next();
-    let is_plain =
-        |name: &str| !name.starts_with('^') && name != "all" && name != "sm" && name != "ib";
-    one.is_some_and(is_plain) && messages.next().is_none()
-}
-
 fn no_transport(options: &UcxOptions) -> String {
     match &options.transports {
         Some(names) => format!("UCX with the transports '{names}' (after 'ucx:')"),
@@ -178,13 +127,14 @@ impl Configuration {
         Ok(Self { ucp, raw })
     }
 
-    fn set(&self, name: &CStr, value: &str) -> Result<()> {
+    fn set(&self, name: &str, value: &str) -> Result<()> {
         let bad = |expected: &str| BaseError::BadSetting {
-            name: format!("UCX_{}", name.to_string_lossy()),
+            name: format!("UCX_{name}"),
             value: value.to_owned(),
             expected: expected.to_owned(),
         };
-        let text = CString::new(value).map_err(|_| bad("text without a zero byte"))?;
+        let string = |text: &str| CString::new(text).map_err(|_| bad("text without a zero byte"));
+        let (name, text) = (string(name)?, string(value)?);
         // SAFETY: the handle is open, the strings live through the call.
         let status =
             unsafe { (self.ucp.ucp_config_modify)(self.raw, name.as_ptr(), text.as_ptr()) };
