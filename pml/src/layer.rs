@@ -2,6 +2,7 @@
 //! comparison then, and no indirect call, on the way of each message.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
@@ -229,6 +230,10 @@ impl Pml for Layer {
 
     fn waiter(&self) -> Arc<dyn Waiter> {
         either!(self, pml => pml.waiter())
+    }
+
+    fn longest_nap(&self) -> Duration {
+        either!(self, pml => pml.longest_nap())
     }
 
     fn failed(&self) -> Vec<Rank> {

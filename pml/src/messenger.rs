@@ -782,14 +782,14 @@ impl Messenger {
             let over = look(pml)?;
             let events = if over { 0 } else { pml.progress() };
             self.partitioned.drive(pml);
-            Ok((over, events))
+            Ok((over, events, nap.min(pml.longest_nap())))
         });
         match seen {
-            Ok((false, 0)) => self.waiter.sleep(key, nap),
+            Ok((false, 0, nap)) => self.waiter.sleep(key, nap),
             _ => self.waiter.disarm(),
         }
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let (over, events) = seen?;
+        let (over, events, _) = seen?;
         self.after_progress(events);
         Ok(over)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
@@ -166,6 +167,11 @@ pub trait Pml: Send {
 
     /// What threads sleep on while nothing arrives.
     fn waiter(&self) -> Arc<dyn Waiter>;
+
+    /// How long a thread may sleep at most: shorter while something may arrive that wakes nobody.
+    fn longest_nap(&self) -> Duration {
+        Duration::MAX
+    }
 
     /// The ranks that have failed, in the order of discovery.
     fn failed(&self) -> Vec<Rank>;

@@ -54,3 +54,43 @@ provider!(
     ONE_THREAD,
     PROVIDER_MATCHES
 );
+
+/// Partitions over writes that say nothing of themselves.
+macro_rules! without_notices {
+    ($name:ident, $notices:expr) => {
+        mod $name {
+            use super::*;
+
+            fn check(name: &str) {
+                if let Some(options) = ofi_options(true, "tcp") {
+                    let notices = $notices;
+                    let options = tagwire_ofi::OfiOptions { notices, ..options };
+                    tagwire_pml::conformance::assert_check(name, &ofi(options));
+                }
+            }
+
+            #[test]
+            fn partitions_arrive_in_every_round() {
+                check("partitions_arrive_in_every_round");
+            }
+
+            #[test]
+            fn a_partitioned_round_ends_with_its_peer() {
+                check("a_partitioned_round_ends_with_its_peer");
+            }
+
+            #[test]
+            fn partitions_of_many_threads_arrive() {
+                check("partitions_of_many_threads_arrive");
+            }
+
+            #[test]
+            fn random_partitions_arrive() {
+                check("random_partitions_arrive");
+            }
+        }
+    };
+}
+
+without_notices!(ob1_tcp_flags, tagwire_ofi::Notices::Flags);
+without_notices!(ob1_tcp_flushes, tagwire_ofi::Notices::Messages);

@@ -130,10 +130,11 @@ fn memory(options: MemoryOptions, faults: Option<&str>) -> RailJob {
     MemoryJob::open_with_faults(2, options, faults, Ob1Options::default()).unwrap()
 }
 
-/// One that writes into its peers' memory.
-fn writing(notices: bool) -> MemoryOptions {
+/// One that writes into its peers' memory, with or without notices, in order or who knows.
+fn writing(notices: bool, ordered_puts: bool) -> MemoryOptions {
     MemoryOptions {
         notices,
+        ordered_puts,
         ..MemoryOptions::full()
     }
 }
@@ -147,7 +148,9 @@ const WRITES: usize = 4;
 const FLUSHED: usize = 5;
 const FAULTY: usize = 6;
 const NOTICES_FAULTY: usize = 7;
-const ALL: Range<usize> = 0..8;
+const FLAGGED: usize = 8;
+const FLAGS_FAULTY: usize = 9;
+const ALL: Range<usize> = 0..10;
 
 fn job(kind: usize) -> (&'static str, Arc<dyn Job>) {
     const FAULTS: Option<&str> = Some("seed=9,delay=0..5,reorder=6,busy=20%");
@@ -156,13 +159,27 @@ fn job(kind: usize) -> (&'static str, Arc<dyn Job>) {
         SHM => ("shm", Arc::new(shm(CrossAttach::Auto))),
         SHM_STAGED => ("shm without cma", Arc::new(shm(CrossAttach::Off))),
         SHM_CM => ("shm, cm", Arc::new(shm_cm())),
-        WRITES => ("writes", Arc::new(memory(writing(true), None))),
-        FLUSHED => ("flushed writes", Arc::new(memory(writing(false), None))),
+        WRITES => ("writes", Arc::new(memory(writing(true, false), None))),
+        FLUSHED => (
+            "flushed writes",
+            Arc::new(memory(writing(false, false), None)),
+        ),
+        FLAGGED => (
+            "writes with flags",
+            Arc::new(memory(writing(false, true), None)),
+        ),
+        FLAGS_FAULTY => (
+            "writes with flags, faults",
+            Arc::new(memory(writing(false, true), FAULTS)),
+        ),
         FAULTY => (
             "flushed writes, faults",
-            Arc::new(memory(writing(false), FAULTS)),
+            Arc::new(memory(writing(false, false), FAULTS)),
         ),
-        _ => ("writes, faults", Arc::new(memory(writing(true), FAULTS))),
+        _ => (
+            "writes, faults",
+            Arc::new(memory(writing(true, false), FAULTS)),
+        ),
     }
 }
 
@@ -359,7 +376,8 @@ fn long_partitions_arrive_too() {
         (1, 16, 4 << 20, Policy::default()),
         (16, 1, 1 << 18, Policy::Fixed(5)),
     ] {
-        let cases = [SHM, SHM_STAGED, WRITES, FLUSHED].map(|kind| [(kind, false), (kind, true)]);
+        let cases =
+            [SHM, SHM_STAGED, WRITES, FLUSHED, FLAGGED].map(|kind| [(kind, false), (kind, true)]);
         for (kind, double) in cases.into_iter().flatten() {
             let (name, job) = job(kind);
             Case {
@@ -379,7 +397,7 @@ fn long_partitions_arrive_too() {
 
 #[test]
 fn ten_thousand_epochs() {
-    for kind in [SHM, WRITES, FAULTY, NOTICES_FAULTY] {
+    for kind in [SHM, WRITES, FAULTY, NOTICES_FAULTY, FLAGS_FAULTY] {
         let mut random = Random(77 + kind as u64);
         for _ in 0..20 {
             let (name, job) = job(kind);
@@ -504,7 +522,7 @@ fn a_second_room_takes_the_credit_off_the_way() {
     // What is short goes at once in messages, too; what is long is copied by the sender while it waits.
     for (kind, bytes) in ALL.flat_map(|kind| [(kind, 64), (kind, 1 << 20)]) {
         let (name, job) = job(kind);
-        if bytes > 64 && !matches!(kind, SHM | SHM_CM | WRITES | FLUSHED) {
+        if bytes > 64 && !matches!(kind, SHM | SHM_CM | WRITES | FLUSHED | FLAGGED) {
             continue;
         }
         eprintln!("{name}, {bytes} bytes");
@@ -718,6 +736,9 @@ fn misuse_is_told() {
                     "writes" | "writes, faults" => {
                         "memory: written into place; each write tells the receiver"
                     }
+                    "writes with flags" | "writes with flags, faults" => {
+                        "memory: written into place, and a flag behind it"
+                    }
                     name if name.starts_with("shm") => "shm: ",
                     _ => "memory: written into place and flushed",
                 };
@@ -810,7 +831,14 @@ fn a_wait_can_time_out_and_goes_on() {
 /// Either end dies in the middle of a round: the other's wait ends, and nothing counts as arrived.
 #[test]
 fn a_wait_ends_when_the_peer_dies() {
-    for kind in [MESSAGES, SHM_STAGED, WRITES, FLUSHED, NOTICES_FAULTY] {
+    for kind in [
+        MESSAGES,
+        SHM_STAGED,
+        WRITES,
+        FLUSHED,
+        FLAGGED,
+        NOTICES_FAULTY,
+    ] {
         for victim in [0, 1] {
             let (name, job) = job(kind);
             eprintln!("{name}, rank {victim} dies");

@@ -44,13 +44,15 @@ bitflags! {
     }
 }
 
-/// What is known of the order in which remote writes become visible at their target.
+/// What is known of the order in which remote writes become visible at their target: what was tested
+/// on this machine, or holds by construction; not what a library merely promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ordering {
     /// Nothing.
     None,
-    /// Writes to one peer become visible in the order in which they were posted.
+    /// Writes to one peer become visible in the order in which they were posted, where a
+    /// [fence](crate::ByteTransport::fence) lies between them; a fence costs nothing.
     WriteAfterWrite,
 }
 

@@ -99,6 +99,11 @@ pub trait SendChannel: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether something that was posted has not left, and does so with the rank's progress only. A look.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
     /// Ends the channel. Answers whether nobody can touch the buffer any more; where not, the caller may
     /// ask again, after progress.
     fn close(&self) -> bool;

@@ -44,6 +44,8 @@ impl Core {
         self.budget.bytes += window.bytes;
         self.feed(index);
         self.forget_messages_of(index);
+        // It may have set flags before, of which nobody told.
+        self.look_at_flags();
         if let Some(writes) = &self.writes {
             writes.lose(index);
         }

@@ -40,6 +40,7 @@ mod writes;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use config::Ob1Options;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
@@ -464,6 +465,10 @@ impl Pml for Ob1 {
 
     fn waiter(&self) -> Arc<dyn Waiter> {
         self.rail.waiter()
+    }
+
+    fn longest_nap(&self) -> Duration {
+        self.core.longest_nap()
     }
 
     fn failed(&self) -> Vec<Rank> {

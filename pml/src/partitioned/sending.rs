@@ -290,12 +290,20 @@ impl Sending {
             return NEVER;
         };
         self.flush(epoch, None);
-        if self.is_overdue(timer, epoch) {
-            // The receiver's answer, or its credit, may be here, and nobody looks.
+        if self.is_overdue(timer, epoch) || self.is_held_back() {
+            // The receiver's answer, or its credit, may be here, or room, and nobody looks.
             self.messenger.nudge();
             self.flush(epoch, None);
         }
-        timer.next(self.is_overdue(timer, epoch))
+        timer.next(self.is_overdue(timer, epoch) || self.is_held_back())
+    }
+
+    /// Whether something that was posted waits for progress.
+    fn is_held_back(&self) -> bool {
+        match self.way.get() {
+            Some(Ok(Way::Channel(channel, _))) => channel.holds_back(),
+            _ => false,
+        }
     }
 
     /// Whether something is due that waits in the post queue.

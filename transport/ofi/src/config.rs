@@ -7,6 +7,17 @@ use std::time::Duration;
 
 use tagwire_base::config::{Config, Setting};
 
+/// How a write tells its target of itself, at best: what the provider does not have goes by the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notices {
+    /// By a value that comes with it (remote completion data).
+    Data,
+    /// By a write behind it, where writes pass the test of their order.
+    Flags,
+    /// By a message once it is there.
+    Messages,
+}
+
 /// The options of an [`Ofi`](crate::Ofi) or [`OfiMatch`](crate::OfiMatch).
 #[derive(Debug, Clone)]
 pub struct OfiOptions {
@@ -16,6 +27,8 @@ pub struct OfiOptions {
     pub provider: String,
     /// The local address to use, the name of one, or of an interface; empty for the provider's choice.
     pub source: String,
+    /// How a write tells its target of itself.
+    pub notices: Notices,
     /// Bytes of unexpected messages that a rank that matches keeps.
     pub unexpected_bytes: usize,
     /// Unexpected messages that it keeps with their bytes.
@@ -40,6 +53,7 @@ impl Default for OfiOptions {
             library: String::new(),
             provider: String::new(),
             source: String::new(),
+            notices: Notices::Data,
             unexpected_bytes: UNEXPECTED_BYTES,
             unexpected_messages: UNEXPECTED_MESSAGES,
             plain_receives: false,
@@ -77,6 +91,11 @@ impl OfiOptions {
             library: config.text("libfabric").to_owned(),
             provider: provider.to_owned(),
             source: source.to_owned(),
+            notices: match config.choice("ofi-notices") {
+                "flags" => Notices::Flags,
+                "messages" => Notices::Messages,
+                _ => Notices::Data,
+            },
             unexpected_bytes: config.bytes("ofi-unexpected"),
             ..Self::default()
         }
@@ -103,6 +122,15 @@ pub const SETTINGS: &[Setting] = &[
         "",
         "The local address, host name or interface that libfabric's provider uses, where none is named \
          with it (ofi:PROVIDER@INTERFACE); its own choice where there is neither",
+    ),
+    Setting::choice(
+        READER,
+        "ofi-notices",
+        "data",
+        &["data", "flags", "messages"],
+        "How a write of a partitioned channel tells its target of itself: by completion data where the \
+         provider has it, else by a flag written behind it where writes pass a test of their order at \
+         start, else by a message once all is there",
     ),
     Setting::bytes(
         READER,

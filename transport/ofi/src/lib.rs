@@ -30,7 +30,7 @@ mod waiter;
 mod wire;
 
 pub use byte::Ofi;
-pub use config::{OfiOptions, SETTINGS};
+pub use config::{Notices, OfiOptions, SETTINGS};
 pub use kind::OfiKind;
 pub use matching::OfiMatch;
 pub use survey::{ProviderReport, Survey, survey};

@@ -11,6 +11,12 @@ use tagwire_transport::conformance::Tier::{
 };
 
 provider_conformance!(on_tcp_rxm, crate::common::system(), "tcp;ofi_rxm");
+provider_conformance!(
+    without_notices,
+    crate::common::system(),
+    "tcp;ofi_rxm",
+    crate::common::without_notices
+);
 provider_conformance!(on_net, crate::common::system(), "net");
 provider_conformance!(on_shm, crate::common::system(), "shm");
 provider_conformance!(on_udp_rxd, crate::common::system(), "udp;ofi_rxd");

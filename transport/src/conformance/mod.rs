@@ -555,6 +555,12 @@ pub const CHECKS: &[Check] = &[
         1,
         remote::puts_that_fail_give_no_notice,
     ),
+    Check::new(
+        "puts_become_visible_in_the_order_that_is_promised",
+        Tier::Put,
+        1,
+        remote::puts_become_visible_in_the_order_that_is_promised,
+    ),
 ];
 
 /// Runs every check on `factory`.
@@ -682,6 +688,7 @@ macro_rules! transport_conformance {
             bad_keys_reach_nothing
             notices_tell_what_is_there
             puts_that_fail_give_no_notice
+            puts_become_visible_in_the_order_that_is_promised
         }
     };
 }

@@ -6,6 +6,7 @@ use super::Factory;
 use super::memory::Memory;
 use super::rig::{LANE, Rig, ensure, pattern};
 use crate::byte::{ByteTransport, Post, RegistrationHandle};
+use crate::capability::Ordering;
 use crate::error::Result as TransportResult;
 use crate::message::{EndpointId, Outcome, Token};
 
@@ -290,6 +291,57 @@ pub(super) fn notices_tell_what_is_there(factory: &Factory) -> Result<(), String
     ensure(told == wanted, || {
         format!("the notices were {told:?} where {wanted:?} were given")
     })?;
+    ensure(memory.guards_hold(), || {
+        "a put wrote around the memory".to_owned()
+    })
+}
+
+/// Bytes, a fence, and a flag behind them, several times and all under way at once: who sees a flag finds
+/// its bytes. Nothing is asked of transports that promise no order.
+pub(super) fn puts_become_visible_in_the_order_that_is_promised(
+    factory: &Factory,
+) -> Result<(), String> {
+    const PIECES: usize = 12;
+    const PIECE: usize = 20_000;
+    const FLAG: usize = 8;
+    let mut exposed = Exposed::writable_of(factory, PIECES * (PIECE + FLAG))?;
+    let (a, to) = (exposed.a, exposed.to);
+    if exposed.rig.transport(a).towards(to).1.ordering != Ordering::WriteAfterWrite {
+        return Ok(());
+    }
+    let key = exposed.handle.key.clone();
+    let flag_at = |piece: usize| PIECES * PIECE + piece * FLAG..PIECES * PIECE + (piece + 1) * FLAG;
+    let flag = |piece: usize| 1_000 + piece as u64;
+    let mut tokens = Vec::new();
+    for piece in 0..PIECES {
+        let bytes = (piece * PIECE, PIECE);
+        tokens.push(exposed.post(piece as u64, bytes, &key, None));
+        exposed
+            .rig
+            .insist(a, "a fence", |transport| transport.fence(LANE, to))?;
+        let (start, len) = (flag_at(piece).start, FLAG);
+        tokens.push(exposed.post(flag(piece), (start, len), &key, None));
+    }
+    let memory = Rc::clone(&exposed.memory);
+    let mut early = None;
+    exposed.rig.drive("all flags come", |_| {
+        let there = memory.bytes();
+        let set = |piece: &usize| there[flag_at(*piece)] == pattern(flag(*piece), FLAG);
+        let set: Vec<_> = (0..PIECES).filter(set).collect();
+        // Once more: the bytes were read before the flags, or after them.
+        let there = memory.bytes();
+        let whole = |piece: usize| there[piece * PIECE..][..PIECE] == pattern(piece as u64, PIECE);
+        early = early.or_else(|| set.iter().copied().find(|piece| !whole(*piece)));
+        early.is_some() || set.len() == PIECES
+    })?;
+    ensure(early.is_none(), || {
+        format!("flag {early:?} was seen before its bytes")
+    })?;
+    exposed.rig.drive("all puts end", |rig| {
+        let ended = |token: &Option<Token>| token.is_none_or(|token| rig.log(a).is_complete(token));
+        tokens.iter().all(ended)
+    })?;
+    exposed.rig.settle()?;
     ensure(memory.guards_hold(), || {
         "a put wrote around the memory".to_owned()
     })

@@ -23,6 +23,8 @@ pub struct MemoryOptions {
     pub put: bool,
     /// Whether a put may come with a notice.
     pub notices: bool,
+    /// Whether it says that puts become visible in their order, as they do.
+    pub ordered_puts: bool,
     /// Offers that may be open from one rank to another.
     pub max_offers: usize,
     /// Whether the network finds failed ranks itself.
@@ -46,6 +48,7 @@ impl Default for MemoryOptions {
             get: false,
             put: false,
             notices: false,
+            ordered_puts: false,
             max_offers: 16,
             detect_failures: true,
             remote: false,
@@ -63,6 +66,7 @@ impl MemoryOptions {
             get: true,
             put: true,
             notices: true,
+            ordered_puts: true,
             ..Self::default()
         }
     }

@@ -12,7 +12,7 @@ use super::transfer::{Exposed, Transfer, Writable};
 use super::waiter::EpochWaiter;
 use super::{NAME, Shared};
 use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
-use crate::capability::{Capabilities, Limits, WaitObject};
+use crate::capability::{Capabilities, Limits, Ordering, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, Retained, Token, Upcalls};
@@ -150,6 +150,10 @@ impl ByteTransport for MemoryTransport {
             },
             immediate_width: if options.put && options.notices { 8 } else { 0 },
             memory_per_peer: options.slots * options.max_send,
+            ordering: match options.put && options.ordered_puts {
+                true => Ordering::WriteAfterWrite,
+                false => Ordering::None,
+            },
             wait_object: WaitObject::Futex,
             ..Limits::copying(options.max_send.min(40), options.max_send)
         }

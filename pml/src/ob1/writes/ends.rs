@@ -33,6 +33,8 @@ pub(super) struct Line {
     over_there: AtomicU64,
     /// A write did not work.
     broken: AtomicBool,
+    /// Something that was taken out of the queue has not left.
+    held: AtomicBool,
     how: String,
 }
 
@@ -45,6 +47,7 @@ impl Line {
             state: AtomicU32::new(OPEN),
             over_there: AtomicU64::new(NEVER),
             broken: AtomicBool::new(false),
+            held: AtomicBool::new(false),
             how,
         }
     }
@@ -100,6 +103,11 @@ impl Line {
         self.over_there.load(Acquire) != NEVER
     }
 
+    /// Whether something that was taken out of the queue has not left.
+    pub(super) fn hold(&self, held: bool) {
+        self.held.store(held, Release);
+    }
+
     /// A write did not work: no round ends any more.
     pub(super) fn break_down(&self) {
         self.broken.store(true, Release);
@@ -119,22 +127,25 @@ impl Line {
 pub(super) struct Sender {
     pub(super) line: Line,
     units: u64,
+    /// Writes that end for each of them: of its bytes, and of its flag where there are such.
+    writes: u64,
     buffering: Buffering,
     /// Runs that were posted. There is room for all that a round can have.
     posts: ArrayQueue<Run>,
     /// The last round that the receiver has opened.
     opened: AtomicU64,
-    /// Transport partitions whose bytes are the caller's again, in all rounds.
+    /// Writes of transport partitions that have ended, in all rounds.
     released: AtomicU64,
     /// Those of which the receiver knows, or will.
     told: AtomicU64,
 }
 
 impl Sender {
-    pub(super) fn new(line: Line, units: u32, buffering: Buffering) -> Self {
+    pub(super) fn new(line: Line, units: u32, buffering: Buffering, writes: u64) -> Self {
         Self {
             line,
             units: units.into(),
+            writes,
             buffering,
             posts: ArrayQueue::new(units as usize),
             opened: AtomicU64::new(0),
@@ -159,7 +170,12 @@ impl Sender {
         self.posts.pop()
     }
 
-    /// So many transport partitions are the caller's again.
+    /// The round whose partitions are written: those of the next one wait for the end of all of them.
+    pub(super) fn epoch(&self) -> u64 {
+        self.released.load(Acquire) / (self.units * self.writes) + 1
+    }
+
+    /// Writes of so many transport partitions have ended.
     pub(super) fn release(&self, units: u32) {
         self.released.fetch_add(units.into(), AcqRel);
     }
@@ -203,7 +219,7 @@ impl SendChannel for Sender {
 
     #[inline]
     fn is_complete(&self, epoch: u64) -> bool {
-        self.released.load(Acquire) == epoch * self.units && !self.line.is_broken()
+        self.released.load(Acquire) == epoch * self.units * self.writes && !self.line.is_broken()
     }
 
     fn is_over(&self, epoch: u64) -> bool {
@@ -212,6 +228,10 @@ impl SendChannel for Sender {
 
     fn is_driven(&self) -> bool {
         true
+    }
+
+    fn holds_back(&self) -> bool {
+        self.line.called.load(Acquire) || self.line.held.load(Acquire)
     }
 
     fn close(&self) -> bool {
@@ -270,14 +290,34 @@ impl Receiver {
         self.counts.iter().map(whole).sum()
     }
 
+    /// What is not there yet of the rounds that are open, by room and transport partition, with the round.
+    pub(super) fn missing(&self) -> impl Iterator<Item = (usize, usize, u64)> {
+        let opened = self.opened();
+        let rooms = (0..self.buffering.rooms()).map(move |room| (room, self.open_in(opened, room)));
+        let open = rooms.filter(|(room, epoch)| {
+            let whole = self.buffering.turn(*epoch) * self.units as u64;
+            *epoch > 0 && self.counts[*room].load(Acquire) < whole
+        });
+        open.flat_map(move |(room, epoch)| {
+            let words = self.landed.chunks(self.units).nth(room).unwrap_or_default();
+            let missing = words.iter().enumerate();
+            let missing = missing.filter(move |(_, word)| word.load(Relaxed) < epoch);
+            missing.map(move |(unit, _)| (room, unit, epoch))
+        })
+    }
+
+    /// Of the rounds that are open where `opened` is the last, the one that uses `room`; 0 for none.
+    fn open_in(&self, opened: u64, room: usize) -> u64 {
+        match self.buffering.room(opened) == room {
+            true => opened,
+            false => opened.saturating_sub(1),
+        }
+    }
+
     /// `run` has been written. Answers whether that can be: each partition once in a round.
     pub(super) fn land(&self, run: &Run) -> bool {
         let opened = self.opened();
-        // Of the rounds that are open the one that uses this room.
-        let epoch = match self.buffering.room(opened) == run.room {
-            true => opened,
-            false => opened.wrapping_sub(1),
-        };
+        let epoch = self.open_in(opened, run.room);
         let units = run.units.start as usize..run.units.end as usize;
         let room = self.landed.chunks(self.units).nth(run.room);
         let Some(landed) = room.and_then(|room| room.get(units)) else {
@@ -393,7 +433,7 @@ mod tests {
 
     #[test]
     fn nothing_is_posted_before_its_credit() {
-        let end = Sender::new(line(), 4, Buffering::Single);
+        let end = Sender::new(line(), 4, Buffering::Single, 1);
         assert_eq!(end.post(1, 0..1), Post::Busy);
         end.heed(1, None);
         assert_eq!(end.post(1, 0..3), Post::Posted);
@@ -418,7 +458,7 @@ mod tests {
 
     #[test]
     fn an_end_is_over_after_the_rounds_that_the_other_had() {
-        let end = Sender::new(line(), 1, Buffering::Single);
+        let end = Sender::new(line(), 1, Buffering::Single, 1);
         assert!(!end.is_over(1));
         end.heed(3, Some(2));
         assert!(!end.is_over(2) && end.is_over(3));

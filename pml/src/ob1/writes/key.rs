@@ -2,10 +2,13 @@
 //!
 //! ```text
 //!   0  channel    u64   the receiver's handle
-//!   8  flags      u32   1 where writes have numbers, 2 where the buffer has room for two rounds
-//!  12  first      u32   the first of them
+//!   8  flags      u32   1 where writes have numbers, 2 where the buffer has room for two rounds,
+//!                       4 where words behind the bytes tell of them
+//!  12  first      u32   the first number; with words the length of their key
 //!  16  address    u64   of the receiver's buffer
-//!  24  key              of its registration: the rest
+//! [24  words      u64   the address of the first]
+//! [..  key              of the words' registration]
+//!  ..  key              of the buffer's registration: the rest
 //! ```
 
 use std::ops::Range;
@@ -18,16 +21,27 @@ use crate::slab::Handle;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key<'a> {
     pub channel: Handle,
-    /// The first number, where writes have numbers.
-    pub first: Option<u32>,
+    pub told: Told<'a>,
     pub buffering: Buffering,
     pub address: u64,
     /// Of the registration.
     pub memory: &'a [u8],
 }
 
+/// How the receiver hears of what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told<'a> {
+    /// Each write has a number, from this one on.
+    Numbers(u32),
+    /// By words at this address, under this key.
+    Words(u64, &'a [u8]),
+    /// By messages.
+    Messages,
+}
+
 const NUMBERED: u64 = 1;
 const DOUBLE: u64 = 2;
+const WORDS: u64 = 4;
 
 /// Bytes in front of the registration's key.
 const FRONT: usize = 24;
@@ -40,16 +54,27 @@ impl<'a> Key<'a> {
         memory.len() <= LONGEST
     }
 
+    /// Whether there is room for the address of words and their key as well.
+    pub(super) const fn has_room_for_words(memory: &[u8], key: &[u8]) -> bool {
+        memory.len() + size_of::<u64>() + key.len() <= LONGEST
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
-        let numbers = self
-            .first
-            .map_or(0, |first| NUMBERED | u64::from(first) << 32);
+        let told = match self.told {
+            Told::Numbers(first) => NUMBERED | u64::from(first) << 32,
+            Told::Words(_, key) => WORDS | (key.len() as u64) << 32,
+            Told::Messages => 0,
+        };
         let double = match self.buffering {
             Buffering::Single => 0,
             Buffering::Double => DOUBLE,
         };
-        let words = [self.channel.to_wire(), numbers | double, self.address];
+        let words = [self.channel.to_wire(), told | double, self.address];
         let mut out: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        if let Told::Words(address, key) = self.told {
+            out.extend(address.to_le_bytes());
+            out.extend_from_slice(key);
+        }
         out.extend_from_slice(self.memory);
         out
     }
@@ -60,20 +85,25 @@ impl<'a> Key<'a> {
         for (word, bytes) in words.iter_mut().zip(front.chunks_exact(8)) {
             *word = u64::from_le_bytes(bytes.try_into().ok()?);
         }
-        let [channel, numbers, address] = words;
-        let buffering = match numbers & DOUBLE {
+        let [channel, flags, address] = words;
+        let buffering = match flags & DOUBLE {
             0 => Buffering::Single,
             _ => Buffering::Double,
         };
-        let first = (numbers >> 32) as u32;
-        let first = match u64::from(numbers as u32) & !DOUBLE {
-            0 if first == 0 => None,
-            NUMBERED => Some(first),
+        let first = (flags >> 32) as u32;
+        let (told, memory) = match u64::from(flags as u32) & !DOUBLE {
+            0 if first == 0 => (Told::Messages, memory),
+            NUMBERED => (Told::Numbers(first), memory),
+            WORDS => {
+                let (address, rest) = memory.split_first_chunk()?;
+                let (key, memory) = rest.split_at_checked(first as usize)?;
+                (Told::Words(u64::from_le_bytes(*address), key), memory)
+            }
             _ => return None,
         };
         Some(Self {
             channel: Handle::from_wire(channel),
-            first,
+            told,
             buffering,
             address,
             memory,
@@ -211,27 +241,39 @@ mod tests {
 
     #[test]
     fn keys_come_back() {
-        let firsts = [None, Some(0), Some(u32::MAX)];
+        let ways = [
+            Told::Messages,
+            Told::Numbers(0),
+            Told::Numbers(u32::MAX),
+            Told::Words(u64::MAX, b"of words"),
+            Told::Words(0, b""),
+        ];
         let bufferings = [Buffering::Single, Buffering::Double];
-        for (first, buffering) in firsts
+        for (told, buffering) in ways
             .into_iter()
-            .flat_map(|first| bufferings.map(|one| (first, one)))
+            .flat_map(|told| bufferings.map(|one| (told, one)))
         {
             let key = Key {
                 channel: Handle::from_wire(0x0012_3456_0000_0007),
-                first,
+                told,
                 buffering,
                 address: u64::MAX - 3,
                 memory: b"a key",
             };
             let bytes = key.encode();
             assert_eq!(Key::decode(&bytes), Some(key));
-            for len in 0..FRONT {
+            let least = match told {
+                Told::Words(_, key) => FRONT + size_of::<u64>() + key.len(),
+                _ => FRONT,
+            };
+            for len in 0..least {
                 assert_eq!(Key::decode(&bytes[..len]), None, "{len} bytes");
             }
         }
-        let mut odd = [0; FRONT];
-        odd[8] = 4;
-        assert_eq!(Key::decode(&odd), None);
+        for flags in [5, 8] {
+            let mut odd = [0; FRONT];
+            odd[8] = flags;
+            assert_eq!(Key::decode(&odd), None);
+        }
     }
 }

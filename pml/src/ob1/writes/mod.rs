@@ -4,6 +4,7 @@
 //!   sender                                          receiver
 //!   post: queue -> bell                                              any thread, no lock
 //!   drive: put, with a number   ------------------>  notice: landed  where notices are wide enough
+//!          put, fence, put flag ------------------>  look: landed    where writes keep their order
 //!          put, flush; Landed   ------------------>  landed          elsewhere
 //!                               <------------------  Opened: the credit for a round
 //! ```
@@ -11,6 +12,9 @@
 //! Whoever drives the rank takes what was posted out of the channels' queues, and puts neighbours
 //! together into one write. The numbers of a channel name its runs of transport partitions, so that a
 //! notice says all that there is to say; 32 bits are enough, which is what every network with notices has.
+//!
+//! **Flags** are words that the receiver looks at as often as it makes progress, and every millisecond while it
+//! sleeps: a network does not wake for a write that says nothing.
 //!
 //! **Two rooms.** A receiver's buffer may have room for two rounds, which use it by turns: each round then
 //! opens the next one too, and which of both a write is of shows in its number.
@@ -23,6 +27,7 @@
 //! do is make bytes count as arrived that are not.
 
 mod ends;
+mod flags;
 mod key;
 mod owner;
 
@@ -30,16 +35,18 @@ pub(super) use owner::is_write;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use tagwire_transport::byte::RegistrationHandle;
 use tagwire_transport::{
-    Buffering, Capabilities, EndpointId, Limits, OpenChannel, ReadRegion, RecvBuffer, SendBuffer,
-    SendChannel,
+    Buffering, ByteTransport, Capabilities, EndpointId, Limits, OpenChannel, Ordering, ReadRegion,
+    RecvBuffer, SendBuffer, SendChannel,
 };
 
 use self::ends::{Line, Receiver, Sender};
-use self::key::{Key, Numbers, Run};
+use self::flags::{Sources, Targets};
+use self::key::{Key, Numbers, Run, Told};
 use super::Ob1;
 use super::core::Core;
 use super::peer::PeerIndex;
@@ -51,6 +58,9 @@ const MOST_EARLY: usize = 1 << 16;
 
 /// Most bytes of one put: longer runs are cut between partitions, where they can be.
 const LONGEST_PUT: u64 = 1 << 30;
+
+/// How long a rank sleeps at most while flags may be set that nobody tells it of.
+const FLAG_NAP: Duration = Duration::from_millis(1);
 
 /// A call for whoever drives the rank.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +84,7 @@ struct Outgoing {
     /// Where the receiver's buffer is, and what opens it.
     address: u64,
     key: Box<[u8]>,
-    numbers: Option<Numbers>,
+    tells: Tells,
     region: ReadRegion,
     /// Most bytes of one put.
     longest: u64,
@@ -86,10 +96,48 @@ struct Outgoing {
     unflushed: Vec<Run>,
     /// Runs that a flush under way covers.
     flushing: Vec<Run>,
+    /// Runs that the transport has taken, and whose flags it has not.
+    unflagged: VecDeque<Run>,
     /// Puts under way.
     puts: u32,
     /// The receiver was told that this end has closed.
     said: bool,
+}
+
+/// How a receiver is told of writes.
+#[derive(Debug)]
+enum Tells {
+    Numbers(Numbers),
+    Flags(Sources),
+    Messages,
+}
+
+/// How this rank hears of writes.
+#[derive(Debug)]
+enum Hears {
+    Numbers(Numbers),
+    Flags(Targets),
+    Messages,
+}
+
+impl Hears {
+    const fn numbers(&self) -> Option<Numbers> {
+        match self {
+            Self::Numbers(numbers) => Some(*numbers),
+            _ => None,
+        }
+    }
+
+    fn told(&self) -> Told<'_> {
+        match self {
+            Self::Numbers(numbers) => Told::Numbers(numbers.first()),
+            Self::Flags(flags) => {
+                let (address, key) = flags.remote();
+                Told::Words(address, key)
+            }
+            Self::Messages => Told::Messages,
+        }
+    }
 }
 
 /// A receiving end, as its rank drives it.
@@ -97,7 +145,7 @@ struct Outgoing {
 struct Incoming {
     end: Arc<Receiver>,
     peer: PeerIndex,
-    numbers: Option<Numbers>,
+    hears: Hears,
     registration: RegistrationHandle,
     /// The last round of which the sender was told.
     told: u64,
@@ -116,6 +164,8 @@ struct Flight {
 enum Operation {
     /// Of so many transport partitions.
     Put(u32),
+    /// Of the flags of so many.
+    Flags(u32),
     Flush,
 }
 
@@ -136,6 +186,8 @@ pub(super) struct Writes {
     by_remote: HashMap<(PeerIndex, u64), Handle>,
     /// The receiving ends, by the first of their numbers.
     by_number: BTreeMap<u32, Handle>,
+    /// The receiving ends that have flags.
+    flagged: Vec<Handle>,
     next_number: u32,
     flights: Slab<Flight>,
     /// What receivers said of channels before this rank joined them.
@@ -158,7 +210,8 @@ impl Writes {
                 continue;
             };
             let before = self.by_number.range(..end).next_back();
-            let taken = before.and_then(|(_, channel)| self.incoming.get(*channel)?.numbers);
+            let taken =
+                before.and_then(|(_, channel)| self.incoming.get(*channel)?.hears.numbers());
             match taken.map(Numbers::end).filter(|taken| *taken > first) {
                 // A channel of long ago has them still.
                 Some(taken) => self.next_number = taken,
@@ -172,7 +225,9 @@ impl Writes {
 
     /// Channels that are about to close, or have something to tell.
     pub(super) fn unfinished(&self) -> usize {
-        let untold = |out: &Outgoing| !out.flushing.is_empty() || !out.unflushed.is_empty();
+        let untold = |out: &Outgoing| {
+            !(out.flushing.is_empty() && out.unflushed.is_empty() && out.unflagged.is_empty())
+        };
         let outgoing = self.outgoing.iter().map(|(_, out)| out);
         let outgoing = outgoing.filter(|out| out.end.line.is_closing() || untold(out));
         let incoming = self.incoming.iter().map(|(_, one)| one);
@@ -205,6 +260,29 @@ const WIDE_ENOUGH: usize = size_of::<u32>();
 /// Whether notices serve.
 fn notifies(capabilities: Capabilities, limits: &Limits) -> bool {
     capabilities.contains(Capabilities::NOTICE) && limits.immediate_width >= WIDE_ENOUGH
+}
+
+/// Whether flags serve, where notices do not.
+fn flags(limits: &Limits) -> bool {
+    limits.ordering == Ordering::WriteAfterWrite
+}
+
+/// Flags for a channel of so many transport partitions, where they serve and the key has room for theirs.
+fn open_flags(
+    rail: &mut dyn ByteTransport,
+    limits: &Limits,
+    memory: &[u8],
+    (units, buffering): (u32, Buffering),
+) -> Option<Targets> {
+    if !flags(limits) {
+        return None;
+    }
+    let targets = Targets::register(rail, units, buffering)?;
+    if !Key::has_room_for_words(memory, targets.remote().1) {
+        targets.end(rail);
+        return None;
+    }
+    Some(targets)
 }
 
 /// How many bytes each transport partition has, by where they end.
@@ -241,11 +319,19 @@ impl Ob1 {
         }
         let units = ends.len() as u32;
         let writes = self.core.writes.get_or_insert_default();
-        let numbers = match notifies(capabilities, &limits) {
-            true => writes.take_numbers(units, buffering),
-            false => None,
+        let hears = match notifies(capabilities, &limits) {
+            true => writes
+                .take_numbers(units, buffering)
+                .map_or(Hears::Messages, Hears::Numbers),
+            false => open_flags(
+                &mut *self.rail,
+                &limits,
+                &registration.key,
+                (units, buffering),
+            )
+            .map_or(Hears::Messages, Hears::Flags),
         };
-        let how = describe(self.rail.name(), numbers.is_some());
+        let how = describe(self.rail.name(), hears.told());
         let memory: Box<[u8]> = registration.key.as_slice().into();
         let bell = Arc::clone(&writes.bell);
         let handle = writes.incoming.insert_with(|handle| Incoming {
@@ -255,18 +341,21 @@ impl Ob1 {
                 buffering,
             )),
             peer: from,
-            numbers,
+            hears,
             registration,
             told: 0,
             said: false,
         });
-        if let Some(numbers) = numbers {
-            writes.by_number.insert(numbers.first(), handle);
+        let one = writes.incoming.get(handle)?;
+        match &one.hears {
+            Hears::Numbers(numbers) => drop(writes.by_number.insert(numbers.first(), handle)),
+            Hears::Flags(_) => writes.flagged.push(handle),
+            Hears::Messages => {}
         }
-        let end = Arc::clone(&writes.incoming.get(handle)?.end);
+        let end = Arc::clone(&one.end);
         let key = Key {
             channel: handle,
-            first: numbers.map(Numbers::first),
+            told: one.hears.told(),
             buffering,
             address: region.address(),
             memory: &memory,
@@ -296,10 +385,16 @@ impl Ob1 {
         }
         let units = ends.len() as u32;
         let (capabilities, limits) = self.rail.towards(endpoint);
-        let able = notifies(capabilities, &limits);
-        let numbers = key.first.filter(|_| able);
-        let numbers = numbers.map(|first| Numbers::new(first, units, key.buffering));
-        let how = describe(self.rail.name(), numbers.is_some());
+        let tells = match key.told {
+            Told::Numbers(first) if notifies(capabilities, &limits) => {
+                Tells::Numbers(Numbers::new(first, units, key.buffering))
+            }
+            Told::Words(address, words) if flags(&limits) => {
+                Tells::Flags(Sources::new(units, key.buffering, address, words))
+            }
+            _ => Tells::Messages,
+        };
+        let how = describe(self.rail.name(), key.told);
         let writes = self.core.writes.get_or_insert_default();
         let name = (to, key.channel.to_wire());
         let said = writes.early.remove(&name).unwrap_or_default();
@@ -309,19 +404,25 @@ impl Ob1 {
                 Line::new(bell, Call::Sender(handle), how),
                 units,
                 key.buffering,
+                if matches!(tells, Tells::Flags(_)) {
+                    2
+                } else {
+                    1
+                },
             )),
             peer: to,
             endpoint,
             remote: key.channel,
             address: key.address,
             key: key.memory.into(),
-            numbers,
+            tells,
             region,
             longest: limits.max_remote_access.min(LONGEST_PUT),
             ends: ends.into(),
             waiting: VecDeque::new(),
             unflushed: Vec::new(),
             flushing: Vec::new(),
+            unflagged: VecDeque::new(),
             puts: 0,
             said: false,
         });
@@ -344,6 +445,8 @@ pub enum ChannelWay {
     Own,
     /// Written into place, each write with a notice.
     Notified,
+    /// Written into place, a flag behind it.
+    Flagged,
     /// Written into place and flushed, and told by a message.
     Flushed,
     /// A message for each transport partition.
@@ -361,6 +464,8 @@ impl ChannelWay {
             Self::Messages
         } else if notifies(capabilities, limits) {
             Self::Notified
+        } else if flags(limits) {
+            Self::Flagged
         } else {
             Self::Flushed
         }
@@ -384,9 +489,13 @@ impl ChannelWay {
             Self::Notified => {
                 "written into place; each write tells the receiver by its notice, which is wide enough"
             }
+            Self::Flagged => {
+                "written into place, and a flag behind it, at which the receiver looks: writes have no \
+                 notice of 4 bytes, and keep their order, which was tested"
+            }
             Self::Flushed => {
                 "written into place and flushed, then a message tells the receiver: writes have no \
-                 notice of 4 bytes"
+                 notice of 4 bytes, and are not known to keep their order"
             }
             Self::Messages => {
                 "a message for each transport partition: there is neither a channel nor a write"
@@ -396,10 +505,11 @@ impl ChannelWay {
 }
 
 /// Which way partitions take, for people.
-fn describe(transport: &str, notices: bool) -> String {
-    let way = match notices {
-        true => ChannelWay::Notified,
-        false => ChannelWay::Flushed,
+fn describe(transport: &str, told: Told<'_>) -> String {
+    let way = match told {
+        Told::Numbers(_) => ChannelWay::Notified,
+        Told::Words(..) => ChannelWay::Flagged,
+        Told::Messages => ChannelWay::Flushed,
     };
     format!("{transport}: {}", way.about())
 }
@@ -410,6 +520,16 @@ impl Core {
     pub(super) fn writes_call(&self) -> bool {
         self.writes
             .as_ref()
-            .is_some_and(|writes| !writes.bell.0.is_empty())
+            .is_some_and(|writes| !writes.bell.0.is_empty() || !writes.flagged.is_empty())
+    }
+
+    /// How long the rank may sleep, as far as channels are concerned.
+    pub(super) fn longest_nap(&self) -> Duration {
+        let waits = self.writes.as_ref().is_some_and(|writes| {
+            let flagged = writes.flagged.iter();
+            let mut ends = flagged.filter_map(|handle| writes.incoming.get(*handle));
+            ends.any(|one| one.end.missing().next().is_some())
+        });
+        if waits { FLAG_NAP } else { Duration::MAX }
     }
 }

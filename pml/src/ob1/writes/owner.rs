@@ -1,12 +1,13 @@
 //! What whoever drives the rank does for its channels.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
 
 use super::key::Run;
-use super::{Call, Flight, MOST_EARLY, Operation, Outgoing, Writes};
+use super::{Call, Flight, Hears, MOST_EARLY, Operation, Outgoing, Tells, Writes};
 use crate::ob1::core::{Chore, Core};
 use crate::ob1::header::{ControlHeader, Kind};
 use crate::ob1::peer::{Health, PeerIndex};
@@ -34,6 +35,16 @@ fn run_of(word: u64) -> Option<Run> {
     })
 }
 
+/// Puts a run into a queue; neighbours go together.
+fn queue(runs: &mut VecDeque<Run>, run: Run) {
+    match runs.back_mut() {
+        Some(last) if last.room == run.room && last.units.end == run.units.start => {
+            last.units.end = run.units.end;
+        }
+        _ => runs.push_back(run),
+    }
+}
+
 /// Whether the token is that of a channel.
 #[inline(always)]
 pub(in crate::ob1) const fn is_write(token: Token) -> bool {
@@ -45,7 +56,7 @@ impl Ob1 {
     #[cold]
     #[inline(never)]
     pub(in crate::ob1) fn drive_writes(&mut self) -> usize {
-        let mut done = 0;
+        let mut done = self.core.look_at_flags();
         for _ in 0..self.calls() {
             let Some(call) = self
                 .core
@@ -92,7 +103,7 @@ impl Ob1 {
         };
         out.end.line.heard();
         while let Some(run) = out.end.next_post() {
-            out.wait(run);
+            queue(&mut out.waiting, run);
         }
         let alive = peers
             .get(out.peer)
@@ -101,12 +112,15 @@ impl Ob1 {
         let ending = out.is_ending();
         if ending || !alive {
             out.waiting.clear();
+            out.unflagged.clear();
         }
         let done = out.put(handle, &mut **rail, flights);
+        out.put_flags(handle, &mut **rail, flights);
         if alive {
             out.flush(handle, &mut **rail, flights);
         }
         let told = out.flushing.is_empty() && out.unflushed.is_empty();
+        out.end.line.hold(out.holds());
         if ending && out.puts == 0 && told && alive && !std::mem::replace(&mut out.said, true) {
             let header = ControlHeader {
                 kind: Kind::ChannelEnded,
@@ -166,8 +180,13 @@ impl Ob1 {
             // In the middle of a round the sender may be writing until it says that it does not.
             let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
             if let Some(one) = quiet.then(|| writes.incoming.remove(handle)).flatten() {
-                if let Some(numbers) = one.numbers {
-                    writes.by_number.remove(&numbers.first());
+                match one.hears {
+                    Hears::Numbers(numbers) => drop(writes.by_number.remove(&numbers.first())),
+                    Hears::Flags(flags) => {
+                        writes.flagged.retain(|flagged| *flagged != handle);
+                        flags.end(&mut **rail);
+                    }
+                    Hears::Messages => {}
                 }
                 rail.deregister(one.registration);
                 one.end.line.end();
@@ -183,20 +202,19 @@ impl Outgoing {
         !self.end.line.is_open() || self.end.line.has_ended_there()
     }
 
-    /// Takes a run that was posted; neighbours go together.
-    fn wait(&mut self, run: Run) {
-        match self.waiting.back_mut() {
-            Some(last) if last.room == run.room && last.units.end == run.units.start => {
-                last.units.end = run.units.end;
-            }
-            _ => self.waiting.push_back(run),
-        }
+    /// Whether the receiver has not been told, nor will be by the transport, of something that was posted.
+    fn holds(&self) -> bool {
+        let given = self.waiting.is_empty() && self.unflagged.is_empty();
+        !(given && self.unflushed.is_empty() && self.flushing.is_empty())
     }
 
     /// The longest run at the start of `run` that one put may be.
     fn cut(&self, run: &Run) -> Run {
         let Range { start, end } = run.units;
-        let most = self.numbers.map_or(u32::MAX, super::Numbers::longest);
+        let most = match self.tells {
+            Tells::Numbers(numbers) => numbers.longest(),
+            _ => u32::MAX,
+        };
         let mut last = end.min(start.saturating_add(most));
         let from = self.start_of(start);
         while last > start + 1 && self.start_of(last) - from > self.longest {
@@ -232,7 +250,10 @@ impl Outgoing {
                 address: self.address.wrapping_add(room + bytes.start),
                 key: &self.key,
             };
-            let number = self.numbers.map(|numbers| numbers.number(&run));
+            let number = match self.tells {
+                Tells::Numbers(numbers) => Some(numbers.number(&run)),
+                _ => None,
+            };
             let (data, token) = (SendBuffer::of(part), Token(OURS | flight.to_wire()));
             match rail.put(LANE, self.endpoint, &data, target, number, token) {
                 Post::Posted => {}
@@ -251,8 +272,10 @@ impl Outgoing {
             }
             self.puts += 1;
             done += 1;
-            if self.numbers.is_none() {
-                self.unflushed.push(run);
+            match self.tells {
+                Tells::Numbers(_) => {}
+                Tells::Flags(_) => queue(&mut self.unflagged, run),
+                Tells::Messages => self.unflushed.push(run),
             }
             match self.waiting.front_mut() {
                 Some(first) if units.end < end => first.units.start = units.end,
@@ -260,6 +283,40 @@ impl Outgoing {
             }
         }
         done
+    }
+
+    /// Gives the transport the flags of what it has taken.
+    fn put_flags(
+        &mut self,
+        handle: Handle,
+        rail: &mut dyn ByteTransport,
+        flights: &mut Slab<Flight>,
+    ) {
+        let Tells::Flags(flags) = &mut self.tells else {
+            return;
+        };
+        while let Some(run) = self.unflagged.front() {
+            let flight = flights.insert(Flight {
+                channel: handle,
+                what: Operation::Flags(run.units.end - run.units.start),
+            });
+            let token = Token(OURS | flight.to_wire());
+            match flags.put(rail, self.endpoint, (run, self.end.epoch()), token) {
+                Post::Posted => {
+                    self.puts += 1;
+                    self.unflagged.pop_front();
+                }
+                Post::Busy => {
+                    flights.remove(flight);
+                    return self.end.line.call();
+                }
+                Post::Gone | Post::Unsupported => {
+                    flights.remove(flight);
+                    self.unflagged.clear();
+                    return self.end.line.break_down();
+                }
+            }
+        }
     }
 
     /// Asks for the word that what was put is there, unless that is under way.
@@ -309,7 +366,17 @@ impl Core {
             Operation::Put(units) => {
                 out.puts -= 1;
                 out.end.release(units);
-                if good && out.numbers.is_some() {
+                if good && matches!(out.tells, Tells::Numbers(_)) {
+                    out.end.tell(units);
+                }
+            }
+            Operation::Flags(units) => {
+                out.puts -= 1;
+                if let Tells::Flags(flags) = &mut out.tells {
+                    flags.ended();
+                }
+                out.end.release(units);
+                if good {
                     out.end.tell(units);
                 }
             }
@@ -325,6 +392,7 @@ impl Core {
                 }
             }
         }
+        out.end.line.hold(out.holds());
         if !out.unflushed.is_empty() || out.is_ending() {
             out.end.line.call();
         }
@@ -338,7 +406,7 @@ impl Core {
             let number = u32::try_from(number).ok()?;
             let (_, channel) = writes.by_number.range(..=number).next_back()?;
             let one = writes.incoming.get(*channel)?;
-            Some((one, one.numbers?.run(number)?))
+            Some((one, one.hears.numbers()?.run(number)?))
         });
         let Some((one, run)) = found else {
             // Of a channel that has closed in the middle of a round.
@@ -349,6 +417,27 @@ impl Core {
         if !landed {
             self.broken(peer, "a partition was written twice in a round");
         }
+    }
+
+    /// Looks at the flags of the channels that have such; answers how many partitions have come.
+    pub(in crate::ob1) fn look_at_flags(&mut self) -> usize {
+        let Some(writes) = self.writes.as_deref() else {
+            return 0;
+        };
+        let mut come = 0;
+        let flagged = writes.flagged.iter();
+        for one in flagged.filter_map(|handle| writes.incoming.get(*handle)) {
+            let Hears::Flags(flags) = &one.hears else {
+                continue;
+            };
+            for (room, unit, epoch) in one.end.missing() {
+                if flags.get(room, unit) == epoch {
+                    let units = unit as u32..unit as u32 + 1;
+                    come += usize::from(one.end.land(&Run { room, units }));
+                }
+            }
+        }
+        come
     }
 
     /// What a peer says of a channel.

@@ -16,8 +16,9 @@ use tagwire_transport::{
 };
 
 use crate::NAME;
-use crate::config::OfiOptions;
+use crate::config::{Notices, OfiOptions};
 use crate::engine::{Engine, MAX_SEND, MAX_WIRE, Sink};
+use crate::fabric::order;
 use crate::open::{Use, open_info};
 use remote::Exposed;
 
@@ -27,6 +28,8 @@ pub struct Ofi {
     /// Before the engine, so that registrations end before their domain.
     exposed: Exposed,
     engine: Engine,
+    /// Writes to one peer become visible in their order: that was tested.
+    ordered: bool,
 }
 
 impl Ofi {
@@ -36,10 +39,16 @@ impl Ofi {
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
         let info = open_info(options, bootstrap.size(), Use::Bytes)?;
+        let for_test = info.duplicate();
         let engine = Engine::open(info, options, bootstrap)?;
+        // Where each write can tell its target of itself, nobody needs to know.
+        let needed = engine.has_remote_access()
+            && engine.immediate_width() < size_of::<u32>()
+            && options.notices != Notices::Messages;
         Ok(Self {
-            engine,
+            ordered: needed && for_test.is_some_and(order::keeps),
             exposed: Exposed::default(),
+            engine,
         })
     }
 
@@ -96,7 +105,7 @@ impl ByteTransport for Ofi {
             };
         }
         limits.immediate_width = self.engine.immediate_width();
-        if provider.orders_writes() {
+        if self.ordered {
             limits.ordering = Ordering::WriteAfterWrite;
         }
         if has(Capabilities::WAKE) {

@@ -266,7 +266,7 @@ impl Ofi {
         Post::Posted
     }
 
-    /// Where the provider does not order writes, what comes after a fence waits for a flush.
+    /// Where writes are not known to keep their order, what comes after a fence waits for a flush.
     pub(super) fn fence_link(&mut self, to: EndpointId) -> Post {
         if !self.engine.has_remote_access() {
             return Post::Unsupported;
@@ -275,7 +275,7 @@ impl Ofi {
             return post;
         }
         let link = &self.engine.links[to];
-        if !link.unflushed || self.engine.net.provider().orders_writes() {
+        if !link.unflushed || self.ordered {
             return Post::Posted;
         }
         if !link

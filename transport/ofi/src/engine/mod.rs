@@ -34,7 +34,7 @@ use tagwire_transport::{
 pub(crate) use slab::{Access, Op};
 
 use crate::NAME;
-use crate::config::OfiOptions;
+use crate::config::{Notices, OfiOptions};
 use crate::error::Failure;
 use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered};
 use crate::link::{Greeting, Links};
@@ -138,6 +138,8 @@ pub(crate) struct Engine {
     silent: Arc<AtomicBool>,
     farewell: Duration,
     waiter: Arc<OfiWaiter>,
+    /// Writes may tell their target a value, as far as the user is concerned.
+    notices: bool,
 }
 
 impl Engine {
@@ -208,6 +210,7 @@ impl Engine {
             silent: Arc::clone(&options.silent),
             farewell: options.farewell,
             waiter: Arc::new(waiter),
+            notices: options.notices == Notices::Data,
         };
         engine.start_receives().map_err(start)?;
         Ok(engine)
@@ -227,7 +230,7 @@ impl Engine {
 
     /// Bytes of the value that a write can tell its target.
     pub(crate) fn immediate_width(&self) -> usize {
-        match quirks::trusts_notices(&self.net) {
+        match self.notices && quirks::trusts_notices(&self.net) {
             true => self.net.provider().immediate_width().min(size_of::<u64>()),
             false => 0,
         }

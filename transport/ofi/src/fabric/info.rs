@@ -206,9 +206,11 @@ impl Provider<'_> {
         attribute!(self.0, tx_attr, msg_order) & FI_ORDER_SAS != 0
     }
 
-    /// Whether writes to one peer become visible in their order.
-    pub(crate) fn orders_writes(&self) -> bool {
-        attribute!(self.0, tx_attr, msg_order) & (FI_ORDER_WAW | FI_ORDER_RMA_WAW) != 0
+    /// Whether writes to one peer are promised to become visible in their order, of any length.
+    pub(crate) fn promises_order_of_writes(&self) -> bool {
+        let order = attribute!(self.0, tx_attr, msg_order);
+        let most = attribute!(self.0, ep_attr, max_order_waw_size);
+        order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW) != 0 && most >= self.max_message()
     }
 
     pub(crate) const fn address_format(&self) -> u32 {
@@ -266,6 +268,16 @@ impl Info {
 
     pub(super) const fn as_ptr(&self) -> *mut fi_info {
         self.info.as_ptr()
+    }
+
+    /// Another of the same; `None` where there is no memory left.
+    pub(crate) fn duplicate(&self) -> Option<Self> {
+        // SAFETY: an info of this library, alive.
+        let copy = unsafe { self.library.duplicate_info(self.info.as_ptr()) };
+        NonNull::new(copy).map(|info| Self {
+            library: self.library.clone(),
+            info,
+        })
     }
 
     pub(crate) const fn provider(&self) -> Provider<'_> {

@@ -7,6 +7,7 @@ pub(crate) mod faulty;
 mod info;
 mod memory;
 mod net;
+pub(crate) mod order;
 mod post;
 mod tagged;
 

@@ -193,6 +193,11 @@ impl Net {
         std::mem::forget(std::mem::replace(&mut self.contexts, Contexts::new()));
     }
 
+    /// Whether the endpoint could not be closed: the provider may still touch what it was given.
+    pub(super) const fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
     pub(crate) const fn provider(&self) -> Provider<'_> {
         self.info.provider()
     }

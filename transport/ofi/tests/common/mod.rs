@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
+use tagwire_ofi::{Notices, Ofi, OfiMatch, OfiOptions};
 use tagwire_transport::conformance::{Factory, Job, Tier, matching, tiers};
 use tagwire_transport::{ByteTransport, Error, MatchTransport};
 
@@ -126,11 +126,15 @@ pub fn bench(library: Option<String>, provider: &str) -> Result<OfiOptions, Stri
 #[macro_export]
 macro_rules! provider_conformance {
     ($name:ident, $library:expr, $provider:literal) => {
+        $crate::provider_conformance!($name, $library, $provider, |options| options);
+    };
+    ($name:ident, $library:expr, $provider:literal, $but:expr) => {
         mod $name {
             fn check(name: &str) {
                 match $crate::common::bench($library, $provider) {
                     Ok(options) => {
-                        let factory = $crate::common::factory(options);
+                        let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
+                        let factory = $crate::common::factory(but(options));
                         tagwire_transport::conformance::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
@@ -186,6 +190,14 @@ macro_rules! provider_matching {
 pub fn with_little_data(options: OfiOptions) -> OfiOptions {
     OfiOptions {
         little_data: true,
+        ..options
+    }
+}
+
+/// As over a provider whose writes say nothing to their target.
+pub fn without_notices(options: OfiOptions) -> OfiOptions {
+    OfiOptions {
+        notices: Notices::Flags,
         ..options
     }
 }
