@@ -428,10 +428,14 @@ impl Pml for Ob1 {
         if self.core.coalesces {
             events = self.send_batches();
         }
-        if self.core.writes_call() {
+        let writes = self.core.writes.is_some();
+        if writes && self.core.writes_call() {
             events += self.drive_writes();
         }
         events += self.rail.progress(LANE, &mut self.core);
+        if writes {
+            events += self.core.look_at_flags();
+        }
         if !self.core.chores.is_empty() {
             events += self.run_chores();
         }

@@ -63,7 +63,7 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    const MOST: usize = 96;
+    const MOST: usize = 184;
 
     /// The channel's key, if it has one.
     pub(super) fn key(&self) -> Option<&[u8]> {

@@ -243,7 +243,9 @@ impl Sending {
             timer.set(home.group);
         }
         self.flush(epoch, None);
-        if timer.is_due(home.group, timer.now()) && self.arrivals.is_queued(epoch, partition) {
+        let is_overdue =
+            || timer.is_due(home.group, timer.now()) && self.arrivals.is_queued(epoch, partition);
+        if is_overdue() || self.is_held_back() {
             timer.try_again();
         }
         Ok(None)

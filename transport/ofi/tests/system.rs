@@ -70,3 +70,35 @@ fn broken_matching_is_refused() {
         }
     }
 }
+
+/// Writes tell of themselves as they are asked to, at best.
+#[test]
+fn the_order_of_writes_is_known_where_it_is_needed() {
+    use tagwire_ofi::{Notices, Ofi};
+    use tagwire_transport::{ByteTransport, Ordering};
+
+    for provider in ["tcp;ofi_rxm", "net"] {
+        let Ok(options) = common::bench(system(), provider) else {
+            println!("SKIPPED: no {provider} here");
+            continue;
+        };
+        for (notices, width, ordering) in [
+            (Notices::Data, 8, Ordering::None),
+            (Notices::Flags, 0, Ordering::WriteAfterWrite),
+            (Notices::Messages, 0, Ordering::None),
+        ] {
+            let options = tagwire_ofi::OfiOptions {
+                notices,
+                ..options.clone()
+            };
+            let job = tagwire_base::bootstrap::LocalJob::new(1).unwrap();
+            let member = job.member(tagwire_base::Rank::new(0));
+            let limits = Ofi::open(&options, &member).unwrap().limits();
+            assert_eq!(
+                (limits.immediate_width, limits.ordering),
+                (width, ordering),
+                "{provider}, {notices:?}"
+            );
+        }
+    }
+}

@@ -95,7 +95,7 @@ impl Line {
 
     /// The other end has closed after so many rounds.
     pub(super) fn ended_there(&self, rounds: u64) {
-        self.over_there.store(rounds, Release);
+        self.over_there.store(rounds.min(NEVER - 1), Release);
     }
 
     /// Whether the other end has closed.
@@ -288,6 +288,12 @@ impl Receiver {
     pub(super) fn rounds(&self) -> u64 {
         let whole = |count: &AtomicU64| count.load(Acquire) / self.units as u64;
         self.counts.iter().map(whole).sum()
+    }
+
+    /// Whether something is not there yet of the rounds that have begun here.
+    pub(super) fn waits(&self) -> bool {
+        let begun = self.begun.load(Acquire);
+        self.missing().any(|(_, _, epoch)| epoch <= begun)
     }
 
     /// What is not there yet of the rounds that are open, by room and transport partition, with the round.

@@ -47,7 +47,7 @@ const WORDS: u64 = 4;
 const FRONT: usize = 24;
 
 /// The longest key of a registration that a reply has room for.
-const LONGEST: usize = 71;
+const LONGEST: usize = 159;
 
 impl<'a> Key<'a> {
     pub(super) const fn has_room_for(memory: &[u8]) -> bool {
@@ -237,6 +237,12 @@ mod tests {
                 |run: &Run| run.units.end <= 7 && !run.units.is_empty() && run.room < rooms;
             assert!(runs.iter().all(exists));
         }
+    }
+
+    #[test]
+    fn keys_of_two_networks_have_room() {
+        let memory = [0; 2 + 2 * (4 + 25)];
+        assert!(Key::has_room_for_words(&memory, &memory));
     }
 
     #[test]

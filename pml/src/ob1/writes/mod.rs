@@ -49,7 +49,7 @@ use self::flags::{Sources, Targets};
 use self::key::{Key, Numbers, Run, Told};
 use super::Ob1;
 use super::core::Core;
-use super::peer::PeerIndex;
+use super::peer::{Health, PeerIndex};
 use crate::error::{Error, Result};
 use crate::slab::{Handle, Slab};
 
@@ -112,6 +112,16 @@ enum Tells {
     Messages,
 }
 
+impl Tells {
+    const fn way(&self) -> ChannelWay {
+        match self {
+            Self::Numbers(_) => ChannelWay::Notified,
+            Self::Flags(_) => ChannelWay::Flagged,
+            Self::Messages => ChannelWay::Flushed,
+        }
+    }
+}
+
 /// How this rank hears of writes.
 #[derive(Debug)]
 enum Hears {
@@ -121,6 +131,14 @@ enum Hears {
 }
 
 impl Hears {
+    const fn way(&self) -> ChannelWay {
+        match self {
+            Self::Numbers(_) => ChannelWay::Notified,
+            Self::Flags(_) => ChannelWay::Flagged,
+            Self::Messages => ChannelWay::Flushed,
+        }
+    }
+
     const fn numbers(&self) -> Option<Numbers> {
         match self {
             Self::Numbers(numbers) => Some(*numbers),
@@ -331,7 +349,7 @@ impl Ob1 {
             )
             .map_or(Hears::Messages, Hears::Flags),
         };
-        let how = describe(self.rail.name(), hears.told());
+        let how = describe(self.rail.name(), hears.way());
         let memory: Box<[u8]> = registration.key.as_slice().into();
         let bell = Arc::clone(&writes.bell);
         let handle = writes.incoming.insert_with(|handle| Incoming {
@@ -394,7 +412,7 @@ impl Ob1 {
             }
             _ => Tells::Messages,
         };
-        let how = describe(self.rail.name(), key.told);
+        let how = describe(self.rail.name(), tells.way());
         let writes = self.core.writes.get_or_insert_default();
         let name = (to, key.channel.to_wire());
         let said = writes.early.remove(&name).unwrap_or_default();
@@ -505,12 +523,7 @@ impl ChannelWay {
 }
 
 /// Which way partitions take, for people.
-fn describe(transport: &str, told: Told<'_>) -> String {
-    let way = match told {
-        Told::Numbers(_) => ChannelWay::Notified,
-        Told::Words(..) => ChannelWay::Flagged,
-        Told::Messages => ChannelWay::Flushed,
-    };
+fn describe(transport: &str, way: ChannelWay) -> String {
     format!("{transport}: {}", way.about())
 }
 
@@ -520,7 +533,7 @@ impl Core {
     pub(super) fn writes_call(&self) -> bool {
         self.writes
             .as_ref()
-            .is_some_and(|writes| !writes.bell.0.is_empty() || !writes.flagged.is_empty())
+            .is_some_and(|writes| !writes.bell.0.is_empty())
     }
 
     /// How long the rank may sleep, as far as channels are concerned.
@@ -528,7 +541,10 @@ impl Core {
         let waits = self.writes.as_ref().is_some_and(|writes| {
             let flagged = writes.flagged.iter();
             let mut ends = flagged.filter_map(|handle| writes.incoming.get(*handle));
-            ends.any(|one| one.end.missing().next().is_some())
+            ends.any(|one| {
+                let peer = self.peers.get(one.peer);
+                one.end.waits() && peer.is_some_and(|peer| peer.health == Health::Alive)
+            })
         });
         if waits { FLAG_NAP } else { Duration::MAX }
     }

@@ -56,7 +56,7 @@ impl Ob1 {
     #[cold]
     #[inline(never)]
     pub(in crate::ob1) fn drive_writes(&mut self) -> usize {
-        let mut done = self.core.look_at_flags();
+        let mut done = 0;
         for _ in 0..self.calls() {
             let Some(call) = self
                 .core
@@ -101,6 +101,8 @@ impl Ob1 {
         let Some(out) = outgoing.get_mut(handle) else {
             return 0;
         };
+        // Who looks meanwhile sees one or the other.
+        out.end.line.hold(true);
         out.end.line.heard();
         while let Some(run) = out.end.next_post() {
             queue(&mut out.waiting, run);
@@ -202,10 +204,10 @@ impl Outgoing {
         !self.end.line.is_open() || self.end.line.has_ended_there()
     }
 
-    /// Whether the receiver has not been told, nor will be by the transport, of something that was posted.
+    /// Whether the rank's progress may be needed until the receiver has heard of all that was posted.
     fn holds(&self) -> bool {
         let given = self.waiting.is_empty() && self.unflagged.is_empty();
-        !(given && self.unflushed.is_empty() && self.flushing.is_empty())
+        !(given && self.unflushed.is_empty() && self.flushing.is_empty() && self.puts == 0)
     }
 
     /// The longest run at the start of `run` that one put may be.

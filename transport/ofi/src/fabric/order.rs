@@ -1,8 +1,9 @@
 //! Whether a provider's writes become visible in their order: what it promises is put to the test.
 //!
-//! A net of the test's own writes to itself, over the network: bytes, and a word behind them, several
-//! such pairs under way at once. Whoever sees the word must find the bytes, all of them, at every length;
-//! one that does not ends the test. It takes some milliseconds, most of them to connect.
+//! A net of the test's own writes to itself, over the network: bytes, and a word behind them in memory of
+//! its own, several such pairs under way at once. Whoever sees the word must find the bytes, all of them, of
+//! few and of many, the last ones first; one that does not ends the test. It takes some milliseconds,
+//! most of them to connect.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -15,9 +16,11 @@ use super::memory::Block;
 use super::{Info, Net, OpId, Peer, Reading, Registered, Remote, Took};
 
 /// Bytes, and how often.
-const ROUNDS: [(usize, u64); 5] = [
+const ROUNDS: [(usize, u64); 7] = [
     (8, 50),
+    (13, 50),
     (1 << 10, 50),
+    (4_099, 50),
     (16 << 10, 50),
     (64 << 10, 20),
     (512 << 10, 5),
@@ -49,13 +52,23 @@ pub(crate) fn keeps(info: Info) -> bool {
 /// Why a provider is not trusted.
 type Doubt = String;
 
-/// The memory of one pair: bytes and their word, at both ends.
+/// Memory at one end, with its registration, where there has to be one.
+struct Area {
+    /// Before the memory: it ends first.
+    registered: Option<Registered>,
+    block: Block,
+}
+
+/// What is written and where it goes.
+struct Way {
+    source: Area,
+    target: Area,
+}
+
+/// Bytes, and the word behind them.
 struct Pair {
-    source: Block,
-    target: Block,
-    /// Of the source, where the provider asks for it, and of the target.
-    local: Option<Registered>,
-    remote: Registered,
+    bytes: Way,
+    word: Way,
 }
 
 struct Trial {
@@ -68,48 +81,61 @@ struct Trial {
     deadline: Instant,
 }
 
+impl Area {
+    fn open(net: &mut Net, len: usize, access: Option<u64>) -> Result<Self, i32> {
+        let block = Block::new(len);
+        let registered = access.map(|access| net.register(block.at(0, 0), block.len(), access));
+        Ok(Self {
+            registered: registered.transpose()?,
+            block,
+        })
+    }
+}
+
+impl Way {
+    fn open(net: &mut Net, len: usize) -> Result<Self, i32> {
+        let locally = net.provider().registers_locally().then_some(FI_WRITE);
+        Ok(Self {
+            source: Area::open(net, len, locally)?,
+            target: Area::open(net, len, Some(FI_REMOTE_WRITE))?,
+        })
+    }
+}
+
 impl Trial {
     fn open(info: Info, name: &str) -> Result<Self, Doubt> {
-        let mut net = Net::open(info, name, 0).map_err(|error| error.to_string())?;
+        let net = Net::open(info, name, 0).map_err(|error| error.to_string())?;
         let code = |what: &'static str| move |code: i32| format!("{what}: {code}");
         let address = net.address().map_err(code("its address"))?;
         let me = net.insert(&address).map_err(code("the way to itself"))?;
         let longest = ROUNDS.iter().map(|(len, _)| *len).max().unwrap_or(0);
-        let locally = net.provider().registers_locally();
-        let mut pairs = Vec::new();
-        for _ in 0..PAIRS {
-            let (source, target) = (Block::new(longest + WORD), Block::new(longest + WORD));
-            let mut register = |block: &Block, access| {
-                net.register(block.at(0, 0), block.len(), access)
-                    .map_err(code("registering memory"))
-            };
-            let remote = register(&target, FI_REMOTE_WRITE)?;
-            let local = locally.then(|| register(&source, FI_WRITE)).transpose()?;
-            pairs.push(Pair {
-                source,
-                target,
-                local,
-                remote,
-            });
-        }
-        Ok(Self {
-            pairs,
+        let mut trial = Self {
+            pairs: Vec::new(),
             net,
             me,
             under_way: 0,
             deadline: Instant::now() + PATIENCE,
-        })
+        };
+        for _ in 0..PAIRS {
+            let failed = code("registering memory");
+            trial.pairs.push(Pair {
+                bytes: Way::open(&mut trial.net, longest).map_err(failed)?,
+                word: Way::open(&mut trial.net, WORD).map_err(failed)?,
+            });
+        }
+        Ok(trial)
     }
 
     fn run(&mut self) -> Result<(), Doubt> {
         let mut number = 0;
         for (len, rounds) in ROUNDS {
             for _ in 0..rounds {
-                number += 1;
+                // Odd, so that all are different, as are most of their bytes.
+                number = u64::wrapping_add(number, 0x9e37_79b9_7f4a_7c15);
                 for pair in 0..PAIRS {
                     self.fill(pair, len, number);
-                    self.write(pair, 0, len)?;
-                    self.write(pair, len, WORD)?;
+                    self.write(pair, len)?;
+                    self.write_word(pair)?;
                 }
                 self.check(len, number)?;
             }
@@ -119,8 +145,10 @@ impl Trial {
 
     /// What is to be written of a pair: `len` bytes that all say `number`, and a word that does.
     fn fill(&self, pair: usize, len: usize, number: u64) {
-        let places = (0..=len).step_by(WORD);
-        places.for_each(|place| self.pairs[pair].source.store(place, number));
+        let Pair { bytes, word } = &self.pairs[pair];
+        let places = (0..len).step_by(WORD);
+        places.for_each(|place| bytes.source.block.store(place, number));
+        word.source.block.store(0, number);
     }
 
     /// Waits for the words of all pairs; the `len` bytes before each must be there then.
@@ -129,13 +157,18 @@ impl Trial {
         while seen != [true; PAIRS] {
             self.progress()?;
             for (pair, seen) in seen.iter_mut().enumerate().filter(|(_, seen)| !**seen) {
-                let target = &self.pairs[pair].target;
-                if target.load(len) != number {
+                let Pair { bytes, word } = &self.pairs[pair];
+                if word.target.block.load(0) != number {
                     continue;
                 }
                 *seen = true;
-                if let Some(late) = (0..len).step_by(WORD).find(|at| target.load(*at) != number) {
-                    return Err(format!("of {len} bytes those from {late} on were late"));
+                // The last ones have had the least time.
+                let is_late = |at: &usize| {
+                    let counts = u64::MAX >> (8 * (WORD - WORD.min(len - at)));
+                    (bytes.target.block.load(*at) ^ number) & counts != 0
+                };
+                if let Some(late) = (0..len).step_by(WORD).rev().find(is_late) {
+                    return Err(format!("of {len} bytes those at {late} were late"));
                 }
             }
         }
@@ -145,34 +178,41 @@ impl Trial {
         Ok(())
     }
 
-    /// Writes `len` bytes at `start` of a pair to the same place of its target.
-    fn write(&mut self, pair: usize, start: usize, len: usize) -> Result<(), Doubt> {
+    /// Writes the first `len` bytes of a pair to their target.
+    fn write(&mut self, pair: usize, len: usize) -> Result<(), Doubt> {
+        self.post(|pair| &pair.bytes, pair, len, OpId(2 * pair as u32))
+    }
+
+    /// Writes the word of a pair to its target.
+    fn write_word(&mut self, pair: usize) -> Result<(), Doubt> {
+        self.post(|pair| &pair.word, pair, WORD, OpId(2 * pair as u32 + 1))
+    }
+
+    fn post(
+        &mut self,
+        way: impl Fn(&Pair) -> &Way,
+        pair: usize,
+        len: usize,
+        op: OpId,
+    ) -> Result<(), Doubt> {
         let by_address = self.net.provider().names_by_address();
         loop {
-            let Self { net, pairs, me, .. } = self;
-            let Pair {
-                source,
-                target,
-                local,
-                remote,
-            } = &pairs[pair];
-            let base = if by_address {
-                target.at(0, 0).addr()
-            } else {
-                0
-            };
+            let Way { source, target } = way(&self.pairs[pair]);
             let place = Remote {
-                address: (base + start) as u64,
-                key: remote.key(),
+                address: match by_address {
+                    true => target.block.at(0, 0).addr() as u64,
+                    false => 0,
+                },
+                key: target.registered.as_ref().map_or(0, Registered::key),
             };
             // SAFETY: `len` bytes of the block, which lives until the net's endpoint is closed; they
             // are left alone until all operations of the round have ended.
-            let data = unsafe { SendBuffer::contiguous(source.at(start, len), len) };
+            let data = unsafe { SendBuffer::contiguous(source.block.at(0, len), len) };
             let Some(region) = data.region() else {
                 return Err("no region".to_owned());
             };
-            let op = OpId((2 * pair + usize::from(start > 0)) as u32);
-            match net.write(*me, (region, local.as_ref()), place, None, op) {
+            let local = source.registered.as_ref();
+            match self.net.write(self.me, (region, local), place, None, op) {
                 Took::Yes => break,
                 Took::Busy => self.progress()?,
                 Took::Failed(code) => return Err(format!("a write: {code}")),
@@ -257,12 +297,12 @@ mod tests {
     fn a_word_without_its_bytes_is_found_out() {
         let Some(mut trial) = trial() else { return };
         for pair in 0..PAIRS {
-            trial.fill(pair, 64, 7);
-            let bytes = if pair + 1 == PAIRS { 56 } else { 64 };
-            trial.write(pair, 0, bytes).unwrap();
-            trial.write(pair, 64, WORD).unwrap();
+            trial.fill(pair, 64, u64::MAX);
+            let bytes = if pair + 1 == PAIRS { 61 } else { 64 };
+            trial.write(pair, bytes).unwrap();
+            trial.write_word(pair).unwrap();
         }
-        let doubt = trial.check(64, 7).unwrap_err();
-        assert_eq!(doubt, "of 64 bytes those from 56 on were late");
+        let doubt = trial.check(64, u64::MAX).unwrap_err();
+        assert_eq!(doubt, "of 64 bytes those at 56 were late");
     }
 }
