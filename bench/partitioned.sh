@@ -45,7 +45,7 @@ for _ in $(seq "${1:-3}"); do
     for noise in uniform single; do
         for time in 0 1ms 10ms; do
             run advice-$noise-$time shm --partitions 4,16,64 --threads 4 -m 4K,64K,1M,16M \
-                --policy default,each,single --compute-time $time --noise $noise --noise-pct 4
+                --policy default,each,messages,single --compute-time $time --noise $noise --noise-pct 4 --advise
         done
     done
 done
@@ -53,6 +53,7 @@ done
 python3 - "$rows" <<'PYTHON'
 import collections, glob, json, os, statistics, sys
 
+advice = collections.defaultdict(list)
 tables = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
 for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
     table = os.path.basename(path).split(".")[0]
@@ -60,6 +61,8 @@ for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
         document = json.load(open(path))
     except ValueError:
         continue
+    for one in document.get("advice", []):
+        advice[table, one["size"]].append(one)
     for row in document["rows"]:
         case = (row["transport"].split(":/")[0], row["size"], row["partitions"], row["policy"])
         for figure in ("overhead", "part_us", "message_us", "early_bird", "application_availability",
@@ -100,20 +103,19 @@ for noise in ("uniform", "single"):
     print(f"\n**What to use, 4 threads over shm, noise {noise} 4 %: partitions, policy, us after the last thread (one message)**\n")
     times = ("0", "1ms", "10ms")
     head("bytes", *(f"compute {time}" for time in times))
-    sizes = sorted({case[1] for time in times for case in tables[f"advice-{noise}-{time}"]})
+    sizes = sorted({size for table, size in advice if table.startswith(f"advice-{noise}-")})
     for count in sizes:
         cells = []
         for time in times:
-            cases = {case: found for case, found in tables[f"advice-{noise}-{time}"].items() if case[1] == count}
-            cost = lambda case: statistics.median(cases[case]["after_join_us"])
-            if not cases:
+            # What --advise said in most launches, with the medians of those.
+            said = advice[f"advice-{noise}-{time}", count]
+            names = [(one["partitions"], one["policy"]) for one in said]
+            if not names:
                 cells.append("-")
                 continue
-            # Of cases within a tenth of the best, the one with the fewest transport partitions to think of.
-            best = min(map(cost, cases))
-            close = [case for case in cases if cost(case) <= 1.1 * best + 0.2]
-            chosen = min(close, key=lambda case: (case[2], ("single", "default", "each").index(case[3])))
-            single = statistics.median(cases[chosen]["message_us"])
-            cells.append(f"{chosen[2]}, {chosen[3]}: {cost(chosen):.1f} ({single:.1f})")
+            chosen = max(sorted(set(names)), key=names.count)
+            said = [one for one, name in zip(said, names) if name == chosen]
+            after, message = (statistics.median(one[key] for one in said) for key in ("after_join_us", "message_us"))
+            cells.append(f"{chosen[0]}, {chosen[1]}: {after:.1f} ({message:.1f})")
         print("|", size(count), "|", " | ".join(cells), "|")
 PYTHON

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use self::advice::Advice;
 use crate::args::TestName;
 use crate::environment::{Environment, Used};
 use crate::profile::Profile;
@@ -35,6 +36,9 @@ pub struct Report {
     /// With `--profile`: one for each rank and launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<Profile>,
+    /// With `--advise`: one for each size and transport.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
 }
 
 impl Report {
@@ -48,6 +52,7 @@ impl Report {
             rows: Vec::new(),
             summary: Vec::new(),
             profiles: Vec::new(),
+            advice: Vec::new(),
         }
     }
 
@@ -123,15 +128,19 @@ impl Report {
                 .collect::<Vec<_>>()
                 .join(","))
         }
-        let profiles = if self.profiles.is_empty() {
-            String::new()
-        } else {
-            format!(",\n  \"profiles\": [{}\n  ]", lines(&self.profiles)?)
-        };
+        /// A part that is there only where there is something in it.
+        fn part<T: Serialize>(name: &str, rows: &[T]) -> serde_json::Result<String> {
+            match rows {
+                [] => Ok(String::new()),
+                rows => Ok(format!(",\n  \"{name}\": [{}\n  ]", lines(rows)?)),
+            }
+        }
+        let profiles = part("profiles", &self.profiles)?;
+        let advice = part("advice", &self.advice)?;
         let environment = serde_json::to_string_pretty(&self.environment)?.replace('\n', "\n  ");
         Ok(format!(
             "{{\n  \"schema\": {},\n  \"test\": {},\n  \"command\": {},\n  \
-             \"environment\": {environment},\n  \"rows\": [{}\n  ],\n  \"summary\": [{}\n  ]{profiles}\n}}\n",
+             \"environment\": {environment},\n  \"rows\": [{}\n  ],\n  \"summary\": [{}\n  ]{profiles}{advice}\n}}\n",
             serde_json::to_string(&self.schema)?,
             serde_json::to_string(&self.test)?,
             serde_json::to_string(&self.command)?,

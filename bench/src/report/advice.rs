@@ -1,6 +1,6 @@
 //! Which number of partitions and which policy to use, from what was measured.
 
-use std::fmt::Write;
+use serde::{Deserialize, Serialize};
 
 use super::Report;
 use crate::record::Row;
@@ -11,10 +11,42 @@ const COST: &str = "after_join_us";
 /// Differences that no choice should be made by: this part of the least cost, and so many microseconds.
 const ALIKE: (f64, f64) = (0.1, 0.2);
 
-/// Header lines with the best case of each size on each transport, and what the message in its place costs. Of
-/// cases that are as good, the one with the fewest partitions.
-pub(crate) fn lines(report: &Report) -> String {
-    let mut text = String::new();
+/// What to use for messages of one size on one transport.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Advice {
+    /// The transport.
+    pub transport: String,
+    /// Bytes of the message.
+    pub size: u64,
+    /// User partitions.
+    pub partitions: u32,
+    /// How they are aggregated.
+    pub policy: String,
+    /// What is left to wait for after the last thread, in microseconds.
+    pub after_join_us: f64,
+    /// What one message in its place takes, in microseconds.
+    pub message_us: f64,
+}
+
+impl Advice {
+    /// A header line.
+    pub(crate) fn to_text(&self) -> String {
+        format!(
+            "# Advice: {}, {} bytes: {} partitions, policy {}: {:.2} us after the last thread, a message {:.2} us\n",
+            self.transport,
+            self.size,
+            self.partitions,
+            self.policy,
+            self.after_join_us,
+            self.message_us,
+        )
+    }
+}
+
+/// The best case of each size on each transport. Of cases that are as good, the one with the fewest
+/// partitions.
+pub(crate) fn of(report: &Report) -> Vec<Advice> {
     let mut places: Vec<(&str, u64)> = report
         .summary
         .iter()
@@ -22,7 +54,7 @@ pub(crate) fn lines(report: &Report) -> String {
         .collect();
     places.sort_unstable();
     places.dedup();
-    for (transport, size) in places {
+    let best = |(transport, size): (&str, u64)| {
         let cost = |row: &Row| row.figures.named(COST).unwrap_or(f64::INFINITY);
         let rows = || {
             let all = report.summary.iter();
@@ -30,22 +62,19 @@ pub(crate) fn lines(report: &Report) -> String {
         };
         let least = rows().map(cost).fold(f64::INFINITY, f64::min);
         let enough = least * (1.0 + ALIKE.0) + ALIKE.1;
-        let Some(best) = rows()
+        let best = rows()
             .filter(|row| cost(row) <= enough)
-            .min_by_key(|row| row.partitions)
-        else {
-            continue;
-        };
-        let (partitions, policy) = (best.partitions.unwrap_or(1), best.policy.as_deref());
-        let single = best.figures.named("message_us").unwrap_or(f64::NAN);
-        let _ = writeln!(
-            text,
-            "# Advice: {transport}, {size} bytes: {partitions} partitions, policy {}: {:.2} us after the last thread, a message {single:.2} us",
-            policy.unwrap_or("default"),
-            cost(best),
-        );
-    }
-    text
+            .min_by_key(|row| row.partitions)?;
+        Some(Advice {
+            transport: transport.to_owned(),
+            size,
+            partitions: best.partitions.unwrap_or(1),
+            policy: best.policy.clone().unwrap_or_else(|| "default".to_owned()),
+            after_join_us: cost(best),
+            message_us: best.figures.named("message_us")?,
+        })
+    };
+    places.into_iter().filter_map(best).collect()
 }
 
 #[cfg(test)]
@@ -64,8 +93,9 @@ mod tests {
             row.figures.set("message_us", 9.5);
             report.add(row);
         }
+        let text: Vec<_> = of(&report).iter().map(Advice::to_text).collect();
         assert_eq!(
-            lines(&report),
+            text.concat(),
             "# Advice: shm, 1024 bytes: 16 partitions, policy each: 2.60 us after the last thread, a message 9.50 us\n"
         );
     }

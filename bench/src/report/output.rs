@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::advice::Advice;
 use super::file::ResultsFile;
 use super::text::{Table, preamble};
 use super::{Report, csv};
@@ -56,6 +57,9 @@ impl<W: Write> Output<W> {
     /// Adds a row.
     pub(crate) fn row(&mut self, row: Row) -> Result<()> {
         self.report.add(row.clone());
+        if self.advises {
+            self.report.advice = super::advice::of(&self.report);
+        }
         if let Some((file, format)) = &mut self.file {
             file.update(&render(&self.report, *format)?)?;
         }
@@ -95,9 +99,7 @@ impl<W: Write> Output<W> {
                     let table = Table::of(&self.report, self.percentiles.as_ref());
                     text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
                 }
-                if self.advises {
-                    text += &super::advice::lines(&self.report);
-                }
+                text.extend(self.report.advice.iter().map(Advice::to_text));
                 text.extend(self.report.profiles.iter().map(Profile::to_text));
                 self.print(&text)
             }
