@@ -103,6 +103,26 @@ fn every_transport_says_how_partitions_travel() {
     );
 }
 
+/// What follows the colon is opened, not the library's own choice.
+#[test]
+fn the_provider_that_is_asked_for_is_looked_at() {
+    let of = |transport: &str| {
+        let outcome = tagwire()
+            .args(["info", "--json"])
+            .env("TAGWIRE_TRANSPORT", transport)
+            .outcome();
+        let document = document(&outcome);
+        let transports = document["transports"].as_array().unwrap();
+        let found = transports.iter().find(|one| one["name"] == "ofi").unwrap();
+        found["partitions"]["ob1"].as_str().map(str::to_owned)
+    };
+    let (Some(with), Some(without)) = (of("shm+ofi:tcp;ofi_rxm"), of("ofi:udp;ofi_rxd")) else {
+        return eprintln!("SKIPPED: no libfabric with tcp;ofi_rxm and udp;ofi_rxd");
+    };
+    assert!(with.contains("by its notice"), "{with}");
+    assert!(without.contains("a message for each"), "{without}");
+}
+
 #[test]
 fn one_engine_is_the_default_and_one_is_used() {
     let engines = |arguments| document(&info(arguments))["engines"].clone();

@@ -370,6 +370,12 @@ pub const CHECKS: &[Check] = &[
         partitioned::a_partitioned_round_ends_with_its_peer,
     ),
     Check::new(
+        "a_partitioned_send_ends_with_its_receiver",
+        Tier::Failure,
+        2,
+        partitioned::a_partitioned_send_ends_with_its_receiver,
+    ),
+    Check::new(
         "waits_end_with_the_peer",
         Tier::Failure,
         2,
@@ -546,6 +552,7 @@ macro_rules! pml_conformance {
             eight_go_on_after_a_death
             partitions_arrive_in_every_round
             a_partitioned_round_ends_with_its_peer
+            a_partitioned_send_ends_with_its_receiver
             waits_end_with_the_peer
             random_traffic_around_a_death
             a_rank_that_waits_for_long_sleeps

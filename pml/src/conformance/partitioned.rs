@@ -293,3 +293,60 @@ pub(super) fn a_partitioned_round_ends_with_its_peer(factory: &Factory) -> Check
         waited.and(victim)
     })
 }
+
+/// The same for a sender. Rounds that were copied away before anybody knew of the death are complete.
+pub(super) fn a_partitioned_send_ends_with_its_receiver(factory: &Factory) -> Checked {
+    let job = factory.job(2, &super::Setup::default())?;
+    let (give, take) = std::sync::mpsc::channel();
+    let dead = Rank::new(1);
+    std::thread::scope(|scope| {
+        let job = &job;
+        let victim = scope.spawn(move || -> Checked {
+            let port = Arc::new(job.port(dead, ThreadLevel::Serialized, waiting())?);
+            let (recv, _room) = CASE.receiving(&port)?;
+            accepted("start", recv.start())?;
+            super::rig::send(&port, 0, 9, &pattern(2, 8), SendMode::Standard)?;
+            // Until the sender has begun.
+            super::rig::recv(&port, from(0), only(9), 2, 8)?;
+            std::mem::forget(recv);
+            give.send(port)
+                .map_err(|_| "the other rank gave up".to_owned())
+        });
+        let waited = (|| {
+            let port = job.port(Rank::new(0), ThreadLevel::Multiple, waiting())?;
+            let port = Arc::new(port);
+            let (send, _room) = CASE.sending(&port)?;
+            super::rig::recv(&port, from(1), only(9), 2, 8)?;
+            accepted("start", send.start())?;
+            accepted("ready", send.ready(3))?;
+            super::rig::send(&port, 1, 9, &pattern(2, 8), SendMode::Standard)?;
+            let victim = take
+                .recv()
+                .map_err(|_| "the other rank failed".to_owned())?;
+            job.kill(dead, Box::new(victim));
+            accepted("ready", send.ready_range(0..3))?;
+            accepted("ready", send.ready_range(4..CASE.sender))?;
+            let mut outcome = send.wait(PATIENCE);
+            // Short messages leave before it is known that nobody takes them.
+            let until = Instant::now() + Duration::from_secs(30);
+            while outcome.is_ok() && Instant::now() < until {
+                outcome = send
+                    .start()
+                    .and_then(|()| send.ready_range(0..CASE.sender))
+                    .and_then(|()| send.wait(PATIENCE));
+            }
+            match outcome {
+                Err(Error::Failed(Failure::PeerFailed(rank))) => same("who failed", rank, dead)?,
+                other => return Err(format!("rounds to the dead: {other:?}")),
+            }
+            ensure!(!send.is_active(), "a round goes on with the dead");
+            drop(send);
+            accepted("close", port.close(Duration::from_secs(20)))
+        })();
+        drop(take);
+        let victim = victim
+            .join()
+            .unwrap_or_else(|_| Err("a rank panicked".into()));
+        waited.and(victim)
+    })
+}

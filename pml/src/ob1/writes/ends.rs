@@ -1,7 +1,8 @@
 //! The two ends, as any thread sees them.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, fence};
@@ -18,6 +19,10 @@ const CLOSING: u32 = 1;
 /// The transport has let go of the buffer.
 const CLOSED: u32 = 2;
 
+/// How long a rank looks for another reason why a write did not work: longer than it takes to find out
+/// that a peer has failed.
+const BLAME: Duration = Duration::from_secs(10);
+
 /// Instead of a number of rounds: the other end has not closed.
 const NEVER: u64 = u64::MAX;
 
@@ -31,8 +36,8 @@ pub(super) struct Line {
     state: AtomicU32,
     /// How many rounds the other end had complete when it closed.
     over_there: AtomicU64,
-    /// A write did not work.
-    broken: AtomicBool,
+    /// When a write did not work.
+    broken: OnceLock<Instant>,
     /// Something that was taken out of the queue has not left.
     held: AtomicBool,
     how: String,
@@ -46,7 +51,7 @@ impl Line {
             called: AtomicBool::new(false),
             state: AtomicU32::new(OPEN),
             over_there: AtomicU64::new(NEVER),
-            broken: AtomicBool::new(false),
+            broken: OnceLock::new(),
             held: AtomicBool::new(false),
             how,
         }
@@ -110,15 +115,18 @@ impl Line {
 
     /// A write did not work: no round ends any more.
     pub(super) fn break_down(&self) {
-        self.broken.store(true, Release);
+        self.broken.get_or_init(Instant::now);
     }
 
     fn is_broken(&self) -> bool {
-        self.broken.load(Acquire)
+        self.broken.get().is_some()
     }
 
+    /// Whether the other end has closed, or a write did not work, and its peer was not found to have failed
+    /// since: who dies has its memory gone before anybody knows.
     fn is_over(&self, epoch: u64) -> bool {
-        epoch > self.over_there.load(Acquire) || self.is_broken()
+        let broken = self.broken.get();
+        epoch > self.over_there.load(Acquire) || broken.is_some_and(|at| at.elapsed() > BLAME)
     }
 }
 
@@ -196,7 +204,8 @@ impl SendChannel for Sender {
 
     #[inline]
     fn post(&self, epoch: u64, partitions: Range<u32>) -> Post {
-        if self.opened.load(Acquire) < epoch || self.line.is_over(epoch) {
+        let closed = || self.line.is_broken() || self.line.is_over(epoch);
+        if self.opened.load(Acquire) < epoch || closed() {
             return Post::Busy;
         }
         if partitions.is_empty() {
@@ -459,7 +468,8 @@ mod tests {
         end.tell(4);
         assert_eq!(end.rounds(), 1);
         end.line.break_down();
-        assert!(!end.is_complete(1) && end.is_over(1));
+        assert!(!end.is_complete(1) && end.post(1, 0..0) == Post::Busy);
+        assert!(!end.is_over(1), "the peer may have failed");
     }
 
     #[test]

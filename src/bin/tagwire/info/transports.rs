@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
+use tagwire_base::config::Value;
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
 use tagwire_pml::ob1::ChannelWay;
@@ -120,7 +121,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         partitions: None,
         ways: Vec::new(),
     };
-    match open(named.name, config) {
+    match open(&asked_for(named.name, config), config) {
         Ok(transport) => {
             report.verdict = if named.used {
                 Verdict::Used
@@ -143,6 +144,19 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         }
     }
     report
+}
+
+/// The transport as the setting names it, with what follows the colon; by its name alone where it does not.
+fn asked_for(name: &str, config: &Config) -> String {
+    let entry = config.entry(TRANSPORT).ok();
+    let detail = entry.and_then(|entry| match entry.value() {
+        Value::Stack(parts) => parts.iter().find(|part| part.name == name)?.detail.clone(),
+        _ => None,
+    });
+    match detail {
+        Some(detail) => format!("{name}:{detail}"),
+        None => name.to_owned(),
+    }
 }
 
 fn ways(transport: &str, config: &Config) -> Vec<WayReport> {
