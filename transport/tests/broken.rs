@@ -55,6 +55,7 @@ enum Defect {
     ForgetsNotices,
     NotifiesTwice,
     NotifiesFirst,
+    LongPutsAreLate,
     SaysNothing,
     ClaimsMoreThanItHas,
     MissesItsTarget,
@@ -390,7 +391,12 @@ impl ByteTransport for Broken {
     ) -> Post {
         let key = self.key.clone();
         let target = self.miss(target, &key);
-        if self.defect == Defect::NotifiesFirst && immediate.is_some() {
+        let is_late = match self.defect {
+            Defect::NotifiesFirst => immediate.is_some(),
+            Defect::LongPutsAreLate => immediate.is_none() && data.len() >= 15_000,
+            _ => false,
+        };
+        if is_late {
             // The bytes are still on their way.
             let nothing = SendBuffer::EMPTY;
             return self.inner.put(lane, to, &nothing, target, immediate, token);
@@ -581,6 +587,10 @@ const SEEN: &[(Defect, &[&str])] = &[
             "notices_tell_what_is_there",
             "puts_that_fail_give_no_notice",
         ],
+    ),
+    (
+        Defect::LongPutsAreLate,
+        &["puts_become_visible_in_the_order_that_is_promised"],
     ),
     (Defect::FailsTwice, &["failure_is_told_once"]),
     (

@@ -178,6 +178,7 @@ fn figures(size: usize, message: Measured<'_>, part: Measured<'_>) -> Found {
         ("t_last_ns", rounds(&|stamps| span(stamps.last, stamps.end))),
         ("t_after_join_ns", after_join),
         ("early_bird", early.clone()),
+        ("early_bird_clock", rounds(&before_join_by_clock)),
     ];
     Found {
         overhead: summary(&overhead),
@@ -200,6 +201,16 @@ fn span(from: u64, to: u64) -> f64 {
 fn before_join(stamps: &Stamps) -> f64 {
     let early = stamps.arrived.iter().filter(|time| **time <= stamps.join);
     early.count() as f64 / stamps.arrived.len().max(1) as f64
+}
+
+/// The same by the clock: of the time from the first ready call to the last arrival, what lay before the
+/// join.
+fn before_join_by_clock(stamps: &Stamps) -> f64 {
+    let before = stamps
+        .join
+        .clamp(stamps.first, stamps.end.max(stamps.first))
+        - stamps.first;
+    (before as f64 / span(stamps.first, stamps.end)).min(1.0)
 }
 
 #[cfg(test)]
@@ -229,6 +240,7 @@ mod tests {
         assert_eq!(found.availability.median, 0.6);
         assert_eq!(found.early.median, 0.5);
         assert_eq!(found.samples["t_after_join_ns"], [40.0]);
+        assert_eq!(found.samples["early_bird_clock"], [600.0 / 640.0]);
     }
 
     #[test]

@@ -111,5 +111,9 @@ fn figures(found: &Found) -> Figures {
             figures.set(name, times.median / 1e3);
         }
     }
+    let by_clock = found.samples.get("early_bird_clock");
+    if let Some(share) = by_clock.and_then(|list| Summary::of(list)) {
+        figures.set("early_bird_clock", share.median);
+    }
     figures
 }
