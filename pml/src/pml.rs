@@ -10,6 +10,9 @@ use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChan
 use crate::error::Result;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
+/// The longest key of a partitioned channel, in bytes: what a handshake has room for.
+pub(crate) const CHANNEL_KEY: usize = 184;
+
 /// One rank's point-to-point layer: a state machine that never blocks.
 ///
 /// **Who calls.** One caller at a time ([`Messenger`](crate::Messenger) sees to that). Nothing

@@ -131,12 +131,13 @@ fn memory(options: MemoryOptions, faults: Option<&str>) -> RailJob {
 }
 
 /// One that writes into its peers' memory, with or without notices, in order or who knows.
-fn writing(notices: bool, ordered_puts: bool) -> MemoryOptions {
-    MemoryOptions {
+fn writing(notices: bool, ordered_puts: bool, faults: Option<&str>) -> Arc<dyn Job> {
+    let options = MemoryOptions {
         notices,
         ordered_puts,
         ..MemoryOptions::full()
-    }
+    };
+    Arc::new(memory(options, faults))
 }
 
 /// The kinds of way that there are.
@@ -159,27 +160,12 @@ fn job(kind: usize) -> (&'static str, Arc<dyn Job>) {
         SHM => ("shm", Arc::new(shm(CrossAttach::Auto))),
         SHM_STAGED => ("shm without cma", Arc::new(shm(CrossAttach::Off))),
         SHM_CM => ("shm, cm", Arc::new(shm_cm())),
-        WRITES => ("writes", Arc::new(memory(writing(true, false), None))),
-        FLUSHED => (
-            "flushed writes",
-            Arc::new(memory(writing(false, false), None)),
-        ),
-        FLAGGED => (
-            "writes with flags",
-            Arc::new(memory(writing(false, true), None)),
-        ),
-        FLAGS_FAULTY => (
-            "writes with flags, faults",
-            Arc::new(memory(writing(false, true), FAULTS)),
-        ),
-        FAULTY => (
-            "flushed writes, faults",
-            Arc::new(memory(writing(false, false), FAULTS)),
-        ),
-        _ => (
-            "writes, faults",
-            Arc::new(memory(writing(true, false), FAULTS)),
-        ),
+        WRITES => ("writes", writing(true, false, None)),
+        FLUSHED => ("flushed writes", writing(false, false, None)),
+        FLAGGED => ("writes with flags", writing(false, true, None)),
+        FLAGS_FAULTY => ("writes with flags, faults", writing(false, true, FAULTS)),
+        FAULTY => ("flushed writes, faults", writing(false, false, FAULTS)),
+        _ => ("writes, faults", writing(true, false, FAULTS)),
     }
 }
 

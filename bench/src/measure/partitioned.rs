@@ -206,11 +206,8 @@ fn before_join(stamps: &Stamps) -> f64 {
 /// The same by the clock: of the time from the first ready call to the last arrival, what lay before the
 /// join.
 fn before_join_by_clock(stamps: &Stamps) -> f64 {
-    let before = stamps
-        .join
-        .clamp(stamps.first, stamps.end.max(stamps.first))
-        - stamps.first;
-    (before as f64 / span(stamps.first, stamps.end)).min(1.0)
+    let before = stamps.join.min(stamps.end).saturating_sub(stamps.first);
+    before as f64 / span(stamps.first, stamps.end)
 }
 
 #[cfg(test)]

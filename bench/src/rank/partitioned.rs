@@ -101,19 +101,16 @@ fn figures(found: &Found) -> Figures {
     figures.set_summary(Quantity::PERCEIVED_BANDWIDTH, bandwidth);
     figures.set_summary(Quantity::APPLICATION_AVAILABILITY, found.availability);
     figures.set_summary(Quantity::EARLY_BIRD, found.early);
-    for (name, sample) in [
-        ("part_us", "t_part_ns"),
-        ("message_us", "t_pt2pt_ns"),
-        ("last_us", "t_last_ns"),
-        ("after_join_us", "t_after_join_ns"),
+    for (name, sample, unit) in [
+        ("part_us", "t_part_ns", 1e3),
+        ("message_us", "t_pt2pt_ns", 1e3),
+        ("last_us", "t_last_ns", 1e3),
+        ("after_join_us", "t_after_join_ns", 1e3),
+        ("early_bird_clock", "early_bird_clock", 1.0),
     ] {
         if let Some(times) = found.samples.get(sample).and_then(|list| Summary::of(list)) {
-            figures.set(name, times.median / 1e3);
+            figures.set(name, times.median / unit);
         }
-    }
-    let by_clock = found.samples.get("early_bird_clock");
-    if let Some(share) = by_clock.and_then(|list| Summary::of(list)) {
-        figures.set("early_bird_clock", share.median);
     }
     figures
 }

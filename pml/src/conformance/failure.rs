@@ -1,6 +1,6 @@
 //! Failure: a dead peer fails what involves it, and nothing else.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use tagwire_base::Rank;
 
@@ -8,9 +8,10 @@ use super::rig::{
     ANYONE, ANYTHING, Checked, Room, WORLD, World, accepted, ensure, from, lend, only, pattern,
     same, tag, waiting,
 };
-use super::{Factory, Setup};
+use super::{Factory, Job, Setup};
 use crate::error::Error;
 use crate::guard::ThreadLevel;
+use crate::messenger::Messenger;
 use crate::types::{Failure, SendMode};
 
 const DEAD: Rank = Rank::new(2);
@@ -335,29 +336,76 @@ pub(super) fn what_was_sent_before_a_goodbye_is_there(factory: &Factory) -> Chec
     Ok(())
 }
 
+/// A rank that is to die, as the other one has it in its hands.
+pub(super) struct Doomed<'a> {
+    job: &'a dyn Job,
+    rank: Rank,
+    given: mpsc::Receiver<Arc<Messenger>>,
+}
+
+impl Doomed<'_> {
+    /// Waits until the rank has done what it has to do; it makes no progress from then on.
+    pub(super) fn take(&self) -> Checked<Arc<Messenger>> {
+        self.given
+            .recv()
+            .map_err(|_| "the other rank failed".to_owned())
+    }
+
+    /// Ends it, without a goodbye.
+    pub(super) fn kill(&self, victim: Arc<Messenger>) {
+        self.job.kill(self.rank, Box::new(victim));
+    }
+}
+
+/// Two ranks, of which `dead` does what `victim` says and the other, on this thread, what `survivor` does,
+/// with the victim's death in its hands.
+pub(super) fn around_a_death(
+    factory: &Factory,
+    dead: Rank,
+    victim: impl FnOnce(&Arc<Messenger>) -> Checked + Send,
+    survivor: impl FnOnce(&Arc<Messenger>, &Doomed<'_>) -> Checked,
+) -> Checked {
+    let job = factory.job(2, &Setup::default())?;
+    let (give, given) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let job = &job;
+        let other = scope.spawn(move || -> Checked {
+            let port = Arc::new(job.port(dead, ThreadLevel::Serialized, waiting())?);
+            victim(&port)?;
+            give.send(port)
+                .map_err(|_| "the other rank gave up".to_owned())
+        });
+        let doomed = Doomed {
+            job: &**job,
+            rank: dead,
+            given,
+        };
+        let living = Rank::new(1 - dead.as_u32());
+        let survived = job
+            .port(living, ThreadLevel::Multiple, waiting())
+            .and_then(|port| survivor(&Arc::new(port), &doomed));
+        drop(doomed);
+        let other = other
+            .join()
+            .unwrap_or_else(|_| Err("a rank panicked".into()));
+        survived.and(other)
+    })
+}
+
 /// Threads that wait for the dead are told.
 pub(super) fn waits_end_with_the_peer(factory: &Factory) -> Checked {
-    let job = factory.job(2, &Setup::default())?;
-    let (give, take) = mpsc::channel();
     let dead = Rank::new(1);
-    std::thread::scope(|scope| {
-        let other = {
-            let job = &job;
-            scope.spawn(move || -> Checked {
-                let port = job.port(dead, ThreadLevel::Serialized, waiting())?;
-                super::rig::send(&port, 0, 1, &pattern(1, 8), SendMode::Standard)?;
-                super::rig::recv(&port, from(0), only(2), 2, 8)?;
-                give.send(port)
-                    .map_err(|_| "the other rank gave up".to_owned())
-            })
-        };
-        let waited = (|| {
-            let port = job.port(Rank::new(0), ThreadLevel::Multiple, waiting())?;
-            super::rig::recv(&port, from(1), only(1), 1, 8)?;
-            super::rig::send(&port, 1, 2, &pattern(2, 8), SendMode::Standard)?;
-            let victim = take
-                .recv()
-                .map_err(|_| "the other rank failed".to_owned())?;
+    around_a_death(
+        factory,
+        dead,
+        |port| {
+            super::rig::send(port, 0, 1, &pattern(1, 8), SendMode::Standard)?;
+            super::rig::recv(port, from(0), only(2), 2, 8).map(|_| ())
+        },
+        |port, doomed| {
+            super::rig::recv(port, from(1), only(1), 1, 8)?;
+            super::rig::send(port, 1, 2, &pattern(2, 8), SendMode::Standard)?;
+            let victim = doomed.take()?;
             let room = Room::new(8);
             let posted = port.irecv(room.lend(), from(1), only(3), WORLD);
             let posted = accepted("irecv", posted)?;
@@ -369,7 +417,7 @@ pub(super) fn waits_end_with_the_peer(factory: &Factory) -> Checked {
                 SendMode::Standard,
             );
             let sent = accepted("isend", sent)?;
-            job.kill(dead, Box::new(victim));
+            doomed.kill(victim);
             let patience = super::rig::PATIENCE;
             for request in [posted, sent] {
                 let status = accepted("wait", port.wait(request, patience))?;
@@ -385,11 +433,6 @@ pub(super) fn waits_end_with_the_peer(factory: &Factory) -> Checked {
                 "a probe for the dead: {probed:?}"
             );
             accepted("close", port.close(std::time::Duration::from_secs(20)))
-        })();
-        drop(take);
-        let other = other
-            .join()
-            .unwrap_or_else(|_| Err("a rank panicked".into()));
-        waited.and(other)
-    })
+        },
+    )
 }

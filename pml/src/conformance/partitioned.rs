@@ -8,11 +8,12 @@ use tagwire_base::Rank;
 use tagwire_transport::fault::SplitMix64;
 
 use super::Factory;
+use super::failure::around_a_death;
 use super::rig::{
     Checked, PATIENCE, Room, WORLD, accepted, ensure, from, on_threads, only, pattern, same, tag,
     waiting,
 };
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::guard::ThreadLevel;
 use crate::messenger::Messenger;
 use crate::partitioned::{PartitionedRecv, PartitionedSend, Policy};
@@ -251,79 +252,55 @@ pub(super) fn random_partitions_arrive(factory: &Factory) -> Checked {
 const RANDOM_CASES: u64 = 16;
 
 pub(super) fn a_partitioned_round_ends_with_its_peer(factory: &Factory) -> Checked {
-    let job = factory.job(2, &super::Setup::default())?;
-    let (give, take) = std::sync::mpsc::channel();
     let dead = Rank::new(0);
-    std::thread::scope(|scope| {
-        let job = &job;
-        let victim = scope.spawn(move || -> Checked {
-            let port = Arc::new(job.port(dead, ThreadLevel::Serialized, waiting())?);
-            let (send, _room) = CASE.sending(&port)?;
+    around_a_death(
+        factory,
+        dead,
+        |port| {
+            let (send, _room) = CASE.sending(port)?;
             accepted("start", send.start())?;
             accepted("ready", send.ready(3))?;
             // Until the receiver has it.
-            super::rig::recv(&port, from(1), only(9), 2, 8)?;
+            super::rig::recv(port, from(1), only(9), 2, 8)?;
             // It dies with its round: nothing of it is dropped in good order.
             std::mem::forget(send);
-            give.send(port)
-                .map_err(|_| "the other rank gave up".to_owned())
-        });
-        let waited = (|| {
-            let port = job.port(Rank::new(1), ThreadLevel::Multiple, waiting())?;
-            let port = Arc::new(port);
-            let (recv, _room) = CASE.receiving(&port)?;
+            Ok(())
+        },
+        |port, doomed| {
+            let (recv, _room) = CASE.receiving(port)?;
             accepted("start", recv.start())?;
-            super::rig::send(&port, 0, 9, &pattern(2, 8), SendMode::Standard)?;
-            let victim = take
-                .recv()
-                .map_err(|_| "the other rank failed".to_owned())?;
-            job.kill(dead, Box::new(victim));
-            match recv.wait(PATIENCE) {
-                Err(Error::Failed(Failure::PeerFailed(rank))) => same("who failed", rank, dead)?,
-                other => return Err(format!("a round with the dead: {other:?}")),
-            }
+            super::rig::send(port, 0, 9, &pattern(2, 8), SendMode::Standard)?;
+            doomed.kill(doomed.take()?);
+            names_the_dead(recv.wait(PATIENCE), dead)?;
             ensure!(!recv.is_active(), "a round goes on with the dead");
             drop(recv);
             accepted("close", port.close(Duration::from_secs(20)))
-        })();
-        drop(take);
-        let victim = victim
-            .join()
-            .unwrap_or_else(|_| Err("a rank panicked".into()));
-        waited.and(victim)
-    })
+        },
+    )
 }
 
 /// The same for a sender. Rounds that were copied away before anybody knew of the death are complete.
 pub(super) fn a_partitioned_send_ends_with_its_receiver(factory: &Factory) -> Checked {
-    let job = factory.job(2, &super::Setup::default())?;
-    let (give, take) = std::sync::mpsc::channel();
     let dead = Rank::new(1);
-    std::thread::scope(|scope| {
-        let job = &job;
-        let victim = scope.spawn(move || -> Checked {
-            let port = Arc::new(job.port(dead, ThreadLevel::Serialized, waiting())?);
-            let (recv, _room) = CASE.receiving(&port)?;
+    around_a_death(
+        factory,
+        dead,
+        |port| {
+            let (recv, _room) = CASE.receiving(port)?;
             accepted("start", recv.start())?;
-            super::rig::send(&port, 0, 9, &pattern(2, 8), SendMode::Standard)?;
+            super::rig::send(port, 0, 9, &pattern(2, 8), SendMode::Standard)?;
             // Until the sender has begun.
-            super::rig::recv(&port, from(0), only(9), 2, 8)?;
+            super::rig::recv(port, from(0), only(9), 2, 8)?;
             std::mem::forget(recv);
-            give.send(port)
-                .map_err(|_| "the other rank gave up".to_owned())
-        });
-        let waited = (|| {
-            let port = job.port(Rank::new(0), ThreadLevel::Multiple, waiting())?;
-            let port = Arc::new(port);
-            let (send, _room) = CASE.sending(&port)?;
-            super::rig::recv(&port, from(1), only(9), 2, 8)?;
+            Ok(())
+        },
+        |port, doomed| {
+            let (send, _room) = CASE.sending(port)?;
+            super::rig::recv(port, from(1), only(9), 2, 8)?;
             accepted("start", send.start())?;
             accepted("ready", send.ready(3))?;
-            super::rig::send(&port, 1, 9, &pattern(2, 8), SendMode::Standard)?;
-            let victim = take
-                .recv()
-                .map_err(|_| "the other rank failed".to_owned())?;
-            job.kill(dead, Box::new(victim));
+            super::rig::send(port, 1, 9, &pattern(2, 8), SendMode::Standard)?;
+            doomed.kill(doomed.take()?);
             accepted("ready", send.ready_range(0..3))?;
             accepted("ready", send.ready_range(4..CASE.sender))?;
             let mut outcome = send.wait(PATIENCE);
@@ -335,18 +312,18 @@ pub(super) fn a_partitioned_send_ends_with_its_receiver(factory: &Factory) -> Ch
                     .and_then(|()| send.ready_range(0..CASE.sender))
                     .and_then(|()| send.wait(PATIENCE));
             }
-            match outcome {
-                Err(Error::Failed(Failure::PeerFailed(rank))) => same("who failed", rank, dead)?,
-                other => return Err(format!("rounds to the dead: {other:?}")),
-            }
+            names_the_dead(outcome, dead)?;
             ensure!(!send.is_active(), "a round goes on with the dead");
             drop(send);
             accepted("close", port.close(Duration::from_secs(20)))
-        })();
-        drop(take);
-        let victim = victim
-            .join()
-            .unwrap_or_else(|_| Err("a rank panicked".into()));
-        waited.and(victim)
-    })
+        },
+    )
+}
+
+/// A round with a rank that died says so.
+fn names_the_dead(outcome: Result<()>, dead: Rank) -> Checked {
+    match outcome {
+        Err(Error::Failed(Failure::PeerFailed(rank))) => same("who failed", rank, dead),
+        other => Err(format!("a round with the dead: {other:?}")),
+    }
 }

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::lend::{lend, lend_room};
 use crate::messenger::Messenger;
-use crate::pml::Pml;
+use crate::pml::{CHANNEL_KEY, Pml};
 use crate::types::{Failure, RequestId, SendMode};
 
 /// What a sender says of itself.
@@ -63,7 +63,7 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    const MOST: usize = 184;
+    const MOST: usize = CHANNEL_KEY;
 
     /// The channel's key, if it has one.
     pub(super) fn key(&self) -> Option<&[u8]> {

@@ -292,12 +292,13 @@ impl Sending {
             return NEVER;
         };
         self.flush(epoch, None);
-        if self.is_overdue(timer, epoch) || self.is_held_back() {
+        let waits = || self.is_overdue(timer, epoch) || self.is_held_back();
+        if waits() {
             // The receiver's answer, or its credit, may be here, or room, and nobody looks.
             self.messenger.nudge();
             self.flush(epoch, None);
         }
-        timer.next(self.is_overdue(timer, epoch) || self.is_held_back())
+        timer.next(waits())
     }
 
     /// Whether something that was posted waits for progress.

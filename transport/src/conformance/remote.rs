@@ -328,7 +328,7 @@ pub(super) fn puts_become_visible_in_the_order_that_is_promised(
         let there = memory.bytes();
         let set = |piece: &usize| there[flag_at(*piece)] == pattern(flag(*piece), FLAG);
         let set: Vec<_> = (0..PIECES).filter(set).collect();
-        // Once more: the bytes were read before the flags, or after them.
+        // The bytes once more: those above were read before the flags.
         let there = memory.bytes();
         let whole = |piece: usize| there[piece * PIECE..][..PIECE] == pattern(piece as u64, PIECE);
         early = early.or_else(|| set.iter().copied().find(|piece| !whole(*piece)));

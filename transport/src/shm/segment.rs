@@ -255,8 +255,7 @@ impl RingMemory for AreaMap {
     #[inline]
     fn will_write_payload(&self, start: usize, len: usize) {
         let (start, room) = self.place(Place::Bulk(start));
-        let lines = (0..len.min(room)).step_by(64);
-        lines.for_each(|line| prefetch_for_write(start.wrapping_add(line)));
+        prefetch_range_for_write(start, len.min(room));
     }
 
     #[inline]
@@ -304,10 +303,17 @@ fn prefetch_for_read<T>(place: &T) {
     let _ = place;
 }
 
+/// The same as [`prefetch_for_write`], of the lines of `len` bytes.
+#[inline]
+pub(super) fn prefetch_range_for_write(start: *const u8, len: usize) {
+    let lines = (0..len).step_by(64);
+    lines.for_each(|line| prefetch_for_write(start.wrapping_add(line)));
+}
+
 /// Asks for the line of `place` with the right to write it. A hint: it cannot fault and changes
 /// nothing but caches.
 #[inline]
-pub(super) fn prefetch_for_write<T>(place: *const T) {
+fn prefetch_for_write<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: `prefetchw` neither reads nor writes memory as far as the program can tell, and is
     // a no-operation on processors that lack it. Written as assembly since the compiler emits a

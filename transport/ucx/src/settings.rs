@@ -31,8 +31,8 @@ pub(crate) fn settings(
         .into_iter()
         .filter(|_| options.allows("tcp"))
         .map(move |(variable, value)| {
-            let name = if bare { "UCX_TCP_" } else { "UCX_" };
-            (&variable[name.len()..], unless_set(variable, value))
+            let prefix = if bare { "UCX_TCP_" } else { "UCX_" };
+            (&variable[prefix.len()..], unless_set(variable, value))
         });
     given
         .into_iter()

@@ -126,7 +126,12 @@ impl Line {
     /// since: who dies has its memory gone before anybody knows.
     fn is_over(&self, epoch: u64) -> bool {
         let broken = self.broken.get();
-        epoch > self.over_there.load(Acquire) || broken.is_some_and(|at| at.elapsed() > BLAME)
+        self.was_given_up(epoch) || broken.is_some_and(|at| at.elapsed() > BLAME)
+    }
+
+    /// Whether the other end has closed before `epoch`.
+    fn was_given_up(&self, epoch: u64) -> bool {
+        epoch > self.over_there.load(Acquire)
     }
 }
 
@@ -204,8 +209,8 @@ impl SendChannel for Sender {
 
     #[inline]
     fn post(&self, epoch: u64, partitions: Range<u32>) -> Post {
-        let closed = || self.line.is_broken() || self.line.is_over(epoch);
-        if self.opened.load(Acquire) < epoch || closed() {
+        let is_over = self.line.was_given_up(epoch) || self.line.is_broken();
+        if self.opened.load(Acquire) < epoch || is_over {
             return Post::Busy;
         }
         if partitions.is_empty() {

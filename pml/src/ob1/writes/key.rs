@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use tagwire_transport::Buffering;
 
+use crate::pml::CHANNEL_KEY;
 use crate::slab::Handle;
 
 /// What a sender needs to write.
@@ -46,8 +47,8 @@ const WORDS: u64 = 4;
 /// Bytes in front of the registration's key.
 const FRONT: usize = 24;
 
-/// The longest key of a registration that a reply has room for.
-const LONGEST: usize = 159;
+/// The longest key of a registration that a channel's key has room for, behind its first byte.
+const LONGEST: usize = CHANNEL_KEY - 1 - FRONT;
 
 impl<'a> Key<'a> {
     pub(super) const fn has_room_for(memory: &[u8]) -> bool {

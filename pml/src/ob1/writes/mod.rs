@@ -49,7 +49,7 @@ use self::flags::{Sources, Targets};
 use self::key::{Key, Numbers, Run, Told};
 use super::Ob1;
 use super::core::Core;
-use super::peer::{Health, PeerIndex};
+use super::peer::PeerIndex;
 use crate::error::{Error, Result};
 use crate::slab::{Handle, Slab};
 
@@ -84,7 +84,7 @@ struct Outgoing {
     /// Where the receiver's buffer is, and what opens it.
     address: u64,
     key: Box<[u8]>,
-    tells: Tells,
+    tells: Telling<Sources>,
     region: ReadRegion,
     /// Most bytes of one put.
     longest: u64,
@@ -104,33 +104,15 @@ struct Outgoing {
     said: bool,
 }
 
-/// How a receiver is told of writes.
+/// How a receiver hears of writes, with what its end needs for that.
 #[derive(Debug)]
-enum Tells {
+enum Telling<F> {
     Numbers(Numbers),
-    Flags(Sources),
+    Flags(F),
     Messages,
 }
 
-impl Tells {
-    const fn way(&self) -> ChannelWay {
-        match self {
-            Self::Numbers(_) => ChannelWay::Notified,
-            Self::Flags(_) => ChannelWay::Flagged,
-            Self::Messages => ChannelWay::Flushed,
-        }
-    }
-}
-
-/// How this rank hears of writes.
-#[derive(Debug)]
-enum Hears {
-    Numbers(Numbers),
-    Flags(Targets),
-    Messages,
-}
-
-impl Hears {
+impl<F> Telling<F> {
     const fn way(&self) -> ChannelWay {
         match self {
             Self::Numbers(_) => ChannelWay::Notified,
@@ -146,6 +128,17 @@ impl Hears {
         }
     }
 
+    /// Writes of each transport partition: of its bytes, and of its flag where there are such.
+    const fn writes(&self) -> u64 {
+        match self {
+            Self::Flags(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+impl Telling<Targets> {
+    /// As the sender is told of it.
     fn told(&self) -> Told<'_> {
         match self {
             Self::Numbers(numbers) => Told::Numbers(numbers.first()),
@@ -163,7 +156,7 @@ impl Hears {
 struct Incoming {
     end: Arc<Receiver>,
     peer: PeerIndex,
-    hears: Hears,
+    hears: Telling<Targets>,
     registration: RegistrationHandle,
     /// The last round of which the sender was told.
     told: u64,
@@ -243,11 +236,8 @@ impl Writes {
 
     /// Channels that are about to close, or have something to tell.
     pub(super) fn unfinished(&self) -> usize {
-        let untold = |out: &Outgoing| {
-            !(out.flushing.is_empty() && out.unflushed.is_empty() && out.unflagged.is_empty())
-        };
         let outgoing = self.outgoing.iter().map(|(_, out)| out);
-        let outgoing = outgoing.filter(|out| out.end.line.is_closing() || untold(out));
+        let outgoing = outgoing.filter(|out| out.end.line.is_closing() || !out.has_told());
         let incoming = self.incoming.iter().map(|(_, one)| one);
         let incoming = incoming.filter(|one| one.end.line.is_closing());
         outgoing.count() + incoming.count()
@@ -263,6 +253,11 @@ impl Writes {
 }
 
 impl Outgoing {
+    /// Whether the receiver was told, or the transport asked to tell it, of all that was put.
+    fn has_told(&self) -> bool {
+        self.flushing.is_empty() && self.unflushed.is_empty() && self.unflagged.is_empty()
+    }
+
     /// Where transport partition `unit` begins, in bytes.
     fn start_of(&self, unit: u32) -> u64 {
         match unit {
@@ -340,14 +335,14 @@ impl Ob1 {
         let hears = match notifies(capabilities, &limits) {
             true => writes
                 .take_numbers(units, buffering)
-                .map_or(Hears::Messages, Hears::Numbers),
+                .map_or(Telling::Messages, Telling::Numbers),
             false => open_flags(
                 &mut *self.rail,
                 &limits,
                 &registration.key,
                 (units, buffering),
             )
-            .map_or(Hears::Messages, Hears::Flags),
+            .map_or(Telling::Messages, Telling::Flags),
         };
         let how = describe(self.rail.name(), hears.way());
         let memory: Box<[u8]> = registration.key.as_slice().into();
@@ -366,9 +361,9 @@ impl Ob1 {
         });
         let one = writes.incoming.get(handle)?;
         match &one.hears {
-            Hears::Numbers(numbers) => drop(writes.by_number.insert(numbers.first(), handle)),
-            Hears::Flags(_) => writes.flagged.push(handle),
-            Hears::Messages => {}
+            Telling::Numbers(numbers) => drop(writes.by_number.insert(numbers.first(), handle)),
+            Telling::Flags(_) => writes.flagged.push(handle),
+            Telling::Messages => {}
         }
         let end = Arc::clone(&one.end);
         let key = Key {
@@ -405,12 +400,12 @@ impl Ob1 {
         let (capabilities, limits) = self.rail.towards(endpoint);
         let tells = match key.told {
             Told::Numbers(first) if notifies(capabilities, &limits) => {
-                Tells::Numbers(Numbers::new(first, units, key.buffering))
+                Telling::Numbers(Numbers::new(first, units, key.buffering))
             }
             Told::Words(address, words) if flags(&limits) => {
-                Tells::Flags(Sources::new(units, key.buffering, address, words))
+                Telling::Flags(Sources::new(units, key.buffering, address, words))
             }
-            _ => Tells::Messages,
+            _ => Telling::Messages,
         };
         let how = describe(self.rail.name(), tells.way());
         let writes = self.core.writes.get_or_insert_default();
@@ -422,11 +417,7 @@ impl Ob1 {
                 Line::new(bell, Call::Sender(handle), how),
                 units,
                 key.buffering,
-                if matches!(tells, Tells::Flags(_)) {
-                    2
-                } else {
-                    1
-                },
+                tells.writes(),
             )),
             peer: to,
             endpoint,
@@ -541,10 +532,7 @@ impl Core {
         let waits = self.writes.as_ref().is_some_and(|writes| {
             let flagged = writes.flagged.iter();
             let mut ends = flagged.filter_map(|handle| writes.incoming.get(*handle));
-            ends.any(|one| {
-                let peer = self.peers.get(one.peer);
-                one.end.waits() && peer.is_some_and(|peer| peer.health == Health::Alive)
-            })
+            ends.any(|one| one.end.waits() && self.peers.is_alive(one.peer))
         });
         if waits { FLAG_NAP } else { Duration::MAX }
     }

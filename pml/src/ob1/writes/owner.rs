@@ -7,10 +7,10 @@ use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
 
 use super::key::Run;
-use super::{Call, Flight, Hears, MOST_EARLY, Operation, Outgoing, Tells, Writes};
+use super::{Call, Flight, MOST_EARLY, Operation, Outgoing, Telling, Writes};
 use crate::ob1::core::{Chore, Core};
 use crate::ob1::header::{ControlHeader, Kind};
-use crate::ob1::peer::{Health, PeerIndex};
+use crate::ob1::peer::PeerIndex;
 use crate::ob1::{LANE, Ob1};
 use crate::slab::{Handle, Slab};
 
@@ -107,9 +107,7 @@ impl Ob1 {
         while let Some(run) = out.end.next_post() {
             queue(&mut out.waiting, run);
         }
-        let alive = peers
-            .get(out.peer)
-            .is_some_and(|peer| peer.health == Health::Alive);
+        let alive = peers.is_alive(out.peer);
         // A receiver that has closed waits for the word that nothing is written any more.
         let ending = out.is_ending();
         if ending || !alive {
@@ -121,9 +119,13 @@ impl Ob1 {
         if alive {
             out.flush(handle, &mut **rail, flights);
         }
-        let told = out.flushing.is_empty() && out.unflushed.is_empty();
         out.end.line.hold(out.holds());
-        if ending && out.puts == 0 && told && alive && !std::mem::replace(&mut out.said, true) {
+        if ending
+            && out.puts == 0
+            && out.has_told()
+            && alive
+            && !std::mem::replace(&mut out.said, true)
+        {
             let header = ControlHeader {
                 kind: Kind::ChannelEnded,
                 handle: out.remote,
@@ -168,9 +170,7 @@ impl Ob1 {
             chores.push_back(Chore::control(one.peer, header, &[]));
         }
         if one.end.line.is_closing() {
-            let alive = peers
-                .get(one.peer)
-                .is_some_and(|peer| peer.health == Health::Alive);
+            let alive = peers.is_alive(one.peer);
             if alive && !std::mem::replace(&mut one.said, true) {
                 let header = ControlHeader {
                     kind: Kind::ChannelClosed,
@@ -183,12 +183,12 @@ impl Ob1 {
             let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
             if let Some(one) = quiet.then(|| writes.incoming.remove(handle)).flatten() {
                 match one.hears {
-                    Hears::Numbers(numbers) => drop(writes.by_number.remove(&numbers.first())),
-                    Hears::Flags(flags) => {
+                    Telling::Numbers(numbers) => drop(writes.by_number.remove(&numbers.first())),
+                    Telling::Flags(flags) => {
                         writes.flagged.retain(|flagged| *flagged != handle);
                         flags.end(&mut **rail);
                     }
-                    Hears::Messages => {}
+                    Telling::Messages => {}
                 }
                 rail.deregister(one.registration);
                 one.end.line.end();
@@ -206,17 +206,16 @@ impl Outgoing {
 
     /// Whether the rank's progress may be needed until the receiver has heard of all that was posted.
     fn holds(&self) -> bool {
-        let given = self.waiting.is_empty() && self.unflagged.is_empty();
-        !(given && self.unflushed.is_empty() && self.flushing.is_empty() && self.puts == 0)
+        !(self.waiting.is_empty() && self.has_told() && self.puts == 0)
     }
 
     /// The longest run at the start of `run` that one put may be.
     fn cut(&self, run: &Run) -> Run {
         let Range { start, end } = run.units;
-        let most = match self.tells {
-            Tells::Numbers(numbers) => numbers.longest(),
-            _ => u32::MAX,
-        };
+        let most = self
+            .tells
+            .numbers()
+            .map_or(u32::MAX, super::Numbers::longest);
         let mut last = end.min(start.saturating_add(most));
         let from = self.start_of(start);
         while last > start + 1 && self.start_of(last) - from > self.longest {
@@ -252,10 +251,7 @@ impl Outgoing {
                 address: self.address.wrapping_add(room + bytes.start),
                 key: &self.key,
             };
-            let number = match self.tells {
-                Tells::Numbers(numbers) => Some(numbers.number(&run)),
-                _ => None,
-            };
+            let number = self.tells.numbers().map(|numbers| numbers.number(&run));
             let (data, token) = (SendBuffer::of(part), Token(OURS | flight.to_wire()));
             match rail.put(LANE, self.endpoint, &data, target, number, token) {
                 Post::Posted => {}
@@ -275,9 +271,9 @@ impl Outgoing {
             self.puts += 1;
             done += 1;
             match self.tells {
-                Tells::Numbers(_) => {}
-                Tells::Flags(_) => queue(&mut self.unflagged, run),
-                Tells::Messages => self.unflushed.push(run),
+                Telling::Numbers(_) => {}
+                Telling::Flags(_) => queue(&mut self.unflagged, run),
+                Telling::Messages => self.unflushed.push(run),
             }
             match self.waiting.front_mut() {
                 Some(first) if units.end < end => first.units.start = units.end,
@@ -294,7 +290,7 @@ impl Outgoing {
         rail: &mut dyn ByteTransport,
         flights: &mut Slab<Flight>,
     ) {
-        let Tells::Flags(flags) = &mut self.tells else {
+        let Telling::Flags(flags) = &mut self.tells else {
             return;
         };
         while let Some(run) = self.unflagged.front() {
@@ -368,13 +364,13 @@ impl Core {
             Operation::Put(units) => {
                 out.puts -= 1;
                 out.end.release(units);
-                if good && matches!(out.tells, Tells::Numbers(_)) {
+                if good && out.tells.numbers().is_some() {
                     out.end.tell(units);
                 }
             }
             Operation::Flags(units) => {
                 out.puts -= 1;
-                if let Tells::Flags(flags) = &mut out.tells {
+                if let Telling::Flags(flags) = &mut out.tells {
                     flags.ended();
                 }
                 out.end.release(units);
@@ -429,7 +425,7 @@ impl Core {
         let mut come = 0;
         let flagged = writes.flagged.iter();
         for one in flagged.filter_map(|handle| writes.incoming.get(*handle)) {
-            let Hears::Flags(flags) = &one.hears else {
+            let Telling::Flags(flags) = &one.hears else {
                 continue;
             };
             for (room, unit, epoch) in one.end.missing() {

@@ -39,14 +39,13 @@ impl Ofi {
     /// When there is no such library or provider, or it cannot do what is needed.
     pub fn open(options: &OfiOptions, bootstrap: &dyn Bootstrap) -> Result<Self> {
         let info = open_info(options, bootstrap.size(), Use::Bytes)?;
-        let for_test = info.duplicate();
         let engine = Engine::open(info, options, bootstrap)?;
         // Where each write can tell its target of itself, nobody needs to know.
         let needed = engine.has_remote_access()
             && engine.immediate_width() < size_of::<u32>()
             && options.notices != Notices::Messages;
         Ok(Self {
-            ordered: needed && for_test.is_some_and(order::keeps),
+            ordered: needed && order::keeps(engine.net.info()),
             exposed: Exposed::default(),
             engine,
         })

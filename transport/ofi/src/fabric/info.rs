@@ -142,13 +142,8 @@ impl Infos {
 
     /// A copy of the first, to open.
     pub(crate) fn take_first(&self) -> Option<Info> {
-        let first = self.first?;
         // SAFETY: the list came from this library and is alive.
-        let copy = unsafe { self.library.duplicate_info(first.as_ptr()) };
-        NonNull::new(copy).map(|info| Info {
-            library: self.library.clone(),
-            info,
-        })
+        unsafe { Info::copy_of(&self.library, self.first?) }
     }
 }
 
@@ -273,9 +268,16 @@ impl Info {
     /// Another of the same; `None` where there is no memory left.
     pub(crate) fn duplicate(&self) -> Option<Self> {
         // SAFETY: an info of this library, alive.
-        let copy = unsafe { self.library.duplicate_info(self.info.as_ptr()) };
+        unsafe { Self::copy_of(&self.library, self.info) }
+    }
+
+    /// # Safety
+    /// `info` came from this library and is alive.
+    unsafe fn copy_of(library: &Library, info: NonNull<fi_info>) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let copy = unsafe { library.duplicate_info(info.as_ptr()) };
         NonNull::new(copy).map(|info| Self {
-            library: self.library.clone(),
+            library: library.clone(),
             info,
         })
     }

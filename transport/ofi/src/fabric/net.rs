@@ -198,6 +198,11 @@ impl Net {
         self.abandoned
     }
 
+    /// What this was opened with.
+    pub(crate) const fn info(&self) -> &Info {
+        &self.info
+    }
+
     pub(crate) const fn provider(&self) -> Provider<'_> {
         self.info.provider()
     }

@@ -36,11 +36,14 @@ const WORD: usize = size_of::<u64>();
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whether the provider of `info` promises that order and keeps it.
-pub(crate) fn keeps(info: Info) -> bool {
+pub(crate) fn keeps(info: &Info) -> bool {
     if !info.provider().promises_order_of_writes() {
         return false;
     }
     let name = info.provider().name();
+    let Some(info) = info.duplicate() else {
+        return false;
+    };
     let outcome = Trial::open(info, &name).and_then(|mut trial| trial.run());
     match &outcome {
         Ok(()) => tracing::debug!(provider = name, "writes keep their order"),

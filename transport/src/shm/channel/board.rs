@@ -25,7 +25,7 @@ use super::claims::{self, Blocks};
 use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::shm::layout::Line64;
-use crate::shm::segment::prefetch_for_write;
+use crate::shm::segment::prefetch_range_for_write;
 
 /// How partitions travel, with the bytes of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,8 +256,7 @@ impl Board {
         if range.len() >= 64
             && let Some(place) = self.place(epoch + 1, range)
         {
-            let lines = (0..range.len()).step_by(64);
-            lines.for_each(|line| prefetch_for_write(place.wrapping_add(line)));
+            prefetch_range_for_write(place, range.len());
         }
     }
 
