@@ -11,7 +11,9 @@
 //! - `self`: one rank to itself over shm: isend, irecv, progress, take.
 //! - `pair`: two ranks over shm in one thread: the sum of both sides, receive posted first.
 //! - `unexpected`: as `pair`, the message comes first.
-//! - `cm-self`, `cm-pair`, `cm-unexpected`: the same on cm.
+//! - `window`: as `self`, 64 messages at a time: receives posted, sent, and waited for together. A
+//!   message is a 64th of a turn.
+//! - `cm-self`, `cm-window`, `cm-pair`, `cm-unexpected`: the same on cm.
 //! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
 //! - `ready`: partitions that become ready, up to 32,767, and wait for the rest of their group.
 //! - `ready-each`: the same, and each is posted: 8 bytes over the board of shm.
@@ -25,6 +27,9 @@ use tagwire_pml::{
     Messenger, PartitionedRecv, PartitionedSend, Policy, Result, SendMode, ThreadLevel,
 };
 use tagwire_transport::{RecvBuffer, SendBuffer};
+
+/// Messages of a turn of `window`.
+const WINDOW: u64 = 64;
 
 const TAG: Tag = Tag::user(7).expect("not negative");
 
@@ -71,10 +76,14 @@ fn main() -> Result<()> {
         .and_then(|text| text.parse().ok())
         .unwrap_or(1000);
     let (layer, case) = match case.strip_prefix("cm-") {
-        Some(case) => ("cm", case.to_owned()),
-        None => ("ob1", case),
+        Some(case) => ("cm", case),
+        None => ("ob1", case.as_str()),
     };
-    let size = if case == "self" { 1 } else { 2 };
+    let size = if matches!(case, "self" | "window") {
+        1
+    } else {
+        2
+    };
     let job = LocalJob::new(size)?;
     // Any thread may have opened a rank at the level 'multiple'; the one that did keeps the bias,
     // so the rank under test is opened here, last.
@@ -101,14 +110,30 @@ fn main() -> Result<()> {
         ContextId::WORLD,
     );
     if case.starts_with("ready") {
-        let policy = match case.as_str() {
+        let policy = match case {
             "ready" => Policy::Fixed(1),
             _ => Policy::Each,
         };
         return ready(&here, &there, policy, count);
     }
-    for _ in 0..count {
-        match case.as_str() {
+    let mut requests = Vec::with_capacity(WINDOW as usize);
+    let turns = if case == "window" {
+        count / WINDOW
+    } else {
+        count
+    };
+    for _ in 0..turns {
+        match case {
+            "window" => {
+                for _ in 0..WINDOW {
+                    requests.push(there.irecv(recv(), from, tag, world)?);
+                }
+                for _ in 0..WINDOW {
+                    here.isend(send(), to, TAG, world, SendMode::Standard)?;
+                }
+                there.wait_all_quiet(&requests, None)?;
+                requests.clear();
+            }
             "unexpected" => {
                 here.isend(send(), to, TAG, world, SendMode::Standard)?;
                 there.progress()?;

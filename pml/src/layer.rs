@@ -11,7 +11,9 @@ use crate::cm::Cm;
 use crate::error::Result;
 use crate::ob1::Ob1;
 use crate::pml::Pml;
-use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
+use crate::types::{
+    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
+};
 
 /// One of the layers.
 #[derive(Debug)]
@@ -94,6 +96,15 @@ impl Layer {
     #[inline]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
         either!(self, pml => pml.take_complete(request))
+    }
+
+    /// The same of which only the failure is asked for.
+    #[inline]
+    pub(crate) fn take_failure(&mut self, request: RequestId) -> Option<Option<Failure>> {
+        match self {
+            Self::Ob1(ob1) => ob1.take_failure(request),
+            Self::Cm(cm) => cm.take_complete(request).map(|status| status.failure),
+        }
     }
 
     /// Whether messages wait for others to leave with.

@@ -108,7 +108,7 @@ impl<T: Entry> Table<T> {
     }
 
     /// Frees the slot; its handle is stale from now on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle.slot() as usize) else {
             return;

@@ -1,5 +1,6 @@
 //! The contract of transports that move bytes and match nothing.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -96,7 +97,7 @@ pub struct RegistrationHandle {
 /// **What may fail.** Setting up returns [`Error`]. Traffic answers a [`Post`] or an outcome.
 /// After a peer failed, every operation with it completes with
 /// [`Outcome::PeerFailed`](crate::Outcome::PeerFailed), and only once the peer can no longer touch the buffer.
-pub trait ByteTransport: Send {
+pub trait ByteTransport: Any + Send {
     /// The name in settings and reports.
     fn name(&self) -> &'static str;
 

@@ -434,6 +434,22 @@ impl RecvBuffer {
         }
     }
 
+    /// Takes all of `payload`, where the buffer is one region with room for it. Answers whether it was.
+    #[inline(always)]
+    pub fn write_whole(&mut self, payload: Payload<'_>) -> bool {
+        let RecvShape::Contiguous(region) = &self.0 else {
+            return false;
+        };
+        let len = payload.len();
+        if len > region.len {
+            return false;
+        }
+        // SAFETY: the region has `len` bytes; the maker promised that it is writable and ours until
+        // the operation completes.
+        unsafe { payload.copy_to(region.start, len) };
+        true
+    }
+
     #[cold]
     fn write_pieces(&mut self, offset: usize, payload: Payload<'_>, count: usize) {
         match &self.0 {
@@ -479,13 +495,29 @@ impl fmt::Debug for RecvBuffer {
     }
 }
 
-/// Copies `len` bytes; lengths of up to 32 as a few moves in place, since most messages are
-/// short and a call costs more than the copy.
+/// Copies `len` bytes; lengths of up to 32 as a few moves, since most messages are short and a call
+/// of the library costs more than the copy.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `len` bytes, and they do not overlap.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
+    // One or two words, as most short messages have, go in line.
+    if len.wrapping_sub(8) <= 8 {
+        // SAFETY: as the caller promises; `len` lies between one and two words.
+        unsafe { copy_ends::<u64>(from, to, len) }
+    } else {
+        // SAFETY: as the caller promises.
+        unsafe { copy_any(from, to, len) }
+    }
+}
+
+/// The same for every length.
+///
+/// # Safety
+/// As [`copy_bytes`].
+#[inline(never)]
+unsafe fn copy_any(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: every access below lies within the first `len` bytes of either side: the two
     // moves of each pair start at 0 and at `len - width`, and overlap where `len` is less than
     // twice the width.
@@ -510,7 +542,7 @@ pub(crate) unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// # Safety
 /// As [`copy_bytes`], and `len` lies between one and two widths of `T`.
-#[inline]
+#[inline(always)]
 unsafe fn copy_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
     let last = len - size_of::<T>();
     // SAFETY: `last + size_of::<T>()` is `len`; the caller vouches for the rest.

@@ -26,6 +26,9 @@ use crate::types::{Counters, Failure};
 /// How far ahead of its turn a packet may come.
 const EARLY_WINDOW: i32 = 4096;
 
+/// What is wrong with a peer that sent envelopes past its window.
+const OVERRUN: &str = "more envelopes than it was granted";
+
 /// Something to be done with the transport, outside its progress.
 #[derive(Debug)]
 pub(super) enum Chore {
@@ -187,7 +190,7 @@ impl Core {
 
     /// A whole eager message that comes in its turn, within what its sender was granted: what
     /// most messages are. Answers whether it was one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn deliver_plain(&mut self, arrival: &Arrival<'_>) -> bool {
         let AmHeader([word, rest]) = arrival.header;
         let Some((index, peer)) = self.peers.at_endpoint(arrival.from) else {
@@ -213,7 +216,23 @@ impl Core {
         peer.next_in = peer.next_in.next();
         peer.granted = left;
         let source = peer.rank;
-        self.eager(index, source, header, length, arrival.payload, None);
+        let envelope = Envelope {
+            source,
+            tag: header.tag,
+            context: header.context,
+        };
+        let unexpected = Cookie(self.unexpected.next_slot());
+        match self.engine.arrive(envelope, unexpected) {
+            ArriveOutcome::Matched(Cookie(slot)) => {
+                if let Some((_, request)) = self.requests.at_mut(slot) {
+                    request.take_whole(index, source, header.tag, arrival.payload);
+                }
+            }
+            ArriveOutcome::Queued(queued) => {
+                self.keep(index, queued, header, length, arrival.payload, None);
+            }
+            ArriveOutcome::Full => self.broken(index, OVERRUN),
+        }
         true
     }
 
@@ -240,7 +259,6 @@ impl Core {
     }
 
     /// Matches an eager message, or its first packet, and takes its bytes.
-    #[inline(always)]
     fn eager(
         &mut self,
         from: PeerIndex,
@@ -287,7 +305,7 @@ impl Core {
             ArriveOutcome::Queued(queued) => {
                 self.keep(from, queued, header, total, payload, synchronous);
             }
-            ArriveOutcome::Full => self.broken(from, "more envelopes than it was granted"),
+            ArriveOutcome::Full => self.broken(from, OVERRUN),
         }
     }
 
@@ -400,7 +418,7 @@ impl Core {
         }
         let low = self.charge(from, 0);
         if low && self.overran(from) {
-            return self.broken(from, "more envelopes than it was granted");
+            return self.broken(from, OVERRUN);
         }
         let Some(peer) = self.peers.get_mut(from) else {
             return;
@@ -441,7 +459,7 @@ impl Core {
                     },
                 });
             }
-            ArriveOutcome::Full => self.broken(from, "more envelopes than it was granted"),
+            ArriveOutcome::Full => self.broken(from, OVERRUN),
         }
         if low {
             self.refill(from);
@@ -628,7 +646,7 @@ impl Core {
 }
 
 impl Upcalls for Core {
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
         if !self.deliver_plain(&arrival) {
             self.deliver_other(&arrival);

@@ -29,6 +29,7 @@ mod flow;
 mod header;
 mod peek;
 mod peer;
+mod rail;
 mod recv;
 mod remote;
 mod request;
@@ -53,6 +54,7 @@ pub use writes::ChannelWay;
 
 use self::core::Core;
 use self::flow::Budget;
+use self::rail::Rail;
 use self::request::{Buffer, Phase, Request};
 use crate::contact;
 use crate::contexts::Contexts;
@@ -71,7 +73,7 @@ const WRITTEN: u8 = 1;
 
 /// The ob1 layer of one rank.
 pub struct Ob1 {
-    rail: Box<dyn ByteTransport>,
+    rail: Rail,
     bootstrap: Box<dyn Bootstrap>,
     core: Core,
     rank: Rank,
@@ -119,7 +121,7 @@ impl Ob1 {
             options: options.clone(),
             contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
-            rail,
+            rail: rail.into(),
             bootstrap,
         })
     }
@@ -145,6 +147,13 @@ impl Ob1 {
     #[inline(always)]
     pub(crate) fn take_now(&mut self, request: RequestId) -> Status {
         self.core.requests.take(request.0)
+    }
+
+    /// What went wrong with a request that is complete and not persistent; takes its end. `None` for
+    /// others.
+    #[inline(always)]
+    pub(crate) fn take_failure(&mut self, request: RequestId) -> Option<Option<Failure>> {
+        self.core.requests.take_failure(request.0)
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
@@ -432,7 +441,7 @@ impl Pml for Ob1 {
         if writes && self.core.writes_call() {
             events += self.drive_writes();
         }
-        events += self.rail.progress(LANE, &mut self.core);
+        events += self.rail.progress_in_line(&mut self.core);
         if writes {
             events += self.core.look_at_flags();
         }

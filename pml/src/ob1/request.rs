@@ -3,7 +3,7 @@
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching as matching;
 use tagwire_transport::data::WriteRegion;
-use tagwire_transport::{RecvBuffer, SendBuffer, Ticket};
+use tagwire_transport::{Payload, RecvBuffer, SendBuffer, Ticket};
 
 use super::peer::PeerIndex;
 use super::remote::Reach;
@@ -233,6 +233,40 @@ impl Request {
             },
         };
     }
+
+    /// Takes a whole message, which is here: the receive is complete.
+    #[inline(always)]
+    pub(super) fn take_whole(
+        &mut self,
+        peer: PeerIndex,
+        source: Rank,
+        tag: Tag,
+        payload: Payload<'_>,
+    ) {
+        self.phase = Phase::Complete;
+        if let Buffer::Recv(data) = &mut self.buffer
+            && data.write_whole(payload)
+        {
+            self.status = Status {
+                source,
+                tag,
+                length: payload.len(),
+                cancelled: false,
+                failure: None,
+            };
+            return;
+        }
+        self.take_pieces(peer, source, tag, payload);
+    }
+
+    /// The same where it is cut off, or goes to several places.
+    #[cold]
+    fn take_pieces(&mut self, peer: PeerIndex, source: Rank, tag: Tag, payload: Payload<'_>) {
+        self.matched(peer, source, tag, payload.len());
+        if let Buffer::Recv(data) = &mut self.buffer {
+            data.write(0, payload);
+        }
+    }
 }
 
 /// A place in no engine.
@@ -346,18 +380,30 @@ impl Requests {
             .is_some_and(|request| request.phase == Phase::Complete && !request.persistent)
     }
 
+    /// What went wrong with a request that is complete and not persistent, if it is; frees its slot.
+    #[inline(always)]
+    pub(super) fn take_failure(&mut self, handle: Handle) -> Option<Option<Failure>> {
+        let request = self.get(handle)?;
+        if request.phase != Phase::Complete || request.persistent {
+            return None;
+        }
+        let failure = request.status.failure;
+        self.table.remove(handle);
+        Some(failure)
+    }
+
     /// The status of a request that [is there to be taken](Requests::is_takeable); frees its slot.
     #[inline(always)]
     pub(super) fn take(&mut self, handle: Handle) -> Status {
         let status = self
             .get(handle)
             .map_or(Status::EMPTY, |request| request.status);
-        self.remove(handle);
+        self.table.remove(handle);
         status
     }
 
     /// Frees the request's slot; its handle is stale from now on.
-    #[inline]
+    #[inline(never)]
     pub(super) fn remove(&mut self, handle: Handle) {
         self.table.remove(handle);
     }

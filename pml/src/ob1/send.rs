@@ -69,7 +69,7 @@ impl Ob1 {
         let packet = header.encode();
         let posted = self
             .rail
-            .send(LANE, peer.endpoint, Class::Data, packet, bytes);
+            .send_in_line(peer.endpoint, Class::Data, packet, bytes);
         if posted != Post::Posted {
             return false;
         }

@@ -183,6 +183,33 @@ impl Shm {
         self.peers.get(to.index())?.outbound.as_ref()
     }
 
+    /// As [`ByteTransport::send`], in line: for an owner who knows which transport it has.
+    #[inline(always)]
+    pub fn send_in_line(
+        &mut self,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        let Some(Some(out)) = self.outbound.get_mut(to.index()) else {
+            return self.send_first(to, class, header, data);
+        };
+        if data.len() > MAX_SEND {
+            return Post::Unsupported;
+        }
+        if !out.producer.push(class, header, data) {
+            return Post::Busy;
+        }
+        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
+        compiler_fence(SeqCst);
+        let sleeping = &out.header.sleeping.word;
+        if waiter::word::is_armed(sleeping) {
+            waiter::wake(sleeping);
+        }
+        Post::Posted
+    }
+
     /// The slow way to send: no way out yet, or none any more.
     #[cold]
     fn send_first(&mut self, to: EndpointId, class: Class, header: AmHeader, data: &[u8]) -> Post {
@@ -195,7 +222,7 @@ impl Shm {
         if data.len() > MAX_SEND || !self.answer_contact(to) {
             return Post::Unsupported;
         }
-        self.send(Lane(0), to, class, header, data)
+        self.send_in_line(to, class, header, data)
     }
 }
 
@@ -257,22 +284,7 @@ impl ByteTransport for Shm {
         header: AmHeader,
         data: &[u8],
     ) -> Post {
-        let Some(Some(out)) = self.outbound.get_mut(to.index()) else {
-            return self.send_first(to, class, header, data);
-        };
-        if data.len() > MAX_SEND {
-            return Post::Unsupported;
-        }
-        if !out.producer.push(class, header, data) {
-            return Post::Busy;
-        }
-        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
-        compiler_fence(SeqCst);
-        let sleeping = &out.header.sleeping.word;
-        if waiter::word::is_armed(sleeping) {
-            waiter::wake(sleeping);
-        }
-        Post::Posted
+        self.send_in_line(to, class, header, data)
     }
 
     fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {

@@ -15,8 +15,30 @@ use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
 pub(super) const BURST: usize = 64;
 
 impl Shm {
+    /// As [`ByteTransport::progress`](crate::ByteTransport::progress), with the upcalls in line: for an owner who knows
+    /// which transport it has.
+    #[inline]
+    pub fn progress_with(&mut self, upcalls: &mut impl Upcalls) -> usize {
+        let mut events = self.take_arrivals(upcalls);
+        if self.needs_attention() {
+            events += self.attend(upcalls);
+        }
+        events
+    }
+
+    /// The same, with indirect calls.
     #[inline]
     pub(super) fn move_on(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = self.take_arrivals(upcalls);
+        if self.needs_attention() {
+            events += self.attend(upcalls);
+        }
+        events
+    }
+
+    /// Delivers what is in the rings.
+    #[inline(always)]
+    fn take_arrivals<U: Upcalls + ?Sized>(&mut self, upcalls: &mut U) -> usize {
         let mut events = 0;
         for way in &mut self.inbound {
             let taken = drain(way, BURST, upcalls);
@@ -28,11 +50,13 @@ impl Shm {
                 self.attention = true;
             }
         }
-        let contacts = self.header.contacts.word.load(Relaxed);
-        if self.attention | (contacts != self.seen_contacts) {
-            events += self.attend(upcalls);
-        }
         events
+    }
+
+    /// Whether there is anything to look at besides the rings.
+    #[inline(always)]
+    fn needs_attention(&self) -> bool {
+        self.attention | (self.header.contacts.word.load(Relaxed) != self.seen_contacts)
     }
 
     /// Everything but the rings.

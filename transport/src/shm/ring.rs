@@ -133,7 +133,7 @@ impl<M: RingMemory> Producer<M> {
     }
 
     /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or answers that there is no room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
         let limit = match class {
             Class::Data => M::SLOTS - M::CONTROL_SLOTS,
@@ -452,7 +452,7 @@ impl<M: RingMemory> Consumer<M> {
 const AHEAD: u32 = 8;
 
 /// How many slots ahead of its next message a consumer fetches lines.
-const BEHIND: u32 = 4;
+const BEHIND: u32 = 8;
 
 /// A message of the layer above; the only kind there is so far.
 const KIND_MESSAGE: u16 = 1;

@@ -263,21 +263,20 @@ impl RingMemory for AreaMap {
         &self.credit.word
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&self, place: Place, data: &[u8]) {
         let (start, room) = self.place(place);
         let (from, len) = (data.as_ptr(), data.len().min(room));
         // SAFETY: `start` is followed by `room` mapped bytes. `data` is private memory of this
         // process: nobody makes references into segments. The peer reads only after the stamp.
-        // In a slot there are at most 40 bytes: two short copies, without a call.
+        // In a slot there are at most 40 bytes: two short copies, without a call of the library.
         unsafe {
             match place {
                 Place::Inline(_) if len > 24 => {
                     copy_bytes(from, start, 24);
                     copy_bytes(from.add(24), start.add(24), len - 24);
                 }
-                Place::Inline(_) => copy_bytes(from, start, len),
-                Place::Bulk(_) => copy_bytes(from, start, len),
+                _ => copy_bytes(from, start, len),
             }
         }
     }
