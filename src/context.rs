@@ -474,10 +474,12 @@ impl<'s> Context<'s> {
         PartitionedRecv::make(self.session, data, partitions, 2, place)
     }
 
-    /// Frees the context. Every rank has to do so, in the same order.
+    /// Frees the context. Every rank has to do so, in the same order, once all that was sent in it has
+    /// been received: what is on its way would be for the next context, which gets the same number.
     ///
     /// # Errors
-    /// When it is the world's, or freed already.
+    /// When it is the world's, or freed already, or in use: a receive is posted in it, or a message is
+    /// here that nobody has received.
     pub fn free(self) -> Result<()> {
         Ok(self.session.messenger.free_context(self.id)?)
     }

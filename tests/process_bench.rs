@@ -107,6 +107,7 @@ fn bad_requests_get_status_1_and_the_reason() {
         (&["latnecy"], &["'latency'"]),
         (&["latency", "-t", "smh"], &["'shm'"]),
         (&["latency", "-t", "mpj"], &["'mpi'"]),
+        (&["latency", "-t", "null"], &["'null'", "another rank"]),
         (&["latency", "-p", "ob2"], &["'ob1'"]),
         (&["latency", "--engine", "bin"], &["'bins'"]),
         (&["latency", "--shm-cma", "atuo"], &["'auto'"]),
@@ -335,6 +336,21 @@ mod on_two_machines {
             let outcome = bench(&[&["latency"][..], options].concat());
             assert_eq!(outcome.status, 1, "{options:?}: {outcome:#?}");
             assert!(outcome.stderr.join("\n").contains(said), "{outcome:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_is_none_gets_status_2_and_the_nearest() {
+    if !process::has_libfabric("names of providers") {
+        return;
+    }
+    for (given, nearest) in [("ofi:tpc", "'ofi:tcp'"), ("ofi:sokets", "'ofi:sockets'")] {
+        let outcome = bench(&["latency", "-m", "8", "-t", given]);
+        assert_eq!(outcome.status, 2, "{outcome:#?}");
+        let errors = outcome.errors();
+        for part in [given, nearest, "TAGWIRE_LIBFABRIC"] {
+            assert!(errors.contains(part), "{errors}");
         }
     }
 }

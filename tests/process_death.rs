@@ -124,6 +124,23 @@ fn a_rank_that_never_waits_hears_of_a_death() {
     }
 }
 
+/// The fault injector ends rank 1 in the middle of whatever the two do: long messages and short ones, both ways.
+#[test]
+fn a_death_after_any_number_of_messages_is_seen() {
+    for count in [1, 2, 3, 4, 5, 7, 11, 18, 29, 47, 100, 300] {
+        let faults = format!("kill-after={count},kill=process");
+        let script = "[ $TAGWIRE_RANK = 1 ] && export TAGWIRE_FAULT=$0; exec \"$@\"";
+        // Faults come between bytes: under a layer that matches in the transport there are none.
+        let outcome = process::run_line(2, &[GO_ON, &["--pml", "ob1"]].concat())
+            .args(["sh", "-c", script, &faults])
+            .args([process::rank()])
+            .args(["death-anywhere"])
+            .finish();
+        assert_eq!(outcome.status, KILLED, "{faults}: {outcome:#?}");
+        outcome.line("0 saw it fail");
+    }
+}
+
 #[test]
 fn a_rank_that_panics_has_failed() {
     let mut job = Job::of_ranks(3, GO_ON, &["death-panic"]);

@@ -108,7 +108,13 @@ struct Start {
 }
 
 fn starts(args: &BenchArgs, host: &Host) -> Result<Vec<Start>> {
-    args.transports(&host.config)
+    let choices = args.transports(&host.config);
+    if args.rank_count() > 1 && choices.iter().any(TransportChoice::reaches_nobody) {
+        return Err(Error::Usage(
+            "transport 'null' carries nothing to another rank: name one that does".to_owned(),
+        ));
+    }
+    choices
         .iter()
         .map(|choice| start_of(args, choice))
         .collect()

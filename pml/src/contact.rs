@@ -4,33 +4,104 @@ use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Rank};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How long a rank's address is waited for. Every rank publishes before any opens fully, so that
 /// only a broken launcher makes this pass.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Publishes this rank's address, and waits until every rank of the job has done so.
-pub(crate) fn publish(
-    bootstrap: &mut dyn Bootstrap,
-    transport: &str,
-    address: &[u8],
-) -> Result<()> {
-    bootstrap.put(&key(transport), address)?;
-    bootstrap.fence(ADDRESS_TIMEOUT)?;
-    Ok(())
+/// Under which key a rank publishes its address. One for all, so that who speaks another language is told so.
+pub const KEY: &str = "transport";
+
+/// Who speaks to whom: a layer over a transport. Ranks understand each other where both agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Language {
+    /// The layer.
+    pub layer: &'static str,
+    /// The transport.
+    pub transport: &'static str,
 }
 
-/// The address that `rank` has published.
-pub(crate) fn address(
-    bootstrap: &mut dyn Bootstrap,
-    transport: &str,
-    rank: Rank,
-) -> Result<Vec<u8>> {
-    Ok(bootstrap.get(rank, &key(transport), ADDRESS_TIMEOUT)?)
+impl Language {
+    /// What a rank publishes: this, its length before it, and the address.
+    #[must_use]
+    pub fn card(self, address: &[u8]) -> Vec<u8> {
+        let name = self.name();
+        let mut card = vec![name.len() as u8];
+        card.extend_from_slice(name.as_bytes());
+        card.extend_from_slice(address);
+        card
+    }
+
+    fn name(self) -> String {
+        format!("{} over {}", self.layer, self.transport)
+    }
+
+    /// Publishes this rank's address, and waits until every rank of the job has done so.
+    pub(crate) fn publish(self, bootstrap: &mut dyn Bootstrap, address: &[u8]) -> Result<()> {
+        bootstrap.put(KEY, &self.card(address))?;
+        bootstrap.fence(ADDRESS_TIMEOUT)?;
+        Ok(())
+    }
+
+    /// The address that `rank` has published.
+    pub(crate) fn address(self, bootstrap: &mut dyn Bootstrap, rank: Rank) -> Result<Vec<u8>> {
+        let card = bootstrap.get(rank, KEY, ADDRESS_TIMEOUT)?;
+        let (theirs, address) = card
+            .split_first()
+            .and_then(|(len, rest)| rest.split_at_checked(usize::from(*len)))
+            .unwrap_or_default();
+        let own = self.name();
+        if theirs != own.as_bytes() {
+            let theirs = String::from_utf8_lossy(theirs).into_owned();
+            return Err(Error::OtherLanguage { rank, theirs, own });
+        }
+        Ok(address.to_vec())
+    }
 }
 
-/// Under which key a transport's address is published.
-fn key(transport: &str) -> String {
-    format!("transport/{transport}")
+#[cfg(test)]
+mod tests {
+    use tagwire_base::bootstrap::LocalJob;
+
+    use super::*;
+
+    const OWN: Language = Language {
+        layer: "ob1",
+        transport: "shm",
+    };
+
+    #[test]
+    fn ranks_that_differ_in_layer_or_transport_are_told_so() {
+        for (layer, transport, well) in [
+            ("ob1", "shm", true),
+            ("cm", "shm", false),
+            ("ob1", "ofi", false),
+        ] {
+            let job = LocalJob::new(2).unwrap();
+            let theirs = Language { layer, transport };
+            let card = theirs.card(b"here");
+            job.member(Rank::new(1)).put(KEY, &card).unwrap();
+            match OWN.address(&mut job.member(Rank::new(0)), Rank::new(1)) {
+                Ok(address) => assert!(well && address == b"here"),
+                Err(error) => {
+                    assert!(!well);
+                    let text = error.to_string();
+                    for part in ["rank 1", &theirs.name(), "ob1 over shm"] {
+                        assert!(text.contains(part), "{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_a_rank_publishes_is_read_or_refused() {
+        for card in [&[][..], &[0], &[255], &[13, 1, 2], &[12; 20]] {
+            let job = LocalJob::new(2).unwrap();
+            job.member(Rank::new(1)).put(KEY, card).unwrap();
+            let address = OWN.address(&mut job.member(Rank::new(0)), Rank::new(1));
+            assert!(address.is_err(), "{card:?}");
+        }
+    }
 }

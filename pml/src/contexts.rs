@@ -3,6 +3,7 @@
 use tagwire_base::ContextId;
 
 use crate::error::{Error, Result};
+use crate::types::Status;
 
 /// The contexts in use, by id. The world is always there.
 #[derive(Debug)]
@@ -37,6 +38,25 @@ impl Contexts {
             self.used[free] = true;
         }
         Ok(ContextId::new(id))
+    }
+
+    /// Refuses to free what has something left in it: receives that are posted, and a message that is here.
+    pub(crate) fn check_unused(
+        context: ContextId,
+        posted: usize,
+        message: Option<Status>,
+    ) -> Result<()> {
+        let what = match (posted, message) {
+            (0, None) => return Ok(()),
+            (0, Some(message)) => format!(
+                "nobody has received a message of rank {} with {}",
+                message.source, message.tag
+            ),
+            (1, _) => "a receive is posted in it".to_owned(),
+            (count, _) => format!("{count} receives are posted in it"),
+        };
+        let context = context.as_u16();
+        Err(Error::ContextInUse { context, what })
     }
 
     pub(crate) fn free(&mut self, context: ContextId) -> Result<()> {

@@ -55,6 +55,14 @@ pub enum Error {
     /// The context is not there.
     #[error("context {0} does not exist")]
     NoSuchContext(u16),
+    /// The context cannot be freed: whoever gets its id next would get what is left in it.
+    #[error("context {context} is in use: {what}")]
+    ContextInUse {
+        /// The context.
+        context: u16,
+        /// What is left in it.
+        what: String,
+    },
     /// The tag has no place in the transport's match bits.
     #[error("{tag} is too wide: over {transport} the largest is {limit}")]
     TagTooWide {
@@ -94,6 +102,18 @@ pub enum Error {
         layer: &'static str,
         /// The transport.
         transport: String,
+    },
+    /// A rank was opened with another layer or transport.
+    #[error(
+        "rank {rank} speaks '{theirs}', this one '{own}': the settings 'pml' and 'transport' have to be the same in all ranks"
+    )]
+    OtherLanguage {
+        /// The rank.
+        rank: Rank,
+        /// Its layer and transport.
+        theirs: String,
+        /// Those of this rank.
+        own: String,
     },
     /// The progress thread could not be started (setting 'progress-thread').
     #[error("the progress thread could not be started: {0}")]
@@ -193,6 +213,8 @@ impl Error {
             Self::BadPartition { .. } => 337,
             Self::BadRound(_) => 338,
             Self::Mismatch { .. } => 339,
+            Self::ContextInUse { .. } => 340,
+            Self::OtherLanguage { .. } => 341,
         }
     }
 }

@@ -15,7 +15,7 @@
 
 pub mod cm;
 pub mod conformance;
-mod contact;
+pub mod contact;
 mod contexts;
 pub mod error;
 pub mod guard;

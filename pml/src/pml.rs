@@ -193,7 +193,9 @@ pub trait Pml: Send {
     /// Frees a context; its id is given out again.
     ///
     /// # Errors
-    /// When the context does not exist or is the world's.
+    /// When the context does not exist or is the world's; [`Error::ContextInUse`](crate::Error::ContextInUse) while a receive
+    /// is posted in it, or a message is here that nobody has received. What is still on its way
+    /// nobody knows of: it would be for the next context of the same id.
     fn free_context(&mut self, context: ContextId) -> Result<()>;
 
     /// How many bytes are worth a write of their own on the way to `to`, of those that could go together

@@ -43,7 +43,15 @@ fn build_examples() -> PathBuf {
     };
     let output = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["build", "--quiet", "--examples", "--profile", profile])
+        // Of the whole workspace: the features of a package alone would have things built again.
+        .args([
+            "build",
+            "--quiet",
+            "--workspace",
+            "--examples",
+            "--profile",
+            profile,
+        ])
         .arg("--target-dir")
         .arg(profile_folder.parent().unwrap())
         .stdin(Stdio::null())
@@ -107,7 +115,8 @@ enum Stream {
     Err,
 }
 
-/// A command line that begins with `tagwire`, in an environment without settings.
+/// A command line that begins with `tagwire`, in an environment without settings but for the layer that
+/// the suite is run on.
 pub struct Line(Command);
 
 impl Line {
@@ -119,7 +128,7 @@ impl Line {
     pub fn of<A: AsRef<OsStr>>(program: &Path, arguments: impl IntoIterator<Item = A>) -> Self {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("TAGWIRE_") {
+            if name.to_string_lossy().starts_with("TAGWIRE_") && name != "TAGWIRE_PML" {
                 command.env_remove(name);
             }
         }

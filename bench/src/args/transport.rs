@@ -34,6 +34,12 @@ impl TransportChoice {
         Self::Ours(entry.map_or_else(|_| "shm".to_owned(), |entry| entry.value().to_string()))
     }
 
+    /// Whether what is sent to another rank vanishes.
+    #[must_use]
+    pub fn reaches_nobody(&self) -> bool {
+        matches!(self, Self::Ours(name) if name == "null")
+    }
+
     /// Whether it is a foreign library.
     #[must_use]
     pub const fn is_mpi(&self) -> bool {
@@ -97,11 +103,30 @@ fn is_known(name: &str) -> bool {
     name == "mpi" || tagwire_rails::NAMES.contains(&name)
 }
 
+/// What is no transport by itself, but of a library: details that users know by their names.
+const OF_LIBRARIES: &[(&str, &str)] = &[
+    ("tcp", "ofi"),
+    ("verbs", "ofi"),
+    ("sockets", "ofi"),
+    ("net", "ofi"),
+    ("udp;ofi_rxd", "ofi"),
+    ("tcp;ofi_rxm", "ofi"),
+    ("rc_verbs", "ucx"),
+    ("ud_verbs", "ucx"),
+    ("posix", "ucx"),
+    ("sysv", "ucx"),
+];
+
 fn unknown(name: &str) -> String {
     let names = || tagwire_rails::NAMES.iter().copied();
     let all: Vec<_> = names().map(|name| format!("'{name}'")).collect();
-    let hint = nearest(name, names().chain(["mpi"]))
-        .map_or_else(String::new, |name| format!("; did you mean '{name}'?"));
+    let of_libraries = OF_LIBRARIES.iter().map(|(detail, _)| *detail);
+    let meant = nearest(name, names().chain(["mpi"]).chain(of_libraries));
+    let hint = meant.map_or_else(String::new, |meant| {
+        let library = OF_LIBRARIES.iter().find(|(detail, _)| *detail == meant);
+        let library = library.map_or_else(String::new, |(_, library)| format!("{library}:"));
+        format!("; did you mean '{library}{meant}'?")
+    });
     format!(
         "unknown transport; there are {}, 'mpi' and 'mpi:PATH'{hint}",
         all.join(", ")

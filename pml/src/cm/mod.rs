@@ -32,7 +32,7 @@ use tagwire_transport::{
 use self::core::{Chore, Core};
 use self::layout::Layout;
 use self::request::{Buffer, Phase};
-use crate::contact;
+use crate::contact::Language;
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::pml::Pml;
@@ -42,6 +42,9 @@ use crate::types::{
 };
 
 const LANE: Lane = Lane(0);
+
+/// The name of the layer.
+const LAYER: &str = "cm";
 
 /// How often peers are looked after, about ten times a second, before a goodbye that does not come is
 /// taken for granted.
@@ -88,7 +91,11 @@ impl Cm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let limits = rail.match_limits();
         let layout = Layout::choose(&limits, rail.name(), rank, size)?;
-        contact::publish(&mut *bootstrap, rail.name(), &rail.address())?;
+        let language = Language {
+            layer: LAYER,
+            transport: rail.name(),
+        };
+        language.publish(&mut *bootstrap, &rail.address())?;
         Ok(Self {
             core: Core::new(layout),
             rank,
@@ -255,7 +262,7 @@ impl Cm {
 
 impl Pml for Cm {
     fn name(&self) -> &'static str {
-        "cm"
+        LAYER
     }
 
     fn rank(&self) -> Rank {
@@ -505,6 +512,14 @@ impl Pml for Cm {
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
+        let posted = self.core.requests.iter().filter(|(_, request)| {
+            !request.is_send
+                && matches!(request.phase, Phase::Queued | Phase::Open)
+                && request.is_for_users(context)
+        });
+        let posted = posted.count();
+        let message = self.find(SourceSelector::ANY, TagSelector::ANY, context)?;
+        Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
     }
 

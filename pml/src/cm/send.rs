@@ -6,8 +6,8 @@ use tagwire_transport::{EndpointId, Refusal, SendBuffer, Sent, Token};
 use super::core::Chore;
 use super::peer::{Peer, PeerIndex};
 use super::request::{Buffer, Phase};
-use super::{Cm, LANE};
-use crate::contact;
+use super::{Cm, LANE, LAYER};
+use crate::contact::Language;
 use crate::error::{Error, Result};
 use crate::lend::lend;
 use crate::slab::Handle;
@@ -310,7 +310,11 @@ impl Cm {
     }
 
     fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let address = contact::address(&mut *self.bootstrap, self.rail.name(), rank)?;
+        let language = Language {
+            layer: LAYER,
+            transport: self.rail.name(),
+        };
+        let address = language.address(&mut *self.bootstrap, rank)?;
         Ok(self.rail.connect(rank, &address)?)
     }
 }

@@ -251,6 +251,16 @@ pub(super) fn contexts_are_made_freed_and_made_again(factory: &Factory) -> Check
         "a freed context can be used"
     );
     ensure!(pml.free_context(WORLD).is_err(), "the world was freed");
+    let receive = world.recv_in(0, ANYONE, ANYTHING, second, 8)?;
+    let pml = world.pml(0)?;
+    ensure!(
+        pml.free_context(second).is_err(),
+        "a context was freed in which a receive is posted"
+    );
+    accepted("cancel", pml.cancel(receive.request))?;
+    world.finish(0, receive.request)?;
+    let pml = world.pml(0)?;
+    accepted("free_context", pml.free_context(second))?;
     let again = accepted("create_context", pml.create_context())?;
     same("the context that is made again", again, first)
 }

@@ -160,7 +160,7 @@ impl Core {
     /// An envelope or more of a message, in its turn.
     fn sequenced(&mut self, kind: Kind, from: PeerIndex, header: AmHeader, payload: Payload<'_>) {
         let Some(header) = EnvelopeHeader::decode(kind, header) else {
-            return self.broken(from, "a reserved tag");
+            return self.broken(from, "a reserved tag, or flags of another version");
         };
         let open = self.peers.get(from).map(|peer| peer.stream);
         if kind != Kind::Body && open.is_some_and(|stream| stream != Stream::None) {
@@ -201,7 +201,8 @@ impl Core {
             envelopes: peer.granted.envelopes - 1,
             bytes: peer.granted.bytes - length as i64,
         };
-        if word as u8 != Kind::Match as u8
+        // The kind, and no flags.
+        if word as u16 != Kind::Match as u16
             || (rest >> 32) as u32 != peer.next_in.as_u32()
             || !peer.plain
             || !peer.unsettled

@@ -142,13 +142,17 @@ impl EnvelopeHeader {
         ])
     }
 
-    /// The fields of a header of `kind`, or `None` where the tag is one that nobody may send.
+    /// The fields of a header of `kind`, or `None` where the tag is one that nobody may send, or a flag is
+    /// set: there are none in this version.
     #[inline]
     pub(super) const fn decode(kind: Kind, header: AmHeader) -> Option<Self> {
         let AmHeader([word, rest]) = header;
         let Some(tag) = Tag::from_wire((word >> 32) as i32) else {
             return None;
         };
+        if (word >> 8) as u8 != 0 {
+            return None;
+        }
         Some(Self {
             kind,
             context: ContextId::new((word >> 16) as u16),

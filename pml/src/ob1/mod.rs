@@ -56,7 +56,7 @@ use self::core::Core;
 use self::flow::Budget;
 use self::rail::Rail;
 use self::request::{Buffer, Phase, Request};
-use crate::contact;
+use crate::contact::Language;
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::lend::lend;
@@ -66,6 +66,9 @@ use crate::types::{
 };
 
 const LANE: Lane = Lane(0);
+
+/// The name of the layer.
+const LAYER: &str = "ob1";
 
 /// The first byte of a channel's key: whose channel it is.
 const RAILS_OWN: u8 = 0;
@@ -110,7 +113,11 @@ impl Ob1 {
             &options.engine,
             Capacity::new(options.match_capacity, options.match_capacity),
         )?;
-        contact::publish(&mut *bootstrap, rail.name(), &rail.address())?;
+        let language = Language {
+            layer: LAYER,
+            transport: rail.name(),
+        };
+        language.publish(&mut *bootstrap, &rail.address())?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
         let piece = remote::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
@@ -127,7 +134,11 @@ impl Ob1 {
     }
 
     fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let address = contact::address(&mut *self.bootstrap, self.rail.name(), rank)?;
+        let language = Language {
+            layer: LAYER,
+            transport: self.rail.name(),
+        };
+        let address = language.address(&mut *self.bootstrap, rank)?;
         Ok(self.rail.connect(rank, &address)?)
     }
 
@@ -224,7 +235,7 @@ impl Ob1 {
 
 impl Pml for Ob1 {
     fn name(&self) -> &'static str {
-        "ob1"
+        LAYER
     }
 
     fn rank(&self) -> Rank {
@@ -499,6 +510,17 @@ impl Pml for Ob1 {
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
+        let posted =
+            self.core.requests.iter().filter(|(_, request)| {
+                request.phase == Phase::Posted && request.is_for_users(context)
+            });
+        let posted = posted.count();
+        let message = self.core.describe_first(Pattern {
+            source: SourceSelector::ANY,
+            tag: TagSelector::ANY,
+            context,
+        });
+        Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
     }
 

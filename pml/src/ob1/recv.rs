@@ -219,12 +219,18 @@ impl Core {
         })
     }
 
+    /// The earliest message that is here and fits.
+    pub(super) fn describe_first(&mut self, pattern: Pattern) -> Option<Status> {
+        let (_, Cookie(slot)) = self.engine.probe(pattern)?;
+        self.describe_message(slot)
+    }
+
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Status> {
-        match self.engine.probe(pattern) {
-            Some((_, Cookie(slot))) => self.describe_message(slot),
-            None if self.starving.is_empty() => None,
-            None => self.peek(pattern),
+        let here = self.describe_first(pattern);
+        if here.is_some() || self.starving.is_empty() {
+            return here;
         }
+        self.peek(pattern)
     }
 
     pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(MessageId, Status)> {

@@ -205,6 +205,11 @@ impl Request {
             && tag.accepts(self.status.tag)
     }
 
+    /// Whether it is an operation of the users' in `context`, not one of ours.
+    pub(super) fn is_for_users(&self, context: ContextId) -> bool {
+        self.context == context && !self.tag.tag().is_some_and(Tag::is_internal)
+    }
+
     pub(super) const fn is_send(&self) -> bool {
         matches!(self.buffer, Buffer::Send(_))
     }

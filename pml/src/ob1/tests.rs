@@ -702,6 +702,14 @@ fn contexts_keep_apart_and_are_reused() {
             .unwrap(),
         None
     );
+    // What is left in a context would be for the next one of its id.
+    let left = lend(b"left");
+    let sent = world.ranks[0].isend(left, Rank::new(1), tag(1), other, SendMode::Standard);
+    assert_eq!(sent.unwrap(), RequestId::COMPLETE);
+    world.settle();
+    let error = world.ranks[1].free_context(other).unwrap_err();
+    assert_eq!(error.code(), 340);
+    assert!(error.to_string().contains("rank 0"), "{error}");
     world.ranks[0].free_context(other).unwrap();
     assert!(world.ranks[0].free_context(other).is_err());
     assert!(world.ranks[0].free_context(WORLD).is_err());

@@ -384,3 +384,31 @@ pub fn served() -> Outcome {
     }
     Ok(session.close()?)
 }
+
+/// Ranks 0 and 1 send each other short and long messages until the victim is dead, which it is after so many
+/// messages as its transport was told.
+pub fn anywhere() -> Outcome {
+    let session = Session::open()?;
+    let (world, peer) = (session.world(), 1 - session.rank());
+    for round in 0..10_000u64 {
+        for len in [1, 700, 40_000] {
+            let (out, mut into) = (vec![round; len], vec![0; len]);
+            let ended = session.scope(|scope| -> Result<_, Error> {
+                let received = world.irecv(scope, &mut into, peer, TAG)?;
+                let sent = world.isend(scope, &out, peer, TAG);
+                let sent = sent.and_then(|request| request.wait());
+                received.wait().and(sent)
+            });
+            if ended.is_err() {
+                check_failed("an exchange", ended)?;
+                check_failed("a later send", world.send(&[0u64], VICTIM, TAG))?;
+                say(0, format!("saw it fail in round {round}"));
+                return Ok(session.close()?);
+            }
+            if into.iter().any(|word| *word != round) {
+                return Err(format!("round {round}: other bytes than were sent").into());
+            }
+        }
+    }
+    Err("nobody died".into())
+}

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         "death-unborn" => death::unborn(),
         "death-transfer" => death::transfer(),
         "death-asleep" => death::asleep(),
+        "death-anywhere" => death::anywhere(),
         "death-busy" => death::busy(),
         "death-panic" => death::panic(),
         "death-tested" => death::tested(),

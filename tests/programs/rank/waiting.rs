@@ -9,6 +9,9 @@ use crate::{Outcome, say};
 
 const TAG: i32 = 5;
 const NEVER: i32 = 6;
+const LATER: i32 = 7;
+/// Words of a message that waits for its receive.
+const LONG: usize = 100_000;
 
 /// Every rank waits for ever, in a receive with a tag of its own.
 pub fn hang() -> Outcome {
@@ -21,7 +24,8 @@ pub fn hang() -> Outcome {
     Err("the receive ended".into())
 }
 
-/// Rank 1 waits in a receive. Rank 0 sends once the file named by the argument is there.
+/// Rank 1 waits in a receive, with a long send under way. Rank 0 sends once the file named by the argument
+/// is there, and receives then.
 pub fn for_file(arguments: &[String]) -> Outcome {
     let path = Path::new(arguments.first().ok_or("which file?")?);
     let session = Session::open()?;
@@ -32,13 +36,16 @@ pub fn for_file(arguments: &[String]) -> Outcome {
             std::thread::sleep(Duration::from_millis(10));
         }
         world.send(&[42u64], 1, TAG)?;
+        world.recv(&mut vec![0u64; LONG], 1, LATER)?;
     } else {
         world.wait_probe(0, NEVER, None)?;
+        let late = world.isend_owned(vec![3u64; LONG], 0, LATER)?;
         say(1, "ready");
         let mut message = [0u64; 4];
         let status = world.recv(&mut message, 0, TAG)?;
         say(1, format!("received {} of {:?}", status.bytes(), message));
         world.recv(&mut [0u16; 9], 0, NEVER)?;
+        late.wait()?;
     }
     Ok(session.close()?)
 }

@@ -25,6 +25,7 @@ type DeathHook = Box<dyn FnOnce(Rank) + Send>;
 /// A transport with faults.
 pub struct FaultTransport {
     inner: Option<Box<dyn ByteTransport>>,
+    name: &'static str,
     rank: Rank,
     pub(super) options: FaultOptions,
     pub(super) random: SplitMix64,
@@ -50,6 +51,7 @@ impl FaultTransport {
     pub fn new(inner: Box<dyn ByteTransport>, rank: Rank, options: FaultOptions) -> Self {
         Self {
             retains: inner.capabilities().contains(Capabilities::RETAIN),
+            name: inner.name(),
             inner: Some(inner),
             rank,
             random: SplitMix64::stream(options.seed, rank.as_u32().into()),
@@ -149,8 +151,9 @@ impl FaultTransport {
 }
 
 impl ByteTransport for FaultTransport {
+    /// The name of the transport that has the faults: to its peers it is that.
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn capabilities(&self) -> Capabilities {

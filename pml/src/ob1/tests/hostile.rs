@@ -106,6 +106,35 @@ fn an_envelope_that_was_not_answered_comes_back() {
 }
 
 #[test]
+fn flags_of_another_version_are_refused() {
+    for kind in [Kind::Match, Kind::Head, Kind::Rendezvous] {
+        for bit in 8..16 {
+            let mut world = victim();
+            let header = EnvelopeHeader {
+                kind,
+                context: WORLD,
+                tag: tag(1),
+                sequence: world.ranks[0].core.peers.get(PEER).unwrap().next_in,
+                length: 8,
+            };
+            let AmHeader([word, rest]) = header.encode();
+            world.forge(AmHeader([word | 1 << bit, rest]), &[0; 32]);
+            assert_eq!(world.health(), Health::Broken, "{kind:?}, bit {bit}");
+        }
+    }
+}
+
+/// What ends for a broken peer names it.
+#[test]
+fn operations_with_a_broken_peer_name_it() {
+    let mut world = victim();
+    let (receive, _) = world.recv(0, SourceSelector::exact(Rank::new(1)), TagSelector::ANY, 8);
+    world.forge(AmHeader([0xff, 0]), &[]);
+    let status = world.finish(0, receive);
+    assert_eq!(status.failure, Some(Failure::Protocol(Rank::new(1))));
+}
+
+#[test]
 fn no_message_begins_inside_of_another() {
     for posted in [true, false] {
         for kind in [Kind::Head, Kind::Match] {

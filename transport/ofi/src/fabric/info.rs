@@ -6,6 +6,7 @@ use std::fmt;
 use std::ptr::NonNull;
 
 use tagwire_base::Error as BaseError;
+use tagwire_base::nearest::nearest;
 use tagwire_libfabric_sys::Library;
 use tagwire_libfabric_sys::bindings::*;
 
@@ -66,8 +67,11 @@ impl Infos {
             } else {
                 format!(" on {} (TAGWIRE_OFI_SOURCE)", options.source)
             };
+            let meant = Self::nearest(library, &options.provider);
+            let hint =
+                meant.map_or_else(String::new, |name| format!("; did you mean 'ofi:{name}'?"));
             let what = format!(
-                "a provider that {} has{at}, for reliable datagrams with {}: it says '{}'; \
+                "a provider that {} has{at}, for reliable datagrams with {}: it says '{}'{hint}; \
                  see `tagwire info --why-not ofi` and TAGWIRE_LIBFABRIC",
                 library.file(),
                 names(wanted.capabilities).join(" and "),
@@ -85,6 +89,17 @@ impl Infos {
     /// Every provider that the library has, whether there is a device for it or not: names only.
     pub(crate) fn built_in(library: &Library) -> Result<Self, i32> {
         Self::query(library, None, FI_PROV_ATTR_ONLY, None)
+    }
+
+    /// The provider that the library has, and `mistyped` was most likely meant to be; `None` where it has
+    /// one of that name, or none like it.
+    fn nearest(library: &Library, mistyped: &str) -> Option<String> {
+        let known = Self::built_in(library).ok()?;
+        let names: Vec<_> = known.iter().map(|provider| provider.name()).collect();
+        if names.iter().any(|name| *name == mistyped) {
+            return None;
+        }
+        nearest(mistyped, names.iter().map(AsRef::as_ref)).map(str::to_owned)
     }
 
     fn hints(library: &Library, provider: &str, wanted: Wanted) -> Result<Self, BaseError> {
