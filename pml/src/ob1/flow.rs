@@ -27,8 +27,12 @@ const FULL: Window = Window {
     bytes: 2 << 20,
 };
 
-/// What an unexpected message costs in the engine, in bytes: its node and its share of the bins.
-const ENGINE_ENTRY: usize = 64;
+/// What an unexpected message costs in the engine, in bytes: its node, and a word in each of four indexes,
+/// which have up to twice as many words as there are messages.
+const ENGINE_ENTRY: usize = 64 + 4 * 6;
+
+/// What the table of messages and the allocator add to each: a generation, a block's header, rounding.
+const ALLOCATION: usize = 32;
 
 /// Where the envelopes' part starts in the argument of a `Credit`.
 const ENVELOPE_SHIFT: u32 = 40;
@@ -44,7 +48,7 @@ pub(super) struct Budget {
 impl Budget {
     /// A budget of `payload` bytes, and as many envelopes as fit into `headers` bytes.
     pub(super) fn new(payload: usize, headers: usize) -> Self {
-        let per_envelope = size_of::<Unexpected>() + ENGINE_ENTRY;
+        let per_envelope = size_of::<Unexpected>() + ENGINE_ENTRY + ALLOCATION;
         let total = Window {
             envelopes: (headers / per_envelope) as i64,
             bytes: payload as i64,
