@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The tables of docs/performance.md that put ob1, cm and an MPI library side by side: figures 2, 3 and 4 of
 # 'An Evaluation of Open MPI's Matching Transport Layer on the Cray XT' (latency and bandwidth,
-# message rate, availability on either side). All by turns, ROUNDS times, on cores 0 and 1; medians.
+# message rate, availability on either side), overlap, what is left where cross-memory attach is forbidden, and what
+# a progress thread costs and gains. All by turns, ROUNDS times, on cores 0 and 1; medians.
 # Needs a quiet machine, a release build, and pip install mpich (or another library: TAGWIRE_MPI=PATH).
 #
 #   cargo build --release && bench/layers.sh [ROUNDS] > tables.md
@@ -10,13 +11,17 @@ cd "$(dirname "$0")/.."
 tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
 mpi=mpi${TAGWIRE_MPI:+:$TAGWIRE_MPI}
 sizes=1,64,1K,8K,64K,256K,1M,4M
-rows=$(mktemp)
-trap 'rm -f "$rows"' EXIT
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 
-run() { # what way arguments...
-    local what=$1 way=$2
+# One run: its group of tables, its column there, and what `tagwire bench` is told. One that fails has no column.
+runs=0
+run() { # group column arguments...
+    local group=$1 column=$2
     shift 2
-    "$tagwire" bench "$@" 2>/dev/null | awk -v what="$what" -v way="$way" '/^[0-9]/ { print what, way, $1, $2 }' >>"$rows"
+    runs=$((runs + 1))
+    printf '%s\n%s\n' "$group" "$column" >"$folder/$runs.name"
+    "$tagwire" bench "$@" --format json >"$folder/$runs.json" 2>/dev/null || rm "$folder/$runs.json"
 }
 
 for _ in $(seq "${1:-3}"); do
@@ -25,40 +30,64 @@ for _ in $(seq "${1:-3}"); do
         mpi) with=(-t "$mpi") ;;
         *) with=(-p "$way") ;;
         esac
-        run "Latency, us" $way latency -m $sizes "${with[@]}"
-        run "Bandwidth, window 64, MB/s" $way bandwidth -m $sizes "${with[@]}"
-        run "Message rate, window 64, messages/s" $way message-rate -m 1,64,1K "${with[@]}"
-        run "Send availability, %" $way availability --side send -m $sizes "${with[@]}"
-        run "Receive availability, %" $way availability --side recv -m $sizes "${with[@]}"
+        run "" $way latency -m $sizes "${with[@]}"
+        run "" $way bandwidth -m $sizes "${with[@]}"
+        run "" $way message-rate -m 1,64,1K "${with[@]}"
+        run "" $way availability --side both -m $sizes "${with[@]}"
+        run "" $way overlap -m 1K,64K,1M "${with[@]}"
     done
     for way in ob1 cm; do
-        run "Latency, us, behind 65,536 posted receives" $way latency -m 8 --posted 65536 -p $way
+        run ", behind 65,536 posted receives" $way latency -m 8 --posted 65536 -p $way
+        run ", cross-memory attach forbidden" $way availability --side both -m 64K,1M,4M -p $way --shm-cma off
+        run ", cross-memory attach forbidden" $way bandwidth -m 64K,1M,4M -p $way --shm-cma off
+        export TAGWIRE_PROGRESS_THREAD=on
+        run ", with a progress thread" $way latency -m 8,64K -p $way
+        run ", with a progress thread" $way message-rate -m 8 -p $way
+        run ", with a progress thread" $way availability --side recv -m 1K,64K,1M -p $way
+        unset TAGWIRE_PROGRESS_THREAD
     done
-    TAGWIRE_PROGRESS_THREAD=on run "Receive availability, %, with a progress thread" ob1 availability --side recv -m $sizes -p ob1
 done
 
-python3 - "$rows" <<'PYTHON'
-import collections, statistics, sys
-values = collections.defaultdict(list)
-tables, sizes = [], {}
-for line in open(sys.argv[1]):
-    *what, way, size, value = line.split()
-    what = " ".join(what)
-    if what not in tables:
-        tables.append(what)
-    sizes.setdefault(what, []).append(int(size))
-    values[what, way, int(size)].append(float(value))
+python3 - "$folder" <<'PYTHON'
+import collections, json, pathlib, statistics, sys
+
+# By test: what its tables are called, and the key of their figures.
+METRICS = {
+    "latency": [("Latency, us", "latency_us")],
+    "bandwidth": [("Bandwidth, window 64, MB/s", "bandwidth_mb_s")],
+    "message-rate": [("Message rate, window 64, M/s", "rate_msg_s")],
+    "availability": [
+        ("Availability, {side}, %", "availability_pct"),
+        ("Overhead, {side}, us", "overhead_us"),
+        ("Availability, {side}, against one core that copies, %", "availability_one_core_pct"),
+    ],
+    "overlap": [("Overlap, {side}, receive posted {receive}, %", "overlap_pct")],
+}
+SCALE = {"rate_msg_s": 1e-6}
+values = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+folder = pathlib.Path(sys.argv[1])
+for name in sorted(folder.glob("*.name"), key=lambda path: int(path.stem)):
+    group, column = name.read_text().split("\n")[:2]
+    result = name.with_suffix(".json")
+    if not result.exists():
+        continue
+    document = json.loads(result.read_text())
+    for row in document["rows"]:
+        for title, key in METRICS[document["test"]]:
+            if row.get(key) is not None:
+                table = title.format(**row) + group
+                values[table][row["size"]][column].append(row[key] * SCALE.get(key, 1))
 
 def show(samples):
     if not samples:
         return "-"
     middle = statistics.median(samples)
-    form = (lambda x: f"{x:.3g}") if middle < 1000 else (lambda x: f"{x:,.0f}")
+    form = (lambda x: f"{x:.3g}") if abs(middle) < 1000 else (lambda x: f"{x:,.0f}")
     return f"{form(middle)} ({form(min(samples))}..{form(max(samples))})"
 
-for what in tables:
-    print(f"\n{what}\n\n| bytes | ob1 | cm | MPI |\n|---|---|---|---|")
-    for size in sorted(set(sizes[what])):
-        cells = [show(values[what, way, size]) for way in ("ob1", "cm", "mpi")]
-        print(f"| {size:,} | " + " | ".join(cells) + " |")
+for table, sizes in values.items():
+    columns = list(dict.fromkeys(column for row in sizes.values() for column in row))
+    print(f"\n**{table}**\n\n| bytes | {' | '.join(columns)} |\n|---{'|---' * len(columns)}|")
+    for size, cells in sorted(sizes.items()):
+        print(f"| {size:,} | {' | '.join(show(cells[column]) for column in columns)} |")
 PYTHON

@@ -59,7 +59,7 @@ fn every_test_runs_with_every_byte_checked() {
 fn the_layers_and_the_matching_depth_are_measured() {
     let layers = rows(&[&["latency", "-m", "8", "--layers"], TINY].concat());
     let of = |name: &str| layers.iter().filter(|row| row["layer"] == name).count();
-    assert_eq!((of("raw"), of("ob1")), (1, 1), "{layers:?}");
+    assert_eq!((of("raw"), of("cm"), of("ob1")), (1, 1, 1), "{layers:?}");
     let few = ["-i", "3", "-x", "1"];
     for depth in [&["--posted", "1000", "-c"][..], &["--unexpected", "1000"]] {
         let rows = rows(&[&["latency"], depth, &few].concat());

@@ -182,7 +182,8 @@ pub struct BenchArgs {
     #[arg(long, conflicts_with = "layers")]
     pub raw: bool,
 
-    /// Measure the bare transport and the pml in alternating blocks of one job
+    /// Measure the bare transport, cm where the transport matches, and ob1 in alternating blocks of one job;
+    /// with --pml the bare transport and that one
     #[arg(long)]
     pub layers: bool,
 
@@ -340,7 +341,7 @@ impl BenchArgs {
                 let plan = self.partitioned.plan();
                 plan.partitions.len() * plan.policies.len()
             }
-            _ if self.layers => 2,
+            _ if self.layers => 2 + usize::from(self.pml.is_none()),
             _ => 1,
         }
     }

@@ -29,6 +29,8 @@ pub(crate) enum Carrier {
 pub(crate) enum Layer {
     /// Matched by the pml of the configuration.
     Pml,
+    /// Matched by the transport, beside another pml.
+    Cm,
     /// By the bare transport.
     Raw,
     /// By a foreign library.
@@ -40,6 +42,7 @@ impl Layer {
     pub(crate) fn name(self, pml: Option<&str>) -> String {
         match self {
             Self::Pml => pml.unwrap_or("pml").to_owned(),
+            Self::Cm => "cm".to_owned(),
             Self::Raw => "raw".to_owned(),
             Self::Mpi => "mpi".to_owned(),
         }
@@ -94,7 +97,8 @@ impl Plan {
     pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
         let layers = match carrier {
             Carrier::Mpi(_) => vec![Layer::Mpi],
-            Carrier::Ours(_) if args.layers => vec![Layer::Pml, Layer::Raw],
+            Carrier::Ours(_) if args.layers && args.pml.is_some() => vec![Layer::Pml, Layer::Raw],
+            Carrier::Ours(_) if args.layers => vec![Layer::Pml, Layer::Cm, Layer::Raw],
             Carrier::Ours(_) if args.raw => vec![Layer::Raw],
             Carrier::Ours(_) => vec![Layer::Pml],
         };

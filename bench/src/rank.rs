@@ -136,20 +136,29 @@ impl Job<'_> {
         let pml = layers.contains(&Layer::Pml);
         let open = || PmlPort::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
         let pml = pml.then(open).transpose()?;
+        let cm = layers.contains(&Layer::Cm) && config.choice("pml") != "cm";
+        let cm = cm.then(|| self.open_cm(&config, &bootstrap)).flatten();
         match (&pml, &raw) {
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
             }
             (Some(pml), None) => self.measure_shared(pml, used, sink)?,
             (Some(pml), Some(raw)) => {
-                let stages = vec![self.stage(pml)?, self.stage(raw)?];
-                self.measure(pml, stages, used, sink)?;
+                let mut layers = vec![(Layer::Pml, self.stage(pml)?)];
+                if let Some(cm) = &cm {
+                    layers.push((Layer::Cm, self.stage(cm)?));
+                }
+                layers.push((Layer::Raw, self.stage(raw)?));
+                self.measure(pml, layers, used, sink)?;
             }
             (None, Some(raw)) => {
-                let stages = vec![self.stage(raw)?];
-                self.measure(raw, stages, used, sink)?;
+                let layers = vec![(Layer::Raw, self.stage(raw)?)];
+                self.measure(raw, layers, used, sink)?;
             }
             (None, None) => return Err(Error::Usage("a plan without layers".to_owned())),
+        }
+        if let Some(cm) = cm {
+            cm.close()?;
         }
         match pml {
             Some(pml) => pml.close()?,
@@ -159,6 +168,24 @@ impl Job<'_> {
             }
         }
         Ok(())
+    }
+
+    /// cm beside the pml of the configuration; `None`, and a word of it, where the transport does not match. All
+    /// ranks find the same.
+    fn open_cm(&self, config: &Config, bootstrap: &SharedBootstrap) -> Option<PmlPort> {
+        let mut config = config.clone();
+        let scoped = Box::new(bootstrap.scoped("cm"));
+        let opened = match config.set("pml", "cm") {
+            Ok(()) => PmlPort::open(&config, self.plan.threads, scoped),
+            Err(error) => Err(error.into()),
+        };
+        opened
+            .inspect_err(|error| {
+                if bootstrap.rank().as_u32() == 0 {
+                    eprintln!("note: without cm: {error}");
+                }
+            })
+            .ok()
     }
 
     fn used(&self, config: &Config) -> Used {
@@ -191,7 +218,7 @@ impl Job<'_> {
         } else {
             self.stage(port)?
         };
-        self.measure(port, vec![stage], used, sink)
+        self.measure(port, vec![(self.plan.layers[0], stage)], used, sink)
     }
 
     fn traffic<P: Port>(&self, port: &P, thread: u32) -> Result<Traffic> {
@@ -242,14 +269,15 @@ impl Job<'_> {
         })
     }
 
-    /// Measures all sizes; `port` is the first stage's.
+    /// Measures all sizes at all layers; `port` is the first one's.
     fn measure<P: Port>(
         &self,
         port: &P,
-        mut stages: Vec<Box<dyn Stage + '_>>,
+        layers: Vec<(Layer, Box<dyn Stage + '_>)>,
         used: Used,
         sink: Sink<'_>,
     ) -> Result<()> {
+        let (layers, mut stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
         let leads = greet(port, &used, sink)?;
         if self.plan.test == TestName::Idle {
             self.measure_idle(port, &used, sink)?;
@@ -257,7 +285,7 @@ impl Job<'_> {
             self.measure_computing(port, &used, sink)?;
         } else if leads {
             let mut emit = |samples: Vec<Sample>| {
-                self.rows(&samples, port.size(), &used)
+                self.rows(&layers, &samples, port.size(), &used)
                     .into_iter()
                     .try_for_each(|row| sink(Message::Row(Box::new(row))))
             };
@@ -309,8 +337,7 @@ impl Job<'_> {
     }
 
     /// The rows of one size, one for each layer.
-    fn rows(&self, samples: &[Sample], ranks: u32, used: &Used) -> Vec<Row> {
-        let layers = &self.plan.layers;
+    fn rows(&self, layers: &[Layer], samples: &[Sample], ranks: u32, used: &Used) -> Vec<Row> {
         let raw = layers
             .iter()
             .position(|&layer| layer == Layer::Raw)
@@ -342,13 +369,17 @@ impl Job<'_> {
             TestName::Bandwidth | TestName::Bibandwidth | TestName::MessageRate
         );
         let some = |number: u32| (number > 0).then_some(number);
-        let matched = layer == Layer::Pml;
+        let (pml, engine) = match layer {
+            Layer::Pml => (used.pml.clone(), used.engine.clone()),
+            Layer::Cm => (Some("cm".to_owned()), None),
+            Layer::Raw | Layer::Mpi => (None, None),
+        };
         Row {
             size: size as u64,
             transport: used.transport.clone(),
             library: used.library.clone(),
-            pml: used.pml.clone().filter(|_| matched),
-            engine: used.engine.clone().filter(|_| matched),
+            pml,
+            engine,
             layer: plan
                 .layers
                 .contains(&Layer::Raw)

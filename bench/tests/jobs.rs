@@ -178,10 +178,10 @@ fn layers_are_compared_in_one_job() {
         .iter()
         .map(|row| row["layer"].as_str().unwrap())
         .collect();
-    assert_eq!(layers, ["ob1", "raw", "ob1", "raw"]);
-    for pair in rows(&document).chunks(2) {
-        assert_positive(&pair[0], "ratio_to_raw");
-        assert_eq!(pair[1]["ratio_to_raw"], 1.0);
+    assert_eq!(layers, ["ob1", "cm", "raw", "ob1", "cm", "raw"]);
+    for size in rows(&document).chunks(3) {
+        assert_positive(&size[0], "ratio_to_raw");
+        assert_eq!(size[2]["ratio_to_raw"], 1.0);
     }
 }
 

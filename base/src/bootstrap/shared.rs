@@ -1,6 +1,7 @@
 //! A bootstrap that several parts of one rank hold: the layer that fetches addresses, and a
 //! transport that asks for a descriptor on first contact.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,6 +15,8 @@ use crate::ids::Rank;
 /// A [`Bootstrap`] behind a lock. Cloning names the same one again.
 #[derive(Clone)]
 pub struct SharedBootstrap {
+    /// In front of every key.
+    scope: &'static str,
     inner: Arc<Mutex<Box<dyn Bootstrap>>>,
     secret: JobSecret,
     rank: Rank,
@@ -27,12 +30,30 @@ impl SharedBootstrap {
     #[must_use]
     pub fn new(bootstrap: Box<dyn Bootstrap>) -> Self {
         Self {
+            scope: "",
             secret: bootstrap.secret().clone(),
             rank: bootstrap.rank(),
             size: bootstrap.size(),
             locality: bootstrap.locality(),
             own_address: bootstrap.own_address(),
             inner: Arc::new(Mutex::new(bootstrap)),
+        }
+    }
+
+    /// The same job, with keys of its own: for a second rank's worth of what publishes itself in one process.
+    /// Each scope once: they do not nest.
+    #[must_use]
+    pub fn scoped(&self, scope: &'static str) -> Self {
+        Self {
+            scope,
+            ..self.clone()
+        }
+    }
+
+    fn key<'k>(&self, key: &'k str) -> Cow<'k, str> {
+        match self.scope {
+            "" => Cow::Borrowed(key),
+            scope => Cow::Owned(format!("{scope}/{key}")),
         }
     }
 
@@ -72,11 +93,13 @@ impl Bootstrap for SharedBootstrap {
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
-        self.inner().put(key, value)
+        let key = self.key(key);
+        self.inner().put(&key, value)
     }
 
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>> {
-        self.inner().get(rank, key, timeout)
+        let key = self.key(key);
+        self.inner().get(rank, &key, timeout)
     }
 
     fn fence(&mut self, timeout: Duration) -> Result<()> {
@@ -97,5 +120,24 @@ impl Bootstrap for SharedBootstrap {
 
     fn leave(&mut self) {
         self.inner().leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bootstrap::LocalJob;
+
+    #[test]
+    fn scopes_keep_keys_apart() {
+        let job = LocalJob::new(1).unwrap();
+        let own = Rank::new(0);
+        let mut plain = SharedBootstrap::new(Box::new(job.member(own)));
+        let mut scoped = plain.scoped("second");
+        plain.put("transport", b"first").unwrap();
+        scoped.put("transport", b"other").unwrap();
+        let soon = Duration::from_secs(1);
+        assert_eq!(plain.get(own, "transport", soon).unwrap(), b"first");
+        assert_eq!(scoped.get(own, "transport", soon).unwrap(), b"other");
     }
 }
