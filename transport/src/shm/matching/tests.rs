@@ -5,12 +5,14 @@
 use std::cell::Cell;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
 
 use super::ShmMatch;
+use super::layout::INITIAL;
 use super::visit::Point;
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
@@ -493,4 +495,65 @@ fn what_a_stranger_matched_is_received() {
         "{ends:?}"
     );
     assert!(memory.iter().all(|byte| byte.get() == 5));
+}
+
+/// A sender whose messages nobody receives fills a receiver up, and is held; another one's messages,
+/// for which receives are posted, are taken no later for it, and none of them is kept back.
+#[test]
+fn a_flooder_slows_no_other_sender() {
+    // By headers, and by blocks. Of the long ones the ring holds five.
+    for (headers, overflow, len, burst) in [(200, 16 << 20, 8, INITIAL), (4096, 64 * 8192, 8000, 4)]
+    {
+        let job = LocalJob::new(3).unwrap();
+        let options = ShmOptions {
+            headers,
+            overflow,
+            ..ShmOptions::default()
+        };
+        let open = |rank| Member {
+            shm: ShmMatch::open(options.clone(), &mut job.member(Rank::new(rank))).unwrap(),
+            log: Log::default(),
+        };
+        let (mut receiver, mut flooder, mut bystander) = (open(0), open(1), open(2));
+        let address = receiver.shm.address();
+        let to = flooder.shm.connect(Rank::new(0), &address).unwrap();
+        for bits in 0..2000 {
+            let _ = flooder.send(to, bits, len);
+            receiver.progress();
+            flooder.progress();
+        }
+        let held = flooder.shm.levels().held;
+        assert!(held > 1000, "the flooder is not held: {held}");
+        let to = bystander.shm.connect(Rank::new(0), &address).unwrap();
+        let mut number = 10_000;
+        // One after the other, and so many at once as every sender has room for.
+        for burst in [1, burst] {
+            for _ in 0..300 {
+                for bits in number..number + u64::from(burst) {
+                    receiver.post(bits, len, bits);
+                    let sent = bystander.send(to, bits, len);
+                    assert_eq!(sent, Sent::Done, "message {bits} is kept back");
+                }
+                // The receiver alone: nobody matches for it.
+                for _ in 0..3 {
+                    receiver.progress();
+                }
+                for bits in number..number + u64::from(burst) {
+                    assert_eq!(receiver.ends_of(bits).len(), 1, "message {bits}");
+                }
+                number += u64::from(burst);
+                receiver.log.received.clear();
+            }
+        }
+        // The same for messages that come first, of which each is taken before the next one.
+        for bits in number..number + 300 {
+            let sent = bystander.send(to, bits, len);
+            assert_eq!(sent, Sent::Done, "message {bits} is kept back");
+            receiver.progress();
+            receiver.post(bits, len, bits);
+            assert_eq!(receiver.ends_of(bits).len(), 1, "message {bits}");
+        }
+        assert_eq!(receiver.shm.core.table.map.head().visits.load(Relaxed), 0);
+        assert!(flooder.shm.levels().held > 0, "the flooder is held no more");
+    }
 }
