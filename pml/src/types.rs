@@ -126,7 +126,8 @@ impl TagLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Sent with the envelope first: the bytes moved after the match. Where the transport matches,
-    /// the sends that were not over at once.
+    /// the messages longer than it sends with their envelope; not the short ones that it kept back
+    /// or that waited for their match.
     pub sent_long: u64,
     /// Received whole, or begun, before the receive was posted.
     pub unexpected_short: u64,

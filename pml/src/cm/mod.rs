@@ -56,6 +56,8 @@ pub struct Cm {
     size: u32,
     directed: Directed,
     max_message: u64,
+    /// Longest message whose bytes go with its envelope.
+    max_short: usize,
     buffer_limit: usize,
     contexts: Contexts,
     closing: bool,
@@ -95,6 +97,7 @@ impl Cm {
             size,
             directed: limits.directed,
             max_message: limits.max_message,
+            max_short: limits.max_short,
             buffer_limit: options.buffer_limit,
             contexts: Contexts::new(layout.contexts()),
             closing: false,
