@@ -127,7 +127,6 @@ impl Job<'_> {
             config.set("transport", transport)?;
         }
         crate::args::check_ranks(self.plan.test, bootstrap.size())?;
-        let used = self.used(&config);
         let layers = &self.plan.layers;
         let raw = layers.contains(&Layer::Raw);
         let raw = raw
@@ -136,6 +135,7 @@ impl Job<'_> {
         let pml = layers.contains(&Layer::Pml);
         let open = || PmlPort::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
         let pml = pml.then(open).transpose()?;
+        let used = Self::used(&config, pml.as_ref())?;
         match (&pml, &raw) {
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
@@ -161,14 +161,15 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn used(&self, config: &Config) -> Used {
-        let matched = self.plan.layers.contains(&Layer::Pml);
-        Used {
+    /// The engine is the one that matches, which under cm the setting does not choose.
+    fn used(config: &Config, pml: Option<&PmlPort>) -> Result<Used> {
+        let matcher = pml.map(|pml| pml.messenger().matcher()).transpose()?;
+        Ok(Used {
             transport: tagwire_rails::named(config),
-            pml: matched.then(|| config.choice("pml").to_owned()),
-            engine: matched.then(|| config.choice("engine").to_owned()),
+            pml: pml.map(|_| config.choice("pml").to_owned()),
+            engine: matcher.map(str::to_owned),
             ..Used::default()
-        }
+        })
     }
 
     /// Measures over a port that several threads may use.

@@ -302,6 +302,9 @@ fn profiles_account_for_every_call() {
     for pml in ["ob1", "cm"] {
         accounts_for_every_call(pml);
     }
+    // What is named is what matched, not what was asked for.
+    let document = measure("bench latency --engine list -m 8 -i 20 -x 1 -p cm");
+    assert_eq!(rows(&document)[0]["engine"], "bins");
     // Short ones are short also where they are kept back.
     let document = measure("bench latency --unexpected 2000 --profile -m 8 -i 20 -x 1 -p cm");
     for profile in document["profiles"].as_array().unwrap() {

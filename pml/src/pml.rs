@@ -233,6 +233,10 @@ pub trait Pml: Send {
     /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
     fn begin_close(&mut self);
 
+    /// What matches messages and receives: an engine by its name, or the library under a transport that
+    /// matches.
+    fn matcher(&self) -> &'static str;
+
     /// How many messages took which way so far.
     fn counters(&self) -> Counters;
 

@@ -558,6 +558,10 @@ impl Pml for Cm {
         }
     }
 
+    fn matcher(&self) -> &'static str {
+        self.rail.matcher()
+    }
+
     fn counters(&self) -> Counters {
         Counters {
             unexpected_long: self.rail.fetched(),

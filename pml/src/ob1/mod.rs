@@ -557,6 +557,10 @@ impl Pml for Ob1 {
         }
     }
 
+    fn matcher(&self) -> &'static str {
+        self.core.engine.name()
+    }
+
     fn counters(&self) -> Counters {
         self.core.counters
     }

@@ -875,6 +875,10 @@ impl MatchTransport for ShmMatch {
         self.core.controls.len() + self.core.chores.len() + self.core.ended.len()
     }
 
+    fn matcher(&self) -> &'static str {
+        table::ENGINE
+    }
+
     fn fetched(&self) -> u64 {
         self.core.fetched
     }

@@ -19,6 +19,9 @@ use crate::network::MatchPattern;
 /// The engine over a target.
 pub(super) type TargetEngine = HashBins<ArenaStorage>;
 
+/// Its name. No other can be chosen: visitors of several processes have to agree on it.
+pub(super) const ENGINE: &str = "bins";
+
 /// A target, in the hands of somebody who may hold its lock.
 pub(in super::super) struct Table {
     pub(super) map: TargetMap,
