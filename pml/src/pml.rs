@@ -39,7 +39,7 @@ pub trait Pml: Send {
     /// How many ranks the job has.
     fn size(&self) -> u32;
 
-    /// Which tags and how many contexts there can be.
+    /// Which tags, how many contexts and how many posted receives there can be.
     fn tag_limits(&self) -> TagLimits {
         TagLimits::ALL
     }

@@ -111,13 +111,17 @@ pub struct TagLimits {
     pub largest_tag: i32,
     /// How many contexts there can be.
     pub contexts: usize,
+    /// How many receives can be posted at once; one more is refused
+    /// ([`Error::TooManyReceives`](crate::Error::TooManyReceives)). `usize::MAX` where nothing bounds them.
+    pub receives: usize,
 }
 
 impl TagLimits {
-    /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId).
+    /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId), and any number of receives.
     pub const ALL: Self = Self {
         largest_tag: Tag::USER_MAX,
         contexts: 1 << 16,
+        receives: usize::MAX,
     };
 }
 

@@ -56,6 +56,7 @@ pub struct Cm {
     size: u32,
     directed: Directed,
     max_message: u64,
+    max_posted: usize,
     /// Longest message whose bytes go with its envelope.
     max_short: usize,
     buffer_limit: usize,
@@ -97,6 +98,7 @@ impl Cm {
             size,
             directed: limits.directed,
             max_message: limits.max_message,
+            max_posted: limits.max_posted,
             max_short: limits.max_short,
             buffer_limit: options.buffer_limit,
             contexts: Contexts::new(layout.contexts()),
@@ -273,6 +275,7 @@ impl Pml for Cm {
         TagLimits {
             largest_tag: self.core.layout.largest_tag(),
             contexts: self.core.layout.contexts(),
+            receives: self.max_posted,
         }
     }
 

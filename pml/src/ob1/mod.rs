@@ -235,6 +235,13 @@ impl Pml for Ob1 {
         self.size
     }
 
+    fn tag_limits(&self) -> TagLimits {
+        TagLimits {
+            receives: self.options.match_capacity as usize,
+            ..TagLimits::ALL
+        }
+    }
+
     #[inline]
     fn isend(
         &mut self,

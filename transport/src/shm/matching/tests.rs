@@ -429,11 +429,16 @@ fn long_messages_cost_their_receiver_headers_only() {
     let (mut receiver, mut sender) = (open(0), open(1));
     let address = receiver.shm.address();
     let to = sender.shm.connect(Rank::new(0), &address).unwrap();
-    let memory: &'static [u8] = vec![7; LONG].leak();
+    // Messages of their own bytes: each begins one further on.
+    let memory: &'static [u8] = (0..LONG as u64 + 1000)
+        .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)
+        .collect::<Vec<u8>>()
+        .leak();
     let before = receiver.shm.memory_in_use().unwrap();
     for bits in 0..1000 {
         // SAFETY: the memory is never freed.
-        let data = unsafe { SendBuffer::contiguous(memory.as_ptr(), LONG) };
+        let data = unsafe { SendBuffer::contiguous(memory[bits..].as_ptr(), LONG) };
+        let bits = bits as u64;
         let sent = sender.shm.send(LANE, to, bits, &data, false, Token(bits));
         assert_eq!(sent, Sent::Open);
         receiver.progress();
@@ -444,20 +449,35 @@ fn long_messages_cost_their_receiver_headers_only() {
     assert_eq!(levels.unexpected + sender.shm.levels().held, 1000);
     // The pair's area of 64 KiB, headers of 64 bytes, nodes of the engine of as many: in pages.
     let grown = receiver.shm.memory_in_use().unwrap() - before;
-    println!("{grown} bytes for {} headers", levels.unexpected);
+    let each = grown / levels.unexpected as u64;
+    println!(
+        "{grown} bytes for {} headers, {each} each",
+        levels.unexpected
+    );
     assert!(grown < 256 << 10, "{grown} bytes of memory");
-    for bits in (0..1000).rev() {
-        receiver.post(bits, LONG, bits);
+    // The last 25, which the sender keeps, and the first 25.
+    for bits in (975..1000).rev().chain(0..25) {
+        let landed = receiver.post(bits, LONG, bits);
         let start = Instant::now();
         while receiver.ends_of(bits).is_empty() {
             assert!(start.elapsed() < PATIENCE, "message {bits} is not received");
             receiver.progress();
             sender.progress();
         }
+        let ends = receiver.ends_of(bits);
+        assert!(
+            matches!(ends[..], [ReceiveEnd::Matched(_, Outcome::Done(len))] if len == LONG as u64),
+            "{ends:?}"
+        );
+        let sent = &memory[bits as usize..][..LONG];
+        assert!(
+            landed
+                .iter()
+                .zip(sent)
+                .all(|(got, sent)| got.get() == *sent),
+            "message {bits} has other bytes"
+        );
         receiver.log.received.clear();
-        if bits < 990 {
-            break;
-        }
     }
 }
 
