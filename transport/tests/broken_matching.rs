@@ -1,6 +1,8 @@
 //! Checks of the kit for matching transports can fail: each of these defects is seen by the check that is
 //! there for it.
 
+#![allow(unsafe_code)]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,13 +26,18 @@ enum Defect {
     HoldsAll,
     /// Senders do not move what their receivers compute over.
     LeavesItToTheReceiver,
+    /// Some messages have other bytes.
+    SendsOtherBytes,
 }
+
+static ZEROS: [u8; 100_000] = [0; 100_000];
 
 /// A transport with one defect.
 struct Broken {
     inner: Box<dyn MatchTransport>,
     defect: Defect,
     rank: u32,
+    sends: u64,
     /// The rank that is held, plus one.
     held: Arc<AtomicU32>,
 }
@@ -78,6 +85,14 @@ impl MatchTransport for Broken {
         let held = self.held.load(Ordering::Relaxed);
         if self.defect == Defect::HoldsAll && held != 0 && held != self.rank + 1 {
             return Sent::Busy;
+        }
+        self.sends += 1;
+        if self.defect == Defect::SendsOtherBytes && self.sends.is_multiple_of(7) {
+            let zeros = &ZEROS;
+            let len = data.len().min(zeros.len());
+            // SAFETY: the zeros are there for good.
+            let data = unsafe { SendBuffer::contiguous(zeros.as_ptr(), len) };
+            return self.inner.send(lane, to, bits, &data, synchronous, token);
         }
         self.inner.send(lane, to, bits, data, synchronous, token)
     }
@@ -153,6 +168,7 @@ fn factory(defect: Defect) -> Factory {
                 inner: Box::new(network.rank(Rank::new(rank))),
                 defect,
                 rank,
+                sends: 0,
                 held: Arc::clone(&held),
             }) as Box<dyn MatchTransport>
         };
@@ -164,6 +180,7 @@ fn factory(defect: Defect) -> Factory {
 const SEEN: &[(Defect, &str)] = &[
     (Defect::HoldsAll, "one_held_sender_leaves_others_alone"),
     (Defect::LeavesItToTheReceiver, "a_sender_alone_delivers"),
+    (Defect::SendsOtherBytes, "each_message_is_had_once"),
 ];
 
 fn run(name: &str, defect: Defect) -> Verdict {
