@@ -13,12 +13,13 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
 
 use super::ShmMatch;
-use super::layout::INITIAL;
+use super::layout::{INITIAL, UNIT};
 use super::memory::TargetMap;
 use super::visit::Point;
 use crate::conformance::Verdict;
 use crate::conformance::matching::{CHECKS, Factory, Job};
 use crate::data::{RecvBuffer, SendBuffer};
+use crate::fault::SplitMix64;
 use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
 use crate::network::{
     Cancel, Found, MatchPattern, MatchTransport, MatchUpcalls, Posted, ReceiveEnd, Sent,
@@ -607,4 +608,84 @@ fn races_have_visitors() {
     let visits: u64 = maps.borrow().iter().map(visits).sum();
     println!("{visits} visits");
     assert!(visits > 20, "only {visits} visits");
+}
+
+/// Whatever is sent, received, claimed and visited in whatever order: the receiver keeps no more than its
+/// bounds and what each sender has for its own, and when all is received everybody may send again.
+#[test]
+fn what_is_given_back_stays_within_bounds() {
+    const HEADERS: usize = 40;
+    const MESSAGES: usize = 16;
+    for seed in 1..=8 {
+        let mut random = SplitMix64::new(seed);
+        let job = LocalJob::new(4).unwrap();
+        let options = ShmOptions {
+            headers: HEADERS,
+            overflow: MESSAGES * 8192,
+            ..ShmOptions::default()
+        };
+        let open = |rank| Member {
+            shm: ShmMatch::open(options.clone(), &mut job.member(Rank::new(rank))).unwrap(),
+            log: Log::default(),
+        };
+        let mut receiver = open(0);
+        let address = receiver.shm.address();
+        let mut senders = [1, 2, 3].map(open);
+        let to = senders
+            .each_mut()
+            .map(|sender| sender.shm.connect(Rank::new(0), &address).unwrap());
+        let (mut sent, mut next) = ([0_u64; 3], [0_u64; 3]);
+        for step in 0..4000 {
+            let who = random.below(3) as usize;
+            let own = who as u64 * 10_000;
+            // Half of the time more is sent than received; then less.
+            let sends = if step < 2000 { 6 } else { 1 };
+            match random.below(10) {
+                choice if choice < sends && sent[who] < 2000 => {
+                    let len = [8, 100, 3000, 8000][random.below(4) as usize];
+                    let answer = senders[who].send(to[who], own + sent[who], len);
+                    assert!(matches!(answer, Sent::Done | Sent::Open), "{answer:?}");
+                    sent[who] += 1;
+                }
+                8 => receiver.progress(),
+                // As long as it takes until it visits.
+                9 => (0..200).for_each(|_| senders[who].progress()),
+                _ if next[who] < sent[who] => {
+                    receiver.post(own + next[who], 8000, own + next[who]);
+                    next[who] += 1;
+                }
+                _ => {}
+            }
+            let head = receiver.shm.core.table.map.head();
+            let (live, used) = (&head.headers.live, &head.blocks.used);
+            let initial = 3 * INITIAL as usize;
+            assert!(
+                live.load(Relaxed) as usize <= HEADERS + initial,
+                "seed {seed}, step {step}: {live:?} headers"
+            );
+            assert!(
+                used.load(Relaxed) as usize * UNIT <= (MESSAGES + initial) * 8192,
+                "seed {seed}, step {step}: {used:?} units"
+            );
+        }
+        for who in 0..3 {
+            for number in next[who]..sent[who] {
+                let own = who as u64 * 10_000;
+                receiver.post(own + number, 8000, own + number);
+            }
+        }
+        let all: u64 = sent.iter().sum();
+        let start = Instant::now();
+        while receiver.log.received.len() < all as usize {
+            assert!(start.elapsed() < PATIENCE, "seed {seed}: not all received");
+            receiver.progress();
+            senders.iter_mut().for_each(Member::progress);
+        }
+        for (who, sender) in senders.iter_mut().enumerate() {
+            for bits in 0..u64::from(INITIAL) {
+                let answer = sender.send(to[who], 90_000 + bits, 8);
+                assert_eq!(answer, Sent::Done, "seed {seed}: sender {who}");
+            }
+        }
+    }
 }
