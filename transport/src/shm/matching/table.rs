@@ -266,13 +266,19 @@ impl Table {
     /// Counts `taken` messages of a sender, of which `matched` took no room, and allows it more when
     /// half of a window is used; answers whether it got some.
     pub(super) fn count_arrivals(&self, area: &PairArea, taken: u32, matched: u32) -> bool {
-        let before = common_share(area);
         let line = &area.taken;
-        add_long(&line.arrived, u64::from(taken));
-        add_long(&line.returned, u64::from(matched));
-        let outstanding = &self.map.head().counts.outstanding;
-        let gone = before.saturating_sub(common_share(area));
-        outstanding.store(get(outstanding).saturating_sub(gone), Relaxed);
+        if matched >= taken {
+            // As much is given back as was used.
+            add_long(&line.arrived, u64::from(taken));
+            add_long(&line.returned, u64::from(taken));
+        } else {
+            let before = common_share(area);
+            add_long(&line.arrived, u64::from(taken));
+            add_long(&line.returned, u64::from(matched));
+            let outstanding = &self.map.head().counts.outstanding;
+            let gone = before.saturating_sub(common_share(area));
+            outstanding.store(get(outstanding).saturating_sub(gone), Relaxed);
+        }
         open_allowance(area) < WINDOW / 2 && self.allow(area)
     }
 
