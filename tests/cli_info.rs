@@ -183,6 +183,11 @@ fn every_pml_says_what_it_has_room_for_and_what_it_passes() {
     for pml in document["pmls"].as_array().unwrap() {
         assert!(pml["largest_tag"].as_i64().unwrap() >= 32_767, "{pml}");
         assert!(pml["contexts"].as_u64().unwrap() > 1, "{pml}");
+        let receives = pml["receives"].as_u64().unwrap();
+        match pml["name"].as_str().unwrap() {
+            "cm" => assert_eq!(receives, 128 * 1024),
+            _ => assert_eq!(receives, 1 << 26),
+        }
         assert_eq!(pml["conformance"][0]["transport"], "shm");
         assert_eq!(pml["conformance"][0]["tiers"][0], "core");
     }

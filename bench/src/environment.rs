@@ -78,6 +78,9 @@ pub struct Used {
     /// The matching engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
+    /// What matched for the cm beside it, where layers are compared; it is in that layer's rows.
+    #[serde(skip)]
+    pub(crate) engine_of_cm: Option<String>,
     /// The foreign library's own description, its first line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,

@@ -127,7 +127,6 @@ impl Job<'_> {
             config.set("transport", transport)?;
         }
         crate::args::check_ranks(self.plan.test, bootstrap.size())?;
-        let used = self.used(&config);
         let layers = &self.plan.layers;
         let raw = layers.contains(&Layer::Raw);
         let raw = raw
@@ -138,6 +137,7 @@ impl Job<'_> {
         let pml = pml.then(open).transpose()?;
         let cm = layers.contains(&Layer::Cm) && config.choice("pml") != "cm";
         let cm = cm.then(|| self.open_cm(&config, &bootstrap)).flatten();
+        let used = Self::used(&config, pml.as_ref(), cm.as_ref())?;
         match (&pml, &raw) {
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
@@ -188,14 +188,19 @@ impl Job<'_> {
             .ok()
     }
 
-    fn used(&self, config: &Config) -> Used {
-        let matched = self.plan.layers.contains(&Layer::Pml);
-        Used {
+    /// The engine is the one that matches, which under cm the setting does not choose.
+    fn used(config: &Config, pml: Option<&PmlPort>, cm: Option<&PmlPort>) -> Result<Used> {
+        let matcher = |port: Option<&PmlPort>| {
+            port.map(|port| port.messenger().matcher().map(str::to_owned))
+                .transpose()
+        };
+        Ok(Used {
             transport: tagwire_rails::named(config),
-            pml: matched.then(|| config.choice("pml").to_owned()),
-            engine: matched.then(|| config.choice("engine").to_owned()),
+            pml: pml.map(|_| config.choice("pml").to_owned()),
+            engine: matcher(pml)?,
+            engine_of_cm: matcher(cm)?,
             ..Used::default()
-        }
+        })
     }
 
     /// Measures over a port that several threads may use.
@@ -371,7 +376,7 @@ impl Job<'_> {
         let some = |number: u32| (number > 0).then_some(number);
         let (pml, engine) = match layer {
             Layer::Pml => (used.pml.clone(), used.engine.clone()),
-            Layer::Cm => (Some("cm".to_owned()), None),
+            Layer::Cm => (Some("cm".to_owned()), used.engine_of_cm.clone()),
             Layer::Raw | Layer::Mpi => (None, None),
         };
         Row {

@@ -291,6 +291,10 @@ impl Pml for Layer {
         either!(self, pml => pml.begin_close());
     }
 
+    fn matcher(&self) -> &'static str {
+        either!(self, pml => pml.matcher())
+    }
+
     fn counters(&self) -> Counters {
         either!(self, pml => pml.counters())
     }

@@ -871,6 +871,14 @@ impl Messenger {
         Ok(self.enter()?.describe(request))
     }
 
+    /// What matches messages and receives; see [`Pml::matcher`].
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn matcher(&self) -> Result<&'static str> {
+        Ok(self.enter()?.matcher())
+    }
+
     /// How many messages took which way so far; see [`Pml::counters`].
     ///
     /// # Errors

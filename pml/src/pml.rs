@@ -39,7 +39,7 @@ pub trait Pml: Send {
     /// How many ranks the job has.
     fn size(&self) -> u32;
 
-    /// Which tags and how many contexts there can be.
+    /// Which tags, how many contexts and how many posted receives there can be.
     fn tag_limits(&self) -> TagLimits {
         TagLimits::ALL
     }
@@ -234,6 +234,10 @@ pub trait Pml: Send {
     /// From now on only what is under way is done: posted receives complete as
     /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.
     fn begin_close(&mut self);
+
+    /// What matches messages and receives: an engine by its name, or the library under a transport that
+    /// matches.
+    fn matcher(&self) -> &'static str;
 
     /// How many messages took which way so far.
     fn counters(&self) -> Counters;

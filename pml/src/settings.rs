@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tagwire_base::bootstrap::SharedBootstrap;
-use tagwire_base::config::{Config, Setting};
+use tagwire_base::config::{Config, Entry, Origin, Setting};
 use tagwire_base::{Bootstrap, topology};
 use tagwire_matching::AnyEngine;
 
@@ -39,46 +39,46 @@ pub const SETTINGS: &[Setting] = &[
         "engine",
         AnyEngine::DEFAULT,
         AnyEngine::NAMES,
-        "The engine that matches messages and receives",
+        "The engine that matches messages and receives under ob1; under cm the transport matches, over shared memory with bins",
     ),
     Setting::integer(
         READER,
         "match-capacity",
         1 << 26,
         1..=1 << 30,
-        "Most posted receives, and most unexpected messages, that a rank may have",
+        "Most posted receives, and most unexpected messages, that a rank may have under ob1; under cm the transport's limits hold, as info shows them",
     ),
     Setting::bytes_or_auto(
         READER,
         "eager-limit",
         0..=1 << 24,
-        "Longest message that is sent before it is matched; auto: 8K over shared memory, 64K over networks",
+        "Longest message that ob1 sends before it is matched; auto: 8K over shared memory, 64K over networks",
     ),
     Setting::bytes_or_auto(
         READER,
         "packet",
         64..=1 << 20,
-        "Most payload in one packet; longer eager messages take several, so that both sides copy at once; auto: 8K over shared memory, what a message can carry over networks",
+        "Most payload in one packet of ob1; longer eager messages take several, so that both sides copy at once; auto: 8K over shared memory, what a message can carry over networks",
     ),
     Setting::bytes_or_auto(
         READER,
         "coalesce",
         0..=1 << 16,
-        "Longest message of a non-blocking send that may wait for others to the same rank, until the rank next waits, tests or makes progress; 0: none; auto: 0 over shared memory, 1K over networks",
+        "Longest message of a non-blocking send of ob1 that may wait for others to the same rank, until the rank next waits, tests or makes progress; 0: none; auto: 0 over shared memory, 1K over networks",
     ),
     Setting::bytes(
         READER,
         "unexpected-payload",
         64 << 20,
         0..=1 << 40,
-        "Budget for the payload of unexpected messages, over all peers",
+        "Budget for the payload of unexpected messages, over all peers, under ob1; under cm see shm-overflow, ofi-unexpected, ucx-unexpected-bytes",
     ),
     Setting::bytes(
         READER,
         "unexpected-headers",
         16 << 20,
         0..=1 << 36,
-        "Budget for the envelopes of unexpected messages, over all peers; past it senders keep them",
+        "Budget for the envelopes of unexpected messages, over all peers, under ob1; past it senders keep them; under cm see shm-headers",
     ),
     Setting::bytes(
         READER,
@@ -192,6 +192,37 @@ impl WaitPolicy {
     }
 }
 
+/// The settings of ob1 that cm leaves to its transport.
+const OF_OB1: &[&str] = &[
+    "engine",
+    "match-capacity",
+    "eager-limit",
+    "packet",
+    "coalesce",
+    "unexpected-payload",
+    "unexpected-headers",
+];
+
+/// The settings in `config` that somebody set and that cm, over a transport where `matcher` matches,
+/// does not go by.
+fn unused_by_cm<'a>(config: &'a Config, matcher: &'a str) -> impl Iterator<Item = &'a Entry> {
+    OF_OB1
+        .iter()
+        .filter_map(|name| config.entry(name).ok())
+        .filter(move |entry| entry.origin() != Origin::Default)
+        .filter(move |entry| entry.value().to_string() != matcher)
+}
+
+fn warn_of_unused(config: &Config, matcher: &str) {
+    for entry in unused_by_cm(config, matcher) {
+        tracing::warn!(
+            "the setting {} = {} has no effect: under cm the transport matches ({matcher}), by its own settings",
+            entry.setting().name(),
+            entry.value(),
+        );
+    }
+}
+
 /// Opens this process's rank as `config` says, at thread level `level`, or above it where a
 /// [progress thread](crate::ProgressThread::from_config) is to come.
 ///
@@ -216,6 +247,7 @@ pub fn open(
             layer: "cm",
             transport: tagwire_rails::named(config),
         })?;
+        warn_of_unused(config, rail.matcher());
         Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?.into()
     } else {
         let rail = tagwire_rails::open(config, &bootstrap)?;
@@ -231,4 +263,29 @@ pub fn open(
         "opened"
     );
     Ok(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use tagwire_base::Registry;
+
+    use super::*;
+
+    #[test]
+    fn cm_names_what_it_does_not_go_by() {
+        let registry = Registry::new(&all());
+        let mut config = Config::defaults(&registry);
+        let unused = |config: &Config| -> Vec<&str> {
+            unused_by_cm(config, "bins")
+                .map(|entry| entry.setting().name())
+                .collect()
+        };
+        assert_eq!(unused(&config), [""; 0]);
+        config.set("engine", "bins").unwrap();
+        config.set("buffer-limit", "1M").unwrap();
+        assert_eq!(unused(&config), [""; 0]);
+        config.set("engine", "list").unwrap();
+        config.set("eager-limit", "4K").unwrap();
+        assert_eq!(unused(&config), ["engine", "eager-limit"]);
+    }
 }

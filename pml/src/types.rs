@@ -111,13 +111,17 @@ pub struct TagLimits {
     pub largest_tag: i32,
     /// How many contexts there can be.
     pub contexts: usize,
+    /// How many receives can be posted at once; one more is refused
+    /// ([`Error::TooManyReceives`](crate::Error::TooManyReceives)). `usize::MAX` where nothing bounds them.
+    pub receives: usize,
 }
 
 impl TagLimits {
-    /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId).
+    /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId), and any number of receives.
     pub const ALL: Self = Self {
         largest_tag: Tag::USER_MAX,
         contexts: 1 << 16,
+        receives: usize::MAX,
     };
 }
 
@@ -126,7 +130,8 @@ impl TagLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Sent with the envelope first: the bytes moved after the match. Where the transport matches,
-    /// the sends that were not over at once.
+    /// the messages longer than it sends with their envelope; not the short ones that it kept back
+    /// or that waited for their match.
     pub sent_long: u64,
     /// Received whole, or begun, before the receive was posted.
     pub unexpected_short: u64,

@@ -16,7 +16,8 @@ bitflags! {
         /// [`put`](crate::ByteTransport::put) with immediate data for the target.
         const NOTICE = 1 << 3;
         /// [`offer`](crate::ByteTransport::offer) and [`claim`](crate::ByteTransport::claim):
-        /// either side moves the bytes.
+        /// either side moves the bytes. Of a matching transport: a sender that waits matches and moves
+        /// all bytes while its receiver computes.
         const COOPERATIVE = 1 << 4;
         /// The receive upcall may keep a buffer
         /// ([`Disposition::Retained`](crate::Disposition::Retained)).

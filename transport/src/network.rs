@@ -363,6 +363,11 @@ pub trait MatchTransport: Send {
     /// How full the lists are. For tests and reports; may count.
     fn levels(&self) -> MatchLevels;
 
+    /// What matches, for reports: one of our engines by its name, or else the library.
+    fn matcher(&self) -> &'static str {
+        self.name()
+    }
+
     /// How many long messages came before their receive, so that only the envelope was kept and the
     /// bytes were fetched after the match. For reports; 0 where nobody counts.
     fn fetched(&self) -> u64 {

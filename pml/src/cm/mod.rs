@@ -59,6 +59,9 @@ pub struct Cm {
     size: u32,
     directed: Directed,
     max_message: u64,
+    max_posted: usize,
+    /// Longest message whose bytes go with its envelope.
+    max_short: usize,
     buffer_limit: usize,
     contexts: Contexts,
     closing: bool,
@@ -102,6 +105,8 @@ impl Cm {
             size,
             directed: limits.directed,
             max_message: limits.max_message,
+            max_posted: limits.max_posted,
+            max_short: limits.max_short,
             buffer_limit: options.buffer_limit,
             contexts: Contexts::new(layout.contexts()),
             closing: false,
@@ -277,6 +282,7 @@ impl Pml for Cm {
         TagLimits {
             largest_tag: self.core.layout.largest_tag(),
             contexts: self.core.layout.contexts(),
+            receives: self.max_posted,
         }
     }
 
@@ -568,6 +574,10 @@ impl Pml for Cm {
         for handle in receives {
             self.give_up(handle, Failure::Closed);
         }
+    }
+
+    fn matcher(&self) -> &'static str {
+        self.rail.matcher()
     }
 
     fn counters(&self) -> Counters {

@@ -43,7 +43,7 @@ impl Cm {
         match self.rail.send(LANE, endpoint, bits, data, false, token) {
             Sent::Done => Some(RequestId::COMPLETE),
             Sent::Open => {
-                self.core.counters.sent_long += 1;
+                self.count_open(data.len());
                 let (handle, request) = self.core.requests.occupy();
                 request.set_send(index, to, tag, context, mode, data.len());
                 Some(RequestId(handle))
@@ -51,6 +51,13 @@ impl Cm {
             // Neither has done anything.
             _ => None,
         }
+    }
+
+    /// Counts a send that is not over at once: a short one waits for its turn or its match, and is short
+    /// all the same.
+    #[inline]
+    const fn count_open(&mut self, length: usize) {
+        self.core.counters.sent_long += (length > self.max_short) as u64;
     }
 
     /// Sends at once where nothing stands in the way; else queues.
@@ -88,7 +95,7 @@ impl Cm {
                 return Ok(RequestId::COMPLETE);
             }
             if sent == Sent::Open {
-                self.core.counters.sent_long += 1;
+                self.count_open(data.len());
                 let (handle, request) = self.core.requests.occupy();
                 request.set_send(index, to, tag, context, mode, data.len());
                 return Ok(RequestId(handle));
@@ -233,6 +240,7 @@ impl Cm {
         loop {
             let lent = request.bounce.as_deref().map(lend);
             let data = lent.as_ref().unwrap_or_else(|| request.send_buffer());
+            let length = data.len();
             match self
                 .rail
                 .send(LANE, peer.endpoint, bits, data, synchronous, token)
@@ -243,7 +251,7 @@ impl Cm {
                 }
                 Sent::Open => {
                     request.phase = Phase::Open;
-                    self.core.counters.sent_long += 1;
+                    self.count_open(length);
                     return true;
                 }
                 // How a peer is gone will be told, and ends whatever waits for it.

@@ -246,6 +246,13 @@ impl Pml for Ob1 {
         self.size
     }
 
+    fn tag_limits(&self) -> TagLimits {
+        TagLimits {
+            receives: self.options.match_capacity as usize,
+            ..TagLimits::ALL
+        }
+    }
+
     #[inline]
     fn isend(
         &mut self,
@@ -577,6 +584,10 @@ impl Pml for Ob1 {
             let _ = self.core.engine.cancel(queued);
             self.core.finish(handle, Some(Failure::Closed));
         }
+    }
+
+    fn matcher(&self) -> &'static str {
+        self.core.engine.name()
     }
 
     fn counters(&self) -> Counters {

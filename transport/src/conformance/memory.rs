@@ -94,6 +94,14 @@ impl Memory {
         }
     }
 
+    /// Whether it holds `bytes`, and then anything.
+    pub(super) fn begins_with(&self, bytes: &[u8]) -> bool {
+        let cells = &self.cells[GUARD..GUARD + self.len()];
+        // SAFETY: as for `bytes`.
+        let holds = |(cell, byte): (&UnsafeCell<u8>, &u8)| unsafe { *cell.get() == *byte };
+        bytes.len() <= cells.len() && cells.iter().zip(bytes).all(holds)
+    }
+
     /// What it holds now.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut out = vec![0; self.len()];

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 2;
+pub(super) const VERSION: u64 = 3;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -166,6 +166,11 @@ pub(super) struct TakenLine {
     pub arrived: AtomicU64,
     /// Messages besides, of which the sender kept the bytes because it was asked for envelopes.
     pub envelopes: AtomicU64,
+    /// Messages of the common room that the sender was allowed, and that it has not given back:
+    /// not sent, kept, or in `returned`.
+    pub granted: AtomicU64,
+    /// Messages that are not kept any more, or never were, for which the sender is to be allowed others.
+    pub returned: AtomicU64,
 }
 
 /// What a sender may send, counted from first contact.

@@ -18,6 +18,8 @@ pub struct PmlReport {
     /// cannot be opened.
     pub largest_tag: Option<i32>,
     pub contexts: Option<usize>,
+    /// How many receives can be posted at once; `None` as well where nothing bounds them.
+    pub receives: Option<usize>,
     /// Why it cannot be opened.
     pub why_not: Option<String>,
     /// The tiers of the conformance suite that it passes, by transport.
@@ -45,6 +47,9 @@ fn describe(named: Named, config: &Config) -> PmlReport {
     PmlReport {
         largest_tag: known.map(|limits| limits.largest_tag),
         contexts: known.map(|limits| limits.contexts),
+        receives: known
+            .map(|limits| limits.receives)
+            .filter(|receives| *receives != usize::MAX),
         conformance: conformance::PAIRS
             .iter()
             .filter(|(layer, ..)| *layer == named.name)

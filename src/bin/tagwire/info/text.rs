@@ -50,7 +50,12 @@ pub fn render(report: &Report) -> String {
 fn layer(page: &mut Page, pml: &PmlReport) {
     page.line(&format!("  {}", choices(std::slice::from_ref(&pml.named))));
     if let (Some(tag), Some(contexts)) = (pml.largest_tag, pml.contexts) {
-        page.line(&format!("    tags up to {tag}, {contexts} contexts"));
+        let receives = pml.receives.map_or_else(String::new, |receives| {
+            format!(", {receives} posted receives")
+        });
+        page.line(&format!(
+            "    tags up to {tag}, {contexts} contexts{receives}"
+        ));
     }
     if let Some(why_not) = &pml.why_not {
         page.line(&format!("    - {why_not}"));

@@ -1,6 +1,6 @@
 //! The list of checks, and the macro that makes tests of them.
 
-use super::{Check, cancel, failure, flow, order, peers, probes, races, random, shapes};
+use super::{Check, alone, cancel, failure, flow, order, peers, probes, races, random, shapes};
 use crate::capability::Capabilities;
 
 const NOTHING: Capabilities = Capabilities::empty();
@@ -158,6 +158,18 @@ pub const CHECKS: &[Check] = &[
         flow::one_full_receiver_leaves_others_alone,
     ),
     Check::new(
+        "one_held_sender_leaves_others_alone",
+        3,
+        NOTHING,
+        flow::one_held_sender_leaves_others_alone,
+    ),
+    Check::new(
+        "a_sender_alone_delivers",
+        2,
+        Capabilities::COOPERATIVE,
+        alone::a_sender_alone_delivers,
+    ),
+    Check::new(
         "idle_progress_does_nothing",
         2,
         NOTHING,
@@ -305,6 +317,8 @@ macro_rules! match_conformance {
             receives_reach_behind_a_flood
             long_messages_cost_an_envelope
             one_full_receiver_leaves_others_alone
+            one_held_sender_leaves_others_alone
+            a_sender_alone_delivers
             idle_progress_does_nothing
             connects_to_the_same_endpoint
             bad_addresses_are_refused

@@ -142,6 +142,35 @@ pub(super) fn one_full_receiver_leaves_others_alone(factory: &Factory) -> Checke
     rig.is_empty()
 }
 
+/// A sender that has filled its receiver up, and is held, holds up no other sender to it whose messages
+/// are received.
+pub(super) fn one_held_sender_leaves_others_alone(factory: &Factory) -> Checked {
+    const FLOOD: u64 = 700;
+    let mut rig = Rig::open(factory, 3, Wanted::LITTLE)?;
+    let flood = flood(&mut rig, 1, 0, FLOOD, 100)?;
+    rig.settle()?;
+    for seed in 10_000..10_300 {
+        let len = if seed % 10 == 0 { 5000 } else { 100 };
+        let receiving = rig.post(0, exact(seed), len)?;
+        let sending = rig.send(2, 0, seed, seed, len)?;
+        rig.drive_only(&[0, 2], "a message beside one that is held", |rig| {
+            rig.is_received(&receiving) && rig.is_sent(sending)
+        })?;
+        rig.got(&receiving, 2, seed, seed, len)?;
+    }
+    ensure(flood.iter().any(|sending| !rig.is_sent(*sending)), || {
+        "nothing was held".to_owned()
+    })?;
+    for seed in 0..FLOOD {
+        let receiving = rig.post(0, exact(seed), 100)?;
+        rig.got(&receiving, 1, seed, seed, 100)?;
+    }
+    for sending in flood {
+        rig.sent_well(sending)?;
+    }
+    rig.is_empty()
+}
+
 pub(super) fn idle_progress_does_nothing(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;
     rig.acquaint(0, 1)?;

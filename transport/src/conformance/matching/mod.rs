@@ -32,6 +32,7 @@
 //! Checks bring all ranks forward by turns from one thread, but for those of races and of sleep.
 //! Seeds of random checks are in their failures.
 
+mod alone;
 mod cancel;
 mod checks;
 mod failure;

@@ -194,6 +194,7 @@ impl MatchTransport for MatchMemory {
             Capabilities::FAILURE_DETECTION,
             self.shared.options.detect_failures,
         );
+        all.set(Capabilities::COOPERATIVE, self.shared.options.helping);
         all
     }
 

@@ -15,7 +15,7 @@ use super::super::{NAME, Shm};
 use super::chores::Chore;
 use super::layout::{CLAIMED, FREE, OPEN, POSTED, QUEUED, RECEIVES, UNIT};
 use super::lock::{self, Held};
-use super::owner::Deliver;
+use super::owner::{Deliver, Kept};
 use super::send::{Out, SendSlot};
 use super::table::{self, BITS, IGNORABLE, Table, get};
 use super::wire::Kind;
@@ -394,6 +394,8 @@ impl ShmMatch {
             let len = envelope.length.min(region.len() as u64) as usize;
             core.copy_kept(header_index, &kept, region, len);
             core.release_kept(header_index, &kept);
+            self.give_back(&kept);
+            let core = &mut self.core;
             if let Some(from) = from.filter(|_| kept.number != 0) {
                 core.chores.push_back(Chore::Reply(from, kept.number));
                 self.run_chores(None);
@@ -401,6 +403,8 @@ impl ShmMatch {
             return Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(len as u64)));
         }
         core.table.free_header(header_index);
+        self.give_back(&kept);
+        let core = &mut self.core;
         core.fetched += 1;
         let (Some(from), Some(index)) = (from, core.free.pop()) else {
             return Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed));
@@ -422,6 +426,19 @@ impl ShmMatch {
             core.chores.push_back(Chore::Go(index));
         }
         Posted::Open
+    }
+
+    /// Lets the sender of a message that is kept no more send another one, where that is due to it.
+    fn give_back(&self, kept: &Kept) {
+        let Some(at) = self.shm.by_rank.get(&kept.envelope.source) else {
+            return;
+        };
+        let peer = &self.shm.peers[at.index()];
+        if let Some(area) = peer.inbound.as_ref().filter(|_| kept.counted)
+            && self.core.table.give_back(area)
+        {
+            peer.nudge();
+        }
     }
 
     /// What is known of the message that a probe found.
@@ -856,6 +873,10 @@ impl MatchTransport for ShmMatch {
 
     fn unfinished(&self) -> usize {
         self.core.controls.len() + self.core.chores.len() + self.core.ended.len()
+    }
+
+    fn matcher(&self) -> &'static str {
+        table::ENGINE
     }
 
     fn fetched(&self) -> u64 {

@@ -31,7 +31,8 @@ pub(super) const BINS: usize = 64 * 1024;
 pub(super) const UNIT: usize = 64;
 /// Sizes of blocks: 64 bytes, doubled so often less one.
 pub(super) const CLASSES: usize = 8;
-/// Messages that a sender may send before it was allowed any.
+/// Messages that a sender may send before it was allowed any. Their room is its own for good: a
+/// sender that has fewer kept or allowed gets them whatever others have filled.
 pub(in super::super) const INITIAL: u32 = 8;
 /// Messages that a sender may have sent and that were not taken, at most.
 pub(in super::super) const WINDOW: u32 = 256;
@@ -106,7 +107,7 @@ pub(in super::super) struct HeadersLine {
 /// What senders may send.
 #[repr(C, align(64))]
 pub(in super::super) struct CountsLine {
-    /// Messages that senders were allowed and have not sent, all together.
+    /// Messages of the common room that senders may send or will be allowed, all together.
     pub outstanding: AtomicU64,
     /// Receives posted so far. Written by the owner with every receive that waits.
     pub posts: AtomicU64,
@@ -162,8 +163,8 @@ pub(super) const STREAM: u64 = 6;
 /// The header of an unexpected message.
 #[repr(C, align(64))]
 pub(in super::super) struct Header {
-    /// [`FREE`], [`QUEUED`] or [`CLAIMED`]; the kind of message in the second byte; the lower
-    /// half of the sender's number in the upper half.
+    /// [`FREE`], [`QUEUED`] or [`CLAIMED`]; the kind of message in the second byte; [`BEYOND`]; the
+    /// lower half of the sender's number in the upper half.
     pub state: AtomicU64,
     /// Who sent it; the upper half of the sender's number in the upper half.
     pub source: AtomicU64,
@@ -178,6 +179,9 @@ pub(in super::super) struct Header {
     /// The engine's handle, or, in a free one, the next free one, plus one.
     pub link: AtomicU64,
 }
+
+/// In [`Header::state`]: the message was sent because envelopes were asked for.
+pub(super) const BEYOND: u64 = 1 << 16;
 
 /// States of a [`Header`].
 pub(super) const QUEUED: u64 = 1;

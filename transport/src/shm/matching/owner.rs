@@ -10,8 +10,8 @@ use super::super::progress::{self, BURST};
 use super::chores::Chore;
 use super::endpoint::{Core, Ended, OwnState, RECEIVING, ShmMatch};
 use super::layout::{
-    BLOCK, FREE, Header, INLINE, JOURNAL_HEADER, JOURNAL_IDLE, JOURNAL_RECEIVE, LANDED, LONG,
-    POSTED, QUEUED, STREAM, UNIT,
+    BEYOND, BLOCK, FREE, Header, INLINE, JOURNAL_HEADER, JOURNAL_IDLE, JOURNAL_RECEIVE, LANDED,
+    LONG, POSTED, QUEUED, STREAM, UNIT,
 };
 use super::lock::{self, Held};
 use super::memory::{ArenaStorage, unpack};
@@ -32,6 +32,8 @@ pub(super) struct Kept {
     pub kind: Kind,
     pub number: u64,
     pub data: [u64; 2],
+    /// It counted against its sender's allowance.
+    pub counted: bool,
 }
 
 /// Takes what the byte transport underneath delivers.
@@ -41,6 +43,8 @@ pub(super) struct Deliver<'a> {
     upcalls: Option<&'a mut dyn MatchUpcalls>,
     /// Messages that count against the sender's allowance.
     messages: u32,
+    /// Those of them that took no room.
+    matched: u32,
     /// Those beyond it.
     envelopes: u32,
 }
@@ -51,6 +55,7 @@ impl<'a> Deliver<'a> {
             core,
             upcalls,
             messages: 0,
+            matched: 0,
             envelopes: 0,
         }
     }
@@ -83,7 +88,10 @@ impl<'a> Deliver<'a> {
             self.messages += 1;
         }
         match self.core.table.place(&message, None) {
-            Placed::Matched(index) => self.matched(index, from, &message),
+            Placed::Matched(index) => {
+                self.matched += u32::from(!message.asked_for);
+                self.matched(index, from, &message);
+            }
             Placed::Kept(_) => {}
             Placed::NoBlock => self.core.spill(&message),
             Placed::Full => self.broken(from, "more messages than it was allowed"),
@@ -342,7 +350,12 @@ impl ShmMatch {
                 .map(|upcalls| &mut **upcalls as &mut dyn MatchUpcalls);
             let mut deliver = Deliver::new(&mut self.core, again);
             let taken = progress::drain(way, BURST, &mut deliver);
-            let (messages, envelopes) = (deliver.messages, deliver.envelopes);
+            let Deliver {
+                messages,
+                matched,
+                envelopes,
+                ..
+            } = deliver;
             events += taken.count;
             if taken.broken {
                 self.shm.attention = true;
@@ -352,7 +365,7 @@ impl ShmMatch {
             if envelopes != 0 {
                 table::count_envelopes(area, envelopes);
             }
-            let allowed = messages != 0 && self.core.table.count_arrivals(area, messages);
+            let allowed = messages != 0 && self.core.table.count_arrivals(area, messages, matched);
             if way.consumer.has_given_credits() | allowed {
                 progress::wake_for_credits(way);
             }
@@ -378,7 +391,8 @@ impl ShmMatch {
         counts.starved.store(0, Relaxed);
         // What peers were allowed that have gone is to be had again.
         let areas = self.shm.inbound.iter().map(|way| way.consumer.memory());
-        let outstanding = areas.map(|area| table::open_grant(area)).sum();
+        let outstanding = areas.map(|area| table::common_share(area));
+        let outstanding = outstanding.fold(0, u64::saturating_add);
         counts.outstanding.store(outstanding, Relaxed);
         for way in &self.shm.inbound {
             let area = way.consumer.memory();
@@ -580,6 +594,7 @@ impl Core {
             },
             kind: Kind::from_byte((state >> 8) as u8).filter(|kind| kind.is_message())?,
             number: number_of(header),
+            counted: state & BEYOND == 0,
             data: [get(&header.data[0]), get(&header.data[1])],
         })
     }

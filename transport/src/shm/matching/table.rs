@@ -9,8 +9,8 @@ use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, HashBins
 use super::super::layout::{PairArea, TakenLine};
 use super::super::ring::RingState;
 use super::layout::{
-    CLASSES, FREE, Header, INITIAL, JOURNAL_HEADER, JOURNAL_IDLE, JOURNAL_RECEIVE, QUEUED, UNIT,
-    WINDOW,
+    BEYOND, CLASSES, FREE, Header, INITIAL, JOURNAL_HEADER, JOURNAL_IDLE, JOURNAL_RECEIVE, QUEUED,
+    UNIT, WINDOW,
 };
 use super::memory::{ArenaStorage, TargetMap};
 use super::wire::{Kind, Message};
@@ -18,6 +18,9 @@ use crate::network::MatchPattern;
 
 /// The engine over a target.
 pub(super) type TargetEngine = HashBins<ArenaStorage>;
+
+/// Its name. No other can be chosen: visitors of several processes have to agree on it.
+pub(super) const ENGINE: &str = "bins";
 
 /// A target, in the hands of somebody who may hold its lock.
 pub(in super::super) struct Table {
@@ -138,8 +141,9 @@ impl Table {
             u64::from(handle.slot()) | u64::from(handle.generation()) << 32,
             Relaxed,
         );
+        let beyond = if message.asked_for { BEYOND } else { 0 };
         header.state.store(
-            QUEUED | (message.kind as u64) << 8 | message.number << 32,
+            QUEUED | (message.kind as u64) << 8 | beyond | message.number << 32,
             Release,
         );
     }
@@ -259,24 +263,39 @@ impl Table {
 
     // ---- allowances
 
-    /// Counts `taken` messages of a sender, and allows it more when half of a window is used;
-    /// answers whether it got some.
-    pub(super) fn count_arrivals(&self, area: &PairArea, taken: u32) -> bool {
-        let counts = &self.map.head().counts;
-        let outstanding = counts.outstanding.load(Relaxed);
-        counts
-            .outstanding
-            .store(outstanding.saturating_sub(u64::from(taken)), Relaxed);
-        let arrived = area
-            .taken
-            .arrived
-            .load(Relaxed)
-            .wrapping_add(u64::from(taken));
-        area.taken.arrived.store(arrived, Relaxed);
+    /// Counts `taken` messages of a sender, of which `matched` took no room, and allows it more when
+    /// half of a window is used; answers whether it got some.
+    pub(super) fn count_arrivals(&self, area: &PairArea, taken: u32, matched: u32) -> bool {
+        let line = &area.taken;
+        if matched >= taken {
+            // As much is given back as was used.
+            add_long(&line.arrived, u64::from(taken));
+            add_long(&line.returned, u64::from(taken));
+        } else {
+            let before = common_share(area);
+            add_long(&line.arrived, u64::from(taken));
+            add_long(&line.returned, u64::from(matched));
+            let outstanding = &self.map.head().counts.outstanding;
+            let gone = before.saturating_sub(common_share(area));
+            outstanding.store(get(outstanding).saturating_sub(gone), Relaxed);
+        }
         open_allowance(area) < WINDOW / 2 && self.allow(area)
     }
 
-    /// Allows a sender as much as there is room for, up to a window. Answers whether it got some.
+    /// A message of a sender that counted against its allowance is kept no more. Answers whether the
+    /// sender was allowed another one at once: for one of the common room it waits its turn.
+    pub(super) fn give_back(&self, area: &PairArea) -> bool {
+        let granted = get(&area.taken.granted);
+        if granted != 0 {
+            area.taken.granted.store(granted - 1, Relaxed);
+            return false;
+        }
+        add_long(&area.taken.returned, 1);
+        open_allowance(area) < WINDOW / 2 && self.allow(area)
+    }
+
+    /// Allows a sender as much as there is room for, up to a window: what it has given back, then of
+    /// the common room. Answers whether it got some.
     pub(super) fn allow(&self, area: &PairArea) -> bool {
         let head = self.map.head();
         let counts = &head.counts;
@@ -291,18 +310,28 @@ impl Table {
         let outstanding = counts.outstanding.load(Relaxed);
         let room = u64::from(headers.min(units >> (CLASSES - 1))).saturating_sub(outstanding);
         let wanted = u64::from(WINDOW - open_allowance(area).min(WINDOW));
-        let granted = wanted.min(room);
-        if granted < wanted {
+        let line = &area.taken;
+        let returned = get(&line.returned).min(wanted);
+        let before = get(&line.granted);
+        let share = (room.saturating_mul(SHARE).saturating_sub(before)) / (SHARE + 1);
+        let granted = (wanted - returned).min(share);
+        if granted < wanted - returned {
             counts.starved.store(1, Relaxed);
         }
-        if granted == 0 {
+        if granted + returned == 0 {
             return false;
         }
-        counts.outstanding.store(outstanding + granted, Relaxed);
+        let common = common_share(area);
+        line.granted.store(before.wrapping_add(granted), Relaxed);
+        line.returned.store(get(&line.returned) - returned, Relaxed);
         let allowed = area.allowed.messages.load(Relaxed);
         area.allowed
             .messages
-            .store(allowed.wrapping_add(granted), Release);
+            .store(allowed.wrapping_add(granted + returned), Release);
+        let more = common_share(area).saturating_sub(common);
+        counts
+            .outstanding
+            .store(outstanding.saturating_add(more), Relaxed);
         true
     }
 
@@ -340,10 +369,12 @@ pub(super) fn open_allowance(area: &PairArea) -> u32 {
         .min(u64::from(u32::MAX)) as u32
 }
 
-/// How much of that was granted, beyond what every sender may send from the first.
-pub(super) fn open_grant(area: &PairArea) -> u64 {
-    let used = get(&area.taken.arrived).saturating_sub(u64::from(INITIAL));
-    get(&area.allowed.messages).saturating_sub(used)
+/// How many messages a sender may still send or will be allowed for those that it has given back,
+/// beyond what has a place of its own.
+pub(super) fn common_share(area: &PairArea) -> u64 {
+    u64::from(open_allowance(area))
+        .saturating_add(get(&area.taken.returned))
+        .saturating_sub(u64::from(INITIAL))
 }
 
 /// The state of a ring, as it was left.
@@ -406,6 +437,16 @@ fn class(len: usize) -> Option<usize> {
     let units = len.div_ceil(UNIT).max(1).next_power_of_two();
     let class = units.trailing_zeros() as usize;
     (class < CLASSES).then_some(class)
+}
+
+/// How many times as much of the common room as is left over one sender may have, at most: what others
+/// find when it has filled its share is a ninth of all.
+const SHARE: u64 = 8;
+
+/// As [`add`], for longer words.
+#[inline]
+fn add_long(word: &AtomicU64, by: u64) {
+    word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
 /// Adds to a word that is only written under the lock. It wraps: in shared memory it may hold

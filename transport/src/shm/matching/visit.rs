@@ -120,6 +120,7 @@ impl ShmMatch {
             area: &area,
             pid,
             liveness: &peer.liveness,
+            matched: 0,
             answered: Vec::new(),
         };
         let taken = visit.empty_ring(self.core.rank.as_u32());
@@ -300,6 +301,8 @@ struct Visit<'a> {
     /// The receiver's process, if it can be attached to.
     pid: Option<u32>,
     liveness: &'a Liveness,
+    /// Messages that count against the allowance and took no room.
+    matched: u32,
     /// The own numbers of synchronous short messages that have matched.
     answered: Vec<u64>,
 }
@@ -339,7 +342,8 @@ impl Visit<'_> {
             count_envelopes(&area, envelopes);
         }
         if taken != envelopes {
-            self.table.count_arrivals(&area, taken - envelopes);
+            self.table
+                .count_arrivals(&area, taken - envelopes, self.matched);
         }
         taken
     }
@@ -359,6 +363,7 @@ impl Visit<'_> {
         match self.table.place(message, Some(entry)) {
             Placed::Matched(index) => {
                 reach(Point::Matched);
+                self.matched += u32::from(!message.asked_for);
                 self.land(index, message, block);
                 true
             }
