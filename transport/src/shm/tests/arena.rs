@@ -165,7 +165,7 @@ fn an_arena_that_is_not_there_is_refused() {
 /// Names that reach outside of an arena of 8 MiB, for a buffer of 10,000 bytes.
 const OUTSIDE: [u64; 6] = [
     IN_ARENA | 8 << 20,
-    IN_ARENA | (8 << 20) - 9999,
+    IN_ARENA | ((8 << 20) - 9999),
     IN_ARENA | 1 << 40,
     u64::MAX,
     u64::MAX - 9999,
