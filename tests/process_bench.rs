@@ -76,15 +76,8 @@ fn large_messages_are_right_without_cross_memory_attach() {
 /// Buffers of both kinds of layer in the memory that ranks share.
 #[test]
 fn large_messages_are_right_by_the_arena() {
-    let options = [
-        "-m",
-        "8,8K,1M",
-        "--shm-cma",
-        "off",
-        "--memory",
-        "arena",
-        "-c",
-    ];
+    let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
+    let options = words("-m 8,8K,1M --shm-cma off --memory arena --shm-arena 1G");
     for test in [
         &["latency", "-p", "ob1"][..],
         &["latency", "-p", "cm"],
@@ -95,16 +88,8 @@ fn large_messages_are_right_by_the_arena() {
         assert_eq!(rows.len(), 3, "{test:?}");
         assert!(rows.iter().all(|row| row["memory"] == "arena"), "{rows:?}");
     }
-    let much = [
-        "latency",
-        "-m",
-        "1M",
-        "--shm-arena",
-        "1M",
-        "--memory",
-        "arena",
-    ];
-    let outcome = bench(&[&much, TINY].concat());
+    let much = words("latency -m 1M --shm-arena 1M --memory arena");
+    let outcome = bench(&[&much[..], TINY].concat());
     assert_eq!(outcome.status, 2, "{outcome:#?}");
     let said = outcome.stderr.join("\n");
     assert!(said.contains("'shm-arena'"), "{said}");

@@ -260,7 +260,7 @@ fn what_is_freed_is_the_systems_again() {
             let is_own = |byte: &u8| *byte == number as u8 + 1;
             assert!(piece.bytes().iter().all(is_own), "two share memory");
         }
-        assert_eq!(a.shm.memory_in_use().unwrap(), before + (1 << 20));
+        assert!(a.shm.memory_in_use().unwrap() >= before + (1 << 20));
         // Every other first, so that what is free is in pieces that join.
         let mut at = 0;
         pieces.retain(|_| {
