@@ -92,8 +92,11 @@ impl Segment {
         if self.arena == 0 {
             return Ok(None);
         }
-        let map = ArenaMap::new(self.map_arena()?);
-        map.map(Some)
+        let map = self.map_arena()?;
+        // A dump of this process would make every page of it exist. It is the same without the advice.
+        let _ = map.advise(memmap2::Advice::DontDump);
+        ArenaMap::new(map)
+            .map(Some)
             .ok_or_else(|| io::Error::other("mapped at address 0"))
     }
 
