@@ -33,6 +33,8 @@
 //!   ready ([`PartitionedSend`], [`PartitionedRecv`]).
 //! - Every wait has a form with a timeout. What timed out goes on: it stays posted, and its buffer
 //!   stays lent to its scope, or with the operation that owns it.
+//! - Large buffers come best from [`Session::alloc`]: where the system lets no process into another's memory, such as in
+//!   many containers, they are the ones that are copied once.
 //! - Lengths are in elements of [`Plain`] data; a [`Status`] tells source, tag and true length.
 //! - What can go wrong is in [`Error`] and [`Failure`]. A truncated receive, or a rank that
 //!   died, fails the operations concerned and nothing else.
@@ -40,6 +42,7 @@
 //! The command `tagwire` starts jobs, measures, and tells what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
 
+mod buffer;
 mod context;
 mod error;
 mod owned;
@@ -52,6 +55,7 @@ mod session;
 pub mod settings;
 mod unwind;
 
+pub use buffer::Buffer;
 pub use context::{Claimed, Context};
 pub use error::{Error, Result};
 pub use owned::{OwnedRecv, OwnedSend};

@@ -7,9 +7,11 @@ use tagwire_base::{Bootstrap, Config, ContextId};
 use tagwire_launch as launch;
 use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 
+use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::owned::Orphans;
+use crate::plain::Plain;
 use crate::scope::Scope;
 use crate::settings;
 
@@ -157,6 +159,42 @@ impl Session {
     /// When 65,536 are in use.
     pub fn create_context(&self) -> Result<Context<'_>> {
         Ok(Context::new(self, self.messenger.create_context()?))
+    }
+
+    /// A buffer of `count` elements, all bytes of which are zero, for messages: from the memory that this rank shares with the
+    /// others of its host, as far as the setting `shm-arena` reaches, else from the heap ([`Buffer::is_shared`]
+    /// tells). Large messages between two such buffers, or between one and any other, are copied once and by
+    /// whichever rank waits, also where the system forbids cross-memory attach. Pages of it are given out whole: it is for
+    /// few large buffers, not for many small ones. The buffer may outlive the session.
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let mut samples = session.alloc::<f64>(1 << 16)?;
+    /// samples[0] = 1.5;
+    /// session.scope(|scope| {
+    ///     let world = session.world();
+    ///     let mut room = [0.0];
+    ///     world.isend(scope, &samples[..1], session.rank(), 7)?;
+    ///     world.recv(&mut room, session.rank(), 7)?;
+    ///     assert_eq!(room, [1.5]);
+    ///     Ok::<(), tagwire::Error>(())
+    /// })?;
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    ///
+    /// # Panics
+    /// When it is more than there can be, as a vector does.
+    pub fn alloc<T: Plain>(&self, count: usize) -> Result<Buffer<T>> {
+        let bytes = count.checked_mul(size_of::<T>());
+        let shared = match bytes {
+            Some(bytes) => self.messenger.allocate(bytes)?,
+            None => None,
+        };
+        Ok(Buffer::new(shared, count))
     }
 
     /// Runs `body` with a [`Scope`], in which buffers can be lent to sends and receives, and

@@ -169,3 +169,31 @@ fn persistent_operations_may_be_dropped() {
     }
     session.close().unwrap();
 }
+
+/// Buffers that ranks share are slices as any: lent, filled, given back, and longer than their session.
+#[test]
+fn buffers_come_from_shared_memory_and_go_back() {
+    let session = session();
+    let world = session.world();
+    let mut room = session.alloc::<u32>(100_000).unwrap();
+    let mut data = session.alloc::<u32>(100_000).unwrap();
+    assert!(room.is_shared() && data.is_shared());
+    assert!(data.iter().all(|word| *word == 0) && data.len() == 100_000);
+    data.iter_mut().zip(0..).for_each(|(word, at)| *word = at);
+    session.scope(|scope| {
+        let receive = world.irecv(scope, &mut room, 0, 1).unwrap();
+        world.isend(scope, &data, 0, 1).unwrap();
+        receive.wait().unwrap();
+    });
+    assert_eq!(room[..], data[..]);
+    drop(data);
+    // More than there is comes from the heap, and nothing is nothing.
+    let large = session.alloc::<u64>(16 << 20).unwrap();
+    assert!(!large.is_shared() && large.len() == 16 << 20);
+    assert!(session.alloc::<u64>(0).unwrap().is_empty());
+    let most = session.alloc::<[u8; 3]>(20 << 20).unwrap();
+    assert!(most.is_shared() && most.len() == 20 << 20);
+    assert!(most.iter().all(|bytes| *bytes == [0; 3]));
+    session.close().unwrap();
+    assert_eq!(room[99_999], 99_999);
+}

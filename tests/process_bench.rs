@@ -73,6 +73,28 @@ fn large_messages_are_right_without_cross_memory_attach() {
     assert_eq!(rows(&[&options, TINY].concat()).len(), 2);
 }
 
+/// Buffers of both kinds of layer in the memory that ranks share.
+#[test]
+fn large_messages_are_right_by_the_arena() {
+    let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
+    let options = words("-m 8,8K,1M --shm-cma off --memory arena --shm-arena 1G");
+    for test in [
+        &["latency", "-p", "ob1"][..],
+        &["latency", "-p", "cm"],
+        &["latency", "--raw"],
+        &["bandwidth", "-p", "cm", "-W", "8"],
+    ] {
+        let rows = rows(&[test, &options, TINY].concat());
+        assert_eq!(rows.len(), 3, "{test:?}");
+        assert!(rows.iter().all(|row| row["memory"] == "arena"), "{rows:?}");
+    }
+    let much = words("latency -m 1M --shm-arena 1M --memory arena");
+    let outcome = bench(&[&much[..], TINY].concat());
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    let said = outcome.stderr.join("\n");
+    assert!(said.contains("'shm-arena'"), "{said}");
+}
+
 /// What a user reads and scripts parse: header lines, then size and figure.
 #[test]
 fn text_has_the_shape_that_scripts_know() {

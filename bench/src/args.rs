@@ -119,6 +119,28 @@ pub enum SideChoice {
     Both,
 }
 
+/// Where the buffers of messages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum MemoryChoice {
+    /// The rank's own heap
+    Heap,
+    /// Memory that the ranks of a host share, as far as the setting 'shm-arena' reaches
+    Arena,
+}
+
+impl MemoryChoice {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Arena => "arena",
+        }
+    }
+}
+
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 #[non_exhaustive]
@@ -218,6 +240,10 @@ pub struct BenchArgs {
     /// after the other]
     #[arg(long, value_enum)]
     pub side: Option<SideChoice>,
+
+    /// Where the buffers of messages come from [default: heap]
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryChoice>,
 
     /// How long to wait (idle), in seconds or with a unit: us, ms or s [default: 1]
     #[arg(long, value_name = "DURATION", value_parser = parse_time)]
@@ -367,6 +393,9 @@ impl BenchArgs {
         } else if self.secret.is_some() {
             return usage("--secret is for --listen and --connect");
         }
+        if self.memory == Some(MemoryChoice::Arena) && has_mpi {
+            return usage("--memory arena is memory of our transports; 'mpi' has none");
+        }
         if self.mpiexec.is_some() && !has_mpi {
             return usage("--mpiexec is for transport 'mpi'");
         }
@@ -442,6 +471,11 @@ impl BenchArgs {
             ),
             ("--seconds", self.seconds.is_some(), test == TestName::Idle),
             ("--side", self.side.is_some(), test.computes()),
+            (
+                "--memory",
+                self.memory.is_some(),
+                test != TestName::Partitioned,
+            ),
             (
                 "--percentiles",
                 self.percentiles.is_some(),

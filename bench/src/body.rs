@@ -118,19 +118,21 @@ pub(crate) struct Traffic {
 
 impl Traffic {
     /// For messages of at most `largest` bytes, `window` of them under way at once. With a `seed`
-    /// for validation each has memory of its own; without, all share one piece, as OSU has it.
+    /// for validation each has memory of its own; without, all share one piece, as OSU has it. Memory is what
+    /// `memory` makes of a length.
     pub(crate) fn new(
         rank: Rank,
         thread: u32,
         largest: usize,
         window: usize,
         seed: Option<u64>,
+        memory: impl Fn(usize) -> Result<Memory>,
     ) -> Result<Self> {
         let slots = if seed.is_some() { window } else { 1 };
         let len = largest.saturating_mul(slots);
         Ok(Self {
-            out: Memory::new(len)?,
-            into: Memory::new(len)?,
+            out: memory(len)?,
+            into: memory(len)?,
             seed,
             rank: rank.as_u32(),
             thread,

@@ -15,7 +15,7 @@ use std::fs;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use tagwire_transport::{RecvBuffer, SendBuffer};
+use tagwire_transport::{Allocation, RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::stats::mix;
@@ -45,7 +45,7 @@ pub(crate) struct Difference {
     pub found: u8,
 }
 
-/// A piece of page-aligned memory that lives as long as the process.
+/// A piece of page-aligned memory, of the heap or a transport's, that lives as long as the process.
 #[derive(Debug)]
 pub(crate) struct Memory {
     start: NonNull<u8>,
@@ -92,6 +92,15 @@ impl Memory {
         // SAFETY: `start` is a fresh allocation of at least `len` bytes.
         unsafe { start.write_bytes(0x5a, len.max(1)) };
         Ok(Self { start, len })
+    }
+
+    /// Memory of a transport, every page of which is made to be there.
+    pub(crate) fn of(memory: Allocation) -> Self {
+        let (start, len) = (memory.as_ptr(), memory.len());
+        std::mem::forget(memory);
+        // SAFETY: it is never given back, so that its bytes are this value's.
+        unsafe { start.write_bytes(0x5a, len) };
+        Self { start, len }
     }
 
     fn piece(&self, range: Range<usize>) -> (NonNull<u8>, usize) {

@@ -131,6 +131,14 @@ pub enum Error {
         /// What the machine has left, in bytes.
         available: u64,
     },
+    /// The transport has no arena, or not so much of it.
+    #[error(
+        "the message buffers need {needed} bytes of the arena in a row, which it has not: see 'shm-arena'"
+    )]
+    Arena {
+        /// What was asked for, in bytes.
+        needed: u64,
+    },
     /// A message arrived with other bytes than were sent.
     #[error("validation: {0}")]
     Validation(#[from] Mismatch),
@@ -217,6 +225,7 @@ impl Error {
             Self::Rank { .. } => 610,
             Self::Job(_) => 611,
             Self::System { .. } => 612,
+            Self::Arena { .. } => 613,
             Self::Base(error) => error.code(),
             Self::Transport(error) => error.code(),
             Self::Pml(error) => error.code(),

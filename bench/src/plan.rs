@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::args::partitioned::PartitionedPlan;
-use crate::args::{BenchArgs, Percentiles, Side, TestName};
+use crate::args::{BenchArgs, MemoryChoice, Percentiles, Side, TestName};
 use crate::error::{Error, Result};
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
@@ -65,6 +65,9 @@ pub(crate) struct Plan {
     pub unexpected: u32,
     /// On which sides ranks compute.
     pub sides: Vec<Side>,
+    /// Where buffers come from, where that was said.
+    #[serde(default)]
+    pub memory: Option<MemoryChoice>,
     pub idle: Duration,
     /// What the test of partitioned operations has beside.
     #[serde(default)]
@@ -114,6 +117,7 @@ impl Plan {
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
             sides: args.sides().to_vec(),
+            memory: args.memory,
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
             partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
             validate: args.validate,

@@ -5,6 +5,7 @@
 
 use tagwire_base::{Rank, Tag};
 use tagwire_pml::Counters;
+use tagwire_transport::Allocation;
 
 use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
@@ -75,6 +76,12 @@ pub(crate) trait Port {
 
     /// Receives.
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()>;
+
+    /// Memory of `len` bytes that peers can reach by a mapping, where there is such.
+    fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
+        let _ = len;
+        Ok(None)
+    }
 
     /// How many messages took which way so far, where that is told.
     fn counters(&self) -> Option<Counters> {

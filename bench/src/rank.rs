@@ -4,10 +4,11 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config};
 
 use crate::Host;
-use crate::args::{Percentiles, TestName};
+use crate::args::{MemoryChoice, Percentiles, TestName};
 use crate::body::{
     Bandwidth, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected, measure_idle,
 };
+use crate::buffer::Memory;
 use crate::environment::Used;
 use crate::error::{Error, ExitStatus, Result};
 use crate::link::{Message, Reporter};
@@ -226,10 +227,23 @@ impl Job<'_> {
         self.measure(port, vec![(self.plan.layers[0], stage)], used, sink)
     }
 
+    /// Memory for messages, from where the plan says.
+    fn memory<P: Port>(&self, port: &P, len: usize) -> Result<Memory> {
+        if self.plan.memory != Some(MemoryChoice::Arena) || len == 0 {
+            return Memory::new(len);
+        }
+        let memory = port.allocate(len)?;
+        memory
+            .map(Memory::of)
+            .ok_or(Error::Arena { needed: len as u64 })
+    }
+
     fn traffic<P: Port>(&self, port: &P, thread: u32) -> Result<Traffic> {
         let seed = self.plan.validate.then_some(self.plan.seed);
         let window = self.plan.window as usize;
-        Traffic::new(port.rank(), thread, self.plan.largest()?, window, seed)
+        let largest = self.plan.largest()?;
+        let memory = |len| self.memory(port, len);
+        Traffic::new(port.rank(), thread, largest, window, seed, memory)
     }
 
     /// The messages of rank 1 that nobody has received: when bytes are checked, each needs memory
@@ -240,7 +254,9 @@ impl Job<'_> {
             0 => 1,
             _ => self.plan.unexpected as usize,
         };
-        Traffic::new(port.rank(), 1, self.plan.largest()?, window, seed)
+        let largest = self.plan.largest()?;
+        let memory = |len| self.memory(port, len);
+        Traffic::new(port.rank(), 1, largest, window, seed, memory)
     }
 
     fn stage<'p, P: Port>(&self, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
@@ -404,6 +420,7 @@ impl Job<'_> {
             samples: None,
             side: None,
             receive: None,
+            memory: plan.memory.map(|memory| memory.as_str().to_owned()),
             validated: plan.validate,
             profiled: plan.profile,
             launch: Some(plan.launch),

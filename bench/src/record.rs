@@ -69,6 +69,9 @@ pub struct Row {
     /// When the receive was posted, before the message was sent or after: `early` or `late`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive: Option<String>,
+    /// Where the buffers came from, where that was said: `heap` or `arena`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// Whether every byte was checked, which the times include.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub validated: bool,
@@ -345,6 +348,7 @@ pub(crate) mod tests {
             samples: None,
             side: None,
             receive: None,
+            memory: None,
             validated: false,
             profiled: false,
             launch: Some(launch),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
+use tagwire_transport::{
+    Allocation, Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
+};
 
 use crate::cm::Cm;
 use crate::error::Result;
@@ -261,6 +263,10 @@ impl Pml for Layer {
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         either!(self, pml => pml.free_context(context))
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        either!(self, pml => pml.allocate(len))
     }
 
     fn worth_a_write(&mut self, to: Rank) -> Result<usize> {

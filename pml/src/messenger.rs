@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Waiter};
 
 use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
@@ -113,6 +113,14 @@ impl Messenger {
     #[must_use]
     pub const fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Memory that peers can reach by a mapping; see [`Pml::allocate`].
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
+        Ok(self.enter()?.allocate(len))
     }
 
     /// The flag that asks for the hang dump: set it (from a signal handler, say), and a thread

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter};
+use tagwire_transport::{
+    Allocation, Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
+};
 
 use crate::error::Result;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
@@ -197,6 +199,13 @@ pub trait Pml: Send {
     /// is posted in it, or a message is here that nobody has received. What is still on its way
     /// nobody knows of: it would be for the next context of the same id.
     fn free_context(&mut self, context: ContextId) -> Result<()>;
+
+    /// Memory of `len` bytes that peers on this host can reach by a mapping; see
+    /// [`ByteTransport::allocate`](tagwire_transport::ByteTransport::allocate).
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let _ = len;
+        None
+    }
 
     /// How many bytes are worth a write of their own on the way to `to`, of those that could go together
     /// ([`Preference::write`](tagwire_transport::Preference::write)).

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
+use crate::allocation::Allocation;
 use crate::capability::{Capabilities, Limits, Preference};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
@@ -256,6 +257,13 @@ pub trait ByteTransport: Any + Send {
     /// knows. Its token completes with [`Outcome::Withdrawn`](crate::Outcome::Withdrawn).
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         let _ = (to, ticket);
+    }
+
+    /// Memory of `len` bytes for user data, which peers can reach by other ways than other memory. `None` where this
+    /// transport has none, or not so much in a row any more: then any memory serves.
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let _ = len;
+        None
     }
 
     /// Opens the receiving end of a partitioned channel: `data`, in transport partitions that end at

@@ -42,6 +42,9 @@ bitflags! {
         const ALL_OR_NOTHING = 1 << 13;
         /// [`open_channel`](crate::ByteTransport::open_channel): partitioned channels of its own.
         const CHANNELS = 1 << 14;
+        /// [`allocate`](crate::ByteTransport::allocate): memory from which and into which cooperative transfers
+        /// go, on either side, also without [`COOPERATIVE`](Capabilities::COOPERATIVE).
+        const ALLOCATION = 1 << 15;
     }
 }
 

@@ -10,6 +10,7 @@
 //! A transport is an object that one rank owns. It is driven by calls alone: no thread of its
 //! own, no statics. See [`ByteTransport`] for who calls what, from where, and what may fail.
 
+pub mod allocation;
 pub mod byte;
 pub mod capability;
 pub mod channel;
@@ -25,6 +26,7 @@ pub mod null;
 pub mod shm;
 pub mod wait;
 
+pub use allocation::Allocation;
 pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
 pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
+use crate::allocation::Allocation;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
@@ -376,6 +377,12 @@ pub trait MatchTransport: Send {
 
     /// Shows the unexpected messages that are kept here, in no order that counts. For the hang dump.
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope));
+
+    /// As [`ByteTransport::allocate`](crate::ByteTransport::allocate).
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let _ = len;
+        None
+    }
 
     /// As [`ByteTransport::open_channel`](crate::ByteTransport::open_channel).
     fn open_channel(

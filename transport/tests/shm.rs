@@ -44,6 +44,28 @@ fn without_attach() -> ShmOptions {
     }
 }
 
+/// Transfers from and into the arena.
+fn arena() -> ShmOptions {
+    ShmOptions {
+        arena: 1 << 30,
+        ..ShmOptions::default()
+    }
+}
+
+fn arena_alone() -> ShmOptions {
+    ShmOptions {
+        cross_attach: CrossAttach::Off,
+        ..arena()
+    }
+}
+
+fn no_arena() -> ShmOptions {
+    ShmOptions {
+        arena: 0,
+        ..ShmOptions::default()
+    }
+}
+
 fn passed() -> ShmOptions {
     ShmOptions {
         descriptor: DescriptorWay::Passed,
@@ -54,6 +76,12 @@ fn passed() -> ShmOptions {
 transport_conformance!(on_shm, factory(plain()));
 transport_conformance!(on_shm_with_small_chunks, factory(small_chunks()));
 transport_conformance!(on_shm_without_attach, factory(without_attach()));
+transport_conformance!(on_shm_without_arena, factory(no_arena()));
+transport_conformance!(on_shm_by_the_arena, factory(arena()).allocating());
+transport_conformance!(
+    on_shm_by_the_arena_alone,
+    factory(arena_alone()).allocating()
+);
 transport_conformance!(on_shm_with_passed_descriptors, factory(passed()));
 
 #[test]
@@ -62,4 +90,6 @@ fn shared_memory_passes_the_tiers_that_it_claims() {
     let without = tiers(&factory(without_attach())).unwrap();
     assert!(with.contains(&Tier::Cooperative), "{with:?}");
     assert!(!without.contains(&Tier::Cooperative), "{without:?}");
+    let arena = tiers(&factory(arena_alone()).allocating()).unwrap();
+    assert!(arena.contains(&Tier::Cooperative), "{arena:?}");
 }

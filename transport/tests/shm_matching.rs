@@ -3,7 +3,7 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Bootstrap, LocalJob};
-use tagwire_transport::conformance::matching::{Factory, Job, Slack, Wanted};
+use tagwire_transport::conformance::matching::{Allocates, Factory, Job, Slack, Wanted};
 use tagwire_transport::shm::{CrossAttach, DescriptorWay, ShmMatch, ShmOptions};
 use tagwire_transport::{MatchTransport, match_conformance};
 
@@ -51,6 +51,22 @@ fn without_attach() -> ShmOptions {
     }
 }
 
+/// Without cross-memory attach, with these buffers in the arena.
+fn arena(sends: bool, receives: bool) -> Factory {
+    let options = ShmOptions {
+        arena: 1 << 30,
+        ..without_attach()
+    };
+    factory(options).allocating(Allocates { sends, receives })
+}
+
+fn without_arena() -> ShmOptions {
+    ShmOptions {
+        arena: 0,
+        ..without_attach()
+    }
+}
+
 fn passed() -> ShmOptions {
     ShmOptions {
         descriptor: DescriptorWay::Passed,
@@ -61,4 +77,8 @@ fn passed() -> ShmOptions {
 match_conformance!(on_shm, factory(ShmOptions::default()));
 match_conformance!(on_shm_with_small_chunks, factory(small_chunks()));
 match_conformance!(on_shm_without_attach, factory(without_attach()));
+match_conformance!(on_shm_without_attach_or_arena, factory(without_arena()));
+match_conformance!(on_shm_from_the_arena, arena(true, false));
+match_conformance!(on_shm_into_the_arena, arena(false, true));
+match_conformance!(on_shm_by_the_arena_alone, arena(true, true));
 match_conformance!(on_shm_with_passed_descriptors, factory(passed()));

@@ -56,6 +56,25 @@ fn percentiles_have_a_default_list() {
 }
 
 #[test]
+fn memory_is_of_our_transports() {
+    let memory = |line: &str| parse(line).map(|args| args.memory);
+    assert_eq!(memory("latency"), Ok(None));
+    let arena = Ok(Some(MemoryChoice::Arena));
+    assert_eq!(memory("availability --memory arena"), arena);
+    assert_eq!(memory("bandwidth --raw --memory arena"), arena);
+    assert_eq!(
+        memory("latency -t mpi --memory heap"),
+        Ok(Some(MemoryChoice::Heap))
+    );
+    for line in [
+        "latency -t mpi --memory arena",
+        "partitioned --memory arena",
+    ] {
+        assert!(parse(line).unwrap_err().contains("--memory"), "{line}");
+    }
+}
+
+#[test]
 fn sizes_default_to_powers_of_two() {
     let sizes = parse("latency").unwrap().size_list();
     assert_eq!(

@@ -16,7 +16,7 @@ fn effort() -> Effort {
 }
 
 fn traffic(port: &ChannelPort, thread: u32) -> Traffic {
-    Traffic::new(port.rank(), thread, 100, 4, Some(SEED)).unwrap()
+    Traffic::new(port.rank(), thread, 100, 4, Some(SEED), Memory::new).unwrap()
 }
 
 /// Runs a body on all ranks, on a few sizes, and answers rank 0's samples.
@@ -80,7 +80,9 @@ fn latency_with_receives_ahead() {
 fn latency_behind_unexpected_messages() {
     for ahead in [0, 5] {
         let samples = run(2, None, &effort(), |port| {
-            let traffic = |thread| Traffic::new(port.rank(), thread, 100, 16, Some(SEED)).unwrap();
+            let traffic = |thread| {
+                Traffic::new(port.rank(), thread, 100, 16, Some(SEED), Memory::new).unwrap()
+            };
             Unexpected::new(traffic(0), traffic(1), ahead)
         });
         assert_complete(&samples.unwrap());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Config, ContextId, Rank, Tag};
 use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
+use tagwire_transport::Allocation;
 
 use super::Port;
 use crate::buffer::{Incoming, Outgoing};
@@ -102,6 +103,10 @@ impl Port for PmlPort {
             .recv(data.buffer(), from.into(), tag.into(), WORLD)?;
         status.ok().map_err(tagwire_pml::Error::Failed)?;
         Ok(())
+    }
+
+    fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
+        Ok(self.messenger.allocate(len)?)
     }
 
     fn counters(&self) -> Option<Counters> {

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tagwire_base::{Rank, Tag};
 use tagwire_pml::Counters;
+use tagwire_transport::Allocation;
 
 use super::Port;
 use crate::body::compute::look_ns;
@@ -99,6 +100,10 @@ impl<P: Port> Port for Profiled<'_, P> {
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         self.received.add(data.len() as u64);
         self.timed(4, || self.port.recv(data, from, tag))
+    }
+
+    fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
+        self.port.allocate(len)
     }
 
     fn counters(&self) -> Option<Counters> {

@@ -22,8 +22,8 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Rank, Tag};
 use tagwire_pml::{WaitMode, WaitPolicy};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Offer,
-    Outcome, PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
+    Allocation, AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId,
+    Lane, Offer, Outcome, PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
 };
 
 use super::{Port, peer_gone};
@@ -636,6 +636,13 @@ impl Port for RawPort {
     }
 
     #[inline]
+    fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
+        let driver = &mut *self.driver.borrow_mut();
+        let memory = driver.rail.allocate(len);
+        driver.cooperative |= memory.is_some();
+        Ok(memory)
+    }
+
     fn isend(&self, data: Outgoing, to: Rank, _: Tag) -> Result<Request> {
         let endpoint = self.endpoint(to)?;
         if data.len() > self.driver.borrow().longest {

@@ -259,6 +259,9 @@ pub(crate) fn preamble(report: &Report) -> String {
     if report.rows.iter().any(|row| row.profiled) {
         line("Profile", "on; each call takes two looks at the clock more");
     }
+    if let Some(memory) = report.rows.iter().find_map(|row| row.memory.as_deref()) {
+        line("Memory", memory);
+    }
     if report.rows.iter().any(|row| row.validated) {
         line("Validation", "on; times include filling and checking");
     }

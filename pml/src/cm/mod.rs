@@ -25,8 +25,8 @@ use std::sync::Arc;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Buffering, Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel, Preference,
-    RecvBuffer, SendBuffer, SendChannel, Waiter,
+    Allocation, Buffering, Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel,
+    Preference, RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 
 use self::core::{Chore, Core};
@@ -527,6 +527,10 @@ impl Pml for Cm {
         let message = self.find(SourceSelector::ANY, TagSelector::ANY, context)?;
         Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        self.rail.allocate(len)
     }
 
     fn worth_a_write(&mut self, to: Rank) -> Result<usize> {

@@ -47,8 +47,8 @@ pub use config::Ob1Options;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
 use tagwire_transport::{
-    Buffering, ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
-    Waiter,
+    Allocation, Buffering, ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer,
+    SendChannel, Waiter,
 };
 pub use writes::ChannelWay;
 
@@ -529,6 +529,10 @@ impl Pml for Ob1 {
         });
         Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        self.rail.allocate(len)
     }
 
     fn worth_a_write(&mut self, to: Rank) -> Result<usize> {

@@ -63,7 +63,8 @@ impl Pair {
     }
 
     fn offer(&mut self, seed: u64, len: usize, room: usize) -> Result<Transfer, String> {
-        let (source, target) = (self.rig.patterned(seed, len), self.rig.zeroed(room));
+        let source = self.rig.patterned_at(self.a, seed, len);
+        let target = self.rig.zeroed_at(self.b, room);
         let (offered, claimed) = (self.rig.token(), self.rig.token());
         let ticket = offer(
             &mut self.rig,
@@ -365,7 +366,7 @@ pub(super) fn forged_tickets_move_nothing(factory: &Factory) -> Result<(), Strin
 pub(super) fn odd_shapes_are_moved_or_refused(factory: &Factory) -> Result<(), String> {
     const LEN: usize = 150_000;
     let mut pair = Pair::open(factory)?;
-    let source = pair.rig.patterned(1, LEN);
+    let source = pair.rig.patterned_at(pair.a, 1, LEN);
     let mut backwards = pattern(1, LEN);
     backwards.reverse();
     let shapes = [
@@ -374,7 +375,7 @@ pub(super) fn odd_shapes_are_moved_or_refused(factory: &Factory) -> Result<(), S
     ];
     for shape in &shapes {
         let (offered, claimed) = (pair.rig.token(), pair.rig.token());
-        let target = pair.rig.zeroed(LEN);
+        let target = pair.rig.zeroed_at(pair.b, LEN);
         let Ok(ticket) = offer(&mut pair.rig, pair.a, pair.to, shape, offered) else {
             continue;
         };

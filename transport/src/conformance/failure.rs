@@ -129,7 +129,7 @@ pub(super) fn failure_ends_transfers(factory: &Factory) -> Result<(), String> {
     const LEN: usize = 3 << 20;
     let mut rig = Rig::open(factory, 2)?;
     let (to, back) = rig.contact(0, 1)?;
-    let source = rig.patterned(1, LEN);
+    let source = rig.patterned_at(0, 1, LEN);
     let (claimed, unclaimed, joined) = (rig.token(), rig.token(), rig.token());
     // One that the dead has claimed, one that nobody has, one that the living claims.
     let ticket = offer(&mut rig, 0, to, &source.send_buffer(), claimed)?;
@@ -138,9 +138,9 @@ pub(super) fn failure_ends_transfers(factory: &Factory) -> Result<(), String> {
         offer(&mut rig, 0, to, &source.send_buffer(), unclaimed)?;
         waiting.push(unclaimed);
     }
-    let (theirs, foreign) = (rig.patterned(2, LEN), [rig.token(), rig.token()]);
+    let (theirs, foreign) = (rig.patterned_at(1, 2, LEN), [rig.token(), rig.token()]);
     let offered = offer(&mut rig, 1, back, &theirs.send_buffer(), foreign[0])?;
-    let (there, here) = (rig.zeroed(LEN), rig.zeroed(LEN));
+    let (there, here) = (rig.zeroed_at(1, LEN), rig.zeroed_at(0, LEN));
     let dying = rig.transport(1);
     // Without progress in between, which could end the transfer.
     let claim = (0..1000)

@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::ptr;
 
 use super::rig::pattern;
+use crate::allocation::Allocation;
 use crate::byte::RemoteMemory;
 use crate::data::{Pack, RecvBuffer, SendBuffer, Unpack};
 
@@ -16,35 +17,58 @@ const GUARD_BYTE: u8 = 0xa5;
 
 /// Lent memory between two guards. The rig that made it keeps it until its transports are gone.
 #[derive(Debug)]
-pub(super) struct Memory {
-    cells: Box<[UnsafeCell<u8>]>,
+pub(super) struct Memory(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    Heap(Box<[UnsafeCell<u8>]>),
+    /// Of a transport.
+    Lent(Allocation),
 }
 
 impl Memory {
     /// Memory that holds the pattern of `seed`.
-    pub(super) fn patterned(seed: u64, len: usize) -> Self {
-        Self::new(&pattern(seed, len))
+    pub(super) fn patterned(seed: u64, len: usize, from: Option<Allocation>) -> Self {
+        Self::new(&pattern(seed, len), from)
     }
 
     /// Memory that holds zeros.
-    pub(super) fn zeroed(len: usize) -> Self {
-        Self::new(&vec![0; len])
+    pub(super) fn zeroed(len: usize, from: Option<Allocation>) -> Self {
+        Self::new(&vec![0; len], from)
     }
 
-    fn new(bytes: &[u8]) -> Self {
+    /// How much a transport is asked for, for so much to be lent.
+    pub(super) const fn with_guards(len: usize) -> usize {
+        len + 2 * GUARD
+    }
+
+    fn new(bytes: &[u8], from: Option<Allocation>) -> Self {
         let guard = [GUARD_BYTE; GUARD];
         let all = guard.iter().chain(bytes).chain(&guard);
-        Self {
-            cells: all.copied().map(UnsafeCell::new).collect(),
-        }
+        Self(match from {
+            Some(mut memory) => {
+                let places = memory.bytes_mut().iter_mut();
+                places.zip(all).for_each(|(place, byte)| *place = *byte);
+                Bytes::Lent(memory)
+            }
+            None => Bytes::Heap(all.copied().map(UnsafeCell::new).collect()),
+        })
     }
 
     pub(super) fn len(&self) -> usize {
-        self.cells.len() - 2 * GUARD
+        let all = match &self.0 {
+            Bytes::Heap(cells) => cells.len(),
+            Bytes::Lent(memory) => memory.len(),
+        };
+        all - 2 * GUARD
     }
 
     fn start(&self) -> *mut u8 {
-        UnsafeCell::raw_get(self.cells[GUARD..].as_ptr())
+        let first = match &self.0 {
+            Bytes::Heap(cells) => UnsafeCell::raw_get(cells.as_ptr()),
+            Bytes::Lent(memory) => memory.as_ptr().as_ptr(),
+        };
+        first.wrapping_add(GUARD)
     }
 
     /// All of it, to be sent.
@@ -96,10 +120,9 @@ impl Memory {
 
     /// Whether it holds `bytes`, and then anything.
     pub(super) fn begins_with(&self, bytes: &[u8]) -> bool {
-        let cells = &self.cells[GUARD..GUARD + self.len()];
-        // SAFETY: as for `bytes`.
-        let holds = |(cell, byte): (&UnsafeCell<u8>, &u8)| unsafe { *cell.get() == *byte };
-        bytes.len() <= cells.len() && cells.iter().zip(bytes).all(holds)
+        // SAFETY: as for `bytes`; `at` is less than the length.
+        let holds = |(at, byte): (usize, &u8)| unsafe { *self.start().add(at) == *byte };
+        bytes.len() <= self.len() && bytes.iter().enumerate().all(holds)
     }
 
     /// What it holds now.
@@ -113,12 +136,14 @@ impl Memory {
 
     /// Whether the guards are as they were.
     pub(super) fn guards_hold(&self) -> bool {
-        let end = self.cells.len() - GUARD;
-        let intact = |cell: &UnsafeCell<u8>| {
-            // SAFETY: as for `bytes`.
-            unsafe { cell.get().read_volatile() == GUARD_BYTE }
+        let intact = |place: *mut u8| {
+            // SAFETY: as for `bytes`; the guards lie right before and behind.
+            unsafe { place.read_volatile() == GUARD_BYTE }
         };
-        self.cells[..GUARD].iter().all(intact) && self.cells[end..].iter().all(intact)
+        let (before, behind) = (self.start().wrapping_sub(GUARD), self.start());
+        (0..GUARD).all(|at| {
+            intact(before.wrapping_add(at)) && intact(behind.wrapping_add(self.len() + at))
+        })
     }
 }
 

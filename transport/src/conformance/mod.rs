@@ -90,6 +90,7 @@ type OpenJob = Box<dyn Fn(u32) -> Result<Job, String>>;
 pub struct Factory {
     most_ranks: u32,
     absent: Option<String>,
+    allocates: bool,
     open: OpenJob,
 }
 
@@ -100,6 +101,7 @@ impl Factory {
         Self {
             most_ranks: most_ranks.max(1),
             absent: None,
+            allocates: false,
             open: Box::new(open),
         }
     }
@@ -112,6 +114,14 @@ impl Factory {
             absent: Some(format!("SKIPPED: {}", reason.into())),
             ..Self::new(1, |_| Err("the transport is absent".to_owned()))
         }
+    }
+
+    /// Lets cooperative transfers use memory that the transports [allocate](crate::ByteTransport::allocate): then
+    /// [`Capabilities::ALLOCATION`] does for [`Capabilities::COOPERATIVE`].
+    #[must_use]
+    pub const fn allocating(mut self) -> Self {
+        self.allocates = true;
+        self
     }
 
     /// A job of `size` ranks, or as many as there can be.
@@ -134,7 +144,11 @@ impl Factory {
             return Ok(self.absent.clone());
         }
         let job = self.open(1)?;
-        let missing = (check.tier.needs() | check.also) - job.ranks[0].capabilities();
+        let mut has = job.ranks[0].capabilities();
+        if self.allocates && has.contains(Capabilities::ALLOCATION) {
+            has |= Capabilities::COOPERATIVE;
+        }
+        let missing = (check.tier.needs() | check.also) - has;
         Ok(if !missing.is_empty() {
             Some(format!("{missing:?} is not claimed"))
         } else if check.ranks > self.most_ranks {

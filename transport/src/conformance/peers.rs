@@ -21,7 +21,8 @@ pub(super) fn states_consistent_limits(factory: &Factory) -> Result<(), String> 
     };
     let has = |one| all.contains(one);
     expect(
-        has(Capabilities::COOPERATIVE) == (limits.max_offers > 0),
+        (has(Capabilities::COOPERATIVE) || has(Capabilities::ALLOCATION))
+            == (limits.max_offers > 0),
         "max_offers",
     );
     expect(

@@ -10,6 +10,7 @@ use super::closing::Closing;
 use super::log::{Entry, Log};
 use super::memory::Memory;
 use super::{Factory, KillRank};
+use crate::allocation::Allocation;
 use crate::byte::{ByteTransport, Class, Post};
 use crate::capability::{Capabilities, Limits};
 use crate::fault::SplitMix64;
@@ -94,6 +95,8 @@ pub(super) struct Rig {
     kill: Option<KillRank>,
     /// Ranks that are closing.
     closing: Closing,
+    /// Lent memory is the transports' own, where a check says whose.
+    allocates: bool,
     next_token: u64,
     /// Outlives the transports.
     memories: Vec<Rc<Memory>>,
@@ -112,6 +115,7 @@ impl Rig {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
             closing: Closing::default(),
+            allocates: factory.allocates,
             next_token: 1,
             memories: Vec::new(),
         })
@@ -165,12 +169,32 @@ impl Rig {
 
     /// Lends memory that holds the pattern of `seed`.
     pub(super) fn patterned(&mut self, seed: u64, len: usize) -> Rc<Memory> {
-        self.keep(Memory::patterned(seed, len))
+        self.keep(Memory::patterned(seed, len, None))
+    }
+
+    /// As [`patterned`](Self::patterned), to be sent by `rank`.
+    pub(super) fn patterned_at(&mut self, rank: usize, seed: u64, len: usize) -> Rc<Memory> {
+        let memory = Memory::patterned(seed, len, self.allocate(rank, len));
+        self.keep(memory)
+    }
+
+    /// As [`zeroed`](Self::zeroed), to be filled by `rank`.
+    pub(super) fn zeroed_at(&mut self, rank: usize, len: usize) -> Rc<Memory> {
+        let memory = Memory::zeroed(len, self.allocate(rank, len));
+        self.keep(memory)
+    }
+
+    fn allocate(&mut self, rank: usize, len: usize) -> Option<Allocation> {
+        if !self.allocates {
+            return None;
+        }
+        let memory = self.transport(rank).allocate(Memory::with_guards(len));
+        Some(memory.expect("the factory promised memory for checks"))
     }
 
     /// Lends memory to be filled.
     pub(super) fn zeroed(&mut self, len: usize) -> Rc<Memory> {
-        self.keep(Memory::zeroed(len))
+        self.keep(Memory::zeroed(len, None))
     }
 
     fn keep(&mut self, memory: Memory) -> Rc<Memory> {

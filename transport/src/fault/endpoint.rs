@@ -12,6 +12,7 @@ use super::config::{FaultOptions, Kill};
 use super::hold::PeerHold;
 use super::progress::MOST_HELD;
 use super::random::SplitMix64;
+use crate::allocation::Allocation;
 use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use crate::capability::{Capabilities, Limits, Preference};
 use crate::data::{RecvBuffer, SendBuffer};
@@ -297,6 +298,10 @@ impl ByteTransport for FaultTransport {
             |post| post,
             |inner| inner.claim(lane, from, ticket, data, token),
         )
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        self.living()?.allocate(len)
     }
 
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {

@@ -2,6 +2,7 @@
 
 use tagwire_base::config::{Config, Setting};
 
+use super::arena;
 use super::matching::{MAX_HEADERS, MAX_OVERFLOW};
 
 /// Whether ranks copy straight between each other's memory.
@@ -45,6 +46,8 @@ pub struct ShmOptions {
     pub overflow: usize,
     /// Unexpected messages that a rank that matches keeps the headers of.
     pub headers: usize,
+    /// Bytes of the arena that [`allocate`](crate::ByteTransport::allocate) takes from, rounded up to 64 KiB; 0 for none.
+    pub arena: usize,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
     #[doc(hidden)]
     pub matches: bool,
@@ -60,6 +63,7 @@ impl Default for ShmOptions {
             staged: 8 * 1024,
             overflow: MAX_OVERFLOW,
             headers: MAX_HEADERS,
+            arena: ARENA,
             matches: false,
         }
     }
@@ -86,6 +90,7 @@ impl ShmOptions {
             staged: config.bytes("shm-staged"),
             overflow: config.bytes("shm-overflow"),
             headers: config.integer("shm-headers") as usize,
+            arena: config.bytes("shm-arena"),
             matches: false,
         }
     }
@@ -147,7 +152,18 @@ pub const SETTINGS: &[Setting] = &[
         "Unexpected messages that a rank knows of where the transport matches; past it their \
          senders keep them",
     ),
+    Setting::bytes(
+        READER,
+        "shm-arena",
+        ARENA as u64,
+        0..=arena::MOST,
+        "Memory of a rank from which its program can allocate buffers that peers map, so that large messages are copied once where \
+         cross-memory attach is forbidden too; only addresses are taken until it is allocated",
+    ),
 ];
+
+/// Bytes of an arena, unless said otherwise.
+const ARENA: usize = 64 << 20;
 
 const READER: &str = "transport::shm";
 
@@ -166,12 +182,14 @@ mod tests {
             ("shm-cma", "off"),
             ("shm-descriptor", "passed"),
             ("shm-chunk-min", "2M"),
+            ("shm-arena", "3G"),
         ] {
             config.set(name, value).expect("the settings exist");
         }
         let options = ShmOptions::from_config(&config);
         assert_eq!(options.cross_attach, CrossAttach::Off);
         assert_eq!(options.descriptor, DescriptorWay::Passed);
+        assert_eq!(options.arena, 3 << 30);
         // The largest chunk is never below the smallest.
         assert_eq!((options.chunk_min, options.chunk_max), (2 << 20, 2 << 20));
     }

@@ -124,7 +124,7 @@ impl Shm {
             Liveness::Unknown
         };
         if self.options.descriptor != DescriptorWay::Passed && visible {
-            match Segment::open_in(identity.pid, identity.descriptor, size)
+            match Segment::open_in(identity.pid, identity.descriptor, size, identity.arena)
                 .and_then(|segment| verify(&segment, identity).map(|()| segment))
             {
                 Ok(segment) => return Ok((segment, liveness)),
@@ -140,7 +140,7 @@ impl Shm {
                 format!("{reason}, and nobody passes its descriptor"),
             ));
         };
-        let segment = Segment::adopt(File::from(passed?), size)
+        let segment = Segment::adopt(File::from(passed?), size, identity.arena)
             .map_err(|reason| unreachable(peer, reason))?;
         verify(&segment, identity).map_err(|reason| unreachable(peer, reason))?;
         Ok((segment, liveness))
@@ -171,6 +171,7 @@ impl Shm {
         };
         let peer = &mut self.peers[to.index()];
         peer.target = target;
+        peer.map_arena(segment);
         peer.outbound = Some(area.clone());
         peer.header = Some(header.clone());
         if let Some(way) = self.inbound.iter_mut().find(|way| way.endpoint == to) {
@@ -345,6 +346,7 @@ impl Shm {
             match opened {
                 Ok((segment, liveness)) => {
                     peer.header = segment.map_header().ok();
+                    peer.map_arena(&segment);
                     peer.liveness = liveness;
                 }
                 Err(_) if visible => {

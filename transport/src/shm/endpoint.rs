@@ -10,6 +10,7 @@ use std::sync::atomic::compiler_fence;
 use tagwire_base::{Bootstrap, JobSecret, Rank};
 
 use super::NAME;
+use super::arena::{self, Arena, Span};
 use super::cma::{self, Attach, Nonce};
 use super::config::{CrossAttach, ShmOptions};
 use super::identity::{Identity, own_namespace};
@@ -19,6 +20,7 @@ use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::segment::{HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
+use crate::allocation::Allocation;
 use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
 use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
@@ -56,6 +58,10 @@ pub struct Shm {
     pub(super) descriptors: Option<DescriptorSource>,
     pub(super) waiter: Arc<ShmWaiter>,
     pub(super) segment: Segment,
+    /// The own arena, mapped with the first allocation ...
+    arena: Option<Arc<Arena>>,
+    /// ... here.
+    pub(super) span: Span,
     pub(super) identity: Identity,
     pub(super) secret: JobSecret,
     pub(super) options: ShmOptions,
@@ -76,7 +82,9 @@ impl Shm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let system =
             |what: &str, error| tagwire_base::Error::system(format!("{NAME}: {what}"), error);
-        let segment = Segment::create(size).map_err(|error| system("make shared memory", error))?;
+        let arena = (options.arena as u64).next_multiple_of(arena::STEP);
+        let segment =
+            Segment::create(size, arena).map_err(|error| system("make shared memory", error))?;
         let header = segment
             .map_header()
             .map_err(|error| system("map shared memory", error))?;
@@ -95,6 +103,7 @@ impl Shm {
             nonce: u64::from_ne_bytes(value),
             nonce_address: nonce.address(),
             barriers,
+            arena,
         };
         identity.write(&header.identity);
         if options.cross_attach != CrossAttach::Off {
@@ -117,6 +126,8 @@ impl Shm {
             waiter: Arc::new(ShmWaiter::new(header.clone(), barriers)),
             header,
             segment,
+            arena: None,
+            span: Span::NONE,
             identity,
             secret: bootstrap.secret().clone(),
             options,
@@ -143,6 +154,21 @@ impl Shm {
         self.segment.memory_in_use().map_err(|error| {
             tagwire_base::Error::system(format!("{NAME}: look at shared memory"), error).into()
         })
+    }
+
+    /// See [`ByteTransport::allocate`].
+    pub(super) fn take_from_arena(&mut self, len: usize) -> Option<Allocation> {
+        if self.arena.is_none() && self.identity.arena != 0 {
+            let arena = self.segment.map_own_arena().map(Arc::new);
+            match arena {
+                Ok(arena) => {
+                    self.span = arena.span();
+                    self.arena = Some(arena);
+                }
+                Err(error) => tracing::debug!(%error, "the own arena cannot be mapped"),
+            }
+        }
+        self.arena.as_ref()?.allocate(len)
     }
 
     /// Ranks of the job.
@@ -239,16 +265,17 @@ impl ByteTransport for Shm {
             | Capabilities::RELIABLE
             | Capabilities::LOCAL
             | Capabilities::LOOPBACK;
-        if self.options.cross_attach == CrossAttach::Off {
-            always
-        } else {
-            always | Capabilities::COOPERATIVE
-        }
+        let mut all = always;
+        let attaches = self.options.cross_attach != CrossAttach::Off;
+        all.set(Capabilities::COOPERATIVE, attaches);
+        all.set(Capabilities::ALLOCATION, self.identity.arena != 0);
+        all
     }
 
     fn limits(&self) -> Limits {
         Limits {
-            max_offers: if self.options.cross_attach == CrossAttach::Off {
+            max_offers: if self.options.cross_attach == CrossAttach::Off && self.identity.arena == 0
+            {
                 0
             } else {
                 OFFERS
@@ -304,6 +331,10 @@ impl ByteTransport for Shm {
 
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         self.withdraw_offer(to, ticket);
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        self.take_from_arena(len)
     }
 
     fn open_channel(

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use tagwire_base::Rank;
 
+use super::arena;
 use super::layout::{IdentityLine, MAGIC, VERSION};
 
 /// Who a rank is. What a peer says of itself is believed only where it can be checked.
@@ -26,6 +27,8 @@ pub(super) struct Identity {
     pub nonce_address: u64,
     /// Whether the process takes part in memory barriers of others (see `waiter`).
     pub barriers: bool,
+    /// Bytes of its arena, a multiple of [`arena::STEP`].
+    pub arena: u64,
 }
 
 impl Identity {
@@ -41,7 +44,7 @@ impl Identity {
             u64::from(self.descriptor),
             self.nonce,
             self.nonce_address,
-            u64::from(self.barriers),
+            u64::from(self.barriers) | self.arena,
         ]
     }
 
@@ -68,9 +71,13 @@ impl Identity {
             descriptor: number(words[4], "descriptor")?,
             nonce: words[5],
             nonce_address: words[6],
-            barriers: match words[7] {
+            barriers: match words[7] % arena::STEP {
                 flag @ 0..=1 => flag == 1,
                 flags => return Err(format!("unknown flags {flags:#x}")),
+            },
+            arena: match words[7] & !(arena::STEP - 1) {
+                len @ 0..=arena::MOST => len,
+                len => return Err(format!("an impossible arena of {len} bytes")),
             },
         })
     }

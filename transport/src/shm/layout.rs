@@ -8,6 +8,7 @@
 //!   H +  64 K  area 1   what rank 1 sends to the owner
 //!   ...
 //!   then       target   what a rank that matches shares with its senders, see `target`
+//!   then       arena    user memory, as long as the identity says, see `arena`
 //!
 //!   an area, 64 KiB:
 //!        0   hello      identity of the sender            written by the sender
@@ -66,7 +67,7 @@ pub(super) struct IdentityLine {
     pub nonce: AtomicU64,
     /// ... at this address: who can read it there can attach.
     pub nonce_address: AtomicU64,
-    /// See [`Flags`](super::identity).
+    /// Bit 0: takes part in memory barriers. From bit 16 on: the length of the arena, whose lower bits are 0.
     pub flags: AtomicU64,
 }
 
@@ -139,11 +140,11 @@ pub(super) struct Slot {
 pub(super) struct DescriptorLine {
     /// Generation and state, written by the sender.
     pub offered: AtomicU64,
-    /// The sender's buffer.
+    /// The sender's buffer, by its name (see `arena`).
     pub source: AtomicU64,
     /// Its length in bytes.
     pub source_len: AtomicU64,
-    /// The receiver's buffer.
+    /// The receiver's buffer, by its name.
     pub target: AtomicU64,
     /// Its length in bytes.
     pub target_len: AtomicU64,

@@ -10,7 +10,8 @@
 //! (`ring`): no system call, no lock, no fence.
 //!
 //! **Large messages** are copied once, from user memory to user memory, by cross-memory attach,
-//! in chunks that either side takes (`offers`): when both wait both copy.
+//! in chunks that either side takes (`offers`): when both wait both copy. Memory that was allocated from a rank's
+//! arena (`arena`) is mapped by its peers, who copy from and to it without a call of the system.
 //!
 //! **Waiting** ends in a futex sleep; the sleeper pays for the barrier (`waiter`).
 //!
@@ -21,6 +22,7 @@
 //! panic, marks that it has failed. The end of a peer's process is seen by a descriptor of the process
 //! (`liveness`); buffers that it could still touch are kept until then.
 
+mod arena;
 mod channel;
 mod cma;
 mod config;

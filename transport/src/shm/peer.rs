@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
 
-use super::cma::Attach;
+use super::arena::{ArenaMap, IN_ARENA};
+use super::cma::{self, Attach};
 use super::identity::Identity;
 use super::layout::{ANSWER_NONE, CLOSED_LEFT};
 use super::liveness::Liveness;
 use super::matching::TargetMap;
 use super::ring::Producer;
-use super::segment::{AreaMap, HeaderMap};
+use super::segment::{AreaMap, HeaderMap, Segment};
 use super::waiter;
-use crate::message::{EndpointId, PeerEvent};
+use crate::message::{EndpointId, Payload, PeerEvent};
 
 /// How things stand with a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,17 @@ impl Goodbye {
     }
 }
 
+/// How the bytes of a peer's buffer are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Not at all from here.
+    None,
+    /// By attaching to this process.
+    Attach(u32),
+    /// In the peer's arena, which is mapped.
+    Mapped,
+}
+
 /// A peer, behind its endpoint: what the fast path does not need.
 pub(super) struct Peer {
     pub rank: Rank,
@@ -59,6 +71,8 @@ pub(super) struct Peer {
     pub inbound: Option<AreaMap>,
     /// Where it matches, if this rank does.
     pub target: Option<TargetMap>,
+    /// Its arena, if it has one that could be mapped.
+    pub arena: Option<ArenaMap>,
     pub liveness: Liveness,
     /// Whether we can attach to its memory.
     pub attach: Attach,
@@ -80,9 +94,58 @@ impl Peer {
             outbound: None,
             inbound: None,
             target: None,
+            arena: None,
             liveness: Liveness::Unknown,
             attach: Attach::Untested,
             seen: Cell::new(None),
+        }
+    }
+
+    /// Maps the arena in the peer's `segment`. Where that cannot be, buffers in it are reached by nobody here.
+    pub(super) fn map_arena(&mut self, segment: &Segment) {
+        if self.arena.is_some() {
+            return;
+        }
+        match segment.map_peer_arena() {
+            Ok(map) => self.arena = map,
+            Err(error) => tracing::debug!(rank = %self.rank, %error, "its arena cannot be mapped"),
+        }
+    }
+
+    /// How the `len` bytes are reached that the peer calls `name`; `pid` is its process, if it can be attached
+    /// to. `None`: there are no such bytes, and no correct peer says so.
+    pub(super) fn access(&self, name: u64, len: u64, pid: Option<u32>) -> Option<Access> {
+        if name & IN_ARENA == 0 {
+            return Some(pid.map_or(Access::None, Access::Attach));
+        }
+        let arena = self.identity.map_or(0, |identity| identity.arena);
+        if !ArenaMap::holds(name, len, arena) {
+            return None;
+        }
+        Some(match self.arena {
+            Some(_) => Access::Mapped,
+            None => Access::None,
+        })
+    }
+
+    /// Copies the first `len` bytes of `payload` to what the peer calls `name`; answers whether they are there.
+    pub(super) fn bring(
+        &self,
+        pid: Option<u32>,
+        name: u64,
+        payload: Payload<'_>,
+        len: usize,
+    ) -> bool {
+        match self.access(name, len as u64, pid) {
+            Some(Access::Mapped) => match &self.arena {
+                Some(arena) => arena.write(name, payload, len),
+                None => false,
+            },
+            Some(Access::Attach(pid)) => {
+                let is_there = || !self.liveness.is_over();
+                cma::write_payload(pid, name, payload, len, is_there).is_ok()
+            }
+            Some(Access::None) | None => false,
         }
     }
 

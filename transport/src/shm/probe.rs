@@ -27,10 +27,10 @@ pub struct Probe {
 /// Looks what this machine lets the transport do, by trying.
 #[must_use]
 pub fn probe() -> Probe {
-    let segment = Segment::create(1).map_err(|error| format!("memfd: {error}"));
+    let segment = Segment::create(1, 0).map_err(|error| format!("memfd: {error}"));
     let proc_descriptors = match &segment {
         Ok(segment) => {
-            Segment::open_in(process::id(), segment.number().unsigned_abs(), 1).map(|_| ())
+            Segment::open_in(process::id(), segment.number().unsigned_abs(), 1, 0).map(|_| ())
         }
         Err(reason) => Err(reason.clone()),
     };

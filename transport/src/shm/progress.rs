@@ -80,9 +80,9 @@ impl Shm {
     /// The transfers.
     pub(super) fn attend_transfers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let mut events = self.move_transfers(upcalls);
-        while let Some(endpoint) = self.transfers.take_insane() {
+        while let Some((endpoint, reason)) = self.transfers.take_insane() {
             if self.peers[endpoint.index()].state == PeerState::Alive {
-                events += self.break_off(endpoint, "impossible claims".to_owned(), upcalls);
+                events += self.break_off(endpoint, reason.to_owned(), upcalls);
             }
         }
         self.note_attention();
@@ -162,6 +162,8 @@ impl Shm {
         };
         upcalls.peer(event);
         self.stop_transfers(endpoint, Outcome::PeerFailed);
+        // Nothing is copied any more; what its arena holds need not outlive it.
+        self.peers[endpoint.index()].arena = None;
         self.attention = true;
         events + self.move_transfers(upcalls)
     }

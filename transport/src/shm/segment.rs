@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicU64;
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags};
 
+use super::arena::{Arena, ArenaMap};
 use super::layout::{
     AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, SLOTS, SegmentHeader, header_len,
 };
@@ -25,24 +26,26 @@ use crate::message::Payload;
 pub(super) struct Segment {
     file: File,
     size: u32,
+    /// Bytes of the arena.
+    arena: u64,
     page: usize,
 }
 
 impl Segment {
-    /// Makes the segment of a rank in a job of `size`. It cannot be resized any more, by nobody:
+    /// Makes the segment of a rank in a job of `size`, with an arena of `arena` bytes. It cannot be resized any more, by nobody:
     /// a peer cannot make accesses of others fault.
-    pub(super) fn create(size: u32) -> io::Result<Self> {
+    pub(super) fn create(size: u32, arena: u64) -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = File::from(rustix::fs::memfd_create("tagwire-shm", flags)?);
-        let segment = Self::over(file, size);
+        let segment = Self::over(file, size, arena);
         segment.file.set_len(segment.len())?;
         rustix::fs::fcntl_add_seals(&segment.file, SEALS)?;
         Ok(segment)
     }
 
-    /// Takes a descriptor for a peer's segment, if it is one for a job of `size`.
-    pub(super) fn adopt(file: File, size: u32) -> Result<Self, String> {
-        let segment = Self::over(file, size);
+    /// Takes a descriptor for a peer's segment, if it is one for a job of `size` and has an arena of `arena` bytes.
+    pub(super) fn adopt(file: File, size: u32, arena: u64) -> Result<Self, String> {
+        let segment = Self::over(file, size, arena);
         let seals = rustix::fs::fcntl_get_seals(&segment.file)
             .map_err(|error| format!("its descriptor is no memfd: {error}"))?;
         if !seals.contains(SEALS) {
@@ -62,15 +65,15 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Opens the segment that process `pid` has as descriptor `number`.
-    pub(super) fn open_in(pid: u32, number: u32, size: u32) -> Result<Self, String> {
+    /// Opens the segment that process `pid` has as descriptor `number`; see [`adopt`](Self::adopt).
+    pub(super) fn open_in(pid: u32, number: u32, size: u32, arena: u64) -> Result<Self, String> {
         let path = format!("/proc/{pid}/fd/{number}");
         let file = File::options()
             .read(true)
             .write(true)
             .open(&path)
             .map_err(|error| format!("{path}: {error}"))?;
-        Self::adopt(file, size)
+        Self::adopt(file, size, arena)
     }
 
     /// Maps what the owner shares with its senders for matching. Only addresses are taken; memory
@@ -84,9 +87,41 @@ impl Segment {
         TargetMap::new(map, shape).ok_or_else(|| io::Error::other("mapped at address 0"))
     }
 
-    fn over(file: File, size: u32) -> Self {
+    /// Maps a peer's arena. Only addresses are taken; `None` where it has none.
+    pub(super) fn map_peer_arena(&self) -> io::Result<Option<ArenaMap>> {
+        if self.arena == 0 {
+            return Ok(None);
+        }
+        let map = self.map_arena()?;
+        // A dump of this process would make every page of it exist. It is the same without the advice.
+        let _ = map.advise(memmap2::Advice::DontDump);
+        ArenaMap::new(map)
+            .map(Some)
+            .ok_or_else(|| io::Error::other("mapped at address 0"))
+    }
+
+    /// Maps the own arena, which may outlive this value.
+    pub(super) fn map_own_arena(&self) -> io::Result<Arena> {
+        let (map, file) = (self.map_arena()?, self.file.try_clone()?);
+        Ok(Arena::new(map, file, self.arena_at(), self.page))
+    }
+
+    fn map_arena(&self) -> io::Result<MmapRaw> {
+        let len = usize::try_from(self.arena).map_err(io::Error::other)?;
+        MmapOptions::new()
+            .len(len)
+            .offset(self.arena_at())
+            .map_raw(&self.file)
+    }
+
+    fn over(file: File, size: u32, arena: u64) -> Self {
         let page = rustix::param::page_size();
-        Self { file, size, page }
+        Self {
+            file,
+            size,
+            arena,
+            page,
+        }
     }
 
     /// The descriptor, to be passed on.
@@ -133,6 +168,10 @@ impl Segment {
 
     /// Bytes of the whole, most of which never exist.
     fn len(&self) -> u64 {
+        self.arena_at() + self.arena
+    }
+
+    fn arena_at(&self) -> u64 {
         self.target_at() + Shape::of(self.size).len.next_multiple_of(self.page) as u64
     }
 

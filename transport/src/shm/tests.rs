@@ -10,10 +10,12 @@ use tagwire_base::bootstrap::LocalJob;
 
 use super::{Shm, ShmOptions};
 use crate::byte::{ByteTransport, Class, Post};
+use crate::capability::Capabilities;
 use crate::message::{
     AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
 };
 
+mod arena;
 mod hostile;
 mod processes;
 mod ring;

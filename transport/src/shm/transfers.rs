@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
 
+use super::arena::IN_ARENA;
 use super::cma;
 use super::config::{CrossAttach, ShmOptions};
 use super::endpoint::Shm;
 use super::layout::{DescriptorLine, OFFERS};
 use super::offers::{self, CLAIMED, Chunk, OPEN, RELEASED, Side, Standing, Taken, WITHDRAWN};
-use super::peer::{Peer, PeerState};
+use super::peer::{Access, Peer, PeerState};
 use super::segment::AreaMap;
 use crate::byte::{Offer, Post, Ticket};
 use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
@@ -19,6 +20,9 @@ use crate::message::{EndpointId, Outcome, Token, Upcalls};
 
 /// How long closing waits for peers that are just copying from or to this rank.
 const CLOSING: Duration = Duration::from_millis(200);
+
+/// What is said of a peer that names a buffer outside of its arena.
+const OUTSIDE: &str = "a buffer outside of its arena";
 
 /// A descriptor, by its area and number.
 #[derive(Clone)]
@@ -67,10 +71,10 @@ enum Buffer {
 /// What is known once the receiver has claimed.
 #[derive(Clone, Copy)]
 struct Run {
-    /// Process to attach to, if this side can.
-    pid: Option<u32>,
-    /// The other side's buffer.
-    address: u64,
+    /// How this side reaches the other's buffer, if it can ...
+    access: Access,
+    /// ... which that side calls so.
+    name: u64,
     /// Bytes to be moved.
     total: u64,
     units: u32,
@@ -88,6 +92,18 @@ struct Transfer {
     run: Option<Run>,
     /// It is being ended, with this outcome.
     end: Option<Outcome>,
+}
+
+impl Run {
+    fn new(access: Access, name: u64, total: u64, units: u32) -> Self {
+        Self {
+            access,
+            name,
+            total,
+            units,
+            has_work: access != Access::None && units > 0,
+        }
+    }
 }
 
 impl Transfer {
@@ -119,16 +135,23 @@ impl Transfer {
 
     /// Copies a chunk; answers whether it worked, and with the process that was meant.
     fn copy(&self, run: &Run, chunk: Chunk, peer: &Peer) -> bool {
-        let Some(pid) = run.pid else { return false };
         let start = u64::from(chunk.first) * offers::UNIT;
         let end = (start + u64::from(chunk.count) * offers::UNIT).min(run.total);
-        let address = run.address.wrapping_add(start);
+        let name = run.name.wrapping_add(start);
         let range = start as usize..end as usize;
-        let is_there = || peer.is_still(pid);
-        match self.buffer {
-            Buffer::Source(region) => cma::write(pid, address, region, range, is_there).is_ok(),
+        match (run.access, self.buffer) {
+            (Access::None, _) => false,
+            (Access::Mapped, buffer) => peer.arena.as_ref().is_some_and(|arena| match buffer {
+                Buffer::Source(region) => arena.write_part(name, region, range),
+                Buffer::Target(region) => arena.read(name, region, range),
+            }),
+            (Access::Attach(pid), Buffer::Source(region)) => {
+                cma::write(pid, name, region, range, || peer.is_still(pid)).is_ok()
+            }
             // What was read of another process is not counted, and the transfer fails.
-            Buffer::Target(region) => cma::read(pid, address, region, range).is_ok() && is_there(),
+            (Access::Attach(pid), Buffer::Target(region)) => {
+                cma::read(pid, name, region, range).is_ok() && peer.is_still(pid)
+            }
         }
     }
 
@@ -178,8 +201,8 @@ pub(super) struct Transfers {
     books: Vec<Option<Box<Book>>>,
     /// Ended outside of progress: to be told.
     ended: Vec<(Token, Outcome)>,
-    /// Peers in whose descriptors something impossible was found.
-    insane: Vec<EndpointId>,
+    /// Peers in whose descriptors something impossible was found, and what.
+    insane: Vec<(EndpointId, &'static str)>,
     chunk_min: u32,
     chunk_max: u32,
 }
@@ -203,8 +226,8 @@ impl Transfers {
         !(self.claims.is_empty() && self.offers.is_empty() && self.ended.is_empty())
     }
 
-    /// A peer that wrote impossible claims, if there is one that nobody was told of.
-    pub(super) fn take_insane(&mut self) -> Option<EndpointId> {
+    /// A peer that wrote what is impossible, and what that was, if there is one that nobody was told of.
+    pub(super) fn take_insane(&mut self) -> Option<(EndpointId, &'static str)> {
         self.insane.pop()
     }
 
@@ -278,13 +301,16 @@ impl Shm {
             return Offer::Unsupported;
         };
         let len = region.len() as u64;
-        if self.options.cross_attach == CrossAttach::Off || offers::units(len).is_none() {
+        if offers::units(len).is_none() {
             return Offer::Unsupported;
         }
         let alive = |peer: &Peer| peer.state == PeerState::Alive;
         if !self.peers.get(to.index()).is_some_and(alive)
             || (self.outbound[to.index()].is_none() && !self.answer_contact(to))
         {
+            return Offer::Unsupported;
+        }
+        if self.options.cross_attach == CrossAttach::Off && !self.may_map(to, region) {
             return Offer::Unsupported;
         }
         let Some(area) = self.peers[to.index()].outbound.clone() else {
@@ -294,7 +320,9 @@ impl Shm {
             return Offer::Busy;
         };
         let words = line.get();
-        words.source.store(region.address(), Relaxed);
+        words
+            .source
+            .store(self.span.name(region.address(), region.len()), Relaxed);
         words.source_len.store(len, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
         let ticket = seal(&line, self.identity.nonce, len);
@@ -308,6 +336,13 @@ impl Shm {
         });
         self.attention = true;
         Offer::Open(ticket)
+    }
+
+    /// Whether one of both sides may get at the other's buffer by a mapping: the own one lies in the arena, or the
+    /// peer's may.
+    pub(super) fn may_map(&self, to: EndpointId, region: ReadRegion) -> bool {
+        self.span.name(region.address(), region.len()) & IN_ARENA != 0
+            || self.peers[to.index()].arena.is_some()
     }
 
     pub(super) fn take_offer(
@@ -340,9 +375,7 @@ impl Shm {
             return Post::Unsupported;
         };
         let nonce = peer.identity.map_or(0, |identity| identity.nonce);
-        let Some(pid) = self.attach(from) else {
-            return Post::Unsupported;
-        };
+        let pid = self.attach(from);
         let line = Line::of(area, ticket);
         let open = offers::mark(line.generation, OPEN);
         let words = line.get();
@@ -358,7 +391,16 @@ impl Shm {
         let Some(units) = offers::units(total) else {
             return Post::Unsupported;
         };
-        words.target.store(region.address(), Relaxed);
+        let Some(access) = self.peers[from.index()].access(source, total, pid) else {
+            self.note_insane(from);
+            return Post::Unsupported;
+        };
+        let target = self.span.name(region.address(), region.len());
+        if access == Access::None && target & IN_ARENA == 0 {
+            // Nobody could move a byte.
+            return Post::Unsupported;
+        }
+        words.target.store(target, Relaxed);
         words.target_len.store(total, Relaxed);
         offers::prepare(&words.claims, &words.finished, units);
         offers::publish(&words.claimed, line.generation, CLAIMED);
@@ -374,13 +416,7 @@ impl Shm {
             token,
             line,
             buffer: Buffer::Target(region),
-            run: Some(Run {
-                pid: Some(pid),
-                address: source,
-                total,
-                units,
-                has_work: units > 0,
-            }),
+            run: Some(Run::new(access, source, total, units)),
             end: None,
         });
         self.attention = true;
@@ -414,20 +450,24 @@ impl Shm {
         if line.receiver_mark() != CLAIMED {
             return Post::Unsupported;
         }
+        let source = words.source.load(Relaxed);
+        let access = self.peers[from.index()].access(source, total, pid);
+        if access.is_none() {
+            self.note_insane(from);
+        }
+        let access = access.unwrap_or(Access::None);
         let mut transfer = Transfer {
             endpoint: from,
             token,
             buffer: Buffer::Target(region),
-            run: Some(Run {
-                pid,
-                address: words.source.load(Relaxed),
-                total,
-                units,
-                has_work: pid.is_some() && units > 0,
-            }),
+            run: Some(Run::new(access, source, total, units)),
             line,
             end: None,
         };
+        if access == Access::None && source & IN_ARENA != 0 {
+            // The sender may count on this side.
+            transfer.stop(Outcome::Impossible);
+        }
         if self.peers[from.index()].state != PeerState::Alive {
             // It has ended since: what it moved counts, what it did not does not come any more.
             transfer.stop(Outcome::PeerFailed);
@@ -465,6 +505,12 @@ impl Shm {
             );
             self.transfers.give_back(&transfer);
         }
+    }
+
+    /// A peer names a buffer where it has no memory: it is ended by the next call of progress.
+    fn note_insane(&mut self, endpoint: EndpointId) {
+        self.transfers.insane.push((endpoint, OUTSIDE));
+        self.attention = true;
     }
 
     /// Begins to end all transfers with a peer.
@@ -510,6 +556,7 @@ impl Shm {
             }
             let endpoint = transfer.endpoint;
             let pid = self.attach(endpoint);
+            let peer = &self.peers[endpoint.index()];
             let transfer = &mut self.transfers.offers[at];
             let words = transfer.line.get();
             let Buffer::Source(region) = transfer.buffer else {
@@ -517,13 +564,17 @@ impl Shm {
             };
             let total = words.target_len.load(Relaxed).min(region.len() as u64);
             let units = offers::units(total).unwrap_or(0);
-            transfer.run = Some(Run {
-                pid,
-                address: words.target.load(Relaxed),
-                total,
-                units,
-                has_work: pid.is_some() && units > 0,
-            });
+            let target = words.target.load(Relaxed);
+            let access = peer.access(target, total, pid);
+            if access.is_none() {
+                self.transfers.insane.push((endpoint, OUTSIDE));
+            }
+            let access = access.unwrap_or(Access::None);
+            transfer.run = Some(Run::new(access, target, total, units));
+            if access == Access::None && target & IN_ARENA != 0 {
+                // The receiver may count on this side.
+                transfer.stop(Outcome::Impossible);
+            }
         }
     }
 
@@ -545,7 +596,8 @@ impl Shm {
                         copied = stepped == Step::Copied;
                         events += usize::from(copied);
                         if stepped == Step::Insane {
-                            self.transfers.insane.push(transfer.endpoint);
+                            let found = (transfer.endpoint, "impossible claims");
+                            self.transfers.insane.push(found);
                         }
                     }
                     Some(_) => {}
@@ -620,9 +672,16 @@ impl Shm {
     }
 }
 
-/// Claims the own offer `ticket` on behalf of its receiver, whose buffer of `room` bytes lies at
-/// `address`: by a sender that has matched its message itself. Answers whether the offer is open.
-pub(super) fn claim_for_receiver(area: &AreaMap, ticket: Ticket, address: u64, room: u64) -> bool {
+/// Claims the own offer `ticket` on behalf of its receiver `peer`, who calls its buffer of `room` bytes
+/// `name`: by a sender that has matched its message itself, and may attach to process `pid`. Answers
+/// whether the offer is open, and one of both can move its bytes.
+pub(super) fn claim_for_receiver(
+    area: &AreaMap,
+    ticket: Ticket,
+    (name, room): (u64, u64),
+    peer: &Peer,
+    pid: Option<u32>,
+) -> bool {
     let line = Line::of(area.clone(), ticket);
     let words = line.get();
     if line.number >= OFFERS || words.offered.load(Relaxed) != offers::mark(line.generation, OPEN) {
@@ -632,7 +691,12 @@ pub(super) fn claim_for_receiver(area: &AreaMap, ticket: Ticket, address: u64, r
     let Some(units) = offers::units(total) else {
         return false;
     };
-    words.target.store(address, Relaxed);
+    let access = peer.access(name, total, pid);
+    let can_read = || words.source.load(Relaxed) & IN_ARENA != 0;
+    if !access.is_some_and(|access| access != Access::None || can_read()) {
+        return false;
+    }
+    words.target.store(name, Relaxed);
     words.target_len.store(total, Relaxed);
     offers::prepare(&words.claims, &words.finished, units);
     offers::publish(&words.claimed, line.generation, CLAIMED);

@@ -8,6 +8,9 @@ use tagwire_transport::shm::{Probe, probe};
 /// The setting that switches cross-memory attach.
 const ATTACH: &str = "shm-cma";
 
+/// The setting that says how much memory ranks can share.
+const ARENA: &str = "shm-arena";
+
 /// One sentence for each thing that this machine or a setting forbids, and one on how large
 /// messages are copied.
 pub fn notes(config: &Config, topology: &Topology) -> Vec<String> {
@@ -39,21 +42,26 @@ pub fn notes(config: &Config, topology: &Topology) -> Vec<String> {
 
 /// How often a large message is copied, and why.
 fn copies(config: &Config, scope: Option<u32>, attach: &Result<(), String>) -> String {
+    let but = if config.bytes(ARENA) == 0 {
+        ""
+    } else {
+        "; those from or into shared buffers (Session::alloc) are copied once"
+    };
     let switch = config.entry(ATTACH).map(|entry| entry.value().to_string());
     if switch.is_ok_and(|value| value == "off") {
         return format!(
-            "large messages are copied twice: '{ATTACH}' is off; --{ATTACH} auto copies them once"
+            "large messages are copied twice: '{ATTACH}' is off; --{ATTACH} auto copies them once{but}"
         );
     }
     match (attach, scope) {
         (Ok(()), _) => "large messages are copied once, by cross-memory attach".to_owned(),
         (Err(reason), Some(scope @ 2..)) => {
             let remedy = yama_remedy(scope);
-            format!("large messages are copied twice: {reason}; {remedy}")
+            format!("large messages are copied twice: {reason}; {remedy}{but}")
         }
         (Err(reason), _) => format!(
             "large messages are copied twice: {reason}; in a container, a seccomp profile that \
-             allows process_vm_readv (or the capability SYS_PTRACE) changes it"
+             allows process_vm_readv (or the capability SYS_PTRACE) changes it{but}"
         ),
     }
 }
@@ -112,5 +120,8 @@ mod tests {
             text.contains("--shm-cma auto") && !text.contains("forbidden"),
             "{text}"
         );
+        assert!(text.contains("Session::alloc"), "{text}");
+        let text = told(&[(ATTACH, "off"), (ARENA, "0")], None, Ok(()));
+        assert!(!text.contains("Session::alloc"), "{text}");
     }
 }

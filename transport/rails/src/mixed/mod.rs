@@ -12,9 +12,9 @@ use tagwire_base::Rank;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use tagwire_transport::{
-    AmHeader, Buffering, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, OpenChannel,
-    Ordering, Preference, RecvBuffer, Registration, Result, Retained, SendBuffer, SendChannel,
-    Token, Upcalls, WaitObject, Waiter,
+    Allocation, AmHeader, Buffering, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits,
+    OpenChannel, Ordering, Preference, RecvBuffer, Registration, Result, Retained, SendBuffer,
+    SendChannel, Token, Upcalls, WaitObject, Waiter,
 };
 
 use crate::bundle::{bundle, unbundle};
@@ -393,6 +393,12 @@ impl ByteTransport for Mixed {
         if let Some((rail, to)) = self.way(to) {
             rail.withdraw(to, ticket);
         }
+    }
+
+    /// Of the first rail that has such memory: to the others it is as any.
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let mut rails = self.rails.iter_mut();
+        rails.find_map(|rail| rail.transport.allocate(len))
     }
 
     fn open_channel(

@@ -129,7 +129,17 @@ pub struct Factory {
     slack: Slack,
     lengths: Vec<usize>,
     absent: Option<String>,
+    allocates: Allocates,
     open: OpenJob,
+}
+
+/// Which buffers of checks are memory that the transports [allocate](MatchTransport::allocate).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Allocates {
+    /// Those of sends.
+    pub sends: bool,
+    /// Those of receives.
+    pub receives: bool,
 }
 
 impl Factory {
@@ -144,6 +154,7 @@ impl Factory {
             slack: Slack::default(),
             lengths: vec![0, 1, 7, 8, 9, 40, 1023, 1024, 1025, 5000, 70_001, 300_000],
             absent: None,
+            allocates: Allocates::default(),
             open: Box::new(open),
         }
     }
@@ -162,6 +173,13 @@ impl Factory {
     #[must_use]
     pub const fn slack(mut self, slack: Slack) -> Self {
         self.slack = slack;
+        self
+    }
+
+    /// Says which buffers the transports allocate; else none.
+    #[must_use]
+    pub const fn allocating(mut self, allocates: Allocates) -> Self {
+        self.allocates = allocates;
         self
     }
 

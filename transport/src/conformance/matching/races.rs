@@ -283,7 +283,7 @@ pub(super) fn each_message_is_had_once(factory: &Factory) -> Checked {
             let stage = Arc::clone(&stage);
             threads.push(thread::spawn(move || {
                 let memory =
-                    |number| Memory::patterned(seed_of(place + 1, number), length_of(number));
+                    |number| Memory::patterned(seed_of(place + 1, number), length_of(number), None);
                 let memories: Vec<Memory> = (0..PERIOD).map(memory).collect();
                 let seed = seed * 10 + place as u64;
                 let sent = send_all(&mut *transport, to, seed, &memories, count, &stage);

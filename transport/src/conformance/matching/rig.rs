@@ -9,7 +9,8 @@ use tagwire_base::Rank;
 use super::super::closing::Closing;
 use super::super::memory::Memory;
 use super::super::rig::{LANE, Patience, ensure, pattern};
-use super::{Factory, KillRank, Wanted};
+use super::{Allocates, Factory, KillRank, Wanted};
+use crate::allocation::Allocation;
 use crate::capability::Capabilities;
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::message::{EndpointId, Outcome, PeerEvent, Token};
@@ -114,6 +115,7 @@ pub(super) struct Rig {
     kill: Option<KillRank>,
     /// Ranks that are closing.
     closing: Closing,
+    allocates: Allocates,
     next_token: u64,
     limits: MatchLimits,
     /// Outlives the transports.
@@ -134,6 +136,7 @@ impl Rig {
             nodes: job.ranks.into_iter().map(node).collect(),
             kill: job.kill,
             closing: Closing::default(),
+            allocates: factory.allocates,
             next_token: 0,
             limits,
             memories: Vec::new(),
@@ -187,11 +190,16 @@ impl Rig {
     }
 
     pub(super) fn patterned(&mut self, seed: u64, len: usize) -> Rc<Memory> {
-        self.keep(Memory::patterned(seed, len))
+        self.keep(Memory::patterned(seed, len, None))
     }
 
     pub(super) fn zeroed(&mut self, len: usize) -> Rc<Memory> {
-        self.keep(Memory::zeroed(len))
+        self.keep(Memory::zeroed(len, None))
+    }
+
+    fn allocate(&mut self, at: usize, len: usize) -> Option<Allocation> {
+        let memory = self.transport(at).allocate(Memory::with_guards(len));
+        Some(memory.expect("the factory promised memory for checks"))
     }
 
     fn keep(&mut self, memory: Memory) -> Rc<Memory> {
@@ -331,12 +339,13 @@ impl Rig {
         len: usize,
         synchronous: bool,
     ) -> Checked<Sending> {
-        let memory = self.patterned(seed, len);
+        let from = self.allocates.sends.then(|| self.allocate(at, len));
+        let memory = self.keep(Memory::patterned(seed, len, from.flatten()));
         match self.send_buffer(at, to, bits, &memory.send_buffer(), synchronous)? {
             (sending, Sent::Done) if !synchronous => {
                 // The buffer is the sender's again: the transport must not look at it.
                 let index = self.memories.len() - 1;
-                self.memories[index] = Rc::new(Memory::zeroed(0));
+                self.memories[index] = Rc::new(Memory::zeroed(0, None));
                 Ok(sending)
             }
             (sending, Sent::Done | Sent::Open) => Ok(sending),
@@ -372,7 +381,9 @@ impl Rig {
         pattern: MatchPattern,
         len: usize,
     ) -> Checked<Receiving> {
-        let (memory, token) = (self.zeroed(len), self.token());
+        let from = self.allocates.receives.then(|| self.allocate(at, len));
+        let memory = self.keep(Memory::zeroed(len, from.flatten()));
+        let token = self.token();
         let answer = self.post_buffer(at, pattern, &memory.recv_buffer(), token)?;
         self.note(at, token, answer)?;
         Ok(Receiving { at, token, memory })

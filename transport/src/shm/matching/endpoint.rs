@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tagwire_base::{Bootstrap, Rank};
 use tagwire_matching::{CancelOutcome, Cookie, Engine, Handle, PostOutcome};
 
+use super::super::arena::Span;
 use super::super::config::{CrossAttach, ShmOptions};
 use super::super::layout::{AREA, MAX_SEND};
 use super::super::{NAME, Shm};
@@ -19,6 +20,7 @@ use super::owner::{Deliver, Kept};
 use super::send::{Out, SendSlot};
 use super::table::{self, BITS, IGNORABLE, Table, get};
 use super::wire::Kind;
+use crate::allocation::Allocation;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
@@ -41,6 +43,8 @@ pub struct ShmMatch {
 pub(super) struct Core {
     pub(super) rank: Rank,
     pub(super) table: Table,
+    /// Where the own arena is mapped.
+    span: Span,
     /// The private half of the receives, by index.
     pub(super) receives: Vec<Own>,
     pub(super) free: Vec<u32>,
@@ -457,6 +461,7 @@ impl Core {
         Self {
             rank,
             table,
+            span: Span::NONE,
             receives: Vec::new(),
             free: Vec::new(),
             hints: Vec::new(),
@@ -525,7 +530,8 @@ impl Core {
         let Some(shared) = self.table.map.receive(index) else {
             return;
         };
-        shared.address.store(own.region.address(), Relaxed);
+        let name = self.span.name(own.region.address(), own.region.len());
+        shared.address.store(name, Relaxed);
         shared.capacity.store(own.region.len() as u64, Relaxed);
         shared.state.store(POSTED, Relaxed);
         self.table
@@ -804,8 +810,8 @@ impl MatchTransport for ShmMatch {
             let mut deliver = Deliver::new(&mut self.core, Some(upcalls));
             events += self.shm.move_transfers(&mut deliver);
             // Peers are ended under the lock.
-            while let Some(endpoint) = self.shm.transfers.take_insane() {
-                self.core.broken.push((endpoint, "impossible claims"));
+            while let Some(broken) = self.shm.transfers.take_insane() {
+                self.core.broken.push(broken);
             }
             self.shm.note_attention();
         }
@@ -904,6 +910,12 @@ impl MatchTransport for ShmMatch {
                 visit(&kept.envelope);
             }
         }
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let memory = self.shm.take_from_arena(len);
+        self.core.span = self.shm.span;
+        memory
     }
 
     fn open_channel(

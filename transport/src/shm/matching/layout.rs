@@ -125,7 +125,7 @@ pub(in super::super) struct CountsLine {
 pub(in super::super) struct Receive {
     /// [`FREE`], [`POSTED`] or how it was matched.
     pub state: AtomicU64,
-    /// The user's buffer, for cross-memory attach; 0 where there is none of one piece.
+    /// The user's buffer, by its name (see `arena`).
     pub address: AtomicU64,
     /// Its length in bytes.
     pub capacity: AtomicU64,

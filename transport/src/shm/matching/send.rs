@@ -274,8 +274,8 @@ impl ShmMatch {
         slot: u32,
     ) -> (Post, Option<SendState>) {
         let len = send.region.len() as u64;
-        let can_attach = self.shm.attach(to).is_some();
-        let offer = if can_attach {
+        let is_reached = self.shm.attach(to).is_some() || self.shm.may_map(to, send.region);
+        let offer = if is_reached {
             let buffer = SendBuffer::of(send.region);
             self.shm.open_offer(to, &buffer, Token(u64::from(slot)))
         } else {

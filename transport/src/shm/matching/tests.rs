@@ -2,6 +2,8 @@
 //! runs itself again as rank 1.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
+mod arena;
+
 use std::cell::{Cell, RefCell};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -129,14 +131,20 @@ impl MatchUpcalls for Log {
 struct Member {
     shm: ShmMatch,
     log: Log,
+    /// Posted receives have their memory in the arena.
+    in_arena: bool,
 }
 
 impl Member {
-    fn open(rank: u32, secret: JobSecret) -> Self {
-        let shm = ShmMatch::open(ShmOptions::default(), &mut Given { rank, secret }).unwrap();
+    fn open(rank: u32, secret: JobSecret, options: ShmOptions) -> Self {
+        Self::over(ShmMatch::open(options, &mut Given { rank, secret }).unwrap())
+    }
+
+    fn over(shm: ShmMatch) -> Self {
         Self {
             shm,
             log: Log::default(),
+            in_arena: false,
         }
     }
 
@@ -149,7 +157,12 @@ impl Member {
 
     /// Posts a receive for messages with these bits, from anybody.
     fn post(&mut self, bits: u64, len: usize, token: u64) -> &'static [Cell<u8>] {
-        let memory: &'static mut [u8] = vec![0; len].leak();
+        let memory: &'static mut [u8] = if self.in_arena {
+            let memory = self.shm.allocate(len).unwrap();
+            Box::leak(Box::new(memory)).bytes_mut()
+        } else {
+            vec![0; len].leak()
+        };
         // SAFETY: the memory is never freed, and only looked at through the cells.
         let data = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), len) };
         let pattern = MatchPattern {
@@ -187,10 +200,11 @@ impl Member {
     }
 }
 
-/// Opens rank 0 here and has it post; then starts rank 1, which plays `part`.
-fn with_child(part: &str, post: impl FnOnce(&mut Member)) -> (Member, Child) {
+/// Opens rank 0 here and has it post; then starts rank 1, which plays `part`, with the same options.
+fn with_child(part: &str, way: Way, post: impl FnOnce(&mut Member)) -> (Member, Child) {
     let secret = JobSecret::generate().unwrap();
-    let mut parent = Member::open(0, secret.clone());
+    let mut parent = Member::open(0, secret.clone(), way.options());
+    parent.in_arena = way == Way::Arena;
     post(&mut parent);
     let address = parent.shm.address();
     let address: String = address.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -200,13 +214,31 @@ fn with_child(part: &str, post: impl FnOnce(&mut Member)) -> (Member, Child) {
             "shm::matching::tests::plays_its_part",
             "--nocapture",
         ])
-        .env(PART, part)
+        .env(PART, format!("{way:?} {part}"))
         .env(ADDRESS, address)
         .env(SECRET, secret.to_hex())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
     (parent, child)
+}
+
+/// How long messages get to the receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// By cross-memory attach.
+    Attach,
+    /// Through its arena, and by nothing else.
+    Arena,
+}
+
+impl Way {
+    fn options(self) -> ShmOptions {
+        match self {
+            Self::Attach => ShmOptions::default(),
+            Self::Arena => arena::mapped_only(),
+        }
+    }
 }
 
 const POINTS: [Point; 6] = [
@@ -229,8 +261,16 @@ fn plays_its_part() {
         .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap())
         .collect();
     let secret = JobSecret::from_hex(&std::env::var(SECRET).unwrap()).unwrap();
-    let mut own = Member::open(1, secret);
+    let (way, part) = part.split_once(' ').unwrap();
+    let way = [Way::Attach, Way::Arena]
+        .into_iter()
+        .find(|known| format!("{known:?}") == way)
+        .unwrap();
+    let mut own = Member::open(1, secret, way.options());
     let to = own.shm.connect(Rank::new(0), &address).unwrap();
+    if part == "copy" {
+        arena::copy_and_die(own, to);
+    }
     if part == "receive" {
         for token in 0..1000 {
             own.post(9000 + token, 64, token);
@@ -265,8 +305,13 @@ fn plays_its_part() {
 /// A visitor dies at a point of its work, the receiver not looking. What it had sent is received,
 /// each message once; its long one ends with it; and matching goes on.
 fn a_visitor_dies(point: Point, times: u32) {
+    a_visitor_dies_by(Way::Attach, point, times);
+    a_visitor_dies_by(Way::Arena, point, times);
+}
+
+fn a_visitor_dies_by(way: Way, point: Point, times: u32) {
     let mut memory = None;
-    let (mut parent, mut child) = with_child(&format!("{point:?} {times}"), |parent| {
+    let (mut parent, mut child) = with_child(&format!("{point:?} {times}"), way, |parent| {
         let first = parent.post(1, 8, 101);
         let second = parent.post(2, 6000, 102);
         memory = Some((first, second));
@@ -346,7 +391,7 @@ fn visitors_die_between_a_message_and_the_ring() {
 /// A receiver dies with its list full of receives; the sender is told, and goes on.
 #[test]
 fn a_receiver_dies_with_its_list_full() {
-    let (mut parent, mut child) = with_child("receive", |parent| {
+    let (mut parent, mut child) = with_child("receive", Way::Attach, |parent| {
         parent.post(1, 8, 101);
     });
     parent.until("contact", |log| !log.received.is_empty());
@@ -395,9 +440,9 @@ fn the_allowance_of_the_dead_is_given_out_again() {
         headers: 300,
         ..ShmOptions::default()
     };
-    let open = |rank| Member {
-        shm: ShmMatch::open(options.clone(), &mut job.member(Rank::new(rank))).unwrap(),
-        log: Log::default(),
+    let open = |rank| {
+        let bootstrap = &mut job.member(Rank::new(rank));
+        Member::over(ShmMatch::open(options.clone(), bootstrap).unwrap())
     };
     let (mut receiver, mut first, mut second) = (open(0), open(1), open(2));
     let address = receiver.shm.address();
@@ -427,9 +472,9 @@ fn the_allowance_of_the_dead_is_given_out_again() {
 #[test]
 fn long_messages_cost_their_receiver_headers_only() {
     let job = LocalJob::new(2).unwrap();
-    let open = |rank| Member {
-        shm: ShmMatch::open(ShmOptions::default(), &mut job.member(Rank::new(rank))).unwrap(),
-        log: Log::default(),
+    let open = |rank| {
+        let bootstrap = &mut job.member(Rank::new(rank));
+        Member::over(ShmMatch::open(ShmOptions::default(), bootstrap).unwrap())
     };
     let (mut receiver, mut sender) = (open(0), open(1));
     let address = receiver.shm.address();
@@ -491,9 +536,9 @@ fn long_messages_cost_their_receiver_headers_only() {
 #[test]
 fn what_a_stranger_matched_is_received() {
     let job = LocalJob::new(2).unwrap();
-    let open = |rank| Member {
-        shm: ShmMatch::open(ShmOptions::default(), &mut job.member(Rank::new(rank))).unwrap(),
-        log: Log::default(),
+    let open = |rank| {
+        let bootstrap = &mut job.member(Rank::new(rank));
+        Member::over(ShmMatch::open(ShmOptions::default(), bootstrap).unwrap())
     };
     let (mut receiver, mut sender) = (open(0), open(1));
     // The receiver has spoken first, so that it knows the sender's rank, and then computes.
@@ -538,6 +583,7 @@ fn a_flooder_slows_no_other_sender() {
         let open = |rank| Member {
             shm: ShmMatch::open(options.clone(), &mut job.member(Rank::new(rank))).unwrap(),
             log: Log::default(),
+            in_arena: false,
         };
         let (mut receiver, mut flooder, mut bystander) = (open(0), open(1), open(2));
         let address = receiver.shm.address();
@@ -627,6 +673,7 @@ fn what_is_given_back_stays_within_bounds() {
         let open = |rank| Member {
             shm: ShmMatch::open(options.clone(), &mut job.member(Rank::new(rank))).unwrap(),
             log: Log::default(),
+            in_arena: false,
         };
         let mut receiver = open(0);
         let address = receiver.shm.address();

@@ -4,10 +4,8 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use tagwire_matching::Engine;
 
-use super::super::cma;
 use super::super::layout::ANSWER_REFUSED;
-use super::super::liveness::Liveness;
-use super::super::peer::PeerState;
+use super::super::peer::{Peer, PeerState};
 use super::super::ring::{Consumer, Pop};
 use super::super::segment::AreaMap;
 use super::super::transfers::claim_for_receiver;
@@ -119,7 +117,7 @@ impl ShmMatch {
             table: &mut table,
             area: &area,
             pid,
-            liveness: &peer.liveness,
+            peer,
             matched: 0,
             answered: Vec::new(),
         };
@@ -223,10 +221,7 @@ impl ShmMatch {
             land_in_entry(receive, Payload::from_slice(&bytes[..short]));
             INLINE
         } else if len <= super::super::layout::MAX_SEND
-            && pid.is_some_and(|pid| {
-                let is_there = || !self.shm.peers[to.index()].liveness.is_over();
-                cma::write(pid, address, send.region, 0..short, is_there).is_ok()
-            })
+            && self.shm.peers[to.index()].bring(pid, address, Payload::from_slice(bytes), short)
         {
             LANDED
         } else {
@@ -249,13 +244,14 @@ impl ShmMatch {
         receive: &Receive,
     ) -> u64 {
         let (address, room) = (get(&receive.address), get(&receive.capacity));
-        if pid.is_some()
+        if (pid.is_some() || self.shm.may_map(to, send.region))
             && let Offer::Open(ticket) =
                 self.shm
                     .open_offer(to, &SendBuffer::of(send.region), Token(u64::from(slot)))
         {
             self.core.sends[slot as usize].state = SendState::Offered(ticket);
-            if claim_for_receiver(area, ticket, address, room) {
+            let peer = &self.shm.peers[to.index()];
+            if claim_for_receiver(area, ticket, (address, room), peer, pid) {
                 receive.data[0].store(ticket.0[0], Relaxed);
                 receive.data[1].store(ticket.0[1], Relaxed);
                 return LONG;
@@ -300,7 +296,7 @@ struct Visit<'a> {
     area: &'a AreaMap,
     /// The receiver's process, if it can be attached to.
     pid: Option<u32>,
-    liveness: &'a Liveness,
+    peer: &'a Peer,
     /// Messages that count against the allowance and took no room.
     matched: u32,
     /// The own numbers of synchronous short messages that have matched.
@@ -395,7 +391,9 @@ impl Visit<'_> {
             Kind::Long => {
                 receive.data[0].store(message.ticket[0], Relaxed);
                 receive.data[1].store(message.ticket[1], Relaxed);
-                if claim_for_receiver(self.area, Ticket(message.ticket), address, room) {
+                let ticket = Ticket(message.ticket);
+                let place = (address, room);
+                if claim_for_receiver(self.area, ticket, place, self.peer, self.pid) {
                     reach(Point::Claimed);
                     LONG
                 } else {
@@ -424,12 +422,10 @@ impl Visit<'_> {
             land_in_entry(receive, message.payload.slice(0..len));
             return INLINE;
         }
-        if let Some(pid) = self.pid
-            && cma::write_payload(pid, address, message.payload, len, || {
-                !self.liveness.is_over()
-            })
-            .is_ok()
-        {
+        if self.peer.bring(self.pid, address, message.payload, len) {
+            if let Some(block) = block {
+                self.table.free_block(block, message.payload.len());
+            }
             return LANDED;
         }
         match block.or_else(|| self.table.take_block(message.payload.len())) {

@@ -204,8 +204,15 @@ fn garbage_gives_protocol_errors_and_nothing_else() {
                     word.store(value & 0x0000_00ff_ffff_ffff, Ordering::SeqCst);
                 }
                 for line in &area.offers {
-                    line.source.store(numbers.below(4096), Ordering::Relaxed);
-                    line.target.store(numbers.below(4096), Ordering::Relaxed);
+                    // In the arena, or beyond it, or where nothing is.
+                    let in_arena = numbers.below(2) << 63;
+                    let mut name = || numbers.next() >> (24 + numbers.below(40));
+                    let (source, target) = match in_arena {
+                        0 => (name() % 4096, name() % 4096),
+                        bit => (bit | name(), bit | name()),
+                    };
+                    line.source.store(source, Ordering::Relaxed);
+                    line.target.store(target, Ordering::Relaxed);
                 }
             }
             let _ = a.send(to_b, Class::Data, round, &[0; 60]);

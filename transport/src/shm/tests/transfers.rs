@@ -17,7 +17,11 @@ struct Scene {
 
 impl Scene {
     fn new(source: usize, target: usize) -> Self {
-        let (a, b, to_b, to_a) = pair(&ShmOptions::default());
+        Self::with(&ShmOptions::default(), source, target)
+    }
+
+    fn with(options: &ShmOptions, source: usize, target: usize) -> Self {
+        let (a, b, to_b, to_a) = pair(options);
         Self {
             a,
             b,
@@ -278,9 +282,14 @@ fn a_copy_that_fails_ends_both_sides() {
 fn without_attach_nothing_is_offered_or_claimed() {
     let off = ShmOptions {
         cross_attach: CrossAttach::Off,
+        arena: 0,
         ..ShmOptions::default()
     };
-    let mut scene = Scene::new(10_000, 10_000);
+    let on = ShmOptions {
+        cross_attach: CrossAttach::Auto,
+        ..off.clone()
+    };
+    let mut scene = Scene::with(&on, 10_000, 10_000);
     let ticket = scene.open(1);
     scene.b.shm.options = off.clone();
     assert_eq!(scene.claim(ticket, 2), Post::Unsupported);
