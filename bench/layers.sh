@@ -38,8 +38,14 @@ for _ in $(seq "${1:-3}"); do
     done
     for way in ob1 cm; do
         run ", behind 65,536 posted receives" $way latency -m 8 --posted 65536 -p $way
-        run ", cross-memory attach forbidden" $way availability --side both -m 64K,1M,4M -p $way --shm-cma off
-        run ", cross-memory attach forbidden" $way bandwidth -m 64K,1M,4M -p $way --shm-cma off
+        for memory in heap arena; do
+            for test in latency bandwidth "availability --side both"; do
+                # shellcheck disable=SC2086 # words
+                run ", cross-memory attach forbidden" "$way, $memory" $test -m 64K,1M,4M -p $way --shm-cma off --memory $memory
+            done
+        done
+        run ", memory from the arena" $way latency -m 64K,1M,4M -p $way --memory arena
+        run ", memory from the arena" $way bandwidth -m 64K,1M,4M -p $way --memory arena
         export TAGWIRE_PROGRESS_THREAD=on
         run ", with a progress thread" $way latency -m 8,64K -p $way
         run ", with a progress thread" $way message-rate -m 8 -p $way
