@@ -32,7 +32,7 @@ for _ in $(seq "${1:-3}"); do
         esac
         run "" $way latency -m $sizes "${with[@]}"
         run "" $way bandwidth -m $sizes "${with[@]}"
-        run "" $way message-rate -m 1,64,1K "${with[@]}"
+        run "" $way message-rate -m 1,64,1K,8K,64K,1M "${with[@]}"
         run "" $way availability --side both -m $sizes "${with[@]}"
         run "" $way overlap -m 1K,64K,1M "${with[@]}"
     done
