@@ -202,10 +202,6 @@ pub fn without_notices(options: OfiOptions) -> OfiOptions {
     }
 }
 
-/// What providers without connections have no means for: ending a receive that is half done. And
-/// that of `ofi_rxd` lets, once in several runs under load, messages of a sender overtake each other.
-pub const NO_CONNECTIONS: &[&str] = &["deaths_cut_messages_off", "each_message_is_had_once"];
-
 /// Opens a rank that matches; answers the library's version.
 pub fn open_matching(options: &OfiOptions) -> Result<(u32, u32), String> {
     let job = LocalJob::new(1).unwrap();
