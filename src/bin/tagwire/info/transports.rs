@@ -185,7 +185,7 @@ fn chosen(named: &Named, config: &Config) -> String {
 }
 
 /// Opens a transport as the only rank of a job would, without the faults that may be asked for.
-fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
+pub fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
     let mut config = config.clone();
     for (setting, value) in [(TRANSPORT, name), (FAULT, "")] {
         config
