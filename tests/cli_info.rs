@@ -193,6 +193,18 @@ fn every_pml_says_what_it_has_room_for_and_what_it_passes() {
     }
     let shm = &document["transports"][0];
     assert_eq!(shm["conformance"][0], "core");
+    for (transport, fabric) in [("ofi", "ofi:tcp;ofi_rxm"), ("ucx", "ucx:tcp,self")] {
+        let mut transports = document["transports"].as_array().unwrap().iter();
+        let found = transports.find(|one| one["name"] == transport).unwrap();
+        let mut fabrics = found["fabrics"].as_array().unwrap().iter();
+        let found = fabrics.find(|one| one["name"] == fabric).unwrap();
+        assert_eq!(found["conformance"][0], "core", "{found}");
+    }
+    let text = info(&[]).stdout;
+    assert!(
+        text.contains("conformance over ofi:net of libfabric 1.17: core"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub struct TransportReport {
     pub capabilities: Vec<String>,
     /// The tiers of the conformance kit that it passes.
     pub conformance: &'static [&'static str],
+    /// The same by what may stand behind the colon, as it was tested; not what is here.
+    pub fabrics: Vec<FabricReport>,
     /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
     /// be opened.
     pub limits: Option<LimitsReport>,
@@ -55,6 +57,18 @@ pub struct TransportReport {
     pub partitions: Option<PartitionsReport>,
     /// What may stand behind the colon, once that was [looked for](survey).
     pub ways: Vec<WayReport>,
+}
+
+/// What was passed over one thing that a transport can be told to use.
+#[derive(Debug, Clone, Serialize)]
+pub struct FabricReport {
+    /// The name in settings.
+    pub name: String,
+    pub library: &'static str,
+    /// Tiers of the conformance kit.
+    pub conformance: &'static [&'static str],
+    /// Checks of the kit for matching that are skipped; `None` where it may not match.
+    pub matching_but: Option<&'static [&'static str]>,
 }
 
 /// Which way partitions take, and why.
@@ -117,6 +131,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         notes: Vec::new(),
         capabilities: Vec::new(),
         conformance: published(named.name),
+        fabrics: fabrics(named.name),
         limits: None,
         partitions: None,
         ways: Vec::new(),
@@ -200,6 +215,21 @@ pub fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, Strin
 fn published(name: &str) -> &'static [&'static str] {
     let found = conformance::BYTES.iter().find(|(known, _)| *known == name);
     found.map_or(&[], |(_, tiers)| tiers)
+}
+
+fn fabrics(name: &str) -> Vec<FabricReport> {
+    let published = match name {
+        "ofi" => conformance::OFI,
+        "ucx" => conformance::UCX,
+        _ => &[],
+    };
+    let report = |fabric: &conformance::Fabric| FabricReport {
+        name: format!("{name}:{}", fabric.detail),
+        library: fabric.library,
+        conformance: fabric.tiers,
+        matching_but: fabric.matching_but,
+    };
+    published.iter().map(report).collect()
 }
 
 /// What there is to say of a transport on this machine, and what would change it.
