@@ -78,10 +78,11 @@ fn signals_stay_the_programs() {
         println!("SKIPPED: no libfabric on this machine");
         return;
     };
-    survey(&OfiOptions {
+    let found = survey(&OfiOptions {
         library,
         ..OfiOptions::default()
     });
+    assert_eq!(found.missing, None);
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
