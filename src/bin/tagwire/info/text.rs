@@ -97,8 +97,10 @@ fn describe(page: &mut Page, transport: &TransportReport) {
             None => "matching is refused".to_owned(),
         };
         page.line(&format!(
-            "    conformance over {} of {}: {tiers}; {matching}",
-            fabric.name, fabric.library
+            "    conformance over {} of {}: {tiers}{}; {matching}",
+            fabric.name,
+            fabric.library,
+            skipped(fabric.but)
         ));
     }
     if let Some(known) = &transport.limits {

@@ -67,6 +67,8 @@ pub struct FabricReport {
     pub library: &'static str,
     /// Tiers of the conformance kit.
     pub conformance: &'static [&'static str],
+    /// Checks of it that are skipped.
+    pub but: &'static [&'static str],
     /// Checks of the kit for matching that are skipped; `None` where it may not match.
     pub matching_but: Option<&'static [&'static str]>,
 }
@@ -227,6 +229,7 @@ fn fabrics(name: &str) -> Vec<FabricReport> {
         name: format!("{name}:{}", fabric.detail),
         library: fabric.library,
         conformance: fabric.tiers,
+        but: fabric.but,
         matching_but: fabric.matching_but,
     };
     published.iter().map(report).collect()
