@@ -193,6 +193,18 @@ fn every_pml_says_what_it_has_room_for_and_what_it_passes() {
     }
     let shm = &document["transports"][0];
     assert_eq!(shm["conformance"][0], "core");
+    for (transport, fabric) in [("ofi", "ofi:tcp;ofi_rxm"), ("ucx", "ucx:tcp,self")] {
+        let mut transports = document["transports"].as_array().unwrap().iter();
+        let found = transports.find(|one| one["name"] == transport).unwrap();
+        let mut fabrics = found["fabrics"].as_array().unwrap().iter();
+        let found = fabrics.find(|one| one["name"] == fabric).unwrap();
+        assert_eq!(found["conformance"][0], "core", "{found}");
+    }
+    let text = info(&[]).stdout;
+    assert!(
+        text.contains("conformance over ofi:net of libfabric 1.17: core"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -260,6 +272,58 @@ fn why_not_of_a_provider_gives_its_own_reason() {
         provider.stdout.contains("cannot be used here"),
         "{provider:?}"
     );
+}
+
+/// The answer is what opening comes to, whether the library lists the name or not.
+#[test]
+fn why_not_of_a_provider_is_what_opening_comes_to() {
+    if !info(&["--why-not", "ofi:tcp;ofi_rxm"])
+        .stdout
+        .contains("works")
+    {
+        return eprintln!("SKIPPED: no libfabric with tcp;ofi_rxm");
+    }
+    // Without datagrams of their own in 1.17: ofi_rxm or ofi_rxd is put on top.
+    for provider in [
+        "ofi:tcp",
+        "ofi:udp",
+        "ofi:tcp@lo",
+        "ofi:ofi_rxm",
+        "ofi:nothing",
+    ] {
+        let opens = tagwire()
+            .args(["bench", "latency", "-m", "8", "-i", "10", "-t", provider])
+            .outcome();
+        let told = info(&["--why-not", provider]).stdout;
+        let works = told.starts_with(&format!("transport {provider}: works"));
+        assert_eq!(works, opens.status == 0, "{told}{opens:?}");
+    }
+}
+
+#[test]
+fn why_not_of_a_provider_names_the_device_that_it_needs() {
+    const DEVICES: &str = "/sys/class/infiniband";
+    if std::fs::read_dir(DEVICES).is_ok_and(|mut devices| devices.next().is_some()) {
+        return eprintln!("SKIPPED: this machine has an RDMA device");
+    }
+    if info(&["--why-not", "ofi"])
+        .stdout
+        .contains("cannot be used here")
+    {
+        return eprintln!("SKIPPED: no libfabric");
+    }
+    for provider in ["ofi:verbs", "ofi:verbs;ofi_rxm", "ofi:efa", "ofi:psm3"] {
+        let told = info(&["--why-not", provider]).stdout;
+        assert!(
+            told.contains("cannot be used here") && told.contains(DEVICES),
+            "{told}"
+        );
+        let opened = tagwire()
+            .args(["bench", "latency", "-m", "8", "-t", provider])
+            .outcome();
+        assert_eq!(opened.status, 2, "{opened:?}");
+        assert!(opened.stderr.contains(DEVICES), "{opened:?}");
+    }
 }
 
 #[test]

@@ -8,9 +8,8 @@
 
 #[path = "../pml/tests/common/mod.rs"]
 mod pairs;
-#[path = "../src/bin/tagwire/info/conformance.rs"]
-mod published;
 
+use pairs::published;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_transport::ByteTransport;

@@ -22,7 +22,11 @@ fn hear_soon(job: &mut Job, line: &str, killed: Instant) {
 
 #[test]
 fn operations_with_a_dead_rank_fail_and_the_others_go_on() {
-    let mut job = Job::of_ranks(4, GO_ON, &["death-posted"]);
+    operations_fail(GO_ON);
+}
+
+fn operations_fail(options: &[&str]) {
+    let mut job = Job::of_ranks(4, options, &["death-posted"]);
     for rank in [0, 2, 3] {
         job.hear(&format!("{rank} ready"));
     }
@@ -85,7 +89,11 @@ fn a_death_in_the_middle_of_a_large_transfer_ends_it() {
 
 #[test]
 fn sleepers_wake_for_the_death_of_a_sleeper() {
-    let mut job = Job::of_ranks(4, GO_ON, &["death-asleep"]);
+    sleepers_wake(GO_ON);
+}
+
+fn sleepers_wake(options: &[&str]) {
+    let mut job = Job::of_ranks(4, options, &["death-asleep"]);
     for rank in 0..4 {
         job.hear(&format!("{rank} ready"));
     }
@@ -162,4 +170,42 @@ fn the_first_death_ends_a_job_that_is_not_told_to_go_on() {
     let outcome = job.finish();
     assert_eq!(outcome.status, KILLED, "{outcome:#?}");
     assert!(outcome.errors().contains("rank 1"), "{outcome:#?}");
+}
+
+/// The same over networks: the launcher tells of a death, whenever the provider would.
+macro_rules! over {
+    ($($name:ident: $needs:literal, $($option:literal)+;)*) => {
+        $(mod $name {
+            use super::process;
+
+            fn options(test: &str) -> Option<Vec<&'static str>> {
+                let test = format!("{}::{test}", stringify!($name));
+                process::has(&test, $needs)
+                    .then(|| [super::GO_ON, &["--transport", $($option),+]].concat())
+            }
+
+            #[test]
+            fn operations_with_a_dead_rank_fail_and_the_others_go_on() {
+                if let Some(options) =
+                    options("operations_with_a_dead_rank_fail_and_the_others_go_on")
+                {
+                    super::operations_fail(&options);
+                }
+            }
+
+            #[test]
+            fn sleepers_wake_for_the_death_of_a_sleeper() {
+                if let Some(options) = options("sleepers_wake_for_the_death_of_a_sleeper") {
+                    super::sleepers_wake(&options);
+                }
+            }
+        })*
+    };
+}
+
+over! {
+    libfabric: "ofi:tcp;ofi_rxm", "ofi:tcp;ofi_rxm";
+    ucx: "ucx:tcp", "ucx:tcp";
+    // Several transports are matched above them, so never by cm.
+    mixed: "ofi:tcp;ofi_rxm", "shm+ofi:tcp;ofi_rxm" "--pml" "ob1";
 }

@@ -8,9 +8,12 @@ use std::time::Instant;
 use process::has_libfabric;
 use process::hosts::Hosts;
 
-/// What a rank has to know of the other's end within: the store's connection is given up after
-/// four seconds of silence and looked at ten times a second.
+/// What both sides end within: the store's connection is given up after four seconds of silence, which
+/// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
+/// ARCHITECTURE.md and benchmarking.md state it.
 const STATED_SECONDS: f64 = 6.0;
+/// For machines that do ten other things.
+const SLACK: f64 = 2.0;
 
 #[test]
 fn a_benchmark_runs_between_two_hosts() {
@@ -56,6 +59,10 @@ fn a_cut_cable_ends_the_run_on_both_sides() {
         let seconds = cut.elapsed().as_secs_f64();
         println!(
             "the side that {side} ended {seconds:.1} s after the cut; {STATED_SECONDS} are stated"
+        );
+        assert!(
+            seconds < SLACK * STATED_SECONDS,
+            "{seconds} s: {outcome:#?}"
         );
         assert_eq!(outcome.status, 2, "{outcome:#?}");
         assert!(outcome.errors().contains("failed"), "{outcome:#?}");

@@ -7,35 +7,20 @@ mod common;
 use common::{ofi, ofi_matching, ofi_options};
 use tagwire_pml::conformance::Factory;
 
-/// Checks that no network passes whose ranks are driven by one thread. A rank that closes while
-/// nobody drives its peers is not heard out: what it has just greeted is open, and what a peer sends
-/// to it before it reads the goodbye may reset the connection with the goodbye in it.
-const ONE_THREAD: &[&str] = &[
-    "a_close_past_its_deadline_names_what_is_open",
-    "those_who_left_are_no_failures",
-];
-
-/// And those of a provider that matches: it shows no unexpected messages, and messages of several
-/// senders arrive in the order in which it reads its connections.
-const PROVIDER_MATCHES: &[&str] = &[
-    "a_dump_names_what_is_waited_for",
-    "the_earliest_message_wins",
-];
-
-/// The suite on one provider, but for some checks; it says so loudly where that is not there.
+/// The suite on plain `tcp`, but for the checks that `tagwire info` publishes as skipped; it says so loudly
+/// where that is not there.
 macro_rules! provider {
-    ($name:ident, $over:expr, $newer:literal, $provider:literal, $($except:expr),*) => {
+    ($name:ident, $layer:literal, $over:expr) => {
         mod $name {
             use super::*;
 
             fn check(name: &str) {
-                let except: [&[&str]; _] = [$($except),*];
-                if except.iter().any(|list| list.contains(&name)) {
-                    println!("SKIPPED: {} has no means for this", $provider);
+                if common::published_pair($layer, "ofi:tcp").but.contains(&name) {
+                    println!("SKIPPED: tcp has no means for this");
                     return;
                 }
                 let over: fn(tagwire_ofi::OfiOptions) -> Factory = $over;
-                if let Some(options) = ofi_options($newer, $provider) {
+                if let Some(options) = ofi_options(true, "tcp") {
                     tagwire_pml::conformance::assert_check(name, &over(options));
                 }
             }
@@ -45,15 +30,8 @@ macro_rules! provider {
     };
 }
 
-provider!(ob1_tcp, ofi, true, "tcp", ONE_THREAD);
-provider!(
-    cm_tcp,
-    ofi_matching,
-    true,
-    "tcp",
-    ONE_THREAD,
-    PROVIDER_MATCHES
-);
+provider!(ob1_tcp, "ob1", ofi);
+provider!(cm_tcp, "cm", ofi_matching);
 
 /// Partitions over writes that say nothing of themselves.
 macro_rules! without_notices {
@@ -94,3 +72,23 @@ macro_rules! without_notices {
 
 without_notices!(ob1_tcp_flags, tagwire_ofi::Notices::Flags);
 without_notices!(ob1_tcp_flushes, tagwire_ofi::Notices::Messages);
+
+/// A tier is published where some of its checks are run, and what is skipped is a check.
+#[test]
+fn pairs_run_the_tiers_that_are_published() {
+    use tagwire_pml::conformance::{CHECKS, Check, Tier};
+
+    for pair in common::published::FABRIC_PAIRS {
+        let known = |name: &&&str| CHECKS.iter().any(|check| check.name() == **name);
+        assert_eq!(pair.but.iter().filter(known).count(), pair.but.len());
+        let runs = |check: &&Check| !pair.but.contains(&check.name());
+        let run = |tier: &Tier| {
+            CHECKS
+                .iter()
+                .filter(runs)
+                .any(|check| check.tier() == *tier)
+        };
+        let tiers: Vec<_> = Tier::ALL.into_iter().filter(run).map(Tier::name).collect();
+        assert_eq!(tiers, pair.tiers, "{pair:?}");
+    }
+}

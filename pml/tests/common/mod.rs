@@ -1,6 +1,9 @@
 //! The pairs that the conformance suite runs on.
 #![allow(dead_code)]
 
+#[path = "../../../src/bin/tagwire/info/conformance.rs"]
+pub mod published;
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -191,4 +194,12 @@ pub fn ofi_matching(options: OfiOptions) -> Factory {
     })
     .boundaries(&[16 * 1024])
     .latency(OFI_LATENCY)
+}
+
+/// What `tagwire info` publishes of a layer over a transport of a library.
+pub fn published_pair(layer: &str, transport: &str) -> &'static published::FabricPair {
+    let mut pairs = published::FABRIC_PAIRS.iter();
+    pairs
+        .find(|pair| pair.layer == layer && pair.transport == transport)
+        .expect("what runs here is published")
 }

@@ -64,6 +64,9 @@ impl TransportKind for OfiKind {
 
 fn way(provider: ProviderReport) -> Way {
     let mut notes = Vec::new();
+    if let Some(opens) = &provider.opens {
+        notes.push(format!("the library opens {opens} for it"));
+    }
     if !provider.domains.is_empty() {
         notes.push(format!("on {}", provider.domains.join(", ")));
         notes.push(format!(

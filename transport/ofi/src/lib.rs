@@ -16,6 +16,7 @@
 
 mod byte;
 mod config;
+mod devices;
 mod engine;
 mod error;
 mod fabric;

@@ -23,7 +23,7 @@ pub(crate) enum Use {
 
 /// Variables of providers without which programs hang that keep to the rules, or memory is touched
 /// that is not theirs; and what they are set to where the user has not.
-const VARIABLES: [(&CStr, &CStr); 6] = [
+const VARIABLES: [(&CStr, &CStr); 5] = [
     // How many unmatched messages of a peer plain tcp of 2.x keeps: 64, past which it stops reading.
     (c"FI_TCP_MAX_SAVED", c"1000000000"),
     // The same of net, as the provider was called in 1.17: 4.
@@ -35,8 +35,8 @@ const VARIABLES: [(&CStr, &CStr); 6] = [
     (c"FI_OFI_RXM_USE_SRX", c"1"),
     // Registrations that outlive their end: a peer could still reach memory that was given back.
     (c"FI_MR_CACHE_MAX_COUNT", c"0"),
-    // The libraries of psm2 and psm take over the signals of crashes, and leave files behind.
-    (c"HFI_BACKTRACE", c"0"),
+    // The library of psm takes over the signals of crashes and ends, and leaves files behind. That of psm2
+    // does where HFI_BACKTRACE is set, whatever to: SIGTERM then hangs in libfabric's own destructor.
     (c"IPATH_NO_BACKTRACE", c"1"),
 ];
 

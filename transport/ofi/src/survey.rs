@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tagwire_libfabric_sys::Library;
+
 use crate::config::OfiOptions;
+use crate::devices;
 use crate::fabric::{Infos, Provider, Wanted, mode_names, names};
 use crate::open::open_library;
 use crate::quirks;
@@ -25,6 +28,8 @@ pub struct Survey {
 pub struct ProviderReport {
     /// Its name, as `ofi:NAME` takes it.
     pub name: String,
+    /// What the library opens by that name, where that is another provider: one with layers on top.
+    pub opens: Option<String>,
     /// The interfaces or devices that it finds here.
     pub domains: Vec<String>,
     /// What it can do.
@@ -50,17 +55,17 @@ impl Survey {
         if let Some(missing) = &self.missing {
             return Some(missing.clone());
         }
-        match self.providers.iter().find(|provider| provider.name == name) {
-            Some(provider) => provider.why_not.clone(),
-            None => {
-                let all: Vec<_> = self.providers.iter().map(|one| one.name.as_str()).collect();
-                Some(format!(
-                    "{} has no provider '{name}'; it has {}",
-                    self.file,
-                    all.join(", ")
-                ))
-            }
+        if let Some(provider) = self.providers.iter().find(|one| one.name == name) {
+            return provider.why_not.clone();
         }
+        let all: Vec<_> = self.providers.iter().map(|one| one.name.as_str()).collect();
+        Some(devices::missing(name).unwrap_or_else(|| {
+            format!(
+                "{} has no provider '{name}'; it has {}",
+                self.file,
+                all.join(", ")
+            )
+        }))
     }
 }
 
@@ -80,8 +85,7 @@ pub fn survey(options: &OfiOptions) -> Survey {
     let mut reports: BTreeMap<String, ProviderReport> = BTreeMap::new();
     if let Ok(built_in) = Infos::built_in(&library) {
         for provider in built_in.iter() {
-            let report = reports.entry(provider.name()).or_default();
-            report.why_not = Some("it finds no device here that it can use".to_owned());
+            reports.entry(provider.name()).or_default();
         }
     }
     if let Ok(offers) = Infos::everything(&library) {
@@ -89,10 +93,12 @@ pub fn survey(options: &OfiOptions) -> Survey {
             add(reports.entry(provider.name()).or_default(), &provider);
         }
     }
-    let providers = reports.into_iter().map(|(name, mut report)| {
-        report.name = name;
-        judge(&mut report, &library);
-        report
+    let providers = reports.iter().map(|(name, report)| {
+        let report = ProviderReport {
+            name: name.clone(),
+            ..report.clone()
+        };
+        judge(report, &reports, &library, options)
     });
     Survey {
         file: library.file().to_owned(),
@@ -105,16 +111,8 @@ pub fn survey(options: &OfiOptions) -> Survey {
 /// Adds one of a provider's offers to the report of it.
 fn add(report: &mut ProviderReport, provider: &Provider<'_>) {
     if !provider.is_reliable_datagram() {
-        if report.domains.is_empty() {
-            report.why_not = Some(
-                "it has no reliable datagrams (FI_EP_RDM) of its own; put ofi_rxm or ofi_rxd on \
-                 top, as in 'verbs;ofi_rxm'"
-                    .to_owned(),
-            );
-        }
         return;
     }
-    report.why_not = None;
     let domain = provider.domain();
     if !report.domains.contains(&domain) {
         report.domains.push(domain);
@@ -128,25 +126,39 @@ fn add(report: &mut ProviderReport, provider: &Provider<'_>) {
     report.inject_size = provider.inject_size();
     report.max_message = provider.max_message();
     report.immediate_width = provider.immediate_width();
-    if !provider.keeps_order() {
-        report.why_not = Some("it does not keep the order of messages".to_owned());
-    }
 }
 
-/// Asks the library for the provider as transports do.
-fn judge(report: &mut ProviderReport, library: &tagwire_libfabric_sys::Library) {
-    if report.domains.is_empty() {
-        report.why_not_matching.clone_from(&report.why_not);
-        return;
-    }
+/// Asks the library for the provider as transports do: it may open what it does not list, such as a layer
+/// on top of a provider without reliable datagrams of its own.
+fn judge(
+    mut report: ProviderReport,
+    listed: &BTreeMap<String, ProviderReport>,
+    library: &Library,
+    options: &OfiOptions,
+) -> ProviderReport {
     let options = OfiOptions {
         provider: report.name.clone(),
-        ..OfiOptions::default()
+        ..options.clone()
     };
-    if let Err(error) = Infos::find(library, &options, Wanted::MESSAGES) {
-        report.why_not = Some(error.to_string());
+    match Infos::find(library, &options, Wanted::MESSAGES) {
+        Ok(infos) if report.domains.is_empty() => {
+            let first = infos.iter().next().map(|first| first.name());
+            if let Some(found) = first.as_ref().and_then(|name| listed.get(name)) {
+                report = ProviderReport {
+                    name: report.name,
+                    ..found.clone()
+                };
+            }
+            report.opens = first;
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let missing = devices::missing(&report.name);
+            report.why_not = Some(missing.unwrap_or_else(|| error.to_string()));
+        }
     }
     let matching = Infos::find(library, &options, Wanted::MATCHING)
         .and_then(|infos| quirks::check_matching(library, &infos));
     report.why_not_matching = matching.err().map(|error| error.to_string());
+    report
 }

@@ -71,6 +71,30 @@ fn providers_are_listed_and_judged() {
     }
 }
 
+/// Debian's libfabric brings libraries of providers that would end the program their own way.
+#[test]
+fn signals_stay_the_programs() {
+    let Some(library) = system() else {
+        println!("SKIPPED: no libfabric on this machine");
+        return;
+    };
+    let found = survey(&OfiOptions {
+        library,
+        ..OfiOptions::default()
+    });
+    assert_eq!(found.missing, None);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        assert_eq!(
+            caught >> (signal - 1) & 1,
+            0,
+            "signal {signal} of {caught:x}"
+        );
+    }
+}
+
 #[test]
 fn an_address_that_is_not_ours_is_named() {
     let Some(library) = system() else {

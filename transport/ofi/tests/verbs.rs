@@ -3,12 +3,11 @@
 
 mod common;
 
-/// Where a device is slow, its queue is full of the first contact's messages before any of ours.
-const NO_ROOM: &str = "control_passes_full_data";
+use common::published;
 
 mod on_verbs_rxm {
     fn check(name: &str) {
-        if name == super::NO_ROOM {
+        if super::published::NO_ROOM.contains(&name) {
             println!("SKIPPED: verbs;ofi_rxm has no means for this");
             return;
         }
@@ -24,12 +23,14 @@ mod on_verbs_rxm {
     tagwire_transport::transport_conformance!(@for_each tests);
 }
 
-/// Many jobs one after the other, which under emulation takes longer than the guest is given.
-const TOO_LONG: &[&str] = &["cancels_race_with_messages", "random_runs_match_the_lists"];
-
 provider_matching!(
     matching_verbs_rxm,
     crate::common::system(),
     "verbs;ofi_rxm",
-    super::TOO_LONG
+    super::published::VERBS_UNSEEN
 );
+
+#[test]
+fn providers_offer_what_is_published() {
+    common::expect_published(common::system(), published::SOFTWARE_DEVICES);
+}

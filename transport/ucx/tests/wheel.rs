@@ -4,8 +4,7 @@
 
 mod suite;
 
-use suite::{factory, match_factory};
-use tagwire_transport::conformance::{Tier, tiers};
+use suite::{factory, match_factory, published};
 use tagwire_transport::{match_conformance, transport_conformance};
 
 /// The library inside the package, where that is installed.
@@ -32,20 +31,9 @@ match_conformance!(match_posix, match_factory(library(), "posix,cma,self"));
 /// No tier passes by not being claimed.
 #[test]
 fn each_transport_offers_what_it_should() {
-    use Tier::{Core, Detection, Failure, Get, Notice, Put, Retain, Wake, ZeroCopy};
     if library().is_none() {
         println!("SKIPPED: this version of UCX is not installed");
         return;
     }
-    let shared_memory = [Core, Failure, Retain, Wake, ZeroCopy, Put, Get, Notice];
-    for transports in ["posix,cma,self", "sysv,cma,self"] {
-        assert_eq!(
-            tiers(&factory(library(), transports)).unwrap(),
-            shared_memory
-        );
-    }
-    let tcp = [
-        Core, Failure, Detection, Retain, Wake, ZeroCopy, Put, Get, Notice,
-    ];
-    assert_eq!(tiers(&factory(library(), "tcp,self")).unwrap(), tcp);
+    suite::expect_published(published::NEWER_UCX, library);
 }

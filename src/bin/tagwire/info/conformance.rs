@@ -1,5 +1,8 @@
 //! Which tiers of the conformance kits are passed: published here, so that no test code is in the
-//! command, and checked by `tests/conformance_tiers.rs`, which says what to write when it fails.
+//! command, and checked by `tests/conformance_tiers.rs`, which says what to write when it fails. What
+//! libraries decide is checked by the tests of their transports and of `tagwire-pml`, which read it here.
+
+#![allow(dead_code, reason = "each test reads its part")]
 
 /// The tiers of the kit for transports that move bytes.
 pub const BYTES: &[(&str, &[&str])] = &[
@@ -10,6 +13,179 @@ pub const BYTES: &[(&str, &[&str])] = &[
 /// The tiers of the kit for point-to-point layers, by layer and transport.
 pub const PAIRS: &[(&str, &str, &[&str])] = &[("ob1", "shm", ALL), ("cm", "shm", ALL)];
 
+/// What a provider or transport of a library passes.
+#[derive(Debug, Clone, Copy)]
+pub struct Fabric {
+    /// What follows the colon.
+    pub detail: &'static str,
+    pub library: &'static str,
+    /// Tiers of the kit for transports that move bytes.
+    pub tiers: &'static [&'static str],
+    /// Checks of that kit that are skipped.
+    pub but: &'static [&'static str],
+    /// Checks of the kit for transports that match which are skipped; `None` where it may not match.
+    pub matching_but: Option<&'static [&'static str]>,
+}
+
+/// What a point-to-point layer passes over a transport of a library.
+#[derive(Debug, Clone, Copy)]
+pub struct FabricPair {
+    pub layer: &'static str,
+    pub transport: &'static str,
+    pub library: &'static str,
+    pub tiers: &'static [&'static str],
+    /// Checks that are skipped.
+    pub but: &'static [&'static str],
+}
+
+/// Debian 12's libfabric.
+pub const SYSTEM_LIBFABRIC: &str = "libfabric 1.17";
+/// The same in the guest of `tests/verbs/`.
+pub const SOFTWARE_DEVICES: &str = "libfabric 1.17 on devices in software";
+/// That of `pip install mpich`.
+pub const NEWER_LIBFABRIC: &str = "libfabric 2.x";
+/// Debian 12's UCX.
+pub const SYSTEM_UCX: &str = "UCX 1.13";
+/// That of `pip install libucx-cu12`.
+pub const NEWER_UCX: &str = "UCX 1.22";
+
+/// Providers of libfabric.
+pub const OFI: &[Fabric] = &[
+    fabric("tcp;ofi_rxm", SYSTEM_LIBFABRIC, CONNECTED, Some(UNSEEN)),
+    fabric("net", SYSTEM_LIBFABRIC, CONNECTED, None),
+    fabric("shm", SYSTEM_LIBFABRIC, PLAIN, None),
+    fabric("udp;ofi_rxd", SYSTEM_LIBFABRIC, PLAIN, None),
+    Fabric {
+        but: NO_ROOM,
+        ..fabric(
+            "verbs;ofi_rxm",
+            SOFTWARE_DEVICES,
+            NO_NOTICE,
+            Some(VERBS_UNSEEN),
+        )
+    },
+    fabric("tcp", NEWER_LIBFABRIC, CONNECTED, Some(UNSEEN)),
+    fabric("tcp;ofi_rxm", NEWER_LIBFABRIC, CONNECTED, Some(UNSEEN)),
+    fabric("udp;ofi_rxd", NEWER_LIBFABRIC, PLAIN, None),
+];
+
+/// Transports of UCX.
+pub const UCX: &[Fabric] = &[
+    fabric("tcp,self", SYSTEM_UCX, UCX_TCP, Some(&[])),
+    fabric("posix,cma,self", SYSTEM_UCX, CONNECTED, Some(&[])),
+    fabric("sysv,cma,self", SYSTEM_UCX, CONNECTED, Some(&[])),
+    fabric("tcp,self", NEWER_UCX, UCX_TCP, Some(&[])),
+    fabric("posix,cma,self", NEWER_UCX, CONNECTED, Some(&[])),
+];
+
+/// Layers over both libraries.
+pub const FABRIC_PAIRS: &[FabricPair] = &[
+    pair("ob1", "ofi:tcp", NEWER_LIBFABRIC, ALL, ONE_THREAD),
+    pair("cm", "ofi:tcp", NEWER_LIBFABRIC, ALL_BUT_DUMP, OTHERS_MATCH),
+    pair("ob1", "ucx:tcp,self", SYSTEM_UCX, ALL, &[]),
+    pair("ob1", "ucx:posix,cma,self", SYSTEM_UCX, ALL, &[]),
+    pair("cm", "ucx:tcp,self", SYSTEM_UCX, ALL, &[]),
+    pair("cm", "ucx:posix,cma,self", SYSTEM_UCX, ALL, &[]),
+];
+
+/// What no provider of libfabric that matches has the means for: it shows no unexpected messages.
+pub const UNSEEN: &[&str] = &["dumps_name_messages_and_peers"];
+
+/// Where a device is slow, its queue is full of the first contact's messages before any of ours.
+pub const NO_ROOM: &[&str] = &["control_passes_full_data"];
+
+/// And many jobs one after the other, which under emulation takes longer than the guest is given.
+pub const VERBS_UNSEEN: &[&str] = &[
+    "dumps_name_messages_and_peers",
+    "cancels_race_with_messages",
+    "random_runs_match_the_lists",
+];
+
 const ALL: &[&str] = &[
     "core", "flow", "failure", "wake", "close", "threads", "dump",
 ];
+
+const ALL_BUT_DUMP: &[&str] = &["core", "flow", "failure", "wake", "close", "threads"];
+
+const CONNECTED: &[&str] = &[
+    "core",
+    "failure",
+    "retain",
+    "wake",
+    "zero-copy",
+    "put",
+    "get",
+    "notice",
+];
+
+const NO_NOTICE: &[&str] = &[
+    "core",
+    "failure",
+    "retain",
+    "wake",
+    "zero-copy",
+    "put",
+    "get",
+];
+
+const UCX_TCP: &[&str] = &[
+    "core",
+    "failure",
+    "detection",
+    "retain",
+    "wake",
+    "zero-copy",
+    "put",
+    "get",
+    "notice",
+];
+
+const PLAIN: &[&str] = &["core", "failure", "retain", "zero-copy"];
+
+/// Checks that no network passes whose ranks are driven by one thread. A rank that closes while
+/// nobody drives its peers is not heard out: what it has just greeted is open, and what a peer sends
+/// to it before it reads the goodbye may reset the connection with the goodbye in it.
+const ONE_THREAD: &[&str] = &[
+    "a_close_past_its_deadline_names_what_is_open",
+    "those_who_left_are_no_failures",
+];
+
+/// And those of a provider that matches: it shows no unexpected messages, and messages of several
+/// senders arrive in the order in which it reads its connections.
+const OTHERS_MATCH: &[&str] = &[
+    "a_close_past_its_deadline_names_what_is_open",
+    "those_who_left_are_no_failures",
+    "a_dump_names_what_is_waited_for",
+    "the_earliest_message_wins",
+];
+
+const fn fabric(
+    detail: &'static str,
+    library: &'static str,
+    tiers: &'static [&'static str],
+    matching_but: Option<&'static [&'static str]>,
+) -> Fabric {
+    Fabric {
+        detail,
+        library,
+        tiers,
+        but: &[],
+        matching_but,
+    }
+}
+
+const fn pair(
+    layer: &'static str,
+    transport: &'static str,
+    library: &'static str,
+    tiers: &'static [&'static str],
+    but: &'static [&'static str],
+) -> FabricPair {
+    FabricPair {
+        layer,
+        transport,
+        library,
+        tiers,
+        but,
+    }
+}

@@ -30,7 +30,30 @@ pub struct PmlReport {
 #[derive(Debug, Serialize)]
 pub struct Passed {
     pub transport: &'static str,
+    /// The library that it was run with, where there is one.
+    pub library: Option<&'static str>,
     pub tiers: &'static [&'static str],
+    /// Checks of these tiers that are skipped.
+    pub but: &'static [&'static str],
+}
+
+fn passed(layer: &str) -> Vec<Passed> {
+    let own = conformance::PAIRS.iter().filter(|pair| pair.0 == layer);
+    let own = own.map(|&(_, transport, tiers)| Passed {
+        transport,
+        library: None,
+        tiers,
+        but: &[],
+    });
+    let fabrics = conformance::FABRIC_PAIRS.iter();
+    let fabrics = fabrics.filter(|pair| pair.layer == layer);
+    let fabrics = fabrics.map(|pair| Passed {
+        transport: pair.transport,
+        library: Some(pair.library),
+        tiers: pair.tiers,
+        but: pair.but,
+    });
+    own.chain(fabrics).collect()
 }
 
 /// Every layer of this build.
@@ -50,11 +73,7 @@ fn describe(named: Named, config: &Config) -> PmlReport {
         receives: known
             .map(|limits| limits.receives)
             .filter(|receives| *receives != usize::MAX),
-        conformance: conformance::PAIRS
-            .iter()
-            .filter(|(layer, ..)| *layer == named.name)
-            .map(|&(_, transport, tiers)| Passed { transport, tiers })
-            .collect(),
+        conformance: passed(named.name),
         why_not: limits.err(),
         named,
     }

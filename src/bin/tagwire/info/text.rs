@@ -62,9 +62,13 @@ fn layer(page: &mut Page, pml: &PmlReport) {
     }
     for passed in &pml.conformance {
         let tiers = passed.tiers.join(", ");
+        let library = passed
+            .library
+            .map_or_else(String::new, |it| format!(" of {it}"));
         page.line(&format!(
-            "    conformance over {}: {tiers}",
-            passed.transport
+            "    conformance over {}{library}: {tiers}{}",
+            passed.transport,
+            skipped(passed.but)
         ));
     }
 }
@@ -86,6 +90,19 @@ fn describe(page: &mut Page, transport: &TransportReport) {
         let tiers = transport.conformance.join(", ");
         page.line(&format!("    conformance: {tiers}"));
     }
+    for fabric in &transport.fabrics {
+        let tiers = fabric.conformance.join(", ");
+        let matching = match fabric.matching_but {
+            Some(but) => format!("and matching{}", skipped(but)),
+            None => "matching is refused".to_owned(),
+        };
+        page.line(&format!(
+            "    conformance over {} of {}: {tiers}{}; {matching}",
+            fabric.name,
+            fabric.library,
+            skipped(fabric.but)
+        ));
+    }
     if let Some(known) = &transport.limits {
         page.line(&format!("    limits: {}", limits(known)));
     }
@@ -101,6 +118,14 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     for way in &transport.ways {
         page.line(&format!("    {}", summary(way)));
     }
+}
+
+/// The checks without which a kit was run.
+fn skipped(but: &[&str]) -> String {
+    if but.is_empty() {
+        return String::new();
+    }
+    format!(" (but for {})", but.join(", "))
 }
 
 /// A way in one line.

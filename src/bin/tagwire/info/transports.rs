@@ -48,6 +48,8 @@ pub struct TransportReport {
     pub capabilities: Vec<String>,
     /// The tiers of the conformance kit that it passes.
     pub conformance: &'static [&'static str],
+    /// The same by what may stand behind the colon, as it was tested; not what is here.
+    pub fabrics: Vec<FabricReport>,
     /// The sizes within which it works, in bytes unless said otherwise; `None` where it cannot
     /// be opened.
     pub limits: Option<LimitsReport>,
@@ -55,6 +57,20 @@ pub struct TransportReport {
     pub partitions: Option<PartitionsReport>,
     /// What may stand behind the colon, once that was [looked for](survey).
     pub ways: Vec<WayReport>,
+}
+
+/// What was passed over one thing that a transport can be told to use.
+#[derive(Debug, Clone, Serialize)]
+pub struct FabricReport {
+    /// The name in settings.
+    pub name: String,
+    pub library: &'static str,
+    /// Tiers of the conformance kit.
+    pub conformance: &'static [&'static str],
+    /// Checks of it that are skipped.
+    pub but: &'static [&'static str],
+    /// Checks of the kit for matching that are skipped; `None` where it may not match.
+    pub matching_but: Option<&'static [&'static str]>,
 }
 
 /// Which way partitions take, and why.
@@ -117,6 +133,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         notes: Vec::new(),
         capabilities: Vec::new(),
         conformance: published(named.name),
+        fabrics: fabrics(named.name),
         limits: None,
         partitions: None,
         ways: Vec::new(),
@@ -185,7 +202,7 @@ fn chosen(named: &Named, config: &Config) -> String {
 }
 
 /// Opens a transport as the only rank of a job would, without the faults that may be asked for.
-fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
+pub fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
     let mut config = config.clone();
     for (setting, value) in [(TRANSPORT, name), (FAULT, "")] {
         config
@@ -200,6 +217,22 @@ fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
 fn published(name: &str) -> &'static [&'static str] {
     let found = conformance::BYTES.iter().find(|(known, _)| *known == name);
     found.map_or(&[], |(_, tiers)| tiers)
+}
+
+fn fabrics(name: &str) -> Vec<FabricReport> {
+    let published = match name {
+        "ofi" => conformance::OFI,
+        "ucx" => conformance::UCX,
+        _ => &[],
+    };
+    let report = |fabric: &conformance::Fabric| FabricReport {
+        name: format!("{name}:{}", fabric.detail),
+        library: fabric.library,
+        conformance: fabric.tiers,
+        but: fabric.but,
+        matching_but: fabric.matching_but,
+    };
+    published.iter().map(report).collect()
 }
 
 /// What there is to say of a transport on this machine, and what would change it.

@@ -6,7 +6,7 @@ use tagwire_base::topology::Topology;
 
 use super::report::{ENGINE, Named, PML, choices};
 use super::text::{summary, verdict};
-use super::transports::{TransportReport, catalogue, survey};
+use super::transports::{TRANSPORT, TransportReport, catalogue, open, survey};
 use crate::failure::Failure;
 
 /// Why `name` would not be used, or that it would.
@@ -44,11 +44,16 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
         !transport.ways.is_empty() && rest.is_some_and(|rest| rest.starts_with(':'))
     };
     if let Some(transport) = transports.iter().find(of) {
+        // Libraries open more than they list, and give the reason only when they are asked to.
+        let Err(why) = open(name, config) else {
+            return Ok(format!(
+                "transport {name}: works; would be used with --{TRANSPORT} '{name}'\n"
+            ));
+        };
         let ways = transport.ways.iter().map(|way| way.name.as_str());
         let ways: Vec<_> = ways.collect();
         return Ok(format!(
-            "transport {name}: cannot be used here: the library knows of none by this name, or was \
-             built without it\n  - it knows of {}\n",
+            "transport {name}: cannot be used here: {why}\n  - the library lists {}\n",
             ways.join(", ")
         ));
     }

@@ -11,6 +11,7 @@ use tagwire_libfabric_sys::Library;
 use tagwire_libfabric_sys::bindings::*;
 
 use crate::config::OfiOptions;
+use crate::devices;
 use crate::error::{Failure, bad_setting};
 use crate::interface::address_of;
 
@@ -67,9 +68,11 @@ impl Infos {
             } else {
                 format!(" on {} (TAGWIRE_OFI_SOURCE)", options.source)
             };
-            let meant = Self::nearest(library, &options.provider);
-            let hint =
-                meant.map_or_else(String::new, |name| format!("; did you mean 'ofi:{name}'?"));
+            let hint = match devices::missing(&options.provider) {
+                Some(why) => format!(", since {why}"),
+                None => Self::nearest(library, &options.provider)
+                    .map_or_else(String::new, |name| format!("; did you mean 'ofi:{name}'?")),
+            };
             let what = format!(
                 "a provider that {} has{at}, for reliable datagrams with {}: it says '{}'{hint}; \
                  see `tagwire info --why-not ofi` and TAGWIRE_LIBFABRIC",
@@ -210,10 +213,6 @@ impl Provider<'_> {
 
     pub(crate) fn is_reliable_datagram(&self) -> bool {
         attribute!(self.0, ep_attr, type_) == FI_EP_RDM
-    }
-
-    pub(crate) fn keeps_order(&self) -> bool {
-        attribute!(self.0, tx_attr, msg_order) & FI_ORDER_SAS != 0
     }
 
     /// Whether writes to one peer are promised to become visible in their order, of any length.

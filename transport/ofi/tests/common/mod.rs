@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 pub mod farewell;
+#[path = "../../../../src/bin/tagwire/info/conformance.rs"]
+pub mod published;
 
 use std::process::Command;
 use std::sync::Arc;
@@ -146,16 +148,30 @@ macro_rules! provider_conformance {
     };
 }
 
-/// Compares what a provider offers with what it is published to.
-pub fn expect_tiers(library: Option<String>, provider: &str, expected: &[Tier]) {
-    match bench(library, provider) {
-        Ok(options) => assert_eq!(tiers(&factory(options)).unwrap(), expected, "{provider}"),
-        Err(reason) => println!("SKIPPED: no {provider} here: {reason}"),
+/// Compares what the providers of a library offer with what `tagwire info` publishes of them.
+pub fn expect_published(library: Option<String>, name: &str) {
+    for published in published::OFI.iter().filter(|one| one.library == name) {
+        let provider = published.detail;
+        let options = match bench(library.clone(), provider) {
+            Ok(options) => options,
+            Err(reason) => {
+                println!("SKIPPED: no {provider} here: {reason}");
+                continue;
+            }
+        };
+        // Some are wrong in old libraries only.
+        match open_matching(&options) {
+            Ok(version) => assert!(
+                published.matching_but.is_some() || version >= (1, 19),
+                "{provider} matches"
+            ),
+            Err(why) => assert!(published.matching_but.is_none(), "{provider}: {why}"),
+        }
+        let offered = tiers(&factory(options)).unwrap().into_iter();
+        let offered: Vec<_> = offered.map(Tier::name).collect();
+        assert_eq!(offered, published.tiers, "{provider}");
     }
 }
-
-/// What a provider that matches has no means for, whichever it is: it shows no unexpected messages.
-pub const UNSEEN: &str = "dumps_name_messages_and_peers";
 
 /// The tests of the kit for matching on one provider, but for the checks that it is known not to
 /// pass.
@@ -167,7 +183,7 @@ macro_rules! provider_matching {
     ($name:ident, $library:expr, $provider:literal, $except:expr, $but:expr) => {
         mod $name {
             fn check(name: &str) {
-                if [$crate::common::UNSEEN].iter().chain($except).any(|other| *other == name) {
+                if $crate::common::published::UNSEEN.iter().chain($except).any(|other| *other == name) {
                     println!("SKIPPED: {} has no means for this", $provider);
                     return;
                 }
@@ -201,10 +217,6 @@ pub fn without_notices(options: OfiOptions) -> OfiOptions {
         ..options
     }
 }
-
-/// What providers without connections have no means for: ending a receive that is half done. And
-/// that of `ofi_rxd` lets, once in several runs under load, messages of a sender overtake each other.
-pub const NO_CONNECTIONS: &[&str] = &["deaths_cut_messages_off", "each_message_is_had_once"];
 
 /// Opens a rank that matches; answers the library's version.
 pub fn open_matching(options: &OfiOptions) -> Result<(u32, u32), String> {

@@ -1,11 +1,13 @@
 //! The conformance kits on UCX: each test file runs them on one version of the library, since a
 //! process can have only one (the parts of UCX find each other by name).
 
+#[path = "../../../../src/bin/tagwire/info/conformance.rs"]
+pub mod published;
 pub mod writes;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_transport::conformance::{Factory, Job, matching};
+use tagwire_transport::conformance::{Factory, Job, Tier, matching, tiers};
 use tagwire_transport::{ByteTransport, MatchTransport};
 use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
 
@@ -60,4 +62,13 @@ pub fn match_factory(library: Option<String>, transports: &'static str) -> match
         let ranks: Result<_, _> = (0..size).map(open).collect();
         Ok(matching::Job::new(ranks?).with_kill(|_, transport| drop(transport)))
     })
+}
+
+/// Compares what transports offer with what `tagwire info` publishes of them.
+pub fn expect_published(name: &str, library: impl Fn() -> Option<String>) {
+    for published in published::UCX.iter().filter(|one| one.library == name) {
+        let offered = tiers(&factory(library(), published.detail)).unwrap();
+        let offered: Vec<_> = offered.into_iter().map(Tier::name).collect();
+        assert_eq!(offered, published.tiers, "{}", published.detail);
+    }
 }
