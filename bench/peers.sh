@@ -57,6 +57,7 @@ for _ in $(seq "${1:-5}"); do
     echo "rate-8-level single $(tw message-rate -m 8 -i 20000) multiple $(tw message-rate -m 8 -i 20000 --thread-level multiple)"
     row rate-8-4-processes "message-rate -n 4 -m 8" "-i 20000" "-i 500"
     row rate-8-2x2-threads "message-rate -m 8 --threads 2" "-i 5000" "-i 500"
+    row rate-8-2x2-threads-bound "message-rate -m 8 --threads 2 --bind 0,1" "-i 5000" "-i 500"
     row ring-4 "ring -n 4"
     echo "idle-percent tagwire $(tw idle --seconds 1)"
 done
