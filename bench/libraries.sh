@@ -22,17 +22,26 @@ export UCX_WARN_UNUSED_ENV_VARS=n
 # Runs a command with the newer libraries, but for what they no longer have.
 newer() { TAGWIRE_LIBFABRIC=$libfabric TAGWIRE_UCX=$ucx/lib/libucp.so.0 LD_LIBRARY_PATH=$ucx/lib "$@"; }
 
+# Runs a command in the background on core 0, for a client to come; and ends it.
+server=
+serve() {
+    taskset -c 0 "$@" >/dev/null 2>&1 &
+    server=$!
+    sleep 0.4
+}
+stop_serving() {
+    kill $server 2>/dev/null
+    wait $server 2>/dev/null
+}
+
 # The line of figures that ucx_perftest ends with; its server on core 0, its client on core 1.
 perftest() { # UCX_TLS test size iterations
     [ -n "$ucx" ] || return
-    local port=$((20000 + RANDOM % 20000)) server
-    UCX_TLS=$1 LD_LIBRARY_PATH=$ucx/lib taskset -c 0 "$ucx/bin/ucx_perftest" -p $port >/dev/null 2>&1 &
-    server=$!
-    sleep 0.4
-    UCX_TLS=$1 LD_LIBRARY_PATH=$ucx/lib timeout 60 taskset -c 1 "$ucx/bin/ucx_perftest" 127.0.0.1 -p $port -t "$2" \
+    local port=$((20000 + RANDOM % 20000)) with=(env UCX_TLS="$1" LD_LIBRARY_PATH="$ucx/lib")
+    serve "${with[@]}" "$ucx/bin/ucx_perftest" -p $port
+    "${with[@]}" timeout 60 taskset -c 1 "$ucx/bin/ucx_perftest" 127.0.0.1 -p $port -t "$2" \
         -s "$3" -n "$4" -f 2>/dev/null | grep -v '^[#+|]' | tail -1
-    kill $server 2>/dev/null
-    wait $server 2>/dev/null
+    stop_serving
 }
 
 # Runs a command with the libfabric that fabtests are built with.
@@ -41,14 +50,11 @@ fab() { TAGWIRE_LIBFABRIC=$FABTESTS_PREFIX/lib/libfabric.so.1 LD_LIBRARY_PATH=$F
 # The last line of a test of fabtests; its server on core 0, its client on core 1.
 fabtest() { # test provider size iterations
     [ -n "${FABTESTS_PREFIX:-}" ] || return
-    local port=$((20000 + RANDOM % 20000)) server
+    local port=$((20000 + RANDOM % 20000))
     local test=("$FABTESTS_PREFIX/bin/$1" -p "$2" -E=$port -S "$3" -I "$4")
-    fab taskset -c 0 "${test[@]}" >/dev/null 2>&1 &
-    server=$!
-    sleep 0.4
+    fab serve "${test[@]}"
     fab timeout 60 taskset -c 1 "${test[@]}" 127.0.0.1 2>/dev/null | tail -1
-    kill $server 2>/dev/null
-    wait $server 2>/dev/null
+    stop_serving
 }
 
 # Makes Open MPI look like a library of the standard ABI, where it is there.

@@ -25,10 +25,7 @@ use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Post, RecvBuffer};
 /// comes, the rank gives the peer up or goes on, and can be closed.
 pub fn ob1_packets(data: &[u8]) {
     const LANE: Lane = Lane(0);
-    const LANGUAGE: Language = Language {
-        layer: "ob1",
-        transport: "memory",
-    };
+    const LANGUAGE: Language = Language::new("ob1", "memory");
     let network = MemoryNetwork::new(2, MemoryOptions::full());
     let Ok(job) = LocalJob::new(2) else { return };
     let (victim, villain) = (Rank::new(0), Rank::new(1));

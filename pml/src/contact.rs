@@ -16,13 +16,17 @@ pub const KEY: &str = "transport";
 /// Who speaks to whom: a layer over a transport. Ranks understand each other where both agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language {
-    /// The layer.
-    pub layer: &'static str,
-    /// The transport.
-    pub transport: &'static str,
+    layer: &'static str,
+    transport: &'static str,
 }
 
 impl Language {
+    /// That of `layer` over `transport`.
+    #[must_use]
+    pub const fn new(layer: &'static str, transport: &'static str) -> Self {
+        Self { layer, transport }
+    }
+
     /// What a rank publishes: this, its length before it, and the address.
     #[must_use]
     pub fn card(self, address: &[u8]) -> Vec<u8> {
@@ -66,10 +70,7 @@ mod tests {
 
     use super::*;
 
-    const OWN: Language = Language {
-        layer: "ob1",
-        transport: "shm",
-    };
+    const OWN: Language = Language::new("ob1", "shm");
 
     #[test]
     fn ranks_that_differ_in_layer_or_transport_are_told_so() {
@@ -79,7 +80,7 @@ mod tests {
             ("ob1", "ofi", false),
         ] {
             let job = LocalJob::new(2).unwrap();
-            let theirs = Language { layer, transport };
+            let theirs = Language::new(layer, transport);
             let card = theirs.card(b"here");
             job.member(Rank::new(1)).put(KEY, &card).unwrap();
             match OWN.address(&mut job.member(Rank::new(0)), Rank::new(1)) {

@@ -1,6 +1,6 @@
 //! The contexts of a rank: which of their ids are in use.
 
-use tagwire_base::ContextId;
+use tagwire_base::{ContextId, Tag, TagSelector};
 
 use crate::error::{Error, Result};
 use crate::types::Status;
@@ -40,12 +40,16 @@ impl Contexts {
         Ok(ContextId::new(id))
     }
 
-    /// Refuses to free what has something left in it: receives that are posted, and a message that is here.
+    /// Refuses to free what has something left in it: receives of the users' that are posted (`posted` has all
+    /// that are, also in other contexts), and a message that is here.
     pub(crate) fn check_unused(
         context: ContextId,
-        posted: usize,
+        posted: impl Iterator<Item = (ContextId, TagSelector)>,
         message: Option<Status>,
     ) -> Result<()> {
+        let is_users = |tag: TagSelector| !tag.tag().is_some_and(Tag::is_internal);
+        let posted = posted.filter(|(own, tag)| *own == context && is_users(*tag));
+        let posted = posted.count();
         let what = match (posted, message) {
             (0, None) => return Ok(()),
             (0, Some(message)) => format!(

@@ -13,9 +13,7 @@ use crate::cm::Cm;
 use crate::error::Result;
 use crate::ob1::Ob1;
 use crate::pml::Pml;
-use crate::types::{
-    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
-};
+use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 
 /// One of the layers.
 #[derive(Debug)]
@@ -95,18 +93,9 @@ impl Layer {
     }
 
     /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
         either!(self, pml => pml.take_complete(request))
-    }
-
-    /// The same of which only the failure is asked for.
-    #[inline]
-    pub(crate) fn take_failure(&mut self, request: RequestId) -> Option<Option<Failure>> {
-        match self {
-            Self::Ob1(ob1) => ob1.take_failure(request),
-            Self::Cm(cm) => cm.take_complete(request).map(|status| status.failure),
-        }
     }
 
     /// Whether messages wait for others to leave with.

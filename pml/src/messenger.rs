@@ -542,14 +542,15 @@ impl Messenger {
         let (mut next, mut outcome) = (0, Ok(()));
         self.wait_until(None, |pml| {
             while let Some(&request) = requests.get(next) {
-                let ended = match pml.take_failure(request) {
-                    Some(failure) => failure.map_or(Ok(()), |failure| Err(Error::Failed(failure))),
+                let ended = match pml.take_complete(request) {
+                    Some(status) => Ok(Some(status)),
                     // Under way, persistent, or of no request.
-                    None => match pml.take(request) {
-                        Ok(None) => return Ok(None),
-                        Ok(Some(status)) => status.ok().map(drop).map_err(Error::Failed),
-                        Err(stale) => Err(stale),
-                    },
+                    None => pml.take(request),
+                };
+                let ended = match ended {
+                    Ok(None) => return Ok(None),
+                    Ok(Some(status)) => status.ok().map(drop).map_err(Error::Failed),
+                    Err(stale) => Err(stale),
                 };
                 if ended.is_err() && outcome.is_ok() {
                     outcome = ended;

@@ -635,7 +635,6 @@ impl Port for RawPort {
         self.size
     }
 
-    #[inline]
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         let driver = &mut *self.driver.borrow_mut();
         let memory = driver.rail.allocate(len);
@@ -643,6 +642,7 @@ impl Port for RawPort {
         Ok(memory)
     }
 
+    #[inline]
     fn isend(&self, data: Outgoing, to: Rank, _: Tag) -> Result<Request> {
         let endpoint = self.endpoint(to)?;
         if data.len() > self.driver.borrow().longest {

@@ -94,11 +94,7 @@ impl Cm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let limits = rail.match_limits();
         let layout = Layout::choose(&limits, rail.name(), rank, size)?;
-        let language = Language {
-            layer: LAYER,
-            transport: rail.name(),
-        };
-        language.publish(&mut *bootstrap, &rail.address())?;
+        Language::new(LAYER, rail.name()).publish(&mut *bootstrap, &rail.address())?;
         Ok(Self {
             core: Core::new(layout),
             rank,
@@ -518,13 +514,10 @@ impl Pml for Cm {
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
-        let posted = self.core.requests.iter().filter(|(_, request)| {
-            !request.is_send
-                && matches!(request.phase, Phase::Queued | Phase::Open)
-                && request.is_for_users(context)
-        });
-        let posted = posted.count();
         let message = self.find(SourceSelector::ANY, TagSelector::ANY, context)?;
+        let requests = self.core.requests.iter().map(|(_, request)| request);
+        let posted = requests.filter(|request| !request.is_send && request.is_active());
+        let posted = posted.map(|request| (request.context, request.tag));
         Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
     }

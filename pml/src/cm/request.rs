@@ -131,13 +131,6 @@ impl Request {
     }
 }
 
-impl Request {
-    /// Whether it is an operation of the users' in `context`, not one of ours.
-    pub(super) fn is_for_users(&self, context: ContextId) -> bool {
-        self.context == context && !self.tag.tag().is_some_and(Tag::is_internal)
-    }
-}
-
 impl Entry for Request {
     fn blank() -> Self {
         Self {

@@ -318,10 +318,7 @@ impl Cm {
     }
 
     fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let language = Language {
-            layer: LAYER,
-            transport: self.rail.name(),
-        };
+        let language = Language::new(LAYER, self.rail.name());
         let address = language.address(&mut *self.bootstrap, rank)?;
         Ok(self.rail.connect(rank, &address)?)
     }

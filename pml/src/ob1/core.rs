@@ -217,23 +217,7 @@ impl Core {
         peer.next_in = peer.next_in.next();
         peer.granted = left;
         let source = peer.rank;
-        let envelope = Envelope {
-            source,
-            tag: header.tag,
-            context: header.context,
-        };
-        let unexpected = Cookie(self.unexpected.next_slot());
-        match self.engine.arrive(envelope, unexpected) {
-            ArriveOutcome::Matched(Cookie(slot)) => {
-                if let Some((_, request)) = self.requests.at_mut(slot) {
-                    request.take_whole(index, source, header.tag, arrival.payload);
-                }
-            }
-            ArriveOutcome::Queued(queued) => {
-                self.keep(index, queued, header, length, arrival.payload, None);
-            }
-            ArriveOutcome::Full => self.broken(index, OVERRUN),
-        }
+        self.eager(index, source, header, length, arrival.payload, None);
         true
     }
 
@@ -260,6 +244,7 @@ impl Core {
     }
 
     /// Matches an eager message, or its first packet, and takes its bytes.
+    #[inline(always)]
     fn eager(
         &mut self,
         from: PeerIndex,
@@ -282,12 +267,13 @@ impl Core {
                 let Some((receive, request)) = self.requests.at_mut(slot) else {
                     return;
                 };
-                request.matched(from, source, header.tag, total);
-                if let Buffer::Recv(data) = &mut request.buffer {
-                    data.write(0, payload);
-                }
-                request.phase = Phase::Complete;
-                if payload.len() < total {
+                if payload.len() == total {
+                    request.take_whole(from, source, header.tag, payload);
+                } else {
+                    request.matched(from, source, header.tag, total);
+                    if let Buffer::Recv(data) = &mut request.buffer {
+                        data.write(0, payload);
+                    }
                     request.phase = Phase::Streaming;
                     let offset = payload.len();
                     self.set_stream(

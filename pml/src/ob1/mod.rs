@@ -113,11 +113,7 @@ impl Ob1 {
             &options.engine,
             Capacity::new(options.match_capacity, options.match_capacity),
         )?;
-        let language = Language {
-            layer: LAYER,
-            transport: rail.name(),
-        };
-        language.publish(&mut *bootstrap, &rail.address())?;
+        Language::new(LAYER, rail.name()).publish(&mut *bootstrap, &rail.address())?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
         let piece = remote::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
@@ -134,16 +130,13 @@ impl Ob1 {
     }
 
     fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let language = Language {
-            layer: LAYER,
-            transport: self.rail.name(),
-        };
+        let language = Language::new(LAYER, self.rail.name());
         let address = language.address(&mut *self.bootstrap, rank)?;
         Ok(self.rail.connect(rank, &address)?)
     }
 
     /// As [`Pml::take`], for requests that are complete and not persistent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
         self.is_takeable(request).then(|| self.take_now(request))
     }
@@ -158,13 +151,6 @@ impl Ob1 {
     #[inline(always)]
     pub(crate) fn take_now(&mut self, request: RequestId) -> Status {
         self.core.requests.take(request.0)
-    }
-
-    /// What went wrong with a request that is complete and not persistent; takes its end. `None` for
-    /// others.
-    #[inline(always)]
-    pub(crate) fn take_failure(&mut self, request: RequestId) -> Option<Option<Failure>> {
-        self.core.requests.take_failure(request.0)
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
@@ -517,16 +503,14 @@ impl Pml for Ob1 {
 
     fn free_context(&mut self, context: ContextId) -> Result<()> {
         self.check_context(context)?;
-        let posted =
-            self.core.requests.iter().filter(|(_, request)| {
-                request.phase == Phase::Posted && request.is_for_users(context)
-            });
-        let posted = posted.count();
         let message = self.core.describe_first(Pattern {
             source: SourceSelector::ANY,
             tag: TagSelector::ANY,
             context,
         });
+        let requests = self.core.requests.iter().map(|(_, request)| request);
+        let posted = requests.filter(|request| request.phase == Phase::Posted);
+        let posted = posted.map(|request| (request.context, request.tag));
         Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
     }

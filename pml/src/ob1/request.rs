@@ -205,11 +205,6 @@ impl Request {
             && tag.accepts(self.status.tag)
     }
 
-    /// Whether it is an operation of the users' in `context`, not one of ours.
-    pub(super) fn is_for_users(&self, context: ContextId) -> bool {
-        self.context == context && !self.tag.tag().is_some_and(Tag::is_internal)
-    }
-
     pub(super) const fn is_send(&self) -> bool {
         matches!(self.buffer, Buffer::Send(_))
     }
@@ -383,18 +378,6 @@ impl Requests {
     pub(super) fn is_takeable(&self, handle: Handle) -> bool {
         self.get(handle)
             .is_some_and(|request| request.phase == Phase::Complete && !request.persistent)
-    }
-
-    /// What went wrong with a request that is complete and not persistent, if it is; frees its slot.
-    #[inline(always)]
-    pub(super) fn take_failure(&mut self, handle: Handle) -> Option<Option<Failure>> {
-        let request = self.get(handle)?;
-        if request.phase != Phase::Complete || request.persistent {
-            return None;
-        }
-        let failure = request.status.failure;
-        self.table.remove(handle);
-        Some(failure)
     }
 
     /// The status of a request that [is there to be taken](Requests::is_takeable); frees its slot.

@@ -19,21 +19,13 @@ impl Shm {
     /// which transport it has.
     #[inline]
     pub fn progress_with(&mut self, upcalls: &mut impl Upcalls) -> usize {
-        let mut events = self.take_arrivals(upcalls);
-        if self.needs_attention() {
-            events += self.attend(upcalls);
-        }
-        events
+        self.take_arrivals(upcalls) + self.attend_if_due(upcalls)
     }
 
     /// The same, with indirect calls.
     #[inline]
     pub(super) fn move_on(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        let mut events = self.take_arrivals(upcalls);
-        if self.needs_attention() {
-            events += self.attend(upcalls);
-        }
-        events
+        self.take_arrivals(upcalls) + self.attend_if_due(upcalls)
     }
 
     /// Delivers what is in the rings.
@@ -53,13 +45,17 @@ impl Shm {
         events
     }
 
-    /// Whether there is anything to look at besides the rings.
+    /// Everything but the rings, where there is anything to look at.
     #[inline(always)]
-    fn needs_attention(&self) -> bool {
-        self.attention | (self.header.contacts.word.load(Relaxed) != self.seen_contacts)
+    fn attend_if_due(&mut self, upcalls: &mut dyn Upcalls) -> usize {
+        let contacts = self.header.contacts.word.load(Relaxed);
+        if self.attention | (contacts != self.seen_contacts) {
+            self.attend(upcalls)
+        } else {
+            0
+        }
     }
 
-    /// Everything but the rings.
     #[cold]
     fn attend(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         self.attend_peers(upcalls) + self.attend_transfers(upcalls)
