@@ -15,16 +15,20 @@ use super::rig::{LANE, Rig, ensure, header};
 use crate::byte::{ByteTransport, Class, Post};
 use crate::fault::SplitMix64;
 use crate::message::EndpointId;
-use crate::wait::Waiter;
+use crate::wait::{WaitKey, Waiter};
 
 /// Rounds of sleeping and waking.
 const ROUNDS: u64 = 10_000;
+
+/// The first of these, in which what wakes the sleeper comes after it has armed and before it sleeps
+/// for certain; in the others the two threads meet where they may.
+const ARRANGED: u64 = 100;
 
 /// How long a sleeper sleeps whom nobody wakes.
 const LONG: Duration = Duration::from_secs(10);
 
 /// Sleeps; answers whether that took all of a [`LONG`] time.
-fn overslept(waiter: &dyn Waiter, key: crate::wait::WaitKey) -> bool {
+fn overslept(waiter: &dyn Waiter, key: WaitKey) -> bool {
     let start = Instant::now();
     waiter.sleep(key, LONG);
     start.elapsed() >= LONG
@@ -70,40 +74,90 @@ fn dawdle(random: &mut SplitMix64) {
     }
 }
 
+/// What a sleeper and the thread that wakes it share: counts of rounds.
+#[derive(Default)]
+struct Meeting {
+    /// The sleeper has armed for this round and has seen nothing of it.
+    armed: AtomicU64,
+    /// What this round wakes with is out.
+    posted: AtomicU64,
+    /// The wake itself is done, where it is not the posting.
+    woken: AtomicU64,
+    /// The sleeper has seen this round.
+    taken: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Meeting {
+    /// Called by the sleeper between arming for `round` and sleeping.
+    fn before_sleep(&self, round: u64, random: &mut SplitMix64) {
+        if round > ARRANGED {
+            return dawdle(random);
+        }
+        self.armed.store(round, Ordering::Release);
+        while self.woken.load(Ordering::Acquire) < round && !self.is_over() {
+            thread::yield_now();
+        }
+    }
+
+    /// Called by the waker before it posts `round`; `meanwhile` as long as it waits.
+    fn before_wake(&self, round: u64, random: &mut SplitMix64, mut meanwhile: impl FnMut()) {
+        if round > ARRANGED {
+            return dawdle(random);
+        }
+        while self.armed.load(Ordering::Acquire) < round && !self.is_over() {
+            meanwhile();
+            thread::yield_now();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// One sleep of the sleeper; what lasts too long ends the meeting.
+    fn sleep(&self, waiter: &dyn Waiter, key: WaitKey) -> bool {
+        let good = !overslept(waiter, key);
+        if !good {
+            self.over.store(true, Ordering::Release);
+        }
+        good
+    }
+}
+
 /// A wake by another thread ends a sleep, however close they come.
 pub(super) fn other_threads_wake_a_sleeper(factory: &Factory) -> Result<(), String> {
     let mut rig = Rig::open(factory, 1)?;
     let waiter = rig.transport(0).waiter();
-    let (posted, taken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let meeting = Arc::new(Meeting::default());
     let sleeper = {
-        let (waiter, posted, taken) =
-            (Arc::clone(&waiter), Arc::clone(&posted), Arc::clone(&taken));
+        let (waiter, meeting) = (Arc::clone(&waiter), Arc::clone(&meeting));
         thread::spawn(move || {
             let mut random = SplitMix64::new(1);
-            for round in 1..=ROUNDS {
-                while posted.load(Ordering::Acquire) < round {
+            (1..=ROUNDS).all(|round| {
+                while meeting.posted.load(Ordering::Acquire) < round {
                     let key = waiter.arm();
-                    if posted.load(Ordering::Acquire) >= round {
+                    if meeting.posted.load(Ordering::Acquire) >= round {
                         waiter.disarm();
                         break;
                     }
-                    dawdle(&mut random);
-                    if overslept(&*waiter, key) {
-                        taken.store(u64::MAX, Ordering::Release);
+                    meeting.before_sleep(round, &mut random);
+                    if !meeting.sleep(&*waiter, key) {
                         return false;
                     }
                 }
-                taken.store(round, Ordering::Release);
-            }
-            true
+                meeting.taken.store(round, Ordering::Release);
+                true
+            })
         })
     };
     let mut random = SplitMix64::new(2);
     for round in 1..=ROUNDS {
-        dawdle(&mut random);
-        posted.store(round, Ordering::Release);
+        meeting.before_wake(round, &mut random, || ());
+        meeting.posted.store(round, Ordering::Release);
         waiter.wake();
-        while taken.load(Ordering::Acquire) < round {
+        meeting.woken.store(round, Ordering::Release);
+        while meeting.taken.load(Ordering::Acquire) < round && !meeting.is_over() {
             thread::yield_now();
         }
     }
@@ -113,13 +167,6 @@ pub(super) fn other_threads_wake_a_sleeper(factory: &Factory) -> Result<(), Stri
     ensure(good, || "a wake-up was lost".to_owned())
 }
 
-/// What a sleeping rank and its waker share.
-#[derive(Default)]
-struct Meeting {
-    received: AtomicU64,
-    over: AtomicBool,
-}
-
 /// Receives until `ROUNDS` messages are there, sleeping whenever there is nothing to do; answers
 /// whether no wake-up was lost.
 fn receive_asleep(transport: &mut dyn ByteTransport, meeting: &Meeting) -> bool {
@@ -127,19 +174,18 @@ fn receive_asleep(transport: &mut dyn ByteTransport, meeting: &Meeting) -> bool 
     let mut random = SplitMix64::new(3);
     let mut log = Log::default();
     let mut received = 0;
-    while received < ROUNDS && !meeting.over.load(Ordering::Acquire) {
+    while received < ROUNDS && !meeting.is_over() {
         let key = waiter.arm();
         let events = transport.progress(LANE, &mut log);
         received += log.message_count() as u64;
         log.entries.clear();
-        meeting.received.store(received, Ordering::Release);
+        meeting.taken.store(received, Ordering::Release);
         if events > 0 {
             waiter.disarm();
             continue;
         }
-        dawdle(&mut random);
-        if overslept(&*waiter, key) {
-            meeting.over.store(true, Ordering::Release);
+        meeting.before_sleep(received + 1, &mut random);
+        if !meeting.sleep(&*waiter, key) {
             return false;
         }
     }
@@ -180,7 +226,9 @@ fn send_rounds(
     let mut random = SplitMix64::new(4);
     let mut log = Log::default();
     for round in 1..=ROUNDS {
-        dawdle(&mut random);
+        meeting.before_wake(round, &mut random, || {
+            transport.progress(LANE, &mut log);
+        });
         loop {
             match transport.send(LANE, to, Class::Data, header(round), b"wake up") {
                 Post::Posted => break,
@@ -190,9 +238,10 @@ fn send_rounds(
                 other => return Err(format!("a send was answered {other:?}")),
             }
         }
+        meeting.woken.store(round, Ordering::Release);
         let mut turns = 0_u32;
-        while meeting.received.load(Ordering::Acquire) < round {
-            if meeting.over.load(Ordering::Acquire) {
+        while meeting.taken.load(Ordering::Acquire) < round {
+            if meeting.is_over() {
                 return Ok(());
             }
             // Whoever waits looks after its message that nobody takes.
