@@ -7,7 +7,7 @@ mod process;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use process::{Line, Outcome, tagwire};
+use process::{Line, Outcome, has, tagwire, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.
@@ -53,6 +53,38 @@ fn every_test_runs_with_every_byte_checked() {
     }
     let rows = rows(&["idle", "--seconds", "0.2"]);
     assert!(rows[0]["cpu_pct"].is_number(), "{rows:?}");
+}
+
+/// A rank loads the library that its transport names; the report tells them apart.
+#[test]
+fn two_versions_of_a_library_are_in_one_report() {
+    let test = "two_versions_of_a_library_are_in_one_report";
+    for (transport, package, file, detail) in [
+        ("ofi", "mpich", "libfabric.so.1", "tcp;ofi_rxm"),
+        ("ucx", "libucx-cu12", "libucp.so.0", "tcp"),
+    ] {
+        let of_system = format!("{transport}:{detail}");
+        let Some(newer) = wheel(test, package, file).filter(|_| has(test, &of_system)) else {
+            continue;
+        };
+        let newer = newer.display();
+        let both = format!("{of_system},{transport}@{newer}:{detail}");
+        let rows = rows(&[&["latency", "-m", "8", "-t", &both], TINY].concat());
+        let named = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        assert!(
+            rows.iter()
+                .all(|row| row["transport"] == of_system.as_str())
+        );
+        assert_ne!(named(&rows[0], "library"), named(&rows[1], "library"));
+        let outcome = bench(&[&["latency", "-m", "8", "-t", &both], TINY].concat());
+        let text = outcome.stdout.join("\n");
+        // Launches come in any order; columns in that of the command, the second one with its name.
+        let label = |row: &Value| named(row, "library").replace(' ', "-");
+        let is_named = |row: &Value| text.contains(&format!("{of_system}({})", label(row)));
+        assert!(rows.iter().any(is_named), "{text}");
+        assert!(text.contains(&newer.to_string()), "{text}");
+    }
 }
 
 #[test]

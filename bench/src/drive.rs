@@ -225,9 +225,7 @@ impl<W: Write + Send> Run<'_, W> {
         let take = |message| {
             match message {
                 Message::Greeting(used) => {
-                    let known = &mut output.report_mut().environment.transports[job];
-                    (known.pml, known.engine) = (used.pml, used.engine);
-                    known.ranks = used.ranks;
+                    output.report_mut().environment.transports[job].learn(used);
                 }
                 Message::Row(row) => {
                     progress.inc(1);

@@ -81,7 +81,8 @@ pub struct Used {
     /// What matched for the cm beside it, where layers are compared; it is in that layer's rows.
     #[serde(skip)]
     pub(crate) engine_of_cm: Option<String>,
-    /// The foreign library's own description, its first line.
+    /// The foreign library and its version: an MPI's own description, its first line, or what the
+    /// transport uses, as `libfabric 1.17`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
     /// Where the library lies.
@@ -94,6 +95,21 @@ pub struct Used {
     #[serde(default)]
     pub ranks: u32,
 }
+
+impl Used {
+    /// Adds what a rank tells of itself once it is open.
+    pub(crate) fn learn(&mut self, told: Self) {
+        (self.pml, self.engine) = (told.pml, told.engine);
+        self.ranks = told.ranks;
+        if told.transport != MPI {
+            self.transport = told.transport;
+            (self.library, self.file) = (told.library, told.file);
+        }
+    }
+}
+
+/// The name of foreign libraries among the transports.
+pub(crate) const MPI: &str = "mpi";
 
 /// How the jobs of a run are started.
 #[derive(Debug, Clone, PartialEq, Eq)]

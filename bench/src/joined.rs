@@ -102,20 +102,31 @@ fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let member = Membership::remote(Rank::new(1), 2, address, secret(args)?);
     let mut bootstrap = knock(&member)?;
     let plan = bootstrap.get(Rank::new(0), PLAN, PATIENCE)?;
-    let plan = Plan::of_text(&String::from_utf8_lossy(&plan))?;
+    let mut plan = Plan::of_text(&String::from_utf8_lossy(&plan))?;
     if plan.test != args.test {
         return Err(Error::Usage(format!(
             "the side at {address} runs '{}', this one was to run '{}'",
             plan.test, args.test
         )));
     }
-    if let Carrier::Mpi(_) = plan.carrier {
-        return Err(Error::Usage(
-            "transport 'mpi' has launchers of its own".to_owned(),
-        ));
-    }
+    plan.carrier = match &plan.carrier {
+        Carrier::Ours(transport) => Carrier::Ours(without_files(transport, host)?),
+        Carrier::Mpi(_) => {
+            return Err(Error::Usage(
+                "transport 'mpi' has launchers of its own".to_owned(),
+            ));
+        }
+    };
     bootstrap.put(TAKEN, b"")?;
     Ok(run(args, host, &plan, bootstrap, String::new()))
+}
+
+/// The transport that the other side names, with the libraries that this side's settings name: no other
+/// machine tells this one which file to load.
+fn without_files(transport: &str, host: &Host) -> Result<String> {
+    let mut config = host.config.clone();
+    config.set("transport", transport)?;
+    Ok(tagwire_rails::named(&config))
 }
 
 /// Runs `plan` as the rank that `bootstrap` knows.
@@ -255,5 +266,28 @@ impl<'a> Printer<'a> {
             args.rows_per_size() == 1,
             std::io::stdout(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_side_names_no_file_of_this_one() {
+        let registry = tagwire_base::config::Registry::new(&tagwire_pml::settings::all());
+        let host = Host {
+            config: tagwire_base::Config::defaults(&registry),
+            version: String::new(),
+            commit: String::new(),
+        };
+        for (named, taken) in [
+            ("ofi@/tmp/evil.so:tcp", "ofi:tcp"),
+            ("shm+ucx@/tmp/evil.so:tcp,self", "shm+ucx:tcp,self"),
+            ("shm", "shm"),
+        ] {
+            assert_eq!(without_files(named, &host).unwrap(), taken);
+        }
+        assert!(without_files("no-such", &host).is_err());
     }
 }

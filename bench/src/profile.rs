@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Rank;
 use tagwire_pml::Counters;
 
+use crate::environment::MPI;
+
 /// One rank of one job, from the first call to the last: warm-up and calibration included.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Profile {
     /// What carried the messages.
     pub transport: String,
-    /// The foreign library and its version.
+    /// The foreign library and its version: an MPI, or what the transport uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
     /// What matched them.
@@ -149,7 +151,8 @@ impl Profile {
         let mut line = |words: String| {
             let _ = writeln!(text, "# {words}");
         };
-        let over = self.library.as_ref().unwrap_or(&self.transport);
+        let foreign = self.library.as_ref().filter(|_| self.transport == MPI);
+        let over = foreign.unwrap_or(&self.transport);
         line(format!(
             "Profile: rank {} over {over}, launch {}: {:.1} % of {:.1} ms inside the library",
             self.rank, self.launch, self.library_pct, self.wall_ms

@@ -195,8 +195,12 @@ impl Job<'_> {
             port.map(|port| port.messenger().matcher().map(str::to_owned))
                 .transpose()
         };
+        let libraries = tagwire_rails::libraries(config);
+        let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(" + "));
         Ok(Used {
             transport: tagwire_rails::named(config),
+            library: joined(libraries.iter().map(ToString::to_string).collect()),
+            file: joined(libraries.into_iter().map(|library| library.file).collect()),
             pml: pml.map(|_| config.choice("pml").to_owned()),
             engine: matcher(pml)?,
             engine_of_cm: matcher(cm)?,

@@ -6,6 +6,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::environment::MPI;
 use crate::stats::Summary;
 
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
@@ -19,7 +20,7 @@ pub struct Row {
     pub size: u64,
     /// What carried the messages: `shm`, `mpi`.
     pub transport: String,
-    /// The foreign library and its version.
+    /// The foreign library and its version: an MPI, or what the transport uses (`libfabric 1.17`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
     /// What matched them; none for the bare transport and for foreign libraries.
@@ -102,6 +103,13 @@ pub struct Row {
 /// Named figures, in the order in which they were added. A name ends in its unit.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figures(Vec<(String, f64)>);
+
+impl Row {
+    /// Whether another's library carried the messages, and matched them.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.transport == MPI
+    }
+}
 
 impl Figures {
     /// The figure called `name`.

@@ -329,3 +329,18 @@ fn works(transport: &str) -> bool {
         .find_map(|line| line.strip_prefix(&told));
     answer.is_some_and(|answer| answer.starts_with("works"))
 }
+
+/// A library that Python's `package` brought; `None`, said loudly, where it is not installed.
+pub fn wheel(test: &str, package: &str, file: &str) -> Option<PathBuf> {
+    let find = format!(
+        "import importlib.metadata as m; print([f.locate() for f in m.files('{package}') if \
+         f.name == '{file}'][0].resolve())"
+    );
+    let output = Command::new("python3").args(["-c", &find]).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    if path.is_empty() {
+        eprintln!("SKIPPED: {test} needs `pip install {package}`");
+        return None;
+    }
+    Some(path.into())
+}

@@ -34,7 +34,7 @@ pub use capability::{
 pub use channel::{Buffering, OpenChannel, RecvChannel, SendChannel};
 pub use data::{MemoryKind, Pack, ReadRegion, RecvBuffer, SendBuffer, Unpack, WriteRegion};
 pub use error::{Error, Result};
-pub use kind::{TransportKind, Way};
+pub use kind::{ForeignLibrary, TransportKind, Way};
 pub use message::{
     AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, Payload, PeerEvent, Retained, Token,
     Upcalls,

@@ -80,13 +80,14 @@ pub enum Kind {
         /// The names.
         names: &'static [&'static str],
     },
-    /// Some of several names, with a plus between them; some may carry a detail behind a colon.
+    /// Some of several names, with a plus between them; some may carry a file behind an at sign and a
+    /// detail behind a colon.
     Stack {
         /// When nobody sets it.
         default: &'static str,
         /// The names.
         names: &'static [&'static str],
-        /// Those of the names that take a detail.
+        /// Those of the names that take a file and a detail.
         detailed: &'static [&'static str],
     },
     /// Any number of texts.
@@ -125,12 +126,14 @@ pub enum Value {
     Text(String),
 }
 
-/// One of the names of a setting, with what follows behind a colon.
+/// One of the names of a setting, with what follows it: `NAME@FILE:DETAIL`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
     /// The name.
     pub name: &'static str,
-    /// The detail, never empty.
+    /// The file behind an at sign, never empty.
+    pub file: Option<String>,
+    /// The detail behind a colon, never empty.
     pub detail: Option<String>,
 }
 
@@ -329,6 +332,7 @@ impl Setting {
             Kind::Choice { default, .. } => Value::Choice(default),
             Kind::Stack { default, .. } => Value::Stack(vec![Chosen {
                 name: default,
+                file: None,
                 detail: None,
             }]),
             Kind::List { default } => Value::List(default.iter().map(|s| (*s).into()).collect()),
@@ -398,20 +402,26 @@ fn stack(
 ) -> Result<Vec<Chosen>, String> {
     let mut parts: Vec<Chosen> = Vec::new();
     for part in text.split('+') {
-        let (name, detail) = match part.split_once(':') {
-            Some((name, detail)) => (name, Some(detail)),
-            None => (part, None),
+        let split = |text, at| match str::split_once(text, at) {
+            Some((before, after)) => (before, Some(after)),
+            None => (text, None),
         };
+        // A detail may have at signs of its own.
+        let (head, detail) = split(part, ':');
+        let (name, file) = split(head, '@');
         let name = choose(name, names)?;
-        match detail {
-            Some("") => return Err(format!("'{name}:' lacks what the colon announces")),
-            Some(_) if !detailed.contains(&name) => {
-                return Err(format!("'{name}' takes nothing after it"));
+        for (sign, word, after) in [('@', "at sign", file), (':', "colon", detail)] {
+            match after {
+                Some("") => return Err(format!("'{name}{sign}' lacks what the {word} announces")),
+                Some(_) if !detailed.contains(&name) => {
+                    return Err(format!("'{name}' takes nothing after it"));
+                }
+                _ => {}
             }
-            _ => {}
         }
         let chosen = Chosen {
             name,
+            file: file.map(str::to_owned),
             detail: detail.map(str::to_owned),
         };
         if parts.contains(&chosen) {
@@ -505,9 +515,12 @@ impl fmt::Display for Value {
 
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.detail {
-            Some(detail) => write!(f, "{}:{detail}", self.name),
-            None => f.write_str(self.name),
+        f.write_str(self.name)?;
+        for (sign, after) in [('@', &self.file), (':', &self.detail)] {
+            if let Some(after) = after {
+                write!(f, "{sign}{after}")?;
+            }
         }
+        Ok(())
     }
 }

@@ -244,9 +244,22 @@ mod stacks {
 
     #[test]
     fn parts_with_and_without_details() {
-        for text in ["near", "far", "far:a;b:c", "near+far:x", "far:x+far:y+near"] {
+        for text in [
+            "near",
+            "far",
+            "far:a;b:c",
+            "near+far:x",
+            "far:x+far:y+near",
+            "far@/lib/one.so:x@y",
+            "far@/lib/one.so:x+far@/lib/two.so:x",
+        ] {
             assert_eq!(RAILS.parse(text).unwrap().to_string(), text);
         }
+        let Value::Stack(parts) = RAILS.parse("far@/lib/one.so:x@y").unwrap() else {
+            panic!("it is a stack");
+        };
+        let (file, detail) = (parts[0].file.as_deref(), parts[0].detail.as_deref());
+        assert_eq!((file, detail), (Some("/lib/one.so"), Some("x@y")));
         let config = Config::from_environment(
             &Registry::new(&[&[RAILS]]),
             [("TAGWIRE_RAILS", "far:a,b+near")],
@@ -272,7 +285,9 @@ mod stacks {
             ("nera", "did you mean 'near'?"),
             ("near+", "the choices are"),
             ("far:", "'far:' lacks what the colon announces"),
+            ("far@:x", "'far@' lacks what the at sign announces"),
             ("near:x", "'near' takes nothing after it"),
+            ("near@/lib/one.so", "'near' takes nothing after it"),
             ("near+near", "'near' is given twice"),
         ] {
             let error = RAILS.parse(text).unwrap_err();

@@ -93,9 +93,9 @@ impl FromStr for Transports {
     }
 }
 
-/// What stands before the detail.
+/// What stands before file and detail.
 fn head(part: &str) -> &str {
-    let end = part.find([':', '+']).unwrap_or(part.len());
+    let end = part.find(['@', ':', '+']).unwrap_or(part.len());
     &part[..end]
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::{Report, main_quantity, same_series};
 use crate::args::Percentiles;
+use crate::environment::MPI;
 use crate::record::{Quantity, Row};
 
 /// What a table's columns show.
@@ -55,13 +56,15 @@ impl Table {
 
     fn titles(&self) -> Vec<String> {
         let mut titles = Vec::new();
+        let by = |row: &Row| (row.transport.clone(), row.library.clone());
+        let one = self.series.iter().all(|row| by(row) == by(&self.series[0]));
         for (i, row) in self.series.iter().enumerate() {
             let name = match (i, side(row)) {
                 (0, None) => String::new(),
                 (0, Some(side)) => format!("{side} "),
-                (_, None) => format!("{} ", label(row)),
-                (_, Some(side)) if row.library.is_none() => format!("{side} "),
-                (_, Some(side)) => format!("{} {side} ", label(row)),
+                (_, None) => format!("{} ", label(row, one)),
+                (_, Some(side)) if !row.is_foreign() => format!("{side} "),
+                (_, Some(side)) => format!("{} {side} ", label(row, one)),
             };
             titles.push(format!("{name}{}", self.quantity.title));
             titles.push("Spread (%)".to_owned());
@@ -172,19 +175,30 @@ fn side(row: &Row) -> Option<String> {
     })
 }
 
-/// A series' short name.
-fn label(row: &Row) -> String {
-    match (&row.layer, &row.library) {
-        (Some(layer), _) => layer.clone(),
-        (None, Some(library)) => {
-            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2": one word, for scripts that split.
+/// A series' short name: one word, for scripts that split.
+/// Layers are told by their names alone where `one` transport has them all.
+fn label(row: &Row, one: bool) -> String {
+    let carrier = carrier(row);
+    match &row.layer {
+        Some(layer) if one => layer.clone(),
+        Some(layer) => format!("{layer}/{carrier}"),
+        None => carrier,
+    }
+}
+
+/// What carried a series' messages, in one word.
+fn carrier(row: &Row) -> String {
+    match &row.library {
+        Some(library) if row.is_foreign() => {
+            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2".
             let words = library
                 .split_whitespace()
                 .filter(|word| !word.contains("ersion"));
             let short: Vec<&str> = words.take(2).collect();
             format!("mpi:{}", short.join("-").trim_end_matches(','))
         }
-        (None, None) => row.transport.clone(),
+        Some(library) => format!("{}({})", row.transport, library.replace(' ', "-")),
+        None => row.transport.clone(),
     }
 }
 
@@ -220,7 +234,7 @@ pub(crate) fn preamble(report: &Report) -> String {
                 .map_or_else(String::new, |e| format!(", engine {e}"));
             line("Pml", &format!("{pml}{engine}"));
         }
-        if used.pml.is_none() && used.library.is_none() {
+        if used.pml.is_none() && used.transport != MPI {
             line("Pml", "none: the bare transport");
         }
         if let Some(library) = &used.library {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tagwire_base::config::{Config, Setting};
+use tagwire_libfabric_sys::Library;
 
 /// How a write tells its target of itself, at best: what the provider does not have goes by the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,14 @@ impl OfiOptions {
             self.source = own.to_string();
         }
         self
+    }
+
+    /// What the loader is asked for.
+    pub(crate) fn library_name(&self) -> &str {
+        match self.library.as_str() {
+            "" => Library::SYSTEM,
+            file => file,
+        }
     }
 
     /// The options that `config` holds under the names of [`SETTINGS`]; `detail` is what follows the

@@ -3,7 +3,10 @@
 use tagwire_base::Bootstrap;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind, Way};
+use tagwire_libfabric_sys::Library;
+use tagwire_transport::{
+    ByteTransport, ForeignLibrary, MatchTransport, Result, TransportKind, Way,
+};
 
 use crate::survey::{ProviderReport, survey};
 use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
@@ -23,6 +26,24 @@ impl TransportKind for OfiKind {
 
     fn settings(&self) -> &'static [Setting] {
         SETTINGS
+    }
+
+    fn library_setting(&self) -> Option<&'static str> {
+        Some("libfabric")
+    }
+
+    fn library(&self, config: &Config) -> Option<ForeignLibrary> {
+        let options = OfiOptions::from_config(None, config);
+        let library = Library::open(options.library_name()).ok()?;
+        let (major, minor) = library.version();
+        let version = format!("{major}.{minor}");
+        let address = library.address();
+        Some(ForeignLibrary::new(
+            "libfabric",
+            version,
+            library.file(),
+            address,
+        ))
     }
 
     fn ways(&self, config: &Config) -> Vec<Way> {
@@ -62,6 +83,9 @@ impl TransportKind for OfiKind {
     }
 }
 
+/// No message is as long: providers without a limit say the largest number that they have.
+const ENDLESS: usize = 1 << 62;
+
 fn way(provider: ProviderReport) -> Way {
     let mut notes = Vec::new();
     if let Some(opens) = &provider.opens {
@@ -69,9 +93,13 @@ fn way(provider: ProviderReport) -> Way {
     }
     if !provider.domains.is_empty() {
         notes.push(format!("on {}", provider.domains.join(", ")));
+        let longest = match provider.max_message {
+            ENDLESS.. => "any number of".to_owned(),
+            bytes => bytes.to_string(),
+        };
         notes.push(format!(
             "messages of up to {} bytes, of up to {} without a buffer; {} bytes of data with a completion",
-            provider.max_message, provider.inject_size, provider.immediate_width
+            longest, provider.inject_size, provider.immediate_width
         ));
         notes.push(format!("offers {}", provider.capabilities.join(", ")));
         if !provider.registration.is_empty() {

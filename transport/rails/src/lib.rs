@@ -17,12 +17,15 @@ mod waiter;
 pub use mixed::Mixed;
 pub use striped::{Clock, Striped, StripedOptions};
 
+use std::borrow::Cow;
+
 use tagwire_base::Bootstrap;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Chosen, Config, Setting};
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::{
-    ByteTransport, Capabilities, Error, MatchTransport, Result, TransportKind, null, shm,
+    ByteTransport, Capabilities, Error, ForeignLibrary, MatchTransport, Result, TransportKind,
+    null, shm,
 };
 
 /// The transports of this build, the default first.
@@ -36,7 +39,7 @@ pub const KINDS: &[&dyn TransportKind] = &[
 /// Their names, in the same order.
 pub const NAMES: &[&str] = &["shm", "ofi", "ucx", "null"];
 
-/// Those of the names that take a detail.
+/// Those of the names that take a detail, and the file of a library.
 pub const DETAILED: &[&str] = &["ofi", "ucx"];
 
 /// The setting of the choice.
@@ -46,7 +49,7 @@ pub const SETTINGS: &[Setting] = &[Setting::stack(
     "shm",
     NAMES,
     DETAILED,
-    "What moves the bytes: shm (shared memory), ofi or ofi:PROVIDER or ofi:PROVIDER@INTERFACE (libfabric, by one interface or local address), ucx or ucx:TLS (UCX), or null (this rank alone; what is sent to others vanishes); shm+ofi:PROVIDER takes shared memory for ranks of the same host; several networks, as in ofi:tcp@eth0+ofi:tcp@eth1, share the messages, and any but the last may die",
+    "What moves the bytes: shm (shared memory), ofi or ofi:PROVIDER or ofi:PROVIDER@INTERFACE (libfabric, by one interface or local address), ucx or ucx:TLS (UCX), each with a library of its own as ofi@FILE:PROVIDER, or null (this rank alone; what is sent to others vanishes); shm+ofi:PROVIDER takes shared memory for ranks of the same host; several networks, as in ofi:tcp@eth0+ofi:tcp@eth1, share the messages, and any but the last may die",
 )];
 
 /// Every setting that the choice and the transports read, for a registry.
@@ -73,12 +76,14 @@ pub fn kind(name: &str) -> Option<&'static dyn TransportKind> {
 /// # Errors
 /// When the machine does not offer what the transport needs.
 pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn ByteTransport>> {
+    check_files(config.stack("transport"))?;
     let several = config.stack("transport").len() > 1;
     let mut rails = Vec::new();
-    for (kind, detail) in chosen(config) {
-        let opened = kind.open(detail, config, bootstrap);
+    for part in config.stack("transport") {
+        let detail = part.detail.as_deref();
+        let opened = kind_of(part).open(detail, &config_of(config, part), bootstrap);
         rails.push(opened.map_err(|error| match several {
-            true => cannot_open(kind.name(), detail, &error),
+            true => cannot_open(part, &error),
             false => error,
         })?);
     }
@@ -90,6 +95,27 @@ pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn Byte
         Some(options) => Box::new(FaultTransport::new(transport, bootstrap.rank(), options)),
         None => transport,
     })
+}
+
+/// Two libraries of one kind share names of functions and of variables: with both libfabrics in a process its
+/// heap is corrupt at exit.
+fn check_files(parts: &[Chosen]) -> Result<()> {
+    let differs = |part: &&Chosen| {
+        let mut others = parts.iter().filter(|other| other.name == part.name);
+        others.any(|other| other.file != part.file)
+    };
+    let Some(part) = parts.iter().find(differs) else {
+        return Ok(());
+    };
+    Err(Error::Base(tagwire_base::Error::BadSetting {
+        name: "transport".to_owned(),
+        value: part.to_string(),
+        expected: format!(
+            "the same library for every {} of a process; bench compares several in one report, with \
+             commas between them",
+            part.name
+        ),
+    }))
 }
 
 /// Several networks become one, and what reaches no further is taken where it reaches.
@@ -122,9 +148,7 @@ fn is_network(rail: &dyn ByteTransport) -> bool {
 }
 
 /// Which of several transports it was that cannot be opened.
-fn cannot_open(name: &'static str, detail: Option<&str>, error: &Error) -> Error {
-    let detail = detail.map(str::to_owned);
-    let part = Chosen { name, detail };
+fn cannot_open(part: &Chosen, error: &Error) -> Error {
     Error::Base(tagwire_base::Error::BadSetting {
         name: "transport".to_owned(),
         value: part.to_string(),
@@ -146,30 +170,55 @@ pub fn open_matching(
             what: "matching in the transport",
         });
     }
-    let mut kinds = chosen(config);
-    match (kinds.next(), kinds.next()) {
-        (Some((kind, detail)), None) => kind.open_matching(detail, config, bootstrap),
+    match config.stack("transport") {
+        [part] => {
+            let detail = part.detail.as_deref();
+            kind_of(part).open_matching(detail, &config_of(config, part), bootstrap)
+        }
         // One who matches sees all messages, or none.
         _ => Ok(None),
     }
 }
 
-/// What `config` names, as the setting is written.
+/// What `config` names, as the setting is written, but for files of libraries.
 #[must_use]
 pub fn named(config: &Config) -> String {
-    let parts = config.stack("transport").iter().map(Chosen::to_string);
-    parts.collect::<Vec<_>>().join("+")
+    let without_file = |part: &Chosen| Chosen {
+        file: None,
+        ..part.clone()
+    };
+    let parts = config.stack("transport").iter().map(without_file);
+    parts
+        .map(|part| part.to_string())
+        .collect::<Vec<_>>()
+        .join("+")
 }
 
-/// The rails that are asked for.
-fn chosen(config: &Config) -> impl Iterator<Item = (&'static dyn TransportKind, Option<&str>)> {
-    config
-        .stack("transport")
-        .iter()
-        .map(|Chosen { name, detail }| {
-            let kind = kind(name).expect("every name of the setting is a kind of this build");
-            (kind, detail.as_deref())
-        })
+/// The foreign libraries of what `config` names, each once.
+#[must_use]
+pub fn libraries(config: &Config) -> Vec<ForeignLibrary> {
+    let mut all = Vec::new();
+    for part in config.stack("transport") {
+        let library = kind_of(part).library(&config_of(config, part));
+        all.extend(library.filter(|library| !all.contains(library)));
+    }
+    all
+}
+
+/// The configuration for one part of what it names: with the library whose file goes with the part.
+#[must_use]
+pub fn config_of<'a>(config: &'a Config, part: &Chosen) -> Cow<'a, Config> {
+    let (Some(file), Some(setting)) = (&part.file, kind_of(part).library_setting()) else {
+        return Cow::Borrowed(config);
+    };
+    let mut config = config.clone();
+    let set = config.set(setting, file);
+    debug_assert!(set.is_ok(), "any text is a file's name: {set:?}");
+    Cow::Owned(config)
+}
+
+fn kind_of(part: &Chosen) -> &'static dyn TransportKind {
+    kind(part.name).expect("every name of the setting is a kind of this build")
 }
 
 #[cfg(test)]
@@ -177,9 +226,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_library_of_a_kind_is_loaded() {
+        let parts = |text| match SETTINGS[0].parse(text) {
+            Ok(tagwire_base::config::Value::Stack(parts)) => parts,
+            other => panic!("{other:?}"),
+        };
+        let good = [
+            "shm+ofi@/a:tcp",
+            "ofi@/a:tcp@x+ofi@/a:tcp@y",
+            "ofi:tcp+ucx@/b:tcp",
+        ];
+        assert!(good.iter().all(|text| check_files(&parts(text)).is_ok()));
+        for text in ["ofi@/a:tcp+ofi@/b:tcp", "ofi@/a:tcp@x+ofi:tcp@y"] {
+            let error = check_files(&parts(text)).unwrap_err().to_string();
+            assert!(
+                error.contains("/a") && error.contains("the same library"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
     fn names_are_those_of_the_kinds() {
         let names: Vec<_> = KINDS.iter().map(|kind| kind.name()).collect();
         assert_eq!(names, NAMES);
         assert!(DETAILED.iter().all(|name| NAMES.contains(name)));
+        let with_library = |kind: &&&dyn TransportKind| kind.library_setting().is_some();
+        let with_library = KINDS.iter().filter(with_library).map(|kind| kind.name());
+        assert_eq!(with_library.collect::<Vec<_>>(), DETAILED);
     }
 }

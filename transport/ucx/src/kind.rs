@@ -2,10 +2,14 @@
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::{ByteTransport, MatchTransport, Result, TransportKind, Way};
+use tagwire_transport::{
+    ByteTransport, ForeignLibrary, MatchTransport, Result, TransportKind, Way,
+};
 
 use crate::config::{SETTINGS, UcxOptions};
+use crate::library::{DEFAULT, Library};
 use crate::survey::{Offer, survey};
+use crate::worker::version;
 use crate::{NAME, Ucx, UcxMatch};
 
 /// `ucx`, or `ucx:TLS` with the words of `UCX_TLS`.
@@ -23,6 +27,21 @@ impl TransportKind for UcxKind {
 
     fn settings(&self) -> &'static [Setting] {
         SETTINGS
+    }
+
+    fn library_setting(&self) -> Option<&'static str> {
+        Some("ucx")
+    }
+
+    fn library(&self, config: &Config) -> Option<ForeignLibrary> {
+        let options = UcxOptions::from_config(None, config);
+        let file = options.library.as_deref();
+        let ucp = Library::open(file).ok()?.ucp;
+        let (major, minor, release) = version(ucp);
+        let version = format!("{major}.{minor}.{release}");
+        let address = ucp.ucp_get_version as usize;
+        let name = file.unwrap_or(DEFAULT);
+        Some(ForeignLibrary::new("UCX", version, name, address))
     }
 
     fn ways(&self, config: &Config) -> Vec<Way> {

@@ -28,27 +28,22 @@ pub struct Offer {
     pub why_not: Option<String>,
 }
 
-/// UCX's public interface does not list its transports: each of these is tried.
-const TRANSPORTS: &[(&str, &str)] = &[
-    ("tcp", "sockets"),
-    ("posix", "shared memory by POSIX"),
-    ("sysv", "shared memory by System V"),
-    ("xpmem", "shared memory by XPMEM"),
-    ("rc_verbs", "RDMA, reliable connections, by verbs"),
-    ("ud_verbs", "RDMA, unreliable datagrams, by verbs"),
-    (
-        "rc_mlx5",
-        "RDMA, reliable connections, by the devices of NVIDIA",
-    ),
-    (
-        "dc_mlx5",
-        "RDMA, dynamic connections, by the devices of NVIDIA",
-    ),
-    (
-        "ud_mlx5",
-        "RDMA, unreliable datagrams, by the devices of NVIDIA",
-    ),
+/// UCX's public interface does not list its transports: each of these is tried. With what each is, and
+/// what it needs: UCX says only "no such device" where that is missing.
+const TRANSPORTS: &[(&str, &str, &str)] = &[
+    ("tcp", "sockets", "a network interface that is up"),
+    ("posix", "shared memory by POSIX", "/dev/shm"),
+    ("sysv", "shared memory by System V", "System V segments"),
+    ("xpmem", "shared memory by XPMEM", "the module of XPMEM"),
+    ("rc_verbs", "RDMA, reliable connections, by verbs", RDMA),
+    ("ud_verbs", "RDMA, unreliable datagrams, by verbs", RDMA),
+    ("rc_mlx5", "RDMA, reliable connections, by mlx5", MLX5),
+    ("dc_mlx5", "RDMA, dynamic connections, by mlx5", MLX5),
+    ("ud_mlx5", "RDMA, unreliable datagrams, by mlx5", MLX5),
 ];
+
+const RDMA: &str = "an RDMA device (in /sys/class/infiniband)";
+const MLX5: &str = "an RDMA device of NVIDIA (mlx5_* in /sys/class/infiniband)";
 
 /// Looks at the library that `options` name and at its transports. Opens each of them once.
 #[must_use]
@@ -71,10 +66,12 @@ pub fn survey(options: &UcxOptions) -> Survey {
         version: Ok(format!("{major}.{minor}.{release}")),
         transports: TRANSPORTS
             .iter()
-            .map(|&(name, about)| Offer {
+            .map(|&(name, about, needs)| Offer {
                 name,
                 about,
-                why_not: why_not(library, options, name),
+                why_not: why_not(library, options, name).map(|why| {
+                    format!("{why}; it needs {needs}, and a UCX that was built with {name}")
+                }),
             })
             .collect(),
     }

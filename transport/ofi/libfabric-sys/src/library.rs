@@ -116,6 +116,12 @@ impl Library {
         &self.file
     }
 
+    /// Where one of its functions lies in this process: which file was found for a name is known by that.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.getinfo as usize
+    }
+
     /// Its version: major and minor.
     #[must_use]
     pub const fn version(&self) -> (u32, u32) {
