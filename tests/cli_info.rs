@@ -103,6 +103,88 @@ fn every_transport_says_how_partitions_travel() {
     );
 }
 
+/// Protocols by length, without gaps, for the ranks that a transport reaches.
+#[test]
+fn what_carries_messages_is_told_by_peer_and_length() {
+    let messages = |arguments: &[&str]| {
+        let document = document(&info(&[&["--json"], arguments].concat()));
+        document["messages"].as_array().unwrap().clone()
+    };
+    let ends = |protocols: &Value| {
+        let protocols = protocols.as_array().unwrap();
+        let end = |protocol: &Value| (protocol["from"].as_u64().unwrap(), protocol["to"].as_u64());
+        protocols.iter().map(end).collect::<Vec<_>>()
+    };
+    let [here, elsewhere] = &messages(&[])[..] else {
+        panic!("two kinds of peers");
+    };
+    assert_eq!(
+        (here["transport"].as_str(), here["pml"].as_str()),
+        (Some("shm"), Some("ob1"))
+    );
+    let ends_here = ends(&here["protocols"]);
+    assert!(ends_here.len() > 2 && ends_here[0].0 == 0, "{ends_here:?}");
+    assert_eq!(ends_here.last().unwrap().1, None);
+    for pair in ends_here.windows(2) {
+        assert_eq!(pair[0].1.unwrap() + 1, pair[1].0, "{ends_here:?}");
+    }
+    assert_eq!(elsewhere["transport"], Value::Null);
+    assert!(
+        elsewhere["why_not"]
+            .as_str()
+            .unwrap()
+            .contains("reaches none")
+    );
+
+    // The settings that decide, decide here too.
+    let shorter = &messages(&["--eager-limit", "1K"])[0];
+    let rendezvous = ends(&shorter["protocols"]).last().unwrap().0;
+    assert_eq!(rendezvous, 1025);
+    let cm = &messages(&["--pml", "cm"])[0];
+    assert_eq!(cm["pml"], "cm");
+    assert!(
+        cm["protocols"][0]["how"]
+            .as_str()
+            .unwrap()
+            .starts_with("eager")
+    );
+
+    let [here, elsewhere] = &messages(&["--transport", "shm+ofi:tcp;ofi_rxm"])[..] else {
+        panic!("two kinds of peers");
+    };
+    match elsewhere["why_not"].as_str() {
+        Some(why) => eprintln!("SKIPPED: no tcp;ofi_rxm: {why}"),
+        None => {
+            assert_eq!(here["transport"], "shm");
+            assert_eq!(elsewhere["transport"], "ofi:tcp;ofi_rxm");
+            assert_ne!(here["protocols"], elsewhere["protocols"]);
+        }
+    }
+}
+
+/// Providers and transports of a library that can be used say what they offer, and name no reason.
+#[test]
+fn what_libraries_offer_has_capabilities_limits_and_protocols() {
+    let document = document(&info(&["--json"]));
+    for transport in document["transports"].as_array().unwrap() {
+        let ways = transport["ways"].as_array().unwrap();
+        let is_loaded = ways.iter().any(|way| way["why_not"].is_null());
+        assert_eq!(is_loaded, transport["library"].is_object(), "{transport}");
+        for way in ways {
+            let usable = way["why_not"].is_null();
+            let matches = usable && way["why_not_matching"].is_null();
+            assert_eq!(way["limits"]["max_send"].is_u64(), usable, "{way}");
+            assert_eq!(
+                way["capabilities"] != serde_json::json!([]),
+                usable,
+                "{way}"
+            );
+            assert_eq!(way["protocols"]["ob1"][0]["from"] == 0, usable, "{way}");
+            assert_eq!(way["protocols"]["cm"][0]["from"] == 0, matches, "{way}");
+        }
+    }
+}
+
 /// What follows the colon is opened, not the library's own choice.
 #[test]
 fn the_provider_that_is_asked_for_is_looked_at() {

@@ -28,6 +28,7 @@ pub mod partitioned;
 mod peers;
 pub mod pml;
 pub mod progress;
+mod protocols;
 pub mod settings;
 pub mod slab;
 mod table;
@@ -41,6 +42,7 @@ pub use messenger::Messenger;
 pub use partitioned::{PartitionedRecv, PartitionedSend, Policy};
 pub use pml::Pml;
 pub use progress::ProgressThread;
+pub use protocols::Protocol;
 pub use settings::{SETTINGS, open};
 pub use types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,

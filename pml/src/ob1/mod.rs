@@ -29,6 +29,7 @@ mod flow;
 mod header;
 mod peek;
 mod peer;
+mod protocols;
 mod rail;
 mod recv;
 mod remote;
@@ -44,6 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use config::Ob1Options;
+pub(crate) use protocols::protocols;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
 use tagwire_transport::{

@@ -20,7 +20,7 @@ pub(super) const MAX_KEY: usize = 256;
 const PIECE: usize = 1 << 20;
 
 /// Gets of one message that are under way at once.
-const WINDOW: usize = 4;
+pub(super) const WINDOW: usize = 4;
 
 /// Where the bytes of a rendezvous are to be had.
 #[derive(Debug)]

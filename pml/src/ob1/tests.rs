@@ -200,6 +200,32 @@ fn messages_are_counted_by_the_way_they_took() {
 }
 
 #[test]
+fn protocols_are_those_that_messages_take() {
+    for network in networks() {
+        let options = Ob1Options::default();
+        let rail = MemoryNetwork::new(1, network.clone()).rank(Rank::new(0));
+        let preference = rail.preference(EndpointId(0));
+        let all = protocols(&options, rail.capabilities(), &rail.limits(), preference);
+        assert!(all.len() > 1 && all[0].from == 0, "{all:?}");
+        for protocol in all {
+            for length in [Some(protocol.from), protocol.to].into_iter().flatten() {
+                let mut world = World::pair(network.clone());
+                let data = pattern(1, length as usize);
+                let sent = world.send(0, 1, tag(7), &data, SendMode::Standard);
+                world.settle();
+                let is_long = world.ranks[0].counters().sent_long == 1;
+                let says_long = protocol.how.starts_with("rendezvous");
+                assert_eq!(is_long, says_long, "{length}: {protocol}");
+                let (received, _) =
+                    world.recv(1, SourceSelector::ANY, TagSelector::ANY, data.len());
+                world.finish(1, received);
+                world.finish(0, sent);
+            }
+        }
+    }
+}
+
+#[test]
 fn synchronous_sends_wait_for_the_match() {
     for len in [8, 5000, 100_000] {
         let mut world = World::pair(MemoryOptions::full());

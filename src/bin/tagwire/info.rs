@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::output;
 
 mod conformance;
+mod messages;
 mod pmls;
 mod report;
 mod shm;
@@ -37,8 +38,10 @@ pub struct InfoOptions {
 
 const AFTER_HELP: &str = "\
 Prints version and commit, who launched this process, the machine, every transport with its
-capabilities and limits, matching engines, pmls, and every setting with its value, where the value
-came from, its default, its range and who reads it. Sizes are bytes; K is 1024.
+capabilities and limits and what the libraries offer, what would carry messages of which size to
+which ranks, matching engines, pmls, and every setting with its value, where the value came from,
+its default, its range and who reads it. Sizes are bytes; K is 1024. Options of the other commands,
+such as --transport and --pml, show what they would change.
 
 Exit status: 0 good, 1 usage (an unknown name or a bad setting), 2 the output could not be written.
 

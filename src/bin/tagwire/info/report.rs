@@ -7,6 +7,7 @@ use tagwire_base::config::{Entry, Kind, Value};
 use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
+use super::messages::MessagesReport;
 use super::pmls::PmlReport;
 use super::transports::{TransportReport, catalogue, survey};
 use crate::failure::Failure;
@@ -25,6 +26,8 @@ pub struct Report {
     pub machine: Machine,
     /// The transports.
     pub transports: Vec<TransportReport>,
+    /// What would carry messages, by peer and length.
+    pub messages: Vec<MessagesReport>,
     /// The matching engines.
     pub engines: Vec<Named>,
     /// The layers that make messages of what transports move.
@@ -104,6 +107,7 @@ pub fn gather(config: &Config, topology: Topology) -> Report {
         launcher: launcher(),
         transports,
         machine: machine(topology),
+        messages: super::messages::gather(config),
         engines: choices(config, ENGINE),
         pmls: super::pmls::catalogue(config),
         settings: config.entries().map(setting).collect(),

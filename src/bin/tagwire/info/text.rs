@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use super::messages::MessagesReport;
 use super::pmls::PmlReport;
 use super::report::{Machine, Named, Report, SettingReport};
-use super::transports::{LimitsReport, TransportReport, Verdict, WayReport};
+use super::transports::{LibraryReport, LimitsReport, TransportReport, Verdict, WayReport};
 use tagwire_base::config::parse::format_bytes;
 
 /// No memory is as large as this.
@@ -32,6 +33,10 @@ pub fn render(report: &Report) -> String {
     page.section("Transports");
     for transport in &report.transports {
         describe(&mut page, transport);
+    }
+    page.section("Messages");
+    for one in &report.messages {
+        messages(&mut page, one);
     }
     page.section("Matching engines");
     page.line(&format!("  {}", choices(&report.engines)));
@@ -84,6 +89,14 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     for note in &transport.notes {
         page.line(&format!("    - {note}"));
     }
+    if let Some(library) = &transport.library {
+        let LibraryReport {
+            name,
+            version,
+            file,
+        } = library;
+        page.line(&format!("    library: {name} {version} ({file})"));
+    }
     let capabilities = or(&transport.capabilities.join(", "), "none");
     page.line(&format!("    capabilities: {capabilities}"));
     if !transport.conformance.is_empty() {
@@ -117,6 +130,40 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     }
     for way in &transport.ways {
         page.line(&format!("    {}", summary(way)));
+        for line in details(way) {
+            page.line(&format!("      - {line}"));
+        }
+    }
+}
+
+/// What there is to say of a way beside its name, a line each.
+pub fn details(way: &WayReport) -> Vec<String> {
+    let mut lines = way.notes.clone();
+    if let Some(known) = &way.limits {
+        lines.push(format!("capabilities: {}", way.capabilities.join(", ")));
+        lines.push(format!("limits: {}", limits(known)));
+    }
+    if let Some(protocols) = &way.protocols {
+        for (layer, all) in [("ob1", &protocols.ob1), ("cm", &protocols.cm)] {
+            lines.extend(all.iter().map(|one| format!("{layer}, {}", one.line)));
+        }
+    }
+    lines
+}
+
+/// What would carry messages.
+fn messages(page: &mut Page, messages: &MessagesReport) {
+    let (to, pml) = (messages.to, &messages.pml);
+    match (&messages.transport, &messages.why_not) {
+        (None, Some(why)) => page.line(&format!("  to {to}: nothing: {why}")),
+        (Some(by), Some(why)) => page.line(&format!("  to {to}: not by {pml} over {by}: {why}")),
+        (by, None) => {
+            let by = by.as_deref().unwrap_or_default();
+            page.line(&format!("  to {to}: {pml} over {by}"));
+        }
+    }
+    for protocol in &messages.protocols {
+        page.line(&format!("    {}", protocol.line));
     }
 }
 

@@ -6,13 +6,14 @@
 
 use serde::Serialize;
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
-use tagwire_base::config::Value;
+use tagwire_base::config::Chosen;
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
 use tagwire_pml::ob1::ChannelWay;
-use tagwire_transport::{ByteTransport, Capabilities, Limits, Way};
+use tagwire_transport::{ByteTransport, Capabilities, ForeignLibrary, Limits, Way};
 
 use super::conformance;
+use super::messages::{ProtocolReport, of_cm, of_ob1};
 use super::report::{Named, choices};
 
 /// The setting that chooses the transport.
@@ -44,6 +45,8 @@ pub struct TransportReport {
     pub verdict: Verdict,
     /// Why not, or how, and what would change that; one sentence each.
     pub notes: Vec<String>,
+    /// The foreign library that it uses here.
+    pub library: Option<LibraryReport>,
     /// What it offers here.
     pub capabilities: Vec<String>,
     /// The tiers of the conformance kit that it passes.
@@ -57,6 +60,14 @@ pub struct TransportReport {
     pub partitions: Option<PartitionsReport>,
     /// What may stand behind the colon, once that was [looked for](survey).
     pub ways: Vec<WayReport>,
+}
+
+/// The fields of a [`ForeignLibrary`].
+#[derive(Debug, Clone, Serialize)]
+pub struct LibraryReport {
+    pub name: &'static str,
+    pub version: String,
+    pub file: String,
 }
 
 /// What was passed over one thing that a transport can be told to use.
@@ -87,10 +98,24 @@ pub struct WayReport {
     pub name: String,
     /// What it is and has here.
     pub notes: Vec<String>,
+    /// What the transport offers over it, and the sizes within which it works; nothing where it cannot
+    /// be used.
+    pub capabilities: Vec<String>,
+    pub limits: Option<LimitsReport>,
+    /// What carries messages over it, by length and layer.
+    pub protocols: Option<ProtocolsReport>,
     /// Why it cannot be used here; `None` where it can.
     pub why_not: Option<String>,
     /// Why it cannot match here; `None` where it can.
     pub why_not_matching: Option<String>,
+}
+
+/// What carries messages of which length, by layer.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProtocolsReport {
+    pub ob1: Vec<ProtocolReport>,
+    /// Nothing where the transport may not match.
+    pub cm: Vec<ProtocolReport>,
 }
 
 /// The fields of [`Limits`], with the units in the names where they are not bytes.
@@ -131,6 +156,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         about: tagwire_rails::kind(named.name).map_or("", |kind| kind.about()),
         verdict: Verdict::Unusable,
         notes: Vec::new(),
+        library: library(named.name, config),
         capabilities: Vec::new(),
         conformance: published(named.name),
         fabrics: fabrics(named.name),
@@ -138,7 +164,7 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
         partitions: None,
         ways: Vec::new(),
     };
-    match open(&asked_for(named.name, config), config) {
+    match open(&asked_for(named.name, config).to_string(), config) {
         Ok(transport) => {
             report.verdict = if named.used {
                 Verdict::Used
@@ -163,31 +189,81 @@ fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportRep
     report
 }
 
-/// The transport as the setting names it, with what follows the colon; by its name alone where it does not.
-fn asked_for(name: &str, config: &Config) -> String {
-    let entry = config.entry(TRANSPORT).ok();
-    let detail = entry.and_then(|entry| match entry.value() {
-        Value::Stack(parts) => parts.iter().find(|part| part.name == name)?.detail.clone(),
-        _ => None,
-    });
-    match detail {
-        Some(detail) => format!("{name}:{detail}"),
-        None => name.to_owned(),
-    }
+/// The part of the setting that names the transport; by its name alone where it does not.
+fn asked_for(name: &'static str, config: &Config) -> Chosen {
+    let stack = config.stack(TRANSPORT);
+    let part = stack.iter().find(|part| part.name == name).cloned();
+    part.unwrap_or(Chosen {
+        name,
+        file: None,
+        detail: None,
+    })
 }
 
-fn ways(transport: &str, config: &Config) -> Vec<WayReport> {
+/// The library that a transport uses as the settings are.
+fn library(name: &'static str, config: &Config) -> Option<LibraryReport> {
+    let part = asked_for(name, config);
+    let config = tagwire_rails::config_of(config, &part);
+    let ForeignLibrary {
+        name,
+        version,
+        file,
+    } = tagwire_rails::kind(name)?.library(&config)?;
+    Some(LibraryReport {
+        name,
+        version,
+        file,
+    })
+}
+
+fn ways(transport: &'static str, config: &Config) -> Vec<WayReport> {
+    let config = &tagwire_rails::config_of(config, &asked_for(transport, config));
     let found = tagwire_rails::kind(transport).map(|kind| kind.ways(config));
-    let report = |way: Way| WayReport {
-        name: match way.detail.as_str() {
-            "" => transport.to_owned(),
-            detail => format!("{transport}:{detail}"),
-        },
-        notes: way.notes,
-        why_not: way.why_not,
-        why_not_matching: way.why_not_matching,
-    };
+    let report = |way: Way| WayReport::new(transport, way).opened(config);
     found.unwrap_or_default().into_iter().map(report).collect()
+}
+
+impl WayReport {
+    fn new(transport: &str, way: Way) -> Self {
+        Self {
+            name: match way.detail.as_str() {
+                "" => transport.to_owned(),
+                detail => format!("{transport}:{detail}"),
+            },
+            notes: way.notes,
+            capabilities: Vec::new(),
+            limits: None,
+            protocols: None,
+            why_not: way.why_not,
+            why_not_matching: way.why_not_matching,
+        }
+    }
+
+    /// The same with what is known once it is open, where it should open.
+    fn opened(mut self, config: &Config) -> Self {
+        if self.why_not.is_some() {
+            return self;
+        }
+        let opened = match open(&self.name, config) {
+            Ok(opened) => opened,
+            Err(why_not) => {
+                self.why_not = Some(why_not);
+                return self;
+            }
+        };
+        self.capabilities = names(opened.capabilities());
+        self.limits = Some(opened.limits().into());
+        let ob1 = of_ob1(config, &*opened);
+        drop(opened);
+        let cm = match self.why_not_matching {
+            None => of_cm(&self.name, config),
+            Some(_) => Ok(Vec::new()),
+        };
+        self.why_not_matching = self.why_not_matching.or_else(|| cm.as_ref().err().cloned());
+        let cm = cm.unwrap_or_default();
+        self.protocols = Some(ProtocolsReport { ob1, cm });
+        self
+    }
 }
 
 /// How the transport comes to be chosen, and what is put around it.

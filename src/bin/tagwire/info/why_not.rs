@@ -5,7 +5,7 @@ use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
 
 use super::report::{ENGINE, Named, PML, choices};
-use super::text::{summary, verdict};
+use super::text::{details, summary, verdict};
 use super::transports::{TRANSPORT, TransportReport, catalogue, open, survey};
 use crate::failure::Failure;
 
@@ -34,14 +34,14 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
     let ways = || transports.iter().flat_map(|transport| &transport.ways);
     if let Some(way) = ways().find(|way| way.name == name) {
         let mut text = format!("transport {}\n", summary(way));
-        for note in &way.notes {
-            text.push_str(&format!("  - {note}\n"));
+        for line in details(way) {
+            text.push_str(&format!("  - {line}\n"));
         }
         return Ok(text);
     }
     let of = |transport: &&TransportReport| {
         let rest = name.strip_prefix(transport.name);
-        !transport.ways.is_empty() && rest.is_some_and(|rest| rest.starts_with(':'))
+        !transport.ways.is_empty() && rest.is_some_and(|rest| rest.starts_with([':', '@']))
     };
     if let Some(transport) = transports.iter().find(of) {
         // Libraries open more than they list, and give the reason only when they are asked to.
