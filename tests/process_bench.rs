@@ -55,6 +55,27 @@ fn every_test_runs_with_every_byte_checked() {
     assert!(rows[0]["cpu_pct"].is_number(), "{rows:?}");
 }
 
+/// Lent, read by their receivers, or in parts, with every byte checked.
+#[test]
+fn the_bare_transport_carries_every_size_over_networks() {
+    let test = "the_bare_transport_carries_every_size_over_networks";
+    for transport in ["ofi:tcp;ofi_rxm", "ofi:udp;ofi_rxd", "ucx:tcp", "ucx:posix"] {
+        if !has(test, transport) {
+            continue;
+        }
+        for name in ["latency", "bandwidth"] {
+            let options = ["--raw", "-m", "1,4095,4K,64K,300000", "-t", transport];
+            let window: &[&str] = if name == "bandwidth" {
+                &["-W", "4"]
+            } else {
+                &[]
+            };
+            let rows = rows(&[&[name], &options[..], TINY, window].concat());
+            assert_eq!(rows.len(), 5, "{transport}: {rows:?}");
+        }
+    }
+}
+
 /// A rank loads the library that its transport names; the report tells them apart.
 #[test]
 fn two_versions_of_a_library_are_in_one_report() {

@@ -2,19 +2,23 @@
 //!
 //! Message number k from a peer belongs to the k-th receive that was posted for it; tags are not
 //! looked at. What ob1 does below matching is done here too: a short message is one active
-//! message; a longer one is offered for a cooperative transfer where the transport has that, and
-//! goes in parts where it has not or where the kernel forbids it.
+//! message, without a copy where the transport can; a longer one is offered for a cooperative transfer
+//! where the transport has that, else it is read by its receiver where the transport has gets, and goes in
+//! parts where it has neither or where the kernel forbids it. Memory stays registered, once it was.
 //!
 //! ```text
 //!   header word 0: kind (8 bits), message number (56)     word 1: length of the whole message
 //!   Whole  bytes          the message
 //!   Part   bytes          the next bytes of the message
 //!   Offer  ticket         to be claimed
-//!   Refuse -              the offer cannot be claimed: send parts
+//!   Read   address, key   to be read
+//!   Got    -              it was read
+//!   Refuse -              the offer cannot be claimed or read: send parts
 //! ```
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +27,14 @@ use tagwire_base::{Bootstrap, Config, Rank, Tag};
 use tagwire_pml::{WaitMode, WaitPolicy};
 use tagwire_transport::{
     Allocation, AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId,
-    Lane, Offer, Outcome, PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
+    Lane, Outcome, PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
 };
 
 use super::{Port, peer_gone};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
+
+mod long;
 
 const LANE: Lane = Lane(0);
 const KEY: &str = "bench/raw";
@@ -53,6 +59,12 @@ struct Driver {
     /// The longest message that is sent in one piece.
     longest: usize,
     cooperative: bool,
+    /// Messages are sent without a copy from this length to that one.
+    lent: RangeInclusive<usize>,
+    /// Long messages are read by their receivers.
+    reads: bool,
+    /// What peers may read, for good.
+    exposed: Vec<long::Exposed>,
     core: Core,
 }
 
@@ -84,31 +96,43 @@ struct Receive {
     data: Incoming,
     filled: usize,
     is_done: bool,
+    /// Its sender is to be told that it was read.
+    is_read: bool,
 }
 
 #[derive(Default)]
 struct Early {
     bytes: Vec<u8>,
     length: usize,
-    ticket: Option<Ticket>,
+    source: Option<Source>,
 }
 
+/// Where the bytes of a long message are to be had.
+enum Source {
+    Offered(Ticket),
+    Exposed { address: u64, key: Box<[u8]> },
+}
+
+/// A send whose bytes are not out, or not there, yet.
 struct OpenOffer {
     to: EndpointId,
-    ticket: Ticket,
+    /// Of a cooperative transfer.
+    ticket: Option<Ticket>,
     number: u64,
     data: Outgoing,
     is_done: bool,
 }
 
 enum Chore {
-    Claim {
+    Fetch {
         from: EndpointId,
         number: u64,
-        ticket: Ticket,
+        length: usize,
+        source: Source,
     },
-    Refuse {
+    Say {
         to: EndpointId,
+        kind: Kind,
         number: u64,
     },
     Withdraw {
@@ -135,6 +159,8 @@ enum Kind {
     Part,
     Offer,
     Refuse,
+    Read,
+    Got,
 }
 
 impl Kind {
@@ -148,6 +174,8 @@ impl Kind {
             1 => Self::Part,
             2 => Self::Offer,
             3 => Self::Refuse,
+            4 => Self::Read,
+            5 => Self::Got,
             _ => return None,
         };
         Some((kind, header.0[0] >> 8, usize::try_from(header.0[1]).ok()?))
@@ -193,9 +221,13 @@ impl RawPort {
         }
         bootstrap.fence(PATIENCE)?;
         let waiter = rail.waiter();
+        let (has, limits) = (|one| rail.capabilities().contains(one), rail.limits());
         let driver = Driver {
-            longest: rail.limits().max_send,
-            cooperative: rail.capabilities().contains(Capabilities::COOPERATIVE),
+            longest: limits.max_send,
+            cooperative: has(Capabilities::COOPERATIVE),
+            lent: long::LEND_FROM..=limits.max_zero_copy,
+            reads: has(Capabilities::GET),
+            exposed: Vec::new(),
             rail,
             endpoints,
             core,
@@ -272,63 +304,6 @@ impl RawPort {
         }
     }
 
-    fn send_parts(
-        &self,
-        to: Rank,
-        endpoint: EndpointId,
-        number: u64,
-        data: Outgoing,
-    ) -> Result<()> {
-        let mut done = 0;
-        while done < data.len() {
-            let sent = self.insist(to, |driver| driver.send_part(endpoint, number, data, done))?;
-            debug_assert!(sent, "every transport sends");
-            done += (data.len() - done).min(self.driver.borrow().longest);
-        }
-        Ok(())
-    }
-
-    fn send_long(&self, to: Rank, endpoint: EndpointId, data: Outgoing) -> Result<Request> {
-        let number = self.driver.borrow_mut().core.number_sent(endpoint);
-        let mut offered = None;
-        if self.driver.borrow().cooperative {
-            self.insist(to, |driver| {
-                let offer = driver.core.first_offer + driver.core.offers.len() as u64;
-                let token = Token(offer << 1);
-                match driver.rail.offer(LANE, endpoint, &data.buffer(), token) {
-                    Offer::Busy => Post::Busy,
-                    Offer::Unsupported => Post::Unsupported,
-                    Offer::Open(ticket) => {
-                        let open = OpenOffer {
-                            to: endpoint,
-                            ticket,
-                            number,
-                            data,
-                            is_done: false,
-                        };
-                        driver.core.offers.push_back(open);
-                        offered = Some((offer, ticket));
-                        Post::Posted
-                    }
-                }
-            })?;
-        }
-        let Some((offer, ticket)) = offered else {
-            self.send_parts(to, endpoint, number, data)?;
-            return Ok(Request::Done);
-        };
-        let header = Kind::Offer.header(number, data.len());
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&ticket.0[0].to_le_bytes());
-        bytes[8..].copy_from_slice(&ticket.0[1].to_le_bytes());
-        self.insist(to, |driver| {
-            driver
-                .rail
-                .send(LANE, endpoint, Class::Data, header, &bytes)
-        })?;
-        Ok(Request::Offer(offer))
-    }
-
     fn endpoint(&self, rank: Rank) -> Result<EndpointId> {
         let endpoints = &self.driver.borrow().endpoints;
         let found = endpoints.get(rank.index()).copied().flatten();
@@ -371,21 +346,14 @@ impl Driver {
     /// Tries a chore; answers what is left of it.
     fn attempt(&mut self, chore: Chore) -> Option<Chore> {
         match chore {
-            Chore::Claim {
+            Chore::Fetch {
                 from,
                 number,
-                ticket,
-            } => {
-                let receive = self.core.peer(from).receive(number)?;
-                let (token, room) = (claim_token(from, number), receive.data.buffer());
-                match self.rail.claim(LANE, from, ticket, &room, token) {
-                    Post::Posted | Post::Gone => None,
-                    Post::Busy => Some(chore),
-                    Post::Unsupported => Some(Chore::Refuse { to: from, number }),
-                }
-            }
-            Chore::Refuse { to, number } => {
-                let header = Kind::Refuse.header(number, 0);
+                length,
+                source,
+            } => self.fetch(from, number, length, source),
+            Chore::Say { to, kind, number } => {
+                let header = kind.header(number, 0);
                 let sent = self.rail.send(LANE, to, Class::Control, header, &[]);
                 (sent == Post::Busy).then_some(chore)
             }
@@ -521,22 +489,16 @@ impl Upcalls for Core {
             self.fail(from, "sent a message of a kind that does not exist");
             return Disposition::Released;
         };
-        let ticket = match kind {
-            Kind::Offer => {
-                let mut words = [[0; 8]; 2];
-                let [first, second] = &mut words;
-                let whole =
-                    payload.slice(0..8).read_into(first) && payload.slice(8..16).read_into(second);
-                whole.then(|| Ticket(words.map(u64::from_le_bytes)))
+        let source = match kind {
+            Kind::Offer | Kind::Read => {
+                let Some(source) = Source::parse(kind, payload) else {
+                    self.fail(from, "offered a message without saying where");
+                    return Disposition::Released;
+                };
+                Some(source)
             }
-            Kind::Refuse => {
-                let refused = |offer: &&OpenOffer| offer.to == from && offer.number == number;
-                if let Some(offer) = self.offers.iter().find(refused) {
-                    self.chores.push_back(Chore::Withdraw {
-                        to: from,
-                        ticket: offer.ticket,
-                    });
-                }
+            Kind::Refuse | Kind::Got => {
+                self.answered(from, kind, number);
                 return Disposition::Released;
             }
             Kind::Whole | Kind::Part => None,
@@ -545,11 +507,12 @@ impl Upcalls for Core {
         if let Some(receive) = peer.receive(number) {
             if length > receive.data.len() || payload.len() > length - receive.filled.min(length) {
                 self.fail(from, "sent more than the receive has room for");
-            } else if let Some(ticket) = ticket {
-                self.chores.push_back(Chore::Claim {
+            } else if let Some(source) = source {
+                self.chores.push_back(Chore::Fetch {
                     from,
                     number,
-                    ticket,
+                    length,
+                    source,
                 });
             } else {
                 receive.data.buffer().write(receive.filled, payload);
@@ -562,8 +525,9 @@ impl Upcalls for Core {
         match peer.early(number) {
             Some(early) => {
                 early.length = length;
-                early.ticket = ticket;
-                if ticket.is_none() {
+                let has_bytes = source.is_none();
+                early.source = source;
+                if has_bytes {
                     let start = early.bytes.len();
                     early.bytes.resize(start + payload.len(), 0);
                     payload.copy_to_slice(&mut early.bytes[start..]);
@@ -594,16 +558,9 @@ impl Upcalls for Core {
             return;
         }
         let from = EndpointId(u32::try_from(number >> 40).unwrap_or(u32::MAX));
-        let peer = self.peer(from);
         match outcome {
-            Outcome::Done(_) => {
-                if let Some(receive) = peer.receive(number & ((1 << 40) - 1)) {
-                    receive.is_done = true;
-                }
-                peer.retire();
-            }
-            // The sender sees the same and sends parts.
-            Outcome::Impossible => {}
+            Outcome::Done(_) => self.fetched(from, number & ((1 << 40) - 1)),
+            Outcome::Impossible => self.not_fetched(from, number & ((1 << 40) - 1)),
             _ => self.fail(from, "failed"),
         }
     }
@@ -645,7 +602,14 @@ impl Port for RawPort {
     #[inline]
     fn isend(&self, data: Outgoing, to: Rank, _: Tag) -> Result<Request> {
         let endpoint = self.endpoint(to)?;
-        if data.len() > self.driver.borrow().longest {
+        let (is_lent, longest) = {
+            let driver = self.driver.borrow();
+            (driver.lent.contains(&data.len()), driver.longest)
+        };
+        if is_lent {
+            return self.send_lent(to, endpoint, data);
+        }
+        if data.len() > longest {
             return self.send_long(to, endpoint, data);
         }
         let number = self.driver.borrow_mut().core.number_sent(endpoint);
@@ -669,6 +633,7 @@ impl Port for RawPort {
             data,
             filled: 0,
             is_done: false,
+            is_read: false,
         };
         if let Some(early) = peer.early.pop_front() {
             if early.length > data.len() {
@@ -678,12 +643,13 @@ impl Port for RawPort {
             let bytes = tagwire_transport::Payload::from_slice(&early.bytes);
             receive.data.buffer().write(0, bytes);
             receive.filled = early.bytes.len();
-            receive.is_done = early.ticket.is_none() && receive.filled == early.length;
-            if let Some(ticket) = early.ticket {
-                core.chores.push_back(Chore::Claim {
+            receive.is_done = early.source.is_none() && receive.filled == early.length;
+            if let Some(source) = early.source {
+                core.chores.push_back(Chore::Fetch {
                     from: endpoint,
                     number,
-                    ticket,
+                    length: early.length,
+                    source,
                 });
             }
         }
