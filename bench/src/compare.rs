@@ -2,9 +2,10 @@
 //!
 //! Rows of two reports are joined by their independent variables: every key that is neither a
 //! figure (its name ends in a unit) nor says how often was measured. So reports of later versions
-//! with more variables compare as well.
+//! with more variables compare as well. The library that a transport of ours uses is one of them only
+//! where a report has several: an upgrade of a library is what a comparison is made for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::Format;
+use crate::environment::MPI;
 use crate::error::{Error, ExitStatus, Result};
 use crate::record::{Quantity, SCHEMA};
 use crate::report::main_quantity;
@@ -120,6 +122,8 @@ struct Results {
 struct Group {
     /// Where it comes in the file.
     order: usize,
+    /// The library that carried the messages, where that is not in the name.
+    library: Option<String>,
     quantity: Quantity,
     medians: Vec<f64>,
     bounds: Vec<(f64, f64)>,
@@ -154,32 +158,63 @@ impl Results {
         if rows.is_empty() {
             return Err("has no rows".to_owned());
         }
+        let rows = rows.iter().enumerate().map(|(number, row)| {
+            read_row(test, row).map_err(|reason| format!("row {number}: {reason}"))
+        });
+        let mut rows: Vec<Measured> = rows.collect::<Result<_, _>>()?;
+        let all: BTreeSet<_> = rows
+            .iter()
+            .map(|row| (row.name.clone(), row.library.clone()))
+            .collect();
+        for row in &mut rows {
+            let of_name = (row.name.clone(), None)..;
+            let mut same = all.range(of_name).take_while(|(name, _)| *name == row.name);
+            if same.nth(1).is_some()
+                && let Some(library) = row.library.take()
+            {
+                let _ = write!(row.name, " library={library}");
+            }
+        }
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-        for (number, row) in rows.iter().enumerate() {
+        for row in rows {
             let order = groups.len();
-            let (name, measured) =
-                read_row(test, row).map_err(|reason| format!("row {number}: {reason}"))?;
-            let group = groups.entry(name).or_insert_with(|| Group {
+            let group = groups.entry(row.name).or_insert_with(|| Group {
                 order,
+                library: row.library,
                 quantity: main_quantity(test),
                 medians: Vec::new(),
                 bounds: Vec::new(),
             });
-            group.medians.push(measured.median);
-            group.bounds.push((measured.min, measured.max));
+            group.medians.push(row.figure.median);
+            group.bounds.push((row.figure.min, row.figure.max));
         }
         Ok(Self { groups })
     }
 }
 
+/// What is read of a row.
+struct Measured {
+    /// Its variables as text.
+    name: String,
+    /// The library that a transport of ours used.
+    library: Option<String>,
+    figure: Summary,
+}
+
 /// A row's variables as text, and its main figure.
-fn read_row(test: &str, row: &Value) -> Result<(String, Summary), String> {
+fn read_row(test: &str, row: &Value) -> Result<Measured, String> {
     let fields = row.as_object().ok_or("not an object")?;
+    let text = |key: &str| fields.get(key).and_then(Value::as_str);
+    let library = match text("transport") {
+        Some(MPI) => None,
+        _ => text("library").map(str::to_owned),
+    };
+    let is_told = |key: &str| key == "library" && library.is_some();
     let mut name = test.to_owned();
     let size = fields.iter().filter(|(key, _)| *key == "size");
     let others = fields
         .iter()
-        .filter(|(key, _)| *key != "size" && is_variable(key));
+        .filter(|(key, _)| *key != "size" && is_variable(key) && !is_told(key));
     for (key, value) in size.chain(others) {
         let value = value
             .as_str()
@@ -198,7 +233,11 @@ fn read_row(test: &str, row: &Value) -> Result<(String, Summary), String> {
         figure(&min).unwrap_or(median),
         figure(&max).unwrap_or(median),
     );
-    Ok((name, Summary { median, min, max }))
+    Ok(Measured {
+        name,
+        figure: Summary { median, min, max },
+        library,
+    })
 }
 
 /// Whether a key is an independent variable.
@@ -374,8 +413,13 @@ fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compare
         change if change > 0.0 => Verdict::Worse,
         _ => Verdict::Better,
     };
+    let mut row = name.to_owned();
+    if before.library != after.library {
+        let known = |group: &Group| group.library.clone().unwrap_or_else(|| "?".to_owned());
+        let _ = write!(row, " library={} -> {}", known(before), known(after));
+    }
     Compared {
-        row: name.to_owned(),
+        row,
         unit: before.quantity.unit,
         base: base.median,
         new: new.median,

@@ -190,3 +190,49 @@ fn thresholds_are_percentages() {
         assert!(text.parse::<Threshold>().is_err());
     }
 }
+
+/// A new version of a library is compared with the old one; versions side by side with themselves.
+#[test]
+fn libraries_are_compared_across_versions() {
+    let results = |rows: &[(&str, Option<&str>, f64)]| {
+        let row = |(transport, library, latency): &(&str, Option<&str>, f64)| {
+            let library = library.map_or_else(String::new, |it| format!("\"library\":\"{it}\","));
+            format!(
+                "{{\"size\":8,\"transport\":\"{transport}\",{library}\"latency_us\":{latency}}}"
+            )
+        };
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        let rows = rows.join(",");
+        Results::parse(&format!(
+            "{{\"schema\":\"{SCHEMA}\",\"test\":\"latency\",\"rows\":[{rows}]}}"
+        ))
+        .unwrap()
+    };
+    let old = results(&[("ofi:tcp", Some("libfabric 1.17"), 4.0)]);
+    let new = results(&[("ofi:tcp", Some("libfabric 2.5"), 8.0)]);
+    let before_it_was_told = results(&[("ofi:tcp", None, 4.0)]);
+    for base in [&old, &before_it_was_told] {
+        let comparison = Comparison::of(base, &new, 5.0);
+        assert!(comparison.missing.is_empty(), "{comparison:?}");
+        assert_eq!(comparison.rows[0].verdict, Verdict::Worse);
+        let row = &comparison.rows[0].row;
+        assert!(row.ends_with("-> libfabric 2.5"), "{row}");
+    }
+    let both = results(&[
+        ("ofi:tcp", Some("libfabric 1.17"), 4.0),
+        ("ofi:tcp", Some("libfabric 2.5"), 8.0),
+    ]);
+    let comparison = Comparison::of(&both, &both, 5.0);
+    assert_eq!(comparison.rows.len(), 2);
+    assert!(
+        comparison
+            .rows
+            .iter()
+            .all(|row| row.verdict == Verdict::Same)
+    );
+
+    // An MPI is another one, not another version of the same.
+    let mpi = |name| results(&[("mpi", Some(name), 1.0)]);
+    let comparison = Comparison::of(&mpi("MPICH 5"), &mpi("Open MPI 5"), 5.0);
+    assert_eq!(comparison.missing.len(), 1);
+}
