@@ -4,7 +4,8 @@
 //! looked at. What ob1 does below matching is done here too: a short message is one active
 //! message, without a copy where the transport can; a longer one is offered for a cooperative transfer
 //! where the transport has that, else it is read by its receiver where the transport has gets, and goes in
-//! parts where it has neither or where the kernel forbids it. Memory stays registered, once it was.
+//! parts where it has neither, where the kernel forbids it, or up to the length for which it prefers that.
+//! Memory stays registered, once it was.
 //!
 //! ```text
 //!   header word 0: kind (8 bits), message number (56)     word 1: length of the whole message
@@ -61,8 +62,9 @@ struct Driver {
     cooperative: bool,
     /// Messages are sent without a copy from this length to that one.
     lent: RangeInclusive<usize>,
-    /// Long messages are read by their receivers.
-    reads: bool,
+    /// Messages are read by their receivers from this length on: shorter ones are out before the word of
+    /// them would be answered.
+    read_from: usize,
     /// What peers may read, for good.
     exposed: Vec<long::Exposed>,
     core: Core,
@@ -226,7 +228,10 @@ impl RawPort {
             longest: limits.max_send,
             cooperative: has(Capabilities::COOPERATIVE),
             lent: long::LEND_FROM..=limits.max_zero_copy,
-            reads: has(Capabilities::GET),
+            read_from: match endpoints.iter().flatten().next() {
+                Some(&peer) if has(Capabilities::GET) => rail.preference(peer).eager + 1,
+                _ => usize::MAX,
+            },
             exposed: Vec::new(),
             rail,
             endpoints,

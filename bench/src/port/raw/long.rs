@@ -136,7 +136,7 @@ impl RawPort {
 impl Driver {
     /// Address and key of memory that peers may read from now on; `None` where they may not.
     fn readable(&mut self, data: Outgoing) -> Option<Vec<u8>> {
-        if !self.reads {
+        if data.len() < self.read_from {
             return None;
         }
         let buffer = data.buffer();
