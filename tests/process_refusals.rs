@@ -80,7 +80,7 @@ fn a_provider_that_is_not_there_is_named_with_those_that_are() {
         "ucx:tcp",
     ) {
         let outcome = latency(&["-t", "ucx:nothing"]).finish();
-        expect(&outcome, &["ucx:nothing"]);
+        expect(&outcome, &["'nothing'", "--why-not ucx", "TAGWIRE_UCX"]);
     }
 }
 
