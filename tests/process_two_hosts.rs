@@ -5,8 +5,8 @@ mod process;
 
 use std::time::Instant;
 
-use process::has_libfabric;
 use process::hosts::Hosts;
+use process::{has, has_libfabric};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
@@ -15,26 +15,36 @@ const STATED_SECONDS: f64 = 6.0;
 /// For machines that do ten other things.
 const SLACK: f64 = 2.0;
 
+/// Over a network, and over shared memory for ranks of one host with a network for the others.
 #[test]
 fn a_benchmark_runs_between_two_hosts() {
     let test = "a_benchmark_runs_between_two_hosts";
-    let Some(hosts) = Hosts::make(test, 1, 1).filter(|_| has_libfabric(test)) else {
+    let Some(hosts) = Hosts::make(test, 1, 1) else {
         return;
     };
     let place = format!("{}:7471", hosts.address(0));
-    let options = ["-t", "ofi:tcp;ofi_rxm", "-m", "8,64K,1M", "-i", "5", "-c"];
-    let mut listener = hosts.tagwire(
-        0,
-        &[&["bench", "latency", "--listen", &place], &options[..]].concat(),
-    );
-    listener.hear("listening at");
-    let connector = hosts.tagwire(1, &["bench", "latency", "--connect", &place]);
-    let outcome = listener.finish();
-    assert_eq!(outcome.status, 0, "{outcome:#?}");
-    let rows = outcome.stdout.iter().filter(|line| !line.starts_with('#'));
-    assert_eq!(rows.count(), 3, "{outcome:#?}");
-    let outcome = connector.finish();
-    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    for (transport, network) in [
+        ("ofi:tcp;ofi_rxm", "ofi:tcp;ofi_rxm"),
+        ("ucx:tcp", "ucx:tcp"),
+        ("shm+ucx:tcp,self", "ucx:tcp,self"),
+    ] {
+        if !has(test, network) {
+            continue;
+        }
+        let options = ["-t", transport, "-m", "8,64K,1M", "-i", "5", "-c"];
+        let mut listener = hosts.tagwire(
+            0,
+            &[&["bench", "latency", "--listen", &place], &options[..]].concat(),
+        );
+        listener.hear("listening at");
+        let connector = hosts.tagwire(1, &["bench", "latency", "--connect", &place]);
+        let outcome = listener.finish();
+        assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
+        let rows = outcome.stdout.iter().filter(|line| !line.starts_with('#'));
+        assert_eq!(rows.count(), 3, "{transport}: {outcome:#?}");
+        let outcome = connector.finish();
+        assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
+    }
 }
 
 #[test]

@@ -67,7 +67,8 @@ pub(crate) fn with_other_machine(
     side: &TwoSided,
 ) -> Result<ExitStatus> {
     if let Some(limit) = args.timeout {
-        end_after(limit);
+        let (TwoSided::Listen(address) | TwoSided::Connect(address)) = side;
+        end_after(limit, address.clone());
     }
     match side {
         TwoSided::Listen(address) => listen(args, host, address),
@@ -79,7 +80,12 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let (carrier, _) = only_carrier(args, host)?;
     let plan = Plan::new(args, carrier, args.seed.unwrap_or_else(seed_of_clock), 0);
     let secret = secret(args)?;
-    let store = Store::start_tcp(2, address, secret.clone())?;
+    let store = Store::start_tcp(2, address, secret.clone()).map_err(|error| {
+        Error::Job(format!(
+            "{error}: name an address of this machine and a free port with --listen; port 0 is any \
+             that is free"
+        ))
+    })?;
     let place = store.address().unwrap_or_default().to_owned();
     let _ = writeln!(
         std::io::stderr(),
@@ -100,7 +106,7 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
 
 fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let member = Membership::remote(Rank::new(1), 2, address, secret(args)?);
-    let mut bootstrap = knock(&member)?;
+    let mut bootstrap = knock(&member, address, args)?;
     let plan = bootstrap.get(Rank::new(0), PLAN, PATIENCE)?;
     let mut plan = Plan::of_text(&String::from_utf8_lossy(&plan))?;
     if plan.test != args.test {
@@ -143,8 +149,9 @@ fn run(
 }
 
 /// Connects; again and again for a while, since the two sides are started by hand.
-fn knock(member: &Membership) -> Result<StoreBootstrap> {
-    let until = Instant::now() + PATIENCE;
+fn knock(member: &Membership, address: &str, args: &BenchArgs) -> Result<StoreBootstrap> {
+    let patience = args.timeout.unwrap_or(PATIENCE);
+    let until = Instant::now() + patience;
     loop {
         match StoreBootstrap::connect(member.clone()) {
             Err(tagwire_base::Error::System { .. }) if Instant::now() < until => {
@@ -152,7 +159,18 @@ fn knock(member: &Membership) -> Result<StoreBootstrap> {
             }
             Err(error @ tagwire_base::Error::System { .. }) => {
                 return Err(Error::Job(format!(
-                    "{error}: is 'tagwire bench TEST --listen' running there?"
+                    "nobody answers at '{address}' within {} s: {error}; is 'tagwire bench {} \
+                     --listen' running there? --connect names another place, and --timeout how \
+                     long to try",
+                    patience.as_secs_f64(),
+                    args.test
+                )));
+            }
+            Err(error @ tagwire_base::Error::Bootstrap(_)) => {
+                return Err(Error::Job(format!(
+                    "{error}; is it 'tagwire bench {} --listen' that answers at '{address}' \
+                     (option --connect)?",
+                    args.test
                 )));
             }
             other => return Ok(other?),
@@ -176,12 +194,13 @@ fn secret(args: &BenchArgs) -> Result<JobSecret> {
 }
 
 /// Ends this process when `limit` has passed: no launcher does.
-fn end_after(limit: Duration) {
+fn end_after(limit: Duration, address: String) {
     thread::spawn(move || {
         thread::sleep(limit);
         let _ = writeln!(
             std::io::stderr(),
-            "error: the run did not end within {} s (option --timeout)",
+            "error: the run with the other side at '{address}' did not end within {} s (option \
+             --timeout)",
             limit.as_secs_f64()
         );
         std::process::exit(ExitStatus::Failed.code().into());

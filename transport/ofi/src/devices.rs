@@ -20,23 +20,66 @@ const NEEDS: [(&str, &str, &str, &str); 8] = [
 
 /// The device that `provider` needs and this machine lacks, as a sentence.
 pub(crate) fn missing(provider: &str) -> Option<String> {
-    missing_below(Path::new("/"), provider)
+    let need = Need::of(Path::new("/"), provider)?;
+    need.found.is_empty().then(|| need.sentence())
 }
 
-fn missing_below(root: &Path, provider: &str) -> Option<String> {
-    let core = provider.split(';').next()?;
-    let (_, device, folder, prefix) = NEEDS.iter().find(|(name, ..)| *name == core)?;
-    let listed = root.join(folder.trim_start_matches('/'));
-    let found = std::fs::read_dir(listed).is_ok_and(|entries| {
-        let mut names = entries.flatten().map(|entry| entry.file_name());
-        names.any(|name| name.to_string_lossy().starts_with(prefix))
-    });
-    let which = if prefix.is_empty() {
-        "no device".to_owned()
-    } else {
-        format!("no device '{prefix}*'")
-    };
-    (!found).then(|| format!("{core} needs {device}, and there is none here ({which} in {folder})"))
+/// The device without which `provider`, which offers nothing here, has nothing to offer, as a sentence:
+/// there is none, or none of those that there are is one.
+pub(crate) fn needed(provider: &str) -> Option<String> {
+    Need::of(Path::new("/"), provider).map(|need| need.sentence())
+}
+
+/// What a provider needs, and what there is of it.
+struct Need<'a> {
+    core: &'a str,
+    device: &'static str,
+    folder: &'static str,
+    prefix: &'static str,
+    found: Vec<String>,
+}
+
+impl<'a> Need<'a> {
+    /// On the machine whose files are below `root`; `None` for a provider that needs no device.
+    fn of(root: &Path, provider: &'a str) -> Option<Self> {
+        let core = provider.split(';').next()?;
+        let (_, device, folder, prefix) = NEEDS.iter().find(|(name, ..)| *name == core)?;
+        let listed = std::fs::read_dir(root.join(folder.trim_start_matches('/')));
+        let names = listed.into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut found: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
+        found.sort();
+        Some(Self {
+            core,
+            device,
+            folder,
+            prefix,
+            found,
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let Self {
+            core,
+            device,
+            folder,
+            prefix,
+            found,
+        } = self;
+        if !found.is_empty() {
+            let found = found.join(", ");
+            return format!(
+                "{core} needs {device} that its library knows, and finds none in those here \
+                 ({found} in {folder})"
+            );
+        }
+        let which = if prefix.is_empty() {
+            "no device".to_owned()
+        } else {
+            format!("no device '{prefix}*'")
+        };
+        format!("{core} needs {device}, and there is none here ({which} in {folder})")
+    }
 }
 
 #[cfg(test)]
@@ -46,7 +89,10 @@ mod tests {
     #[test]
     fn a_device_is_missed_until_it_is_there() {
         let root = std::env::temp_dir().join(format!("tagwire-devices-{}", std::process::id()));
-        let why = |provider| missing_below(&root, provider);
+        let why = |provider: &str| {
+            let need = Need::of(&root, provider)?;
+            need.found.is_empty().then(|| need.sentence())
+        };
         let verbs = why("verbs;ofi_rxm").expect("there is no such folder");
         assert!(
             verbs.contains("RDMA") && verbs.contains("/sys/class/infiniband"),
@@ -55,8 +101,14 @@ mod tests {
         assert!(why("cxi").is_some_and(|cxi| cxi.contains("/sys/class/cxi")));
         std::fs::create_dir_all(root.join("sys/class/infiniband/rxe0")).expect("a scratch folder");
         let with_device = ["verbs", "verbs;ofi_rxm", "efa"].map(|name| why(name).is_some());
+        let unsuitable = Need::of(&root, "psm3").map(|need| need.sentence());
         std::fs::remove_dir_all(&root).expect("it was just made");
         assert_eq!(with_device, [false, false, true]);
         assert_eq!(why("tcp"), None);
+        assert_eq!(
+            unsuitable.expect("it needs a device"),
+            "psm3 needs an RDMA device that its library knows, and finds none in those here (rxe0 in \
+             /sys/class/infiniband)"
+        );
     }
 }

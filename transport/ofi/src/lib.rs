@@ -20,6 +20,9 @@ mod devices;
 mod engine;
 mod error;
 mod fabric;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod fixture;
 mod interface;
 mod kind;
 mod link;

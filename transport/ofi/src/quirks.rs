@@ -60,6 +60,8 @@ pub(crate) fn check_matching(library: &Library, infos: &Infos) -> Result<(), Bas
         Some(name) if name.ends_with("ofi_rxd") => {
             ("", "lets messages of a sender overtake each other")
         }
+        // Seen with 1.17, in most runs: its thread matches meanwhile.
+        Some("sockets") => ("", "loses messages where receives and claims race"),
         _ => return Ok(()),
     };
     let name = name.unwrap_or_default();

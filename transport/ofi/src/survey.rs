@@ -59,7 +59,7 @@ impl Survey {
             return provider.why_not.clone();
         }
         let all: Vec<_> = self.providers.iter().map(|one| one.name.as_str()).collect();
-        Some(devices::missing(name).unwrap_or_else(|| {
+        Some(devices::needed(name).unwrap_or_else(|| {
             format!(
                 "{} has no provider '{name}'; it has {}",
                 self.file,

@@ -107,7 +107,10 @@ unsafe impl Send for Context {}
 
 fn no_transport(options: &UcxOptions) -> String {
     match &options.transports {
-        Some(names) => format!("UCX with the transports '{names}' (after 'ucx:')"),
+        Some(names) => format!(
+            "UCX with the transports '{names}' (after 'ucx:'; `tagwire info --why-not ucx:{names}` \
+             lists what there is, and TAGWIRE_UCX names another library)"
+        ),
         None => "UCX with the transports of its own choice".to_owned(),
     }
 }

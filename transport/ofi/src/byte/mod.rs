@@ -1,6 +1,8 @@
 //! The byte transport: active messages, put and get.
 
 mod remote;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write;
 use std::sync::Arc;

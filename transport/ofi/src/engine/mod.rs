@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_libfabric_sys::bindings::{FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE};
+use tagwire_libfabric_sys::bindings::{FI_EOVERRUN, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE};
 
 use tagwire_transport::{
     Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Result, Token,
@@ -133,6 +133,8 @@ pub(crate) struct Engine {
     leaving: bool,
     restless: bool,
     mid_transfer: bool,
+    /// The queue of completions is lost.
+    broken: bool,
     /// Operations with the gone, and when they are given up.
     dying: Vec<(Instant, OpId)>,
     silent: Arc<AtomicBool>,
@@ -206,6 +208,7 @@ impl Engine {
             leaving: false,
             restless: false,
             mid_transfer: false,
+            broken: false,
             dying: Vec::new(),
             silent: Arc::clone(&options.silent),
             farewell: options.farewell,
@@ -442,7 +445,11 @@ impl Engine {
     #[cold]
     fn fail(&mut self, fault: &Fault, sink: &mut impl Sink) -> usize {
         let Some(op) = fault.completion.op else {
-            return 0;
+            // That it ran over, a queue tells in either way.
+            return match fault.error == FI_EOVERRUN as i32 {
+                true => self.give_all_up(-fault.error, sink),
+                false => 0,
+            };
         };
         tracing::debug!(
             error = self.net.library().describe(fault.error),
@@ -562,11 +569,17 @@ impl Engine {
     }
 
     /// An operation with a peer that is gone, whose connection is closed: should the provider
-    /// never tell of its end (that of `ofi_rxm` does not always), it is given up after a while.
+    /// never tell of its end (that of `ofi_rxm` does not always), it is given up after a while. Where the
+    /// queue is lost it can tell of none.
     pub(crate) fn give_up_soon(&mut self, op: OpId) {
-        if quirks::disconnects(&self.net) {
+        if self.broken || quirks::disconnects(&self.net) {
             self.dying.push((Instant::now() + LAST_BREATH, op));
         }
+    }
+
+    /// Whether the queue of completions is lost: the provider ends nothing any more.
+    pub(crate) const fn is_broken(&self) -> bool {
+        self.broken
     }
 
     /// Whether operations with a peer that is gone are about to be given up.
@@ -619,13 +632,25 @@ impl Engine {
         }
     }
 
+    /// The provider takes no receives any more: nobody can be heard, which is told with progress.
+    #[cold]
+    pub(crate) fn lose_all_later(&mut self, code: i32) {
+        let open = self.links.iter().filter(|(_, link)| !link.closed);
+        let open: Vec<_> = open.map(|(endpoint, _)| endpoint).collect();
+        for endpoint in open {
+            self.lose_later(endpoint, code);
+        }
+    }
+
     /// The queue of completions is lost: nobody can be heard any more.
     #[cold]
     fn give_all_up(&mut self, code: i32, sink: &mut impl Sink) -> usize {
-        tracing::error!(
-            error = self.net.library().describe(code),
-            "ofi: the completion queue broke"
-        );
+        if !std::mem::replace(&mut self.broken, true) {
+            tracing::error!(
+                error = self.net.library().describe(code),
+                "ofi: the completion queue broke"
+            );
+        }
         let all: Vec<_> = self.links.iter().map(|(endpoint, _)| endpoint).collect();
         all.into_iter()
             .map(|endpoint| self.lose(endpoint, sink))

@@ -70,8 +70,7 @@ impl Engine {
         while self.receives.chunks.len() < self.receives.wanted() {
             self.add_chunk()?;
         }
-        self.post_receives();
-        Ok(())
+        self.post_receives()
     }
 
     fn add_chunk(&mut self) -> Result<(), i32> {
@@ -92,20 +91,28 @@ impl Engine {
     }
 
     /// Gives the provider what it may have.
-    pub(super) fn post_receives(&mut self) {
+    ///
+    /// # Errors
+    /// The library's number, where it takes none.
+    pub(super) fn post_receives(&mut self) -> Result<(), i32> {
         while let Some(number) = self.receives.waiting.pop() {
             let multi = self.receives.multi;
             let chunk = &mut self.receives.chunks[number as usize];
             let op = *chunk
                 .op
                 .get_or_insert_with(|| self.ops.enter(Op::Receive { chunk: number }));
-            if self.net.receive_into(chunk.block, multi, op) != Took::Yes {
+            let took = self.net.receive_into(chunk.block, multi, op);
+            if took != Took::Yes {
                 self.receives.waiting.push(number);
-                return;
+                return match took {
+                    Took::Failed(code) => Err(code),
+                    _ => Ok(()),
+                };
             }
             chunk.posted = true;
             self.receives.posted += 1;
         }
+        Ok(())
     }
 
     /// The provider is done with a block.

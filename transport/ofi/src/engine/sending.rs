@@ -304,7 +304,9 @@ impl Engine {
     /// be read.
     #[cold]
     pub(super) fn do_chores(&mut self, drained: bool) {
-        self.post_receives();
+        if let Err(code) = self.post_receives() {
+            self.lose_all_later(code);
+        }
         // What has come is read first: should a goodbye be in it, a word to who has gone would reset
         // the connection, and the goodbye with it. But a stream that never ends is not waited for.
         if !drained && self.put_off < PUT_OFF {

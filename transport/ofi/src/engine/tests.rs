@@ -11,9 +11,9 @@ use tagwire_transport::{
 };
 
 use super::{Engine, Sink};
-use crate::config::OfiOptions;
 use crate::fabric::Took;
 use crate::fabric::faulty::{self, Fate};
+use crate::fixture;
 use crate::open::{Use, open_info};
 use crate::wire::Kind;
 
@@ -40,6 +40,13 @@ impl Sink for Events {
     }
 }
 
+impl Engine {
+    /// Whether many messages come into one block.
+    pub(crate) const fn receives_many(&self) -> bool {
+        self.receives.multi
+    }
+}
+
 impl Events {
     /// How often a peer was said to have failed.
     fn failures(&self) -> usize {
@@ -50,15 +57,7 @@ impl Events {
 
 /// Two ranks over TCP, of which the first can reach the second; nothing without a libfabric.
 fn pair() -> Option<([Engine; 2], EndpointId)> {
-    let options = OfiOptions {
-        provider: "tcp;ofi_rxm".to_owned(),
-        source: "127.0.0.1".to_owned(),
-        ..OfiOptions::default()
-    };
-    if let Err(error) = open_info(&options, 2, Use::Bytes) {
-        println!("SKIPPED: {error}");
-        return None;
-    }
+    let options = fixture::options(Use::Bytes)?;
     let job = LocalJob::new(2).unwrap();
     let [mut one, two] = [0, 1].map(|rank| {
         let info = open_info(&options, 2, Use::Bytes).unwrap();
@@ -114,18 +113,41 @@ fn exchange(
     }
 }
 
+/// Of each call that moves messages.
 #[test]
 fn a_provider_without_room_makes_senders_wait() {
     let Some((mut ranks, mut events, [to, _])) = acquainted() else {
         return;
     };
-    ranks[0].net.make_faulty();
+    ranks.iter_mut().for_each(|rank| rank.net.make_faulty());
     faulty::be_busy(3);
     for len in [8, 4000] {
         exchange(&mut ranks, &mut events, to, (0..300, len));
         let expected: Vec<u64> = (0..300).collect();
         assert_eq!(events[1].messages, expected, "{len} bytes");
         events[1].messages.clear();
+    }
+    let bytes = vec![7; 1000];
+    for number in 0..30 {
+        // SAFETY: the bytes live longer than the ranks.
+        let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+        let post = |rank: &mut Engine| {
+            let data = data.region().unwrap();
+            rank.post_zero_copy(to, AmHeader([number, 0]), data, None, Token(number))
+        };
+        while post(&mut ranks[0]) == Post::Busy {
+            ranks[0].progress(&mut events[0]);
+            ranks[1].progress(&mut events[1]);
+        }
+    }
+    while events[1].messages.len() < 30 || events[0].ends.len() < 30 {
+        ranks[0].progress(&mut events[0]);
+        ranks[1].progress(&mut events[1]);
+    }
+    let ended = |number| (Token(number), Outcome::Done(bytes.len() as u64));
+    assert_eq!(events[0].ends, (0..30).map(ended).collect::<Vec<_>>());
+    for call in ["fi_inject", "fi_send", "fi_sendmsg", "fi_recvmsg"] {
+        assert!(faulty::refused(call) > 0, "{call}");
     }
     faulty::be_busy(0);
     assert_eq!(events[0].failures() + events[1].failures(), 0);
@@ -182,17 +204,89 @@ fn a_message_that_is_cut_is_nobodys() {
     assert_eq!(events[0].peers.len() + events[1].peers.len(), 2, "they met");
 }
 
+/// The queue is read with that answer, or has an error that is no operation's, and it stays so or not.
 #[test]
 fn a_queue_that_ran_over_ends_contact_with_all() {
+    let overrun = FI_EOVERRUN.into();
+    for fate in [Fate::Queue(overrun), Fate::Event(overrun), Fate::Overrun] {
+        let Some((mut ranks, mut events, [to, _])) = acquainted() else {
+            return;
+        };
+        ranks[0].net.make_faulty();
+        let bytes = vec![7; 1000];
+        // SAFETY: the bytes live longer than the ranks.
+        let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+        let data = data.region().unwrap();
+        let posted = ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5));
+        assert_eq!(posted, Post::Posted);
+        faulty::destine(fate);
+        while events[0].ends.is_empty() {
+            ranks[0].progress(&mut events[0]);
+        }
+        assert_eq!(faulty::is_fulfilled(), fate != Fate::Overrun);
+        // A queue that goes on all the same may tell the end of the send.
+        let outcome = events[0].ends[0].1;
+        assert!(outcome == Outcome::PeerFailed || fate != Fate::Overrun);
+        assert_eq!(events[0].ends.len(), 1);
+        assert_eq!(events[0].failures(), 1, "what came is not known any more");
+        let post = ranks[0].post(to, Class::Data, AmHeader([1, 0]), &[]);
+        assert_eq!(post, Post::Gone);
+    }
+}
+
+/// What is no operation's and says nothing of the queue.
+#[test]
+fn errors_of_nothing_end_nothing() {
     let Some((mut ranks, mut events, [to, _])) = acquainted() else {
         return;
     };
     ranks[0].net.make_faulty();
-    faulty::destine(Fate::Queue(FI_EOVERRUN.into()));
-    ranks[0].progress(&mut events[0]);
+    faulty::destine(Fate::Event(FI_EIO));
+    exchange(&mut ranks, &mut events, to, (0..300, 100));
     assert!(faulty::is_fulfilled());
-    assert_eq!(events[0].failures(), 1, "what came is not known any more");
-    let post = ranks[0].post(to, Class::Data, AmHeader([1, 0]), &[]);
+    assert_eq!(events[0].failures() + events[1].failures(), 0);
+}
+
+/// A receive that is cancelled without having been asked is posted again.
+#[test]
+fn receives_that_the_provider_cancels_are_posted_again() {
+    let Some((mut ranks, mut events, [to, back])) = acquainted() else {
+        return;
+    };
+    ranks[0].net.make_faulty();
+    faulty::destine(Fate::Receive(FI_ECANCELED));
+    let there = ranks[1].links[back].peer.unwrap();
+    while ranks[1].net.inject(there, &[0xff; 100]) == Took::Busy {
+        ranks[1].progress(&mut events[1]);
+    }
+    while !faulty::is_fulfilled() {
+        ranks[1].progress(&mut events[1]);
+        ranks[0].progress(&mut events[0]);
+    }
+    exchange(&mut ranks, &mut events, to, (1..300, 100));
+    ranks.reverse();
+    events.reverse();
+    exchange(&mut ranks, &mut events, back, (1..300, 100));
+    assert_eq!(events[0].failures() + events[1].failures(), 0);
+}
+
+/// Who cannot receive cannot hear that peers end either.
+#[test]
+fn a_provider_that_takes_no_receives_ends_contact() {
+    let Some((mut ranks, mut events, [to, back])) = acquainted() else {
+        return;
+    };
+    ranks[1].net.make_faulty();
+    faulty::answer("fi_recvmsg", FI_EIO);
+    // As many messages as are in some blocks.
+    let bytes = vec![7; 16_000];
+    while events[1].failures() == 0 {
+        let _ = ranks[0].post(to, Class::Data, AmHeader([0, 0]), &bytes);
+        ranks[0].progress(&mut events[0]);
+        ranks[1].progress(&mut events[1]);
+    }
+    assert!(faulty::is_fulfilled());
+    let post = ranks[1].post(back, Class::Data, AmHeader([1, 0]), &[]);
     assert_eq!(post, Post::Gone);
 }
 

@@ -68,10 +68,14 @@ impl Infos {
             } else {
                 format!(" on {} (TAGWIRE_OFI_SOURCE)", options.source)
             };
-            let hint = match devices::missing(&options.provider) {
+            // With an address of the user's it may be that one at which nothing is.
+            let needed = match options.source.is_empty() {
+                true => devices::needed(&options.provider),
+                false => devices::missing(&options.provider),
+            };
+            let hint = match needed {
                 Some(why) => format!(", since {why}"),
-                None => Self::nearest(library, &options.provider)
-                    .map_or_else(String::new, |name| format!("; did you mean 'ofi:{name}'?")),
+                None => Self::instead(library, &options.provider),
             };
             let what = format!(
                 "a provider that {} has{at}, for reliable datagrams with {}: it says '{}'{hint}; \
@@ -94,15 +98,16 @@ impl Infos {
         Self::query(library, None, FI_PROV_ATTR_ONLY, None)
     }
 
-    /// The provider that the library has, and `mistyped` was most likely meant to be; `None` where it has
-    /// one of that name, or none like it.
-    fn nearest(library: &Library, mistyped: &str) -> Option<String> {
-        let known = Self::built_in(library).ok()?;
-        let names: Vec<_> = known.iter().map(|provider| provider.name()).collect();
-        if names.iter().any(|name| *name == mistyped) {
-            return None;
-        }
-        nearest(mistyped, names.iter().map(AsRef::as_ref)).map(str::to_owned)
+    /// What to name instead of a provider that the library does not have: the one that it was most likely
+    /// meant to be, or any. Nothing where the library has it.
+    fn instead(library: &Library, mistyped: &str) -> String {
+        let Ok(known) = Self::built_in(library) else {
+            return String::new();
+        };
+        let mut names: Vec<_> = known.iter().map(|provider| provider.name()).collect();
+        names.sort();
+        names.dedup();
+        instead(&names, mistyped)
     }
 
     fn hints(library: &Library, provider: &str, wanted: Wanted) -> Result<Self, BaseError> {
@@ -315,6 +320,22 @@ impl fmt::Debug for Info {
     }
 }
 
+/// What to name instead of `mistyped`, of providers and layers on top of them that are `known`.
+fn instead(known: &[String], mistyped: &str) -> String {
+    let is_known = |name: &str| known.iter().any(|known| known == name);
+    let layer = |layer| match is_known(layer) {
+        true => Some(layer),
+        false => nearest(layer, known.iter().map(AsRef::as_ref)),
+    };
+    if is_known(mistyped) || mistyped.split(';').all(is_known) {
+        return String::new();
+    }
+    match mistyped.split(';').map(layer).collect::<Option<Vec<_>>>() {
+        Some(layers) => format!("; did you mean 'ofi:{}'?", layers.join(";")),
+        None => format!("; it has {}", known.join(", ")),
+    }
+}
+
 fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -354,4 +375,24 @@ pub(crate) fn names(capabilities: u64) -> Vec<&'static str> {
         (FI_SOURCE, "source"),
     ];
     chosen(&NAMES, capabilities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_of_a_mistyped_name_is_put_right() {
+        let known = ["ofi_rxm", "tcp", "tcp;ofi_rxm"].map(str::to_owned);
+        for (mistyped, told) in [
+            ("tpc;ofi_rxm", "; did you mean 'ofi:tcp;ofi_rxm'?"),
+            ("tcp;ofi_rmx", "; did you mean 'ofi:tcp;ofi_rxm'?"),
+            ("tcpp", "; did you mean 'ofi:tcp'?"),
+            ("nothing-like-it", "; it has ofi_rxm, tcp, tcp;ofi_rxm"),
+            ("tcp", ""),
+            ("tcp;ofi_rxm", ""),
+        ] {
+            assert_eq!(instead(&known, mistyped), told, "{mistyped}");
+        }
+    }
 }

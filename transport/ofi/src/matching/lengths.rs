@@ -1,11 +1,13 @@
 //! Lengths of announced messages, where the provider's completions have no room for them.
 //!
 //! ```text
-//!   announce ── empty tagged message: number ──>   matches, is looked at: waits for
+//!   announce ── empty tagged message: number ──>   matches: waits for
 //!            ── length of that number ─────────>   this, which is just behind
 //! ```
 //!
-//! The two travel by different queues of the provider, so either may be seen first.
+//! The two travel by different queues of the provider, so either may be seen first. A look does not wait:
+//! its answer must come without the sender, who may have had no room for the length. It has not seen the
+//! message yet.
 
 use std::collections::HashMap;
 
@@ -73,19 +75,13 @@ impl OfiMatch {
     /// Whether what the operation in `slot` has seen has to wait for its length; then it does.
     #[cold]
     pub(super) fn waits_for_length(&mut self, slot: u32, completion: &Completion) -> bool {
-        let sees = matches!(
+        let takes = matches!(
             self.incoming.get(slot),
-            Some(Incoming::Posted { .. } | Incoming::Looking { .. } | Incoming::Taking { .. })
+            Some(Incoming::Posted { .. } | Incoming::Taking { .. })
         );
-        let (source, _) = self.tags.read(completion.tag);
-        if !sees || !Tags::is_announcement(completion.tag) || source.as_u32() >= self.size {
+        let Some((from, number)) = self.without_length(completion).filter(|_| takes) else {
             return false;
-        }
-        let from = self.engine.links.at(source);
-        let (number, _) = self.asks.decode(completion.data);
-        if self.engine.links[from].closed || self.lengths.find(from, number).is_some() {
-            return false;
-        }
+        };
         if let Some(Incoming::Posted { op, .. }) = self.incoming.get_mut(slot) {
             *op = None;
         }
@@ -96,6 +92,22 @@ impl OfiMatch {
             completion: *completion,
         });
         true
+    }
+
+    /// Sender and number of the announcement that an operation has seen, where its length has not come
+    /// and still may.
+    pub(super) fn without_length(&mut self, completion: &Completion) -> Option<(EndpointId, u32)> {
+        let (source, _) = self.tags.read(completion.tag);
+        if !self.asks.lack_length()
+            || !Tags::is_announcement(completion.tag)
+            || source.as_u32() >= self.size
+        {
+            return None;
+        }
+        let from = self.engine.links.at(source);
+        let (number, _) = self.asks.decode(completion.data);
+        let may_come = !self.engine.links[from].closed;
+        (may_come && self.lengths.find(from, number).is_none()).then_some((from, number))
     }
 
     /// A length has come; answers whether it may.

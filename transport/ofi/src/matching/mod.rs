@@ -18,8 +18,11 @@ mod flow;
 mod lengths;
 mod receive;
 mod send;
+mod sweep;
 mod table;
 mod tags;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -228,6 +231,14 @@ impl OfiMatch {
 
     /// Sends a word to a peer, or keeps it until there is room.
     fn owe(&mut self, to: EndpointId, control: Control) {
+        // A count must not overtake an earlier one, and says all that the earlier one does.
+        if let Control::Matched(_) = control {
+            let is_count = |owed: &&mut Owed| matches!(owed, Owed::Control(one, Control::Matched(_)) if *one == to);
+            if let Some(earlier) = self.owed.iter_mut().find(is_count) {
+                *earlier = Owed::Control(to, control);
+                return;
+            }
+        }
         if !self.tell_peer(to, control) {
             self.owed.push_back(Owed::Control(to, control));
         }

@@ -1,8 +1,6 @@
 //! Receives, looks and claims.
 
-use std::time::{Duration, Instant};
-
-use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_ENOMSG, FI_RECV};
+use tagwire_libfabric_sys::bindings::{FI_ENOMSG, FI_RECV};
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
     Cancel, ClaimId, EndpointId, Found, MatchEnvelope, MatchPattern, MatchUpcalls, Outcome, Posted,
@@ -10,12 +8,9 @@ use tagwire_transport::{
 };
 
 use super::tags::Tags;
-use super::{Control, Happening, OfiMatch, Owed, Told};
+use super::{Control, OfiMatch, Owed, Told};
 use crate::engine::Op;
-use crate::fabric::{Completion, Fault, Net, OpId, Pattern, Place, Registered, Took};
-
-/// How long a step of a sweep may take.
-const SWEEP: Duration = Duration::from_millis(5);
+use crate::fabric::{Completion, Fault, OpId, Pattern, Place, Registered, Took};
 
 /// Bits of a slot, and of all, in the number of a receive or claim.
 const NUMBER: (u32, u32) = (32, 62);
@@ -148,6 +143,8 @@ impl OfiMatch {
         let id = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
         let net = &mut self.engine.net;
         let took = match self.incoming.get(slot) {
+            // It could take the message that a claim has seen, for which that then waits in vain.
+            Some(Incoming::Posted { .. }) if self.claiming > 0 => Took::Busy,
             Some(Incoming::Posted {
                 target,
                 pattern,
@@ -176,6 +173,9 @@ impl OfiMatch {
         };
         if took != Took::Yes {
             self.engine.ops.free(id);
+            if let Took::Failed(code) = took {
+                self.engine.lose_all_later(code);
+            }
             return false;
         }
         if let Some(Incoming::Posted { op, .. } | Incoming::Fetching { op, .. }) =
@@ -247,11 +247,13 @@ impl OfiMatch {
         }
         match self.incoming.get(slot) {
             Some(Incoming::Posted { .. }) => self.end_posted(slot, end, upcalls),
-            Some(Incoming::Fetching { .. }) => self.end_fetching(slot, end.is_ok(), upcalls),
+            Some(Incoming::Fetching { .. }) => self.end_fetching(slot, Some(end), upcalls),
             Some(Incoming::Looking { .. }) => self.end_look(slot, end, upcalls),
             Some(Incoming::Taking { .. }) => self.end_taking(slot, end, upcalls),
             Some(Incoming::Clearing { .. }) => self.look_again(slot),
-            Some(Incoming::Claimed { .. } | Incoming::Sweeping) | None => {}
+            // The sweep has not waited for it.
+            Some(Incoming::Sweeping) => drop(self.incoming.take(slot)),
+            Some(Incoming::Claimed { .. }) | None => {}
         }
     }
 
@@ -274,18 +276,18 @@ impl OfiMatch {
         };
         *op = None;
         let (token, target, unwanted) = (*token, *target, *unwanted);
-        let cancelled = matches!(&end, Err(fault) if fault.error == FI_ECANCELED as i32);
         let seen = end
             .or_else(Fault::forgive_truncation)
             .ok()
             .and_then(|completion| self.see(&completion));
         let seen = seen.filter(|seen| self.can_be_had(seen));
         let Some(seen) = seen else {
-            if cancelled || unwanted {
+            if unwanted {
                 self.incoming.take(slot);
                 upcalls.received(token, ReceiveEnd::Cancelled);
             } else {
-                // What it took is nobody's any more: it waits for another.
+                // What it took is nobody's any more, or it was given up without being asked: it waits
+                // for another.
                 self.give_receive_soon(slot);
             }
             return;
@@ -348,21 +350,38 @@ impl OfiMatch {
         self.owe(seen.from, grant);
     }
 
-    fn end_fetching(&mut self, slot: u32, good: bool, upcalls: &mut dyn MatchUpcalls) {
+    /// The bytes that were asked for have come, or not: what was posted for them has this end, and `None`
+    /// where nothing was.
+    fn end_fetching(
+        &mut self,
+        slot: u32,
+        end: Option<Result<Completion, Fault>>,
+        upcalls: &mut dyn MatchUpcalls,
+    ) {
         let Some(Incoming::Fetching {
             token,
             target,
+            from,
             envelope,
             ..
         }) = self.incoming.take(slot)
         else {
             return;
         };
-        let outcome = if good {
-            Outcome::Done(target.len() as u64)
-        } else {
-            Outcome::PeerFailed
+        let len = end.map(|end| end.or_else(Fault::forgive_truncation).map(|all| all.len));
+        let outcome = match len {
+            Some(Ok(len)) if len == target.len() => Outcome::Done(len as u64),
+            _ => Outcome::PeerFailed,
         };
+        if outcome == Outcome::PeerFailed && !self.engine.links[from].closed {
+            let mut told = Told(&mut self.happenings);
+            match len {
+                Some(Ok(_)) => self
+                    .engine
+                    .break_off(from, "not the bytes asked for", &mut told),
+                _ => self.engine.lose(from, &mut told),
+            };
+        }
         upcalls.received(token, ReceiveEnd::Matched(envelope, outcome));
     }
 
@@ -428,7 +447,11 @@ impl OfiMatch {
                 return;
             }
         };
-        let Some(seen) = self.see(&completion) else {
+        let seen = match self.without_length(&completion) {
+            None => self.see(&completion),
+            Some(_) => None,
+        };
+        let Some(seen) = seen else {
             self.end_without(slot, token, claim, upcalls);
             return;
         };
@@ -672,6 +695,7 @@ impl OfiMatch {
             if self.lengths.holds(slot) {
                 return Cancel::TooLate;
             }
+            self.drop_owed(slot);
             self.incoming.take(slot);
             return Cancel::Cancelled;
         };
@@ -679,55 +703,15 @@ impl OfiMatch {
             *unwanted = true;
         }
         self.engine.net.cancel(op);
+        if self.engine.is_broken() {
+            self.engine.give_up_soon(op);
+        }
         Cancel::Pending
     }
 
-    /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes
-    /// cannot be had any more. What it sent whole stays.
-    pub(super) fn sweep(&mut self, gone: EndpointId) {
-        let pattern = self.tags.announced_by(self.engine.links[gone].rank);
-        let slot = self.incoming.enter(Incoming::Sweeping);
-        while let Some(found) = self.sweep_step(slot, |net, _, op| net.peek(pattern, op)) {
-            let message = Pattern::exact(found.tag);
-            let taken = self.sweep_step(slot, |net, waste, op| {
-                net.receive_tagged_at(message, waste, op)
-            });
-            if taken.is_none() {
-                break;
-            }
-        }
-        self.incoming.take(slot);
-    }
-
-    /// Posts an operation and waits for its end, a little while: it needs nobody else. What else
-    /// happens meanwhile is told later.
-    fn sweep_step(
-        &mut self,
-        slot: u32,
-        post: impl FnOnce(&mut Net, (Place, usize), OpId) -> Took,
-    ) -> Option<Completion> {
-        let number = slot << 1;
-        let waste = Place {
-            block: self.waste,
-            offset: 0,
-        };
-        let op = self.engine.ops.enter(Op::Tagged { number });
-        if post(&mut self.engine.net, (waste, self.longest), op) != Took::Yes {
-            self.engine.ops.free(op);
-            return None;
-        }
-        let start = Instant::now();
-        while start.elapsed() < SWEEP {
-            let told = &mut Told(&mut self.happenings);
-            self.engine.progress(told);
-            let is_it = |one: &Happening| matches!(one, Happening::End(of, _) if *of == number);
-            if let Some(place) = self.happenings.iter().position(is_it)
-                && let Happening::End(_, end) = self.happenings.remove(place)
-            {
-                return end.ok();
-            }
-        }
-        None
+    /// The slot is about to be another's, who gives the provider what it has by itself.
+    fn drop_owed(&mut self, slot: u32) {
+        self.owed.retain(|owed| *owed != Owed::Receive(slot));
     }
 
     /// Ends the receives that wait for bytes of a peer that is gone, each once the provider lets
@@ -745,7 +729,10 @@ impl OfiMatch {
                     self.engine.net.cancel(op);
                     self.engine.give_up_soon(op);
                 }
-                None => self.end_fetching(slot, false, upcalls),
+                None => {
+                    self.drop_owed(slot);
+                    self.end_fetching(slot, None, upcalls);
+                }
             }
         }
     }

@@ -1,0 +1,292 @@
+//! The kit over providers that answer, and ask for, what those of this machine do not: a wrapper of one
+//! of them. Skipped, loudly, where there is no libfabric.
+#![allow(unsafe_code)]
+
+use tagwire_base::bootstrap::LocalBootstrap;
+use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO};
+use tagwire_transport::byte::RemoteMemory;
+use tagwire_transport::conformance::{Factory, Job, assert_check};
+use tagwire_transport::{
+    AmHeader, Arrival, ByteTransport, Class, Disposition, EndpointId, Lane, Outcome, PeerEvent,
+    Post, RecvBuffer, Result, SendBuffer, Token, Upcalls,
+};
+
+use super::{Exposed, Ofi};
+use crate::config::OfiOptions;
+use crate::engine::Engine;
+use crate::fabric::faulty::{self, Fate};
+use crate::fixture::{self, Ranks};
+use crate::open::{Use, open_info};
+
+type Open = fn(&OfiOptions, &LocalBootstrap) -> Result<Ofi>;
+
+/// Opens a rank whose posts find the provider busy, and whose operations fail, as the script says.
+fn faulty(options: &OfiOptions, member: &LocalBootstrap) -> Result<Ofi> {
+    let mut ofi = Ofi::open(options, member)?;
+    ofi.engine.net.make_faulty();
+    Ok(ofi)
+}
+
+/// Opens a rank of a provider that wants registrations bound to the endpoint (`FI_MR_ENDPOINT`).
+fn bound(options: &OfiOptions, member: &LocalBootstrap) -> Result<Ofi> {
+    let mut ofi = Ofi::open(options, member)?;
+    ofi.engine.net.ask_for_bound_registrations();
+    Ok(ofi)
+}
+
+/// Opens a rank of a provider without multi-receive (`FI_MULTI_RECV`).
+fn plain(options: &OfiOptions, member: &LocalBootstrap) -> Result<Ofi> {
+    let mut info = open_info(options, 8, Use::Bytes)?;
+    info.withhold_multi_receives();
+    let engine = Engine::open(info, options, member)?;
+    assert!(!engine.receives_many());
+    Ok(Ofi {
+        ordered: false,
+        exposed: Exposed::default(),
+        engine,
+    })
+}
+
+fn check(name: &str, patience: u32, open: Open) {
+    let Some(options) = fixture::options(Use::Bytes) else {
+        return;
+    };
+    // It takes a provider that is busy for one that is full.
+    if patience > 0 && name == "retained_bytes_stay" {
+        return;
+    }
+    faulty::be_busy(patience);
+    let factory = Factory::new(8, move |size| {
+        let Ranks { ranks, silent } = fixture::open_all(size, &options, open);
+        let boxed = |ofi| Box::new(ofi) as Box<dyn ByteTransport>;
+        let job = Job::new(ranks.into_iter().map(boxed).collect());
+        Ok(job.with_kill(move |rank, transport| fixture::die(&silent, rank, transport)))
+    });
+    assert_check(name, &factory);
+    faulty::clear();
+}
+
+macro_rules! kit {
+    ($name:ident, $patience:literal, $open:ident) => {
+        mod $name {
+            fn check(name: &str) {
+                super::check(name, $patience, super::$open);
+            }
+
+            tagwire_transport::transport_conformance!(@for_each tests);
+        }
+    };
+}
+
+kit!(without_room, 3, faulty);
+kit!(bound_registrations, 0, bound);
+kit!(plain_receives, 0, plain);
+
+/// What a rank told.
+#[derive(Default)]
+struct Events {
+    ends: Vec<(Token, Outcome)>,
+    notices: Vec<u64>,
+    messages: usize,
+    failures: usize,
+}
+
+impl Upcalls for Events {
+    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
+        self.messages += 1;
+        Disposition::Released
+    }
+
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        self.ends.push((token, outcome));
+    }
+
+    fn peer(&mut self, event: PeerEvent) {
+        self.failures += usize::from(matches!(event, PeerEvent::Failed(_)));
+    }
+
+    fn notice(&mut self, immediate: u64) {
+        self.notices.push(immediate);
+    }
+}
+
+/// Two ranks in contact, of which the first can reach memory of the second.
+struct Pair {
+    ranks: Vec<Ofi>,
+    events: [Events; 2],
+    to: EndpointId,
+    /// Of the second.
+    memory: Vec<u8>,
+    key: Vec<u8>,
+    /// Of the first.
+    own: Vec<u8>,
+}
+
+const LEN: usize = 10_000;
+
+impl Pair {
+    fn open(open: Open) -> Option<Self> {
+        let options = fixture::options(Use::Bytes)?;
+        let Ranks { mut ranks, .. } = fixture::open_all(2, &options, open);
+        let address = ranks[1].address();
+        let to = ranks[0]
+            .connect(tagwire_base::Rank::new(1), &address)
+            .unwrap();
+        let mut memory = vec![0; LEN];
+        // SAFETY: the memory is kept longer than the ranks.
+        let target = unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), LEN) };
+        let key = ranks[1].register(&target).unwrap().key;
+        let mut pair = Self {
+            ranks,
+            events: [Events::default(), Events::default()],
+            to,
+            memory,
+            key,
+            own: vec![7; LEN],
+        };
+        pair.until(|pair| {
+            let hello = pair.ranks[0].send(Lane(0), to, Class::Data, AmHeader([0, 0]), &[]);
+            hello == Post::Posted
+        });
+        pair.until(|pair| pair.events[1].messages > 0);
+        Some(pair)
+    }
+
+    fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        while !done(self) {
+            for (rank, events) in self.ranks.iter_mut().zip(&mut self.events) {
+                rank.progress(Lane(0), events);
+            }
+        }
+    }
+
+    /// Posts a put of everything, which the target is told of, or a get.
+    fn access(&mut self, token: Token, put: bool) {
+        let memory = (self.memory.as_ptr().addr() as u64, self.key.clone());
+        self.until(|pair| {
+            let target = RemoteMemory {
+                address: memory.0,
+                key: &memory.1,
+            };
+            let (own, to) = (&mut pair.own, pair.to);
+            let (start, rank) = (own.as_mut_ptr(), &mut pair.ranks[0]);
+            // SAFETY: the memory is kept longer than the ranks, and left alone meanwhile.
+            let post = unsafe {
+                match put {
+                    true => {
+                        let data = SendBuffer::contiguous(start, LEN);
+                        rank.put(Lane(0), to, &data, target, Some(token.0), token)
+                    }
+                    false => {
+                        let data = RecvBuffer::contiguous(start, LEN);
+                        rank.get(Lane(0), to, &data, target, token)
+                    }
+                }
+            };
+            assert!(matches!(post, Post::Posted | Post::Busy), "{post:?}");
+            post == Post::Posted
+        });
+    }
+}
+
+#[test]
+fn remote_accesses_that_find_no_room_are_made_again() {
+    let Some(mut pair) = Pair::open(faulty) else {
+        return;
+    };
+    faulty::be_busy(3);
+    for number in 0..30 {
+        pair.access(Token(number), number % 2 == 0);
+        pair.until(|pair| pair.events[0].ends.len() as u64 > number);
+    }
+    for call in ["fi_writemsg", "fi_readmsg"] {
+        assert!(faulty::refused(call) > 0, "{call}");
+    }
+    let done = |number| (Token(number), Outcome::Done(LEN as u64));
+    assert_eq!(pair.events[0].ends, (0..30).map(done).collect::<Vec<_>>());
+    pair.until(|pair| pair.events[1].notices.len() == 15);
+    assert_eq!(pair.memory, vec![7; LEN]);
+}
+
+/// One that fails is impossible, the next one is not, and a flush has waited for both.
+#[test]
+fn a_remote_access_that_the_provider_cancels_ends_once_and_alone() {
+    for (error, put) in [FI_ECANCELED, FI_EIO].into_iter().zip([true, false]) {
+        let Some(mut pair) = Pair::open(faulty) else {
+            return;
+        };
+        faulty::destine(Fate::Access(error));
+        pair.access(Token(1), put);
+        pair.until(|pair| !pair.events[0].ends.is_empty());
+        assert!(faulty::is_fulfilled());
+        pair.access(Token(2), put);
+        let to = pair.to;
+        assert_eq!(pair.ranks[0].flush(Lane(0), to, Token(3)), Post::Posted);
+        pair.until(|pair| pair.events[0].ends.len() == 3);
+        let ends = [
+            (Token(1), Outcome::Impossible),
+            (Token(2), Outcome::Done(LEN as u64)),
+            (Token(3), Outcome::Done(0)),
+        ];
+        assert_eq!(pair.events[0].ends, ends);
+        assert_eq!(pair.events[0].failures, 0);
+    }
+}
+
+/// A post that is answered with another error than that it is busy was not made.
+#[test]
+fn a_remote_access_that_is_refused_says_so() {
+    let Some(mut pair) = Pair::open(faulty) else {
+        return;
+    };
+    faulty::answer("fi_readmsg", FI_EIO);
+    // SAFETY: the memory is kept longer than the ranks.
+    let data = unsafe { RecvBuffer::contiguous(pair.own.as_mut_ptr(), LEN) };
+    let source = RemoteMemory {
+        address: pair.memory.as_ptr().addr() as u64,
+        key: &pair.key,
+    };
+    let post = pair.ranks[0].get(Lane(0), pair.to, &data, source, Token(1));
+    assert_eq!(post, Post::Unsupported);
+    pair.access(Token(2), false);
+    pair.until(|pair| !pair.events[0].ends.is_empty());
+    assert_eq!(pair.events[0].ends, [(Token(2), Outcome::Done(LEN as u64))]);
+}
+
+#[test]
+fn a_queue_that_ran_over_ends_remote_accesses() {
+    let Some(mut pair) = Pair::open(faulty) else {
+        return;
+    };
+    pair.access(Token(1), false);
+    let to = pair.to;
+    assert_eq!(pair.ranks[0].flush(Lane(0), to, Token(2)), Post::Posted);
+    faulty::destine(Fate::Overrun);
+    while pair.events[0].ends.len() < 2 {
+        pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+    }
+    pair.events[0].ends.sort_by_key(|(token, _)| token.0);
+    let ends = [1, 2].map(|token| (Token(token), Outcome::PeerFailed));
+    assert_eq!(pair.events[0].ends, ends);
+    assert_eq!(pair.events[0].failures, 1);
+}
+
+/// A key is there once a registration was bound and enabled, not before.
+#[test]
+fn registrations_are_bound_and_enabled_before_their_keys_are_told() {
+    let Some(mut pair) = Pair::open(|options, member| {
+        let mut ofi = faulty(options, member)?;
+        ofi.engine.net.ask_for_bound_registrations();
+        Ok(ofi)
+    }) else {
+        return;
+    };
+    let before = faulty::enabled();
+    assert!(before > 0, "that of the target");
+    pair.access(Token(1), true);
+    pair.access(Token(2), false);
+    assert_eq!(faulty::enabled(), before + 2, "one for each local buffer");
+    pair.until(|pair| pair.events[0].ends.len() == 2);
+    let done = [1, 2].map(|token| (Token(token), Outcome::Done(LEN as u64)));
+    assert_eq!(pair.events[0].ends, done);
+}
