@@ -71,7 +71,7 @@ pub(crate) fn check_matching(library: &Library, infos: &Infos) -> Result<(), Bas
 /// them: so with providers that have connections.
 pub(crate) fn disconnects(net: &Net) -> bool {
     let name = net.provider().name();
-    name.ends_with("ofi_rxm") || name == "tcp"
+    name.ends_with("ofi_rxm") || name == "tcp" || name == "net"
 }
 
 /// Whether the endpoint may be closed while it moves bytes.
