@@ -46,6 +46,7 @@ fn broken_matching_is_refused() {
     for (provider, reason, remedy) in [
         ("shm", "wildcards", newer_works),
         ("net", "have left", newer_works),
+        ("sockets", "have left", "pml=ob1"),
         ("udp;ofi_rxd", "overtake", "pml=ob1"),
     ] {
         let Ok(options) = common::bench(system(), provider) else {
