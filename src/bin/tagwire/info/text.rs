@@ -66,8 +66,9 @@ fn layer(page: &mut Page, pml: &PmlReport) {
             .library
             .map_or_else(String::new, |it| format!(" of {it}"));
         page.line(&format!(
-            "    conformance over {}{library}: {tiers}{}",
+            "    conformance over {}{library}: {tiers}{}{}",
             passed.transport,
+            selected(passed.only),
             skipped(passed.but)
         ));
     }
@@ -118,6 +119,13 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     for way in &transport.ways {
         page.line(&format!("    {}", summary(way)));
     }
+}
+
+/// How many checks were run, where those were not all.
+fn selected(only: Option<&[&str]>) -> String {
+    only.map_or_else(String::new, |only| {
+        format!(" (a selection of {} checks)", only.len())
+    })
 }
 
 /// The checks without which a kit was run.
