@@ -31,8 +31,11 @@ pub(crate) fn settings(
         .into_iter()
         .filter(move |own| own.serves(options, version));
     let own = own.map(move |own| {
-        let skipped = "UCX_".len() + if bare { own.prefix.len() } else { 0 };
-        let name = &own.variable[skipped..];
+        let name = if bare {
+            own.bare
+        } else {
+            &own.variable["UCX_".len()..]
+        };
         (name, unless_set(own.variable, own.value))
     });
     given
@@ -45,8 +48,8 @@ pub(crate) fn settings(
 #[derive(Clone, Copy)]
 struct Own {
     transport: &'static str,
-    /// What the transport's variables begin with, after `UCX_`.
-    prefix: &'static str,
+    /// Its name before 1.17: that in the innermost of UCX's tables.
+    bare: &'static str,
     /// The variable that the user may set.
     variable: &'static str,
     value: &'static str,
@@ -71,26 +74,26 @@ const ALWAYS: (u32, u32, u32) = (u32::MAX, 0, 0);
 const OWN: [Own; 4] = [
     // The longest piece that is written at once. In segments of 8 KiB, as UCX sends by default, 1 MiB
     // takes three times as long with 1.22, and a tenth longer with 1.13.
-    tcp("UCX_TCP_TX_SEG_SIZE", "256k"),
-    tcp("UCX_TCP_RX_SEG_SIZE", "256k"),
+    tcp("UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "256k"),
+    tcp("UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "256k"),
     // Two ranks that connect to each other at once by blocking calls crash UCX: it frees a receive
     // buffer twice when it drops one of the two connections (docs/libraries.md).
-    tcp("UCX_TCP_CONN_NB", "y"),
+    tcp("UCX_TCP_CONN_NB", "CONN_NB", "y"),
     // It takes every datagram for one to somebody else, on devices that are not Mellanox's
     // (docs/libraries.md).
     Own {
         transport: "ud_verbs",
-        prefix: "UD_VERBS_",
+        bare: "UD_ETH_DGID_CHECK",
         variable: "UCX_UD_VERBS_ETH_DGID_CHECK",
         value: "n",
         until: (1, 19, 0),
     },
 ];
 
-const fn tcp(variable: &'static str, value: &'static str) -> Own {
+const fn tcp(variable: &'static str, bare: &'static str, value: &'static str) -> Own {
     Own {
         transport: "tcp",
-        prefix: "TCP_",
+        bare,
         variable,
         value,
         until: ALWAYS,
@@ -137,11 +140,11 @@ mod tests {
         assert!(names("posix", (1, 22, 0)).contains(&"MM_ERROR_HANDLING"));
         assert!(!names("tcp", (1, 22, 0)).contains(&"MM_ERROR_HANDLING"));
         let datagrams = "rc_verbs,ud_verbs:aux,self";
-        assert!(names(datagrams, (1, 13, 1)).contains(&"ETH_DGID_CHECK"));
+        assert!(names(datagrams, (1, 13, 1)).contains(&"UD_ETH_DGID_CHECK"));
         assert!(names("ud_v", (1, 18, 0)).contains(&"UD_VERBS_ETH_DGID_CHECK"));
         assert!(!names(datagrams, (1, 19, 0)).contains(&"UD_VERBS_ETH_DGID_CHECK"));
         for unnamed in ["", "all", "^ud_verbs", "rc_verbs,tcp,self"] {
-            assert!(!names(unnamed, (1, 13, 1)).contains(&"ETH_DGID_CHECK"));
+            assert!(!names(unnamed, (1, 13, 1)).contains(&"UD_ETH_DGID_CHECK"));
         }
     }
 }
