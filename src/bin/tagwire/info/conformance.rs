@@ -75,7 +75,10 @@ pub const UCX: &[Fabric] = &[
     fabric("tcp,self", SYSTEM_UCX, UCX_TCP, Some(&[])),
     fabric("posix,cma,self", SYSTEM_UCX, CONNECTED, Some(&[])),
     fabric("sysv,cma,self", SYSTEM_UCX, CONNECTED, Some(&[])),
-    fabric("rc_verbs,tcp,self", SOFTWARE_UCX, UCX_TCP, Some(MANY_JOBS)),
+    Fabric {
+        but: CLOSED_EARLY,
+        ..fabric("rc_verbs,tcp,self", SOFTWARE_UCX, UCX_TCP, Some(MANY_JOBS))
+    },
     fabric("tcp,self", NEWER_UCX, UCX_TCP, Some(&[])),
     fabric("posix,cma,self", NEWER_UCX, CONNECTED, Some(&[])),
 ];
@@ -151,6 +154,9 @@ pub const MANY_JOBS: &[&str] = &[
     "deaths_cut_messages_off",
     "random_runs_match_the_lists",
 ];
+
+/// Ranks that end while they connect crash UCX now and then (docs/libraries.md).
+pub const CLOSED_EARLY: &[&str] = &["connects_to_the_same_endpoint"];
 
 const ALL: &[&str] = &[
     "core", "flow", "failure", "wake", "close", "threads", "dump",
