@@ -1,74 +1,57 @@
-//! ob1 and cm over the system's UCX, where there is one: by TCP and by shared memory.
+//! ob1 and cm over the system's UCX (1.13 on Debian 12): by TCP and by shared memory.
 #![cfg(not(loom))]
 
-use std::process::Command;
-use std::time::Duration;
+mod common;
+mod fabrics;
 
-use tagwire_base::Bootstrap;
-use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, RailJob, Rails};
-use tagwire_pml::pml_conformance;
-use tagwire_transport::{ByteTransport, MatchTransport};
-use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
+pair!(ob1_tcp: for_each, "ob1", "ucx:tcp,self", SYSTEM_UCX);
+pair!(cm_tcp: for_each, "cm", "ucx:tcp,self", SYSTEM_UCX);
+pair!(ob1_posix: for_each, "ob1", "ucx:posix,cma,self", SYSTEM_UCX);
+pair!(cm_posix: for_each, "cm", "ucx:posix,cma,self", SYSTEM_UCX);
+pair!(ob1_sysv: for_each, "ob1", "ucx:sysv,cma,self", SYSTEM_UCX);
+pair!(cm_sysv: for_each, "cm", "ucx:sysv,cma,self", SYSTEM_UCX);
 
-/// Where the kinds of messages change.
-const BOUNDARIES: &[usize] = &[64, 8192, 64 << 10];
+/// A tier is published where some of its checks are run, and what is skipped or selected is a check.
+#[test]
+fn pairs_run_the_tiers_that_are_published() {
+    use tagwire_pml::conformance::{CHECKS, Check, Tier};
 
-/// How long UCX takes to connect two ranks: by TCP, a thread of its own takes part.
-fn latency(transports: &str) -> Duration {
-    Duration::from_millis(if transports.contains("tcp") { 50 } else { 3 })
-}
-
-/// The library's path: a name would find whichever the process has opened before.
-fn library() -> Option<String> {
-    let output = Command::new("/sbin/ldconfig").arg("-p").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let line = text.lines().find(|line| line.contains("libucp.so.0"))?;
-    Some(line.rsplit(' ').next()?.to_owned())
-}
-
-fn options(transports: &str) -> Option<UcxOptions> {
-    Some(UcxOptions {
-        library: Some(library()?),
-        transports: Some(transports.to_owned()),
-        devices: transports.contains("tcp").then(|| "lo".to_owned()),
-        ..UcxOptions::default()
-    })
-}
-
-fn ob1(transports: &'static str) -> Factory {
-    Factory::ob1(move |size, ob1| {
-        let options = options(transports).ok_or("SKIPPED: no UCX here")?;
-        let rails = Rails::new(move |bootstrap| {
-            let rail = Ucx::open(options.clone(), bootstrap as &dyn Bootstrap);
-            let rail = rail.map_err(|error| error.to_string())?;
-            Ok(Box::new(rail) as Box<dyn ByteTransport>)
-        });
-        RailJob::open(size, rails, ob1)
-    })
-    .boundaries(BOUNDARIES)
-    .latency(latency(transports))
-}
-
-fn cm(transports: &'static str) -> Factory {
-    Factory::cm(move |size, budget, cm| {
-        let mut options = options(transports).ok_or("SKIPPED: no UCX here")?;
-        if let Some(budget) = budget {
-            options.unexpected_bytes = budget.payload;
-            options.unexpected_messages = budget.headers / 128;
+    for pair in common::published::FABRIC_PAIRS {
+        let named = pair.but.iter().chain(pair.only.into_iter().flatten());
+        for name in named {
+            assert!(CHECKS.iter().any(|check| check.name() == *name), "{name}");
         }
-        let rails = MatchRails::new(move |bootstrap| {
-            let rail = UcxMatch::open(options.clone(), bootstrap as &dyn Bootstrap);
-            let rail = rail.map_err(|error| error.to_string())?;
-            Ok(Box::new(rail) as Box<dyn MatchTransport>)
-        });
-        MatchJob::open(size, rails, cm)
-    })
-    .all_or_nothing()
-    .boundaries(BOUNDARIES)
-    .latency(latency(transports))
+        let runs = |check: &&Check| {
+            pair.only.is_none_or(|only| only.contains(&check.name()))
+                && !pair.but.contains(&check.name())
+        };
+        let run = |tier: &Tier| {
+            CHECKS
+                .iter()
+                .filter(runs)
+                .any(|check| check.tier() == *tier)
+        };
+        let tiers: Vec<_> = Tier::ALL.into_iter().filter(run).map(Tier::name).collect();
+        assert_eq!(tiers, pair.tiers, "{pair:?}");
+    }
 }
 
-pml_conformance!(ob1_tcp, ob1("tcp,self"));
-pml_conformance!(ob1_posix, ob1("posix,cma,self"));
-pml_conformance!(cm_tcp, cm("tcp,self"));
-pml_conformance!(cm_posix, cm("posix,cma,self"));
+/// Each pair that is published is a line of a test file.
+#[test]
+fn pairs_that_are_published_are_run() {
+    use common::published::*;
+
+    for pair in FABRIC_PAIRS {
+        let (file, library) = match pair.library {
+            NEWER_LIBFABRIC => (include_str!("ofi.rs"), "NEWER_LIBFABRIC"),
+            SYSTEM_LIBFABRIC => (include_str!("ofi_system.rs"), "SYSTEM_LIBFABRIC"),
+            SYSTEM_UCX => (include_str!("ucx.rs"), "SYSTEM_UCX"),
+            NEWER_UCX => (include_str!("ucx_wheel.rs"), "NEWER_UCX"),
+            SOFTWARE_DEVICES => (include_str!("verbs.rs"), "SOFTWARE_DEVICES"),
+            SOFTWARE_UCX => (include_str!("verbs.rs"), "SOFTWARE_UCX"),
+            other => panic!("a library without a test file: {other}"),
+        };
+        let line = format!("\"{}\", \"{}\", {library});", pair.layer, pair.transport);
+        assert!(file.contains(&line), "{line}");
+    }
+}

@@ -5,10 +5,9 @@
 pub mod published;
 
 use std::process::Command;
-use std::time::Duration;
 
 use tagwire_base::Bootstrap;
-use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
+use tagwire_ofi::OfiOptions;
 use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, MemoryJob, RailJob, Rails, Tier};
 use tagwire_pml::ob1::Ob1Options;
 use tagwire_transport::fault::FaultOptions;
@@ -118,8 +117,9 @@ pub fn shm_matching(options: ShmOptions) -> Factory {
     .boundaries(&[16, 40, 8192])
 }
 
-/// What to open for a provider of libfabric, on the loopback interface; `None`, said loudly, where
-/// it is not on this machine. Of 2.x where `newer`, which comes with `pip install mpich`.
+/// What to open for a provider of libfabric, on the loopback interface where it is a network of the
+/// system; `None`, said loudly, where it is not on this machine. Of 2.x where `newer`, which comes
+/// with `pip install mpich`.
 pub fn ofi_options(newer: bool, provider: &str) -> Option<OfiOptions> {
     let (program, arguments) = if newer {
         (
@@ -141,10 +141,12 @@ pub fn ofi_options(newer: bool, provider: &str) -> Option<OfiOptions> {
     };
     let output = Command::new(program).args(arguments).output().ok()?;
     let library = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    let has_address = !provider.contains("shm") && !provider.contains("verbs");
+    let source = if has_address { "127.0.0.1" } else { "" };
     let options = OfiOptions {
         library,
         provider: provider.to_owned(),
-        source: "127.0.0.1".to_owned(),
+        source: source.to_owned(),
         ..OfiOptions::default()
     };
     let why = if options.library.is_empty() {
@@ -159,47 +161,4 @@ pub fn ofi_options(newer: bool, provider: &str) -> Option<OfiOptions> {
             None
         }
     }
-}
-
-/// How long a provider may take to connect two ranks.
-const OFI_LATENCY: Duration = Duration::from_millis(20);
-
-/// ob1 over libfabric.
-pub fn ofi(options: OfiOptions) -> Factory {
-    Factory::ob1(move |size, ob1| {
-        let ofi = options.clone();
-        let rails = Rails::new(move |bootstrap| match Ofi::open(&ofi, bootstrap) {
-            Ok(rail) => Ok(Box::new(rail) as Box<dyn ByteTransport>),
-            Err(error) => Err(error.to_string()),
-        });
-        RailJob::open(size, rails, ob1)
-    })
-    .boundaries(&[216, 16 * 1024 - 40])
-    .latency(OFI_LATENCY)
-}
-
-/// cm over libfabric.
-pub fn ofi_matching(options: OfiOptions) -> Factory {
-    Factory::cm(move |size, budget, cm| {
-        let mut ofi = options.clone();
-        if let Some(budget) = budget {
-            ofi.unexpected_bytes = budget.payload.min(ofi.unexpected_bytes);
-            ofi.unexpected_messages = (budget.headers / 128).min(ofi.unexpected_messages);
-        }
-        let rails = MatchRails::new(move |bootstrap| match OfiMatch::open(&ofi, bootstrap) {
-            Ok(rail) => Ok(Box::new(rail) as Box<dyn MatchTransport>),
-            Err(error) => Err(error.to_string()),
-        });
-        MatchJob::open(size, rails, cm)
-    })
-    .boundaries(&[16 * 1024])
-    .latency(OFI_LATENCY)
-}
-
-/// What `tagwire info` publishes of a layer over a transport of a library.
-pub fn published_pair(layer: &str, transport: &str) -> &'static published::FabricPair {
-    let mut pairs = published::FABRIC_PAIRS.iter();
-    pairs
-        .find(|pair| pair.layer == layer && pair.transport == transport)
-        .expect("what runs here is published")
 }

@@ -84,10 +84,11 @@ pub(super) fn control_passes_full_data(factory: &Factory) -> Result<(), String> 
     let (to, _) = rig.contact(a, b)?;
     let mut sent = 0;
     for len in sizes(&mut rig, a) {
-        sent += fill(&mut rig, a, to, Class::Data, sent + 1, len)?;
+        let data = fill(&mut rig, a, to, Class::Data, sent + 1, len)?;
+        sent += data;
         let control = fill(&mut rig, a, to, Class::Control, sent + 1, 16)?;
         ensure(control > 0, || {
-            format!("data of {len} bytes leaves no room for control")
+            format!("{data} messages of {len} bytes leave no room for control")
         })?;
         sent += control;
         rig.drive("data and control arrive", |rig| {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
@@ -21,8 +22,12 @@ pub(super) const LANE: Lane = Lane(0);
 /// Rounds in a row without an event after which a rig begins to pause between rounds.
 const IDLE_ROUNDS: u32 = 1000;
 
-/// How long a rig waits without an event before it gives up. Nothing that works is that slow.
-const IDLE_TIME: Duration = Duration::from_secs(1);
+/// How long a rig waits without an event before it gives up. Nothing that works is that slow, but
+/// for emulated devices: `TAGWIRE_CONFORMANCE_IDLE` gives them more seconds.
+static IDLE_TIME: LazyLock<Duration> = LazyLock::new(|| {
+    let given = std::env::var("TAGWIRE_CONFORMANCE_IDLE").ok();
+    Duration::from_secs(given.and_then(|text| text.parse().ok()).unwrap_or(1))
+});
 
 /// How long a rig waits for anything at all, for transports that are busy with nothing.
 const BUSY_TIME: Duration = Duration::from_secs(60);
@@ -62,7 +67,7 @@ impl Patience {
         if self.idle > IDLE_ROUNDS {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.idle <= IDLE_ROUNDS || self.last_event.elapsed() < IDLE_TIME
+        self.idle <= IDLE_ROUNDS || self.last_event.elapsed() < *IDLE_TIME
     }
 }
 

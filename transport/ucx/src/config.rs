@@ -59,6 +59,16 @@ impl UcxOptions {
         }
     }
 
+    /// Whether the user names unreliable datagrams by verbs, or what brings them along.
+    pub(crate) fn names_datagrams_by_verbs(&self) -> bool {
+        let names = self.transports.as_deref().unwrap_or_default();
+        let is_one = |name: &str| {
+            let name = name.split(':').next();
+            matches!(name, Some("ud_verbs" | "ud_v" | "rc_v"))
+        };
+        !names.starts_with('^') && names.split(',').any(is_one)
+    }
+
     /// Whether the user names the transports that may be used, and `is_one` holds for each.
     fn names_only(&self, is_one: impl Fn(&str) -> bool) -> bool {
         self.transports

@@ -591,8 +591,17 @@ impl Core {
     pub(crate) fn after_progress(&self, count: u32) {
         if count > 0 {
             self.waiter.disturbed();
-        } else if self.pending == 0 && self.waiter.wants_arming() && self.worker.arm() == Armed::Yes
-        {
+        } else if self.pending == 0 && self.waiter.wants_arming() {
+            self.arm();
+        }
+    }
+
+    /// Lets sleepers sleep on the worker's descriptor, where there is nothing to do.
+    #[cold]
+    fn arm(&self) {
+        // What came between the last look and the arming makes the descriptor readable on Mellanox's
+        // devices alone, where UCX takes it for granted (docs/libraries.md).
+        if self.worker.arm() == Armed::Yes && self.worker.progress() == 0 {
             self.waiter.armed();
         }
     }

@@ -27,29 +27,78 @@ pub(crate) fn settings(
     ];
     // Names of transports' own settings have the transport's name before them from 1.17 on.
     let bare = version < (1, 17, 0);
-    let tcp = TCP
+    let own = OWN
         .into_iter()
-        .filter(|_| options.allows("tcp"))
-        .map(move |(variable, value)| {
-            let prefix = if bare { "UCX_TCP_" } else { "UCX_" };
-            (&variable[prefix.len()..], unless_set(variable, value))
-        });
+        .filter(move |own| own.serves(options, version));
+    let own = own.map(move |own| {
+        let name = if bare {
+            own.bare
+        } else {
+            &own.variable["UCX_".len()..]
+        };
+        (name, unless_set(own.variable, own.value))
+    });
     given
         .into_iter()
-        .chain(tcp)
+        .chain(own)
         .filter_map(|(name, value)| Some((name, value?)))
 }
 
-/// Settings for TCP that go without saying, as variables that the user may set.
-const TCP: [(&str, &str); 3] = [
+/// A setting of one of UCX's transports.
+#[derive(Clone, Copy)]
+struct Own {
+    transport: &'static str,
+    /// Its name before 1.17: that in the innermost of UCX's tables.
+    bare: &'static str,
+    /// The variable that the user may set.
+    variable: &'static str,
+    value: &'static str,
+    /// The first version that does without it.
+    until: (u32, u32, u32),
+}
+
+impl Own {
+    fn serves(&self, options: &UcxOptions, version: (u32, u32, u32)) -> bool {
+        let concerned = match self.transport {
+            // UCX warns of settings that nothing has read, and has no such device on most machines.
+            "ud_verbs" => options.names_datagrams_by_verbs(),
+            transport => options.allows(transport),
+        };
+        concerned && version < self.until
+    }
+}
+
+const ALWAYS: (u32, u32, u32) = (u32::MAX, 0, 0);
+
+/// Settings of transports that go without saying.
+const OWN: [Own; 4] = [
     // The longest piece that is written at once. In segments of 8 KiB, as UCX sends by default, 1 MiB
     // takes three times as long with 1.22, and a tenth longer with 1.13.
-    ("UCX_TCP_TX_SEG_SIZE", "256k"),
-    ("UCX_TCP_RX_SEG_SIZE", "256k"),
+    tcp("UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "256k"),
+    tcp("UCX_TCP_RX_SEG_SIZE", "RX_SEG_SIZE", "256k"),
     // Two ranks that connect to each other at once by blocking calls crash UCX: it frees a receive
     // buffer twice when it drops one of the two connections (docs/libraries.md).
-    ("UCX_TCP_CONN_NB", "y"),
+    tcp("UCX_TCP_CONN_NB", "CONN_NB", "y"),
+    // It takes every datagram for one to somebody else, on devices that are not Mellanox's
+    // (docs/libraries.md).
+    Own {
+        transport: "ud_verbs",
+        bare: "UD_ETH_DGID_CHECK",
+        variable: "UCX_UD_VERBS_ETH_DGID_CHECK",
+        value: "n",
+        until: (1, 19, 0),
+    },
 ];
+
+const fn tcp(variable: &'static str, bare: &'static str, value: &'static str) -> Own {
+    Own {
+        transport: "tcp",
+        bare,
+        variable,
+        value,
+        until: ALWAYS,
+    }
+}
 
 /// `value`, where the user has not set this variable of UCX's own.
 fn unless_set<'a>(variable: &str, value: &'a str) -> Option<&'a str> {
@@ -90,5 +139,12 @@ mod tests {
         assert!(!names("^tcp", (1, 22, 0)).contains(&"TCP_CONN_NB"));
         assert!(names("posix", (1, 22, 0)).contains(&"MM_ERROR_HANDLING"));
         assert!(!names("tcp", (1, 22, 0)).contains(&"MM_ERROR_HANDLING"));
+        let datagrams = "rc_verbs,ud_verbs:aux,self";
+        assert!(names(datagrams, (1, 13, 1)).contains(&"UD_ETH_DGID_CHECK"));
+        assert!(names("ud_v", (1, 18, 0)).contains(&"UD_VERBS_ETH_DGID_CHECK"));
+        assert!(!names(datagrams, (1, 19, 0)).contains(&"UD_VERBS_ETH_DGID_CHECK"));
+        for unnamed in ["", "all", "^ud_verbs", "rc_verbs,tcp,self"] {
+            assert!(!names(unnamed, (1, 13, 1)).contains(&"UD_ETH_DGID_CHECK"));
+        }
     }
 }

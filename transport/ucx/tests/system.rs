@@ -4,20 +4,8 @@
 
 mod suite;
 
-use suite::{factory, match_factory, published};
+use suite::{factory, match_factory, published, system as library};
 use tagwire_transport::{match_conformance, transport_conformance};
-
-/// The system's library, where there is one, by its path: a name would find whichever the process
-/// has opened before.
-fn library() -> Option<String> {
-    let output = std::process::Command::new("/sbin/ldconfig")
-        .arg("-p")
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let line = text.lines().find(|line| line.contains("libucp.so.0"))?;
-    Some(line.rsplit(' ').next()?.to_owned())
-}
 
 transport_conformance!(tcp, factory(library(), "tcp,self"));
 transport_conformance!(posix, factory(library(), "posix,cma,self"));

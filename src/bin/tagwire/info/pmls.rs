@@ -33,6 +33,8 @@ pub struct Passed {
     /// The library that it was run with, where there is one.
     pub library: Option<&'static str>,
     pub tiers: &'static [&'static str],
+    /// The checks that are run, where that is not the whole suite.
+    pub only: Option<&'static [&'static str]>,
     /// Checks of these tiers that are skipped.
     pub but: &'static [&'static str],
 }
@@ -43,6 +45,7 @@ fn passed(layer: &str) -> Vec<Passed> {
         transport,
         library: None,
         tiers,
+        only: None,
         but: &[],
     });
     let fabrics = conformance::FABRIC_PAIRS.iter();
@@ -51,6 +54,7 @@ fn passed(layer: &str) -> Vec<Passed> {
         transport: pair.transport,
         library: Some(pair.library),
         tiers: pair.tiers,
+        only: pair.only,
         but: pair.but,
     });
     own.chain(fabrics).collect()

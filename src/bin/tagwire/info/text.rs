@@ -71,8 +71,9 @@ fn layer(page: &mut Page, pml: &PmlReport) {
             .library
             .map_or_else(String::new, |it| format!(" of {it}"));
         page.line(&format!(
-            "    conformance over {}{library}: {tiers}{}",
+            "    conformance over {}{library}: {tiers}{}{}",
             passed.transport,
+            selected(passed.only),
             skipped(passed.but)
         ));
     }
@@ -165,6 +166,13 @@ fn messages(page: &mut Page, messages: &MessagesReport) {
     for protocol in &messages.protocols {
         page.line(&format!("    {}", protocol.line));
     }
+}
+
+/// How many checks were run, where those were not all.
+fn selected(only: Option<&[&str]>) -> String {
+    only.map_or_else(String::new, |only| {
+        format!(" (a selection of {} checks)", only.len())
+    })
 }
 
 /// The checks without which a kit was run.

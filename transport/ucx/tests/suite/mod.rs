@@ -1,6 +1,8 @@
 //! The conformance kits on UCX: each test file runs them on one version of the library, since a
 //! process can have only one (the parts of UCX find each other by name).
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 #[path = "../../../../src/bin/tagwire/info/conformance.rs"]
 pub mod published;
 pub mod writes;
@@ -13,12 +15,24 @@ use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
 
 const MOST_RANKS: u32 = 8;
 
-/// Options for `transports`, over the loopback device where they have one.
+/// The system's library, where there is one, by its path: a name would find whichever the process
+/// has opened before.
+pub fn system() -> Option<String> {
+    let output = std::process::Command::new("/sbin/ldconfig")
+        .arg("-p")
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let line = text.lines().find(|line| line.contains("libucp.so.0"))?;
+    Some(line.rsplit(' ').next()?.to_owned())
+}
+
+/// Options for `transports`, over the loopback device where they are TCP.
 pub fn options(library: &str, transports: &str) -> UcxOptions {
     UcxOptions {
         library: Some(library.to_owned()),
         transports: Some(transports.to_owned()),
-        devices: transports.contains("tcp").then(|| "lo".to_owned()),
+        devices: transports.starts_with("tcp").then(|| "lo".to_owned()),
         ..UcxOptions::default()
     }
 }
