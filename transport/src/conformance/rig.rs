@@ -22,11 +22,11 @@ pub(super) const LANE: Lane = Lane(0);
 /// Rounds in a row without an event after which a rig begins to pause between rounds.
 const IDLE_ROUNDS: u32 = 1000;
 
-/// How long a rig waits without an event before it gives up. Nothing that works is that slow, but
-/// for emulated devices: `TAGWIRE_CONFORMANCE_IDLE` gives them more seconds.
+/// How long a rig waits without an event before it gives up. Nothing that works is that slow, also where the
+/// machine does ten other things; for emulated devices `TAGWIRE_CONFORMANCE_IDLE` gives more seconds.
 static IDLE_TIME: LazyLock<Duration> = LazyLock::new(|| {
     let given = std::env::var("TAGWIRE_CONFORMANCE_IDLE").ok();
-    Duration::from_secs(given.and_then(|text| text.parse().ok()).unwrap_or(1))
+    Duration::from_secs(given.and_then(|text| text.parse().ok()).unwrap_or(3))
 });
 
 /// How long a rig waits for anything at all, for transports that are busy with nothing.
