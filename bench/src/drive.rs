@@ -11,7 +11,7 @@ use tagwire_launch::{JobReport, JobSpec};
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice};
 use crate::binding::Placement;
-use crate::environment::{Environment, Jobs, Used};
+use crate::environment::{Environment, Jobs, MPI, Used};
 use crate::error::{Error, ExitStatus, Result};
 use crate::joined;
 use crate::link::{Desk, Message};
@@ -130,7 +130,7 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
     let mpi = Mpi::load(&found.file)?;
     let mpiexec = find_launcher(&found.file, args.mpiexec.as_deref())?;
     let used = Used {
-        transport: "mpi".to_owned(),
+        transport: MPI.to_owned(),
         why: found.why,
         library: Some(mpi.version().to_owned()),
         file: Some(mpi.file().display().to_string()),

@@ -9,7 +9,7 @@ use crate::body::{
     Bandwidth, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected, measure_idle,
 };
 use crate::buffer::Memory;
-use crate::environment::Used;
+use crate::environment::{MPI, Used};
 use crate::error::{Error, ExitStatus, Result};
 use crate::link::{Message, Reporter};
 use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
@@ -84,7 +84,7 @@ impl Job<'_> {
             Err(error) => return report_failure(0, &error, sink),
         };
         let used = Used {
-            transport: "mpi".to_owned(),
+            transport: MPI.to_owned(),
             why: String::new(),
             library: Some(port.version().to_owned()),
             file: Some(file.display().to_string()),

@@ -53,13 +53,17 @@ impl Protocol {
 
 /// The protocols between the `ends`, each the longest message of something, by what is `how` of a length.
 pub(crate) fn of_lengths(ends: &[u64], how: impl Fn(u64) -> String) -> Vec<Protocol> {
-    let mut ends: Vec<u64> = ends.iter().copied().filter(|end| *end < ENDLESS).collect();
+    let mut ends: Vec<u64> = ends
+        .iter()
+        .copied()
+        .filter(|end| *end < Limits::ENDLESS)
+        .collect();
     ends.sort_unstable();
     ends.dedup();
     let mut all: Vec<Protocol> = Vec::new();
     let mut from = 0;
     for to in ends.into_iter().map(Some).chain([None]) {
-        let how = how(to.unwrap_or(ENDLESS));
+        let how = how(to.unwrap_or(Limits::ENDLESS));
         match all.last_mut() {
             Some(last) if last.how == how => last.to = to,
             _ => all.push(Protocol { from, to, how }),
@@ -68,9 +72,6 @@ pub(crate) fn of_lengths(ends: &[u64], how: impl Fn(u64) -> String) -> Vec<Proto
     }
     all
 }
-
-/// No message is as long as this: what a limit says instead of nothing.
-const ENDLESS: u64 = 1 << 62;
 
 /// The lengths and what happens to them: `41 to 8K: eager, ...`.
 impl fmt::Display for Protocol {

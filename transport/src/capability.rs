@@ -159,6 +159,9 @@ impl Preference {
 }
 
 impl Limits {
+    /// No length is as great, in bytes: what has no limit says this or more.
+    pub const ENDLESS: u64 = 1 << 62;
+
     /// The limits of a transport that sends by copy, up to `max_send` bytes, and no more.
     #[must_use]
     pub const fn copying(max_inline: usize, max_send: usize) -> Self {

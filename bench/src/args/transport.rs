@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 
+use crate::environment::MPI;
+
 /// The setting behind `--transport`.
 const SETTING: &str = "transport";
 
@@ -51,7 +53,7 @@ impl fmt::Display for TransportChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ours(name) => f.write_str(name),
-            Self::Mpi(_) => f.write_str("mpi"),
+            Self::Mpi(_) => f.write_str(MPI),
         }
     }
 }

@@ -607,17 +607,17 @@ impl Port for RawPort {
     #[inline]
     fn isend(&self, data: Outgoing, to: Rank, _: Tag) -> Result<Request> {
         let endpoint = self.endpoint(to)?;
-        let (is_lent, longest) = {
-            let driver = self.driver.borrow();
-            (driver.lent.contains(&data.len()), driver.longest)
+        let (number, is_lent, longest) = {
+            let driver = &mut *self.driver.borrow_mut();
+            let number = driver.core.number_sent(endpoint);
+            (number, driver.lent.contains(&data.len()), driver.longest)
         };
         if is_lent {
-            return self.send_lent(to, endpoint, data);
+            return self.send_lent(to, endpoint, number, data);
         }
         if data.len() > longest {
-            return self.send_long(to, endpoint, data);
+            return self.send_long(to, endpoint, number, data);
         }
-        let number = self.driver.borrow_mut().core.number_sent(endpoint);
         let header = Kind::Whole.header(number, data.len());
         self.insist(to, |driver| {
             driver

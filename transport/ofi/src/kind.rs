@@ -5,7 +5,7 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::{Config, Setting};
 use tagwire_libfabric_sys::Library;
 use tagwire_transport::{
-    ByteTransport, ForeignLibrary, MatchTransport, Result, TransportKind, Way,
+    ByteTransport, ForeignLibrary, Limits, MatchTransport, Result, TransportKind, Way,
 };
 
 use crate::survey::{ProviderReport, survey};
@@ -83,9 +83,6 @@ impl TransportKind for OfiKind {
     }
 }
 
-/// No message is as long: providers without a limit say the largest number that they have.
-const ENDLESS: usize = 1 << 62;
-
 fn way(provider: ProviderReport) -> Way {
     let mut notes = Vec::new();
     if let Some(opens) = &provider.opens {
@@ -93,8 +90,8 @@ fn way(provider: ProviderReport) -> Way {
     }
     if !provider.domains.is_empty() {
         notes.push(format!("on {}", provider.domains.join(", ")));
-        let longest = match provider.max_message {
-            ENDLESS.. => "any number of".to_owned(),
+        let longest = match provider.max_message as u64 {
+            Limits::ENDLESS.. => "any number of".to_owned(),
             bytes => bytes.to_string(),
         };
         notes.push(format!(

@@ -43,8 +43,8 @@ const VARIABLES: [(&CStr, &CStr); 5] = [
 /// Peers that providers make room for at least.
 const FEWEST_PEERS: u32 = 16;
 
-/// Opens the library that `file` names, or the system's, for a job of so many ranks.
-pub(crate) fn open_library(file: &str, ranks: u32) -> std::result::Result<Library, BaseError> {
+/// Opens the library called `name` for a job of so many ranks.
+pub(crate) fn open_library(name: &str, ranks: u32) -> std::result::Result<Library, BaseError> {
     // Of 256 peers where nobody says: ofi_rxm then asks for a longer completion queue than a device
     // in software has, and with more peers than that one runs over.
     let peers = CString::new(ranks.max(FEWEST_PEERS).to_string()).unwrap_or_default();
@@ -56,11 +56,6 @@ pub(crate) fn open_library(file: &str, ranks: u32) -> std::result::Result<Librar
         // other way to be told.
         unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
     }
-    let name = if file.is_empty() {
-        Library::SYSTEM
-    } else {
-        file
-    };
     Library::open(name).map_err(|error| {
         let expected = format!(
             "a libfabric of 1.17 or newer ({error}); install libfabric1, or name a file with \
@@ -72,7 +67,7 @@ pub(crate) fn open_library(file: &str, ranks: u32) -> std::result::Result<Librar
 
 /// The library's first offer that fits.
 pub(crate) fn open_info(options: &OfiOptions, ranks: u32, wanted: Use) -> Result<Info> {
-    let library = open_library(&options.library, ranks)?;
+    let library = open_library(options.library_name(), ranks)?;
     let infos = match wanted {
         Use::Matching => {
             let infos = Infos::find(&library, options, Wanted::MATCHING)?;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tagwire_base::config::{Config, Setting};
 
+use crate::library::DEFAULT;
+
 /// The options of a [`Ucx`](crate::Ucx).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UcxOptions {
@@ -36,6 +38,11 @@ impl Default for UcxOptions {
 }
 
 impl UcxOptions {
+    /// What the loader is asked for.
+    pub(crate) fn library_name(&self) -> &str {
+        self.library.as_deref().unwrap_or(DEFAULT)
+    }
+
     /// Whether no transport may be used that leaves the host.
     pub(crate) fn stays_on_host(&self) -> bool {
         self.names_only(|name| name == "self" || SHARED_MEMORY.contains(&name))

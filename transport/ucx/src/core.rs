@@ -82,7 +82,7 @@ impl Core {
                 what: "jobs of more than 65536 ranks",
             });
         }
-        let library = Library::open(options.library.as_deref())?;
+        let library = Library::open(options.library_name())?;
         let context = Context::open(library, &options, features)?;
         let (rank, secret) = (bootstrap.rank(), bootstrap.secret().clone());
         let session = wire::session_of(rank, bootstrap.size(), draw()?);

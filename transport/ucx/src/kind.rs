@@ -7,7 +7,7 @@ use tagwire_transport::{
 };
 
 use crate::config::{SETTINGS, UcxOptions};
-use crate::library::{DEFAULT, Library};
+use crate::library::Library;
 use crate::survey::{Offer, survey};
 use crate::worker::version;
 use crate::{NAME, Ucx, UcxMatch};
@@ -35,12 +35,11 @@ impl TransportKind for UcxKind {
 
     fn library(&self, config: &Config) -> Option<ForeignLibrary> {
         let options = UcxOptions::from_config(None, config);
-        let file = options.library.as_deref();
-        let ucp = Library::open(file).ok()?.ucp;
+        let name = options.library_name();
+        let ucp = Library::open(name).ok()?.ucp;
         let (major, minor, release) = version(ucp);
         let version = format!("{major}.{minor}.{release}");
         let address = ucp.ucp_get_version as usize;
-        let name = file.unwrap_or(DEFAULT);
         Some(ForeignLibrary::new("UCX", version, name, address))
     }
 

@@ -16,9 +16,8 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Loads `file`, or the system's library.
-    pub(crate) fn open(file: Option<&str>) -> Result<Self> {
-        let named = file.unwrap_or(DEFAULT);
+    /// Loads the library called `named`.
+    pub(crate) fn open(named: &str) -> Result<Self> {
         match tagwire_ucx_sys::open(Path::new(named)) {
             Ok(ucp) => Ok(Self { ucp }),
             Err(error) => Err(BaseError::BadSetting {

@@ -3,7 +3,7 @@
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 
 use crate::config::UcxOptions;
-use crate::library::{DEFAULT, Library};
+use crate::library::Library;
 use crate::worker::{Context, version};
 
 /// What was found.
@@ -48,9 +48,8 @@ const MLX5: &str = "an RDMA device of NVIDIA (mlx5_* in /sys/class/infiniband)";
 /// Looks at the library that `options` name and at its transports. Opens each of them once.
 #[must_use]
 pub fn survey(options: &UcxOptions) -> Survey {
-    let file = options.library.as_deref();
-    let name = file.unwrap_or(DEFAULT).to_owned();
-    let library = match Library::open(file) {
+    let name = options.library_name().to_owned();
+    let library = match Library::open(&name) {
         Ok(library) => library,
         Err(error) => {
             return Survey {

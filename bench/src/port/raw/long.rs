@@ -47,9 +47,9 @@ impl RawPort {
         &self,
         to: Rank,
         endpoint: EndpointId,
+        number: u64,
         data: Outgoing,
     ) -> Result<Request> {
-        let number = self.driver.borrow_mut().core.number_sent(endpoint);
         let header = Kind::Whole.header(number, data.len());
         let mut lent = Request::Done;
         let sent = self.insist(to, |driver| {
@@ -76,9 +76,9 @@ impl RawPort {
         &self,
         to: Rank,
         endpoint: EndpointId,
+        number: u64,
         data: Outgoing,
     ) -> Result<Request> {
-        let number = self.driver.borrow_mut().core.number_sent(endpoint);
         let mut offered = None;
         if self.driver.borrow().cooperative {
             self.insist(to, |driver| {

@@ -1,14 +1,14 @@
 //! Which transport and which protocol would carry messages, by peer and length.
 
 use serde::Serialize;
-use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
+use tagwire_base::Config;
+use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::config::Value;
-use tagwire_base::{Config, Rank};
 use tagwire_pml::Protocol;
 use tagwire_transport::{ByteTransport, Capabilities, EndpointId};
 
 use super::report::PML;
-use super::transports::{TRANSPORT, open};
+use super::transports::{TRANSPORT, only_rank, open};
 
 /// What carries messages to some of the other ranks.
 #[derive(Debug, Serialize)]
@@ -61,13 +61,8 @@ pub fn of_ob1(config: &Config, transport: &dyn ByteTransport) -> Vec<ProtocolRep
 
 /// Those of cm over the transport called `name`.
 pub fn of_cm(name: &str, config: &Config) -> Result<Vec<ProtocolReport>, String> {
-    let mut config = config.clone();
-    config
-        .set(TRANSPORT, name)
-        .map_err(|error| error.to_string())?;
-    let job = LocalJob::new(1).map_err(|error| error.to_string())?;
-    let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
-    let opened = tagwire_rails::open_matching(&config, &bootstrap);
+    let (config, member) = only_rank(config, &[(TRANSPORT, name)])?;
+    let opened = tagwire_rails::open_matching(&config, &SharedBootstrap::new(member));
     let transport = opened.map_err(|error| error.to_string())?;
     let transport = transport.ok_or_else(|| format!("{name} does not match messages"))?;
     let all = Protocol::of_cm(&transport.match_limits());

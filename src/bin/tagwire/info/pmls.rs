@@ -1,12 +1,12 @@
 //! The point-to-point layers of this build, and what each has room for on this machine.
 
 use serde::Serialize;
-use tagwire_base::bootstrap::LocalJob;
-use tagwire_base::{Config, Rank};
+use tagwire_base::Config;
 use tagwire_pml::{TagLimits, ThreadLevel};
 
 use super::conformance;
 use super::report::{Named, PML, choices};
+use super::transports::only_rank;
 
 /// What there is to say of a layer.
 #[derive(Debug, Serialize)]
@@ -85,10 +85,7 @@ fn describe(named: Named, config: &Config) -> PmlReport {
 
 /// Opens the layer as the only rank of a job would.
 fn limits(name: &str, config: &Config) -> Result<TagLimits, String> {
-    let mut config = config.clone();
-    config.set(PML, name).map_err(|error| error.to_string())?;
-    let job = LocalJob::new(1).map_err(|error| error.to_string())?;
-    let member = Box::new(job.member(Rank::new(0)));
+    let (config, member) = only_rank(config, &[(PML, name)])?;
     let opened = tagwire_pml::open(&config, ThreadLevel::Single, member);
     let messenger = opened.map_err(|error| error.to_string())?;
     messenger.tag_limits().map_err(|error| error.to_string())

@@ -7,9 +7,7 @@ use super::pmls::PmlReport;
 use super::report::{Machine, Named, Report, SettingReport};
 use super::transports::{LibraryReport, LimitsReport, TransportReport, Verdict, WayReport};
 use tagwire_base::config::parse::format_bytes;
-
-/// No memory is as large as this.
-const UNBOUNDED: u64 = 1 << 62;
+use tagwire_transport::Limits;
 
 /// The report as text.
 pub fn render(report: &Report) -> String {
@@ -286,7 +284,7 @@ fn limits(limits: &LimitsReport) -> String {
         .into_iter()
         .filter(|(_, bytes)| *bytes != 0)
         .map(|(name, bytes)| match bytes {
-            UNBOUNDED.. => format!("{name} of any size"),
+            Limits::ENDLESS.. => format!("{name} of any size"),
             _ => format!("{name} {}", format_bytes(bytes)),
         })
         .collect();

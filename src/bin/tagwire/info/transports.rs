@@ -5,7 +5,7 @@
 //! but [`notes`] where it has something to say of the machine.
 
 use serde::Serialize;
-use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
+use tagwire_base::bootstrap::{LocalBootstrap, LocalJob, SharedBootstrap};
 use tagwire_base::config::Chosen;
 use tagwire_base::topology::Topology;
 use tagwire_base::{Config, Rank};
@@ -279,15 +279,24 @@ fn chosen(named: &Named, config: &Config) -> String {
 
 /// Opens a transport as the only rank of a job would, without the faults that may be asked for.
 pub fn open(name: &str, config: &Config) -> Result<Box<dyn ByteTransport>, String> {
+    let (config, member) = only_rank(config, &[(TRANSPORT, name), (FAULT, "")])?;
+    let bootstrap = SharedBootstrap::new(member);
+    tagwire_rails::open(&config, &bootstrap).map_err(|error| error.to_string())
+}
+
+/// What the only rank of a job has with these settings changed.
+pub fn only_rank(
+    config: &Config,
+    settings: &[(&str, &str)],
+) -> Result<(Config, Box<LocalBootstrap>), String> {
     let mut config = config.clone();
-    for (setting, value) in [(TRANSPORT, name), (FAULT, "")] {
+    for (setting, value) in settings {
         config
             .set(setting, value)
             .map_err(|error| error.to_string())?;
     }
     let job = LocalJob::new(1).map_err(|error| error.to_string())?;
-    let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
-    tagwire_rails::open(&config, &bootstrap).map_err(|error| error.to_string())
+    Ok((config, Box::new(job.member(Rank::new(0)))))
 }
 
 fn published(name: &str) -> &'static [&'static str] {
