@@ -1,7 +1,7 @@
 //! The pairs that the conformance suite runs on.
 #![allow(dead_code)]
 
-#[path = "../../../src/bin/tagwire/info/conformance.rs"]
+#[path = "../../../cli/src/info/conformance.rs"]
 pub mod published;
 
 use std::process::Command;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 pub mod farewell;
-#[path = "../../../../src/bin/tagwire/info/conformance.rs"]
+#[path = "../../../../cli/src/info/conformance.rs"]
 pub mod published;
 
 use std::process::Command;

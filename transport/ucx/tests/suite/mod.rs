@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-#[path = "../../../../src/bin/tagwire/info/conformance.rs"]
+#[path = "../../../../cli/src/info/conformance.rs"]
 pub mod published;
 pub mod writes;
 

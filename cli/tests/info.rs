@@ -437,7 +437,7 @@ fn half_a_launcher_is_told_not_fatal() {
 #[test]
 fn the_page_of_settings_is_the_one_that_is_checked_in() {
     let page = info(&["--settings-markdown"]).stdout;
-    let checked_in = include_str!("../docs/settings.md");
+    let checked_in = include_str!("../../docs/settings.md");
     assert!(
         page == checked_in,
         "docs/settings.md is old; write it anew with\n    \

@@ -4,23 +4,30 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// Where the product's code lies: a change there makes the build another one than its commit.
+/// Where the product's code lies, from the root of the workspace: a change there makes the build another
+/// one than its commit.
 const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
-    "build.rs",
     "src",
     "base",
-    "transport",
+    "bench",
+    "cli",
+    "launch",
     "matching",
     "pml",
-    "launch",
-    "bench",
+    "transport",
 ];
 
+/// The root of the workspace, from this package.
+const ROOT: &str = "..";
+
 fn main() {
-    for path in SOURCES.iter().filter(|path| Path::new(path).exists()) {
-        println!("cargo:rerun-if-changed={path}");
+    let root = Path::new(ROOT);
+    for path in SOURCES.map(|path| root.join(path)) {
+        if path.exists() {
+            println!("cargo:rerun-if-changed={}", path.display());
+        }
     }
     stamp("COMMIT", &commit().unwrap_or_else(|| "unknown".to_owned()));
     stamp("TARGET", &variable("TARGET"));
@@ -45,10 +52,12 @@ fn variable(name: &str) -> String {
 /// The commit, with `-modified` behind it when the sources differ from it; `None` outside a
 /// repository of our own, such as in a package from a registry.
 fn commit() -> Option<String> {
-    let root = env::var("CARGO_MANIFEST_DIR").ok()?;
+    let package = env::var("CARGO_MANIFEST_DIR").ok()?;
     let top = git(&["rev-parse", "--show-toplevel"])?;
     // A package that was unpacked inside someone else's repository is not at that commit.
-    if Path::new(&top).canonicalize().ok()? != Path::new(&root).canonicalize().ok()? {
+    if Path::new(&top).join("cli").canonicalize().ok()?
+        != Path::new(&package).canonicalize().ok()?
+    {
         return None;
     }
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
@@ -56,8 +65,9 @@ fn commit() -> Option<String> {
     // HEAD changes with a checkout; its log, or the branch where there is no log, with a commit.
     for file in ["HEAD", "logs/HEAD", &branch] {
         let path = git(&["rev-parse", "--git-path", file]).unwrap_or_default();
-        if Path::new(&path).is_file() {
-            println!("cargo:rerun-if-changed={path}");
+        let path = Path::new(ROOT).join(path);
+        if path.is_file() {
+            println!("cargo:rerun-if-changed={}", path.display());
         }
     }
     // Without locks: a look must not touch the files that are watched.
@@ -78,7 +88,12 @@ fn commit() -> Option<String> {
 }
 
 fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(ROOT)
+        .args(arguments)
+        .output()
+        .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())
 }
