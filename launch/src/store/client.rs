@@ -82,6 +82,8 @@ pub struct StoreBootstrap {
     closed: Option<String>,
     /// No more events come, and the caller knows.
     told_all: bool,
+    /// The store has sent something.
+    heard: bool,
 }
 
 impl fmt::Debug for StoreBootstrap {
@@ -110,7 +112,7 @@ impl StoreBootstrap {
                 return Ok(this);
             };
             // A store that has an opinion of this rank replies before it hangs up.
-            let unheard = this.closed.is_some() && this.membership.is_remote();
+            let unheard = this.closed.is_some() && !this.heard && this.membership.is_remote();
             match pauses.next().filter(|_| unheard) {
                 Some(pause) => std::thread::sleep(*pause),
                 None => return Err(error),
@@ -137,6 +139,7 @@ impl StoreBootstrap {
             last_id: 0,
             closed: None,
             told_all: false,
+            heard: false,
         })
     }
 
@@ -247,6 +250,7 @@ impl StoreBootstrap {
         match socket::receive(&self.socket, &mut buffer, &mut self.descriptors) {
             Ok(0) => Err(self.close("connection closed by the launcher")),
             Ok(count) => {
+                self.heard = true;
                 self.incoming.extend(&buffer[..count]);
                 Ok(true)
             }
