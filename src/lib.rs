@@ -36,6 +36,8 @@
 //! - Large buffers come best from [`Session::alloc`]: where the system lets no process into another's memory, such as in
 //!   many containers, they are the ones that are copied once.
 //! - Lengths are in elements of [`Plain`] data; a [`Status`] tells source, tag and true length.
+//! - A session belongs to the process that opened it. A child that it forks must not use the session; calls there are
+//!   refused, and dropping the copy does nothing. A child that calls `exec` has no copy.
 //! - What can go wrong is in [`Error`] and [`Failure`]. A truncated receive, or a rank that
 //!   died, fails the operations concerned and nothing else.
 //!

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::{Bootstrap, Config, ContextId};
+use signal_hook::SigId;
+use tagwire_base::{Bootstrap, Config, ContextId, Owner};
 use tagwire_launch as launch;
 use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 
@@ -77,9 +78,11 @@ impl Builder {
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
         let messenger = Arc::new(tagwire_pml::open(&config, level, bootstrap)?);
-        dump_on_signal(&messenger);
+        let dumper = Dumper::new(&messenger);
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
+            owner: Owner::here(),
+            dumper,
             messenger,
             orphans: Orphans::default(),
             close_timeout: config.duration("close-timeout"),
@@ -88,11 +91,24 @@ impl Builder {
     }
 }
 
-/// Lets `SIGUSR1` ask a waiting rank what it waits for. Where another handler cannot be added,
-/// the rank works without.
-fn dump_on_signal(messenger: &Messenger) {
-    let flag = messenger.dump_flag();
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
+/// Lets `SIGUSR1` ask a waiting rank what it waits for, until dropped. Where another handler cannot be added, the rank
+/// works without.
+#[derive(Debug)]
+struct Dumper(Option<SigId>);
+
+impl Dumper {
+    fn new(messenger: &Messenger) -> Self {
+        let flag = messenger.dump_flag();
+        Self(signal_hook::flag::register(signal_hook::consts::SIGUSR1, flag).ok())
+    }
+}
+
+impl Drop for Dumper {
+    fn drop(&mut self) {
+        if let Some(registration) = self.0.take() {
+            signal_hook::low_level::unregister(registration);
+        }
+    }
 }
 
 /// One rank of a job: an object, of which a process usually has one.
@@ -103,8 +119,16 @@ fn dump_on_signal(messenger: &Messenger) {
 ///
 /// Dropping a session closes it with the deadline of the setting `close-timeout`, without a
 /// word; [`close`](Session::close) tells what went wrong.
+///
+/// A session belongs to the process that opened it. A child that this process forks must not use its copy: calls in the
+/// child are refused with [`tagwire_base::Error::OtherProcess`], and dropping the copy there does nothing, so that the
+/// peers notice nothing of the child. (A child that calls `exec` has no copy.)
 #[derive(Debug)]
 pub struct Session {
+    /// The process that opened it.
+    owner: Owner,
+    /// Declared in front of the messenger: it names the messenger's flag.
+    dumper: Dumper,
     /// Moves messages on while the program computes, where that was asked for.
     driver: Option<ProgressThread>,
     pub(crate) messenger: Arc<Messenger>,
@@ -337,7 +361,12 @@ impl Session {
 
     fn shut(&mut self) -> Result<()> {
         self.closed = true;
+        if !self.owner.is_here() {
+            self.forget();
+            return Err(self.owner.refusal().into());
+        }
         self.driver = None;
+        self.dumper = Dumper(None);
         let closed = self
             .messenger
             .close(self.close_timeout)
@@ -345,14 +374,45 @@ impl Session {
         self.orphans.reap(&self.messenger);
         closed
     }
+
+    /// Leaves everything as it is, in a forked child: memory and sockets are shared with the owner, and the threads are
+    /// not there.
+    fn forget(&mut self) {
+        std::mem::forget(self.driver.take());
+        std::mem::forget(std::mem::replace(&mut self.dumper, Dumper(None)));
+        std::mem::forget(Arc::clone(&self.messenger));
+    }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if !self.closed && !std::thread::panicking() {
+        if !self.owner.is_here() {
+            self.forget();
+        } else if !self.closed && !std::thread::panicking() {
             let _ = self.shut();
         }
         // A buffer that a peer may still touch is worth less than what would be overwritten.
         self.orphans.abandon();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_session_leaves_no_signal_handler_behind() {
+        for closes in [true, false] {
+            let session = Session::open().unwrap();
+            let flag = session.messenger.dump_flag();
+            let holders = Arc::strong_count(&flag);
+            if closes {
+                session.close().unwrap();
+            } else {
+                drop(session);
+            }
+            // The messenger's, the handler's.
+            assert_eq!(Arc::strong_count(&flag), holders - 2);
+        }
     }
 }

@@ -108,6 +108,9 @@ pub enum MemberEvent {
     Left(Rank),
     /// The rank ended without a goodbye.
     Failed(Rank),
+    /// The connection to the store is lost: no later end of a member is heard of, and no member that is not in
+    /// contact can be contacted. The last event.
+    StoreLost,
 }
 
 /// A rank's view of its job. One object per rank; calls come from one thread at a time.
@@ -130,6 +133,12 @@ pub trait Bootstrap: Send {
         None
     }
 
+    /// Whether the end of any rank of the job is reported to the others, so that [`fence`](Self::fence) may wait
+    /// without a limit: it returns an error once a rank has ended that it waits for.
+    fn reports_ends(&self) -> bool {
+        false
+    }
+
     /// Publishes `value` under this rank's `key`. A later put of the same key replaces it.
     ///
     /// # Errors
@@ -146,7 +155,7 @@ pub trait Bootstrap: Send {
     /// Returns once every rank of the job has called it as often.
     ///
     /// # Errors
-    /// When the store is gone, a rank ended, or `timeout` passes.
+    /// When the store is gone or a rank ended; [`Error::FenceTimeout`] when `timeout` passes.
     fn fence(&mut self, timeout: Duration) -> Result<()>;
 
     /// Leaves a copy of `descriptor` with the store for other ranks to take.
@@ -158,7 +167,8 @@ pub trait Bootstrap: Send {
     /// The descriptor that `rank` left, waiting for it up to `timeout`.
     ///
     /// # Errors
-    /// As [`Bootstrap::get`], and when the store cannot carry descriptors.
+    /// As [`Bootstrap::get`], and when the store cannot carry descriptors. An error that
+    /// [is a shortage](Error::is_shortage) concerns this call alone: it may be made again.
     fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd>;
 
     /// What has happened to members since the last call. Never blocks; a system call at most, so

@@ -11,6 +11,7 @@ pub mod error;
 pub mod ids;
 pub mod log;
 pub mod nearest;
+pub mod owner;
 pub mod sync;
 pub mod topology;
 
@@ -18,3 +19,4 @@ pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
 pub use config::{Config, Registry, SETTINGS, Setting};
 pub use error::{Error, Result};
 pub use ids::{ContextId, Rank, Sequence, SourceSelector, Tag, TagSelector};
+pub use owner::Owner;

@@ -288,9 +288,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address, conflicts_with = "launches")]
     pub connect: Option<String>,
 
-    /// What both sides of such a run have to know, 32 bytes at most; without it, whoever reaches the
-    /// address can take part
-    #[arg(long, value_name = "TEXT")]
+    /// What both sides of such a run have to know, 32 bytes at most; @FILE reads it from a file, so that
+    /// it is not in the list of processes. The side that listens draws one and prints it, unless it is
+    /// given. It goes over the network as it is: use a network that you trust
+    #[arg(long, value_name = "TEXT|@FILE")]
     pub secret: Option<String>,
 
     /// What only the test partitioned has
@@ -435,6 +436,9 @@ impl BenchArgs {
         let connects = matches!(side, TwoSided::Connect(_));
         if connects && (self.transport.len() + usize::from(self.sizes.is_some())) > 0 {
             return usage("--connect takes over what the side that listens was told");
+        }
+        if connects && self.secret.is_none() {
+            return usage("--connect needs --secret, which the side that listens prints");
         }
         Ok(())
     }

@@ -79,7 +79,14 @@ pub(crate) fn with_other_machine(
 fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let (carrier, _) = only_carrier(args, host)?;
     let plan = Plan::new(args, carrier, args.seed.unwrap_or_else(seed_of_clock), 0);
-    let secret = secret(args)?;
+    let (drawn, secret) = match &args.secret {
+        Some(given) => (None, secret(given)?),
+        None => {
+            let text = JobSecret::generate()?.to_hex()[..JobSecret::LEN].to_owned();
+            let secret = secret(&text)?;
+            (Some(text), secret)
+        }
+    };
     let store = Store::start_tcp(2, address, secret.clone()).map_err(|error| {
         Error::Job(format!(
             "{error}: name an address of this machine and a free port with --listen; port 0 is any \
@@ -89,8 +96,9 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let place = store.address().unwrap_or_default().to_owned();
     let _ = writeln!(
         std::io::stderr(),
-        "listening at {place}: start 'tagwire bench {} --connect HOST:PORT' on the other machine",
-        args.test
+        "listening at {place}: start 'tagwire bench {} --connect HOST:PORT --secret {}' on the other machine",
+        args.test,
+        drawn.as_deref().unwrap_or("...")
     );
     // Whoever listens everywhere is reached here as well.
     let own = place
@@ -105,7 +113,9 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
 }
 
 fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
-    let member = Membership::remote(Rank::new(1), 2, address, secret(args)?);
+    // That it is there, the options' check has seen.
+    let secret = secret(args.secret.as_deref().unwrap_or_default())?;
+    let member = Membership::remote(Rank::new(1), 2, address, secret);
     let mut bootstrap = knock(&member, address, args)?;
     let plan = bootstrap.get(Rank::new(0), PLAN, PATIENCE)?;
     let mut plan = Plan::of_text(&String::from_utf8_lossy(&plan))?;
@@ -178,18 +188,28 @@ fn knock(member: &Membership, address: &str, args: &BenchArgs) -> Result<StoreBo
     }
 }
 
-/// What both sides know.
-fn secret(args: &BenchArgs) -> Result<JobSecret> {
-    let text = args.secret.as_deref().unwrap_or("tagwire bench");
-    let mut bytes = [0; JobSecret::LEN];
-    let Some(room) = bytes.get_mut(..text.len()) else {
-        return Err(Error::Usage(format!(
-            "--secret has {} bytes; {} are the most",
-            text.len(),
-            JobSecret::LEN
-        )));
+/// What both sides know, as the option says it: a text, or the file that it is in.
+fn secret(option: &str) -> Result<JobSecret> {
+    let read;
+    let text = match option.strip_prefix('@') {
+        Some(file) => {
+            read = std::fs::read_to_string(file)
+                .map_err(|error| Error::Usage(format!("--secret @{file}: {error}")))?;
+            read.trim_end()
+        }
+        None => option,
     };
-    room.copy_from_slice(text.as_bytes());
+    let mut bytes = [0; JobSecret::LEN];
+    match bytes.get_mut(..text.len()) {
+        Some(room) if !text.is_empty() => room.copy_from_slice(text.as_bytes()),
+        _ => {
+            return Err(Error::Usage(format!(
+                "--secret has {} bytes; it takes 1 to {}",
+                text.len(),
+                JobSecret::LEN
+            )));
+        }
+    }
     Ok(JobSecret::from_bytes(bytes))
 }
 

@@ -18,6 +18,7 @@ use cli::{Action, Invocation};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    outlive_file_limits();
     let invocation = match cli::parse(std::env::args_os()) {
         Ok(invocation) => invocation,
         Err(error) => return usage::report(error, &std::env::args_os().collect::<Vec<_>>()),
@@ -26,6 +27,13 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(failure) => failure.report(),
     }
+}
+
+/// Makes a write beyond the limit of file sizes an error of that write. By default it ends the process, without a word.
+/// A handler, not ignorance: the programs that this one starts do not inherit it.
+fn outlive_file_limits() {
+    let seen = std::sync::Arc::default();
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, seen);
 }
 
 fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {

@@ -323,10 +323,11 @@ mod on_two_machines {
 
     use super::*;
 
-    /// The side that listens, and where.
+    /// The side that listens, where, and the secret that it drew.
     struct Listener {
         child: Child,
         address: String,
+        secret: String,
     }
 
     impl Listener {
@@ -341,9 +342,17 @@ mod on_two_machines {
             let mut line = String::new();
             let stderr = child.stderr.as_mut().unwrap();
             BufReader::new(stderr).read_line(&mut line).unwrap();
-            let address = line.strip_prefix("listening at ").unwrap();
-            let address = address.split(": ").next().unwrap().to_owned();
-            Self { child, address }
+            let (address, rest) = line
+                .strip_prefix("listening at ")
+                .and_then(|line| line.split_once(": "))
+                .unwrap();
+            let (_, secret) = rest.split_once("--secret ").unwrap();
+            let secret = secret.split('\'').next().unwrap();
+            Self {
+                child,
+                address: address.to_owned(),
+                secret: secret.to_owned(),
+            }
         }
 
         fn end(mut self) -> (i32, String) {
@@ -368,7 +377,17 @@ mod on_two_machines {
     #[test]
     fn one_listens_and_one_connects() {
         let listener = Listener::start(&["-m", "8,64K", "-i", "3", "-c", "--format", "json"]);
-        let other = bench(&["latency", "--connect", &listener.address]);
+        // Whoever only reaches the address is not the other side.
+        let (address, secret) = (listener.address.clone(), listener.secret.clone());
+        let stranger = bench(&[
+            "latency",
+            "--connect",
+            &address,
+            "--secret",
+            "tagwire bench",
+        ]);
+        assert_eq!(stranger.status, 2, "{stranger:#?}");
+        let other = bench(&["latency", "--connect", &address, "--secret", &secret]);
         assert_eq!(other.status, 0, "{other:#?}");
         assert!(other.stdout.is_empty(), "rank 0 prints: {other:#?}");
         let (status, text) = listener.end();
@@ -382,8 +401,9 @@ mod on_two_machines {
         let listener = Listener::start(&["--secret", "ours", "-i", "3", "-m", "8"]);
         let address = listener.address.clone();
         for (options, status, said) in [
-            (&["latency"][..], 2, "secret"),
-            (&["latency", "-m", "8"], 1, "takes over"),
+            (&["latency", "--secret", "theirs"][..], 2, "secret"),
+            (&["latency"], 1, "--secret"),
+            (&["latency", "--secret", "ours", "-m", "8"], 1, "takes over"),
             (&["latency", "--secret", &"x".repeat(33)], 1, "32"),
         ] {
             let outcome = bench(&[options, &["--connect", &address]].concat());

@@ -56,6 +56,69 @@ fn a_rank_that_nobody_knew_is_missed_too() {
     assert_eq!(outcome.status, KILLED, "{outcome:#?}");
 }
 
+/// One moment without descriptors is the error of the calls in it: no rank fails by it, and deaths are heard of later.
+#[test]
+fn a_shortage_of_descriptors_passes() {
+    let ranks = process::rank();
+    let line = process::Line::of(
+        std::path::Path::new("sh"),
+        ["-c", "ulimit -Sn 64; exec \"$@\"", "sh"],
+    );
+    let mut job = line
+        .args([process::tagwire()])
+        .args(["run", "-n", "4"])
+        .args(GO_ON)
+        .args(["--"])
+        .args([ranks])
+        .args(["shortage"])
+        .start();
+    for to in [0, 2] {
+        let said = job.hear(&format!("1 could not send to rank {to}"));
+        assert!(said.contains("ulimit -n"), "{said}");
+    }
+    job.hear("1 ready");
+    let killed = job.kill(3);
+    hear_soon(&mut job, "1 heard: rank 3 failed", killed);
+    let outcome = job.finish();
+    assert_eq!(outcome.status, KILLED, "{outcome:#?}");
+    for rank in [0, 2] {
+        outcome.line(&format!("{rank} heard of rank 1"));
+    }
+}
+
+#[test]
+fn a_forked_child_is_harmless() {
+    let outcome = process::run_line(2, &[])
+        .args([process::rank()])
+        .args(["fork"])
+        .finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("1 the child ended with 0");
+    for rank in [0, 1] {
+        outcome.line(&format!("{rank} went on"));
+    }
+}
+
+#[test]
+fn a_rank_that_opens_late_is_waited_for_unless_a_setting_says_how_long() {
+    let late = |timeout: Option<&str>| {
+        let line = process::run_line(3, &[]);
+        let line = match timeout {
+            Some(timeout) => line.env("TAGWIRE_OPEN_TIMEOUT", timeout),
+            None => line,
+        };
+        line.args([process::rank()]).args(["late", "700"]).finish()
+    };
+    let outcome = late(None);
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    (0..3).for_each(|rank| {
+        outcome.line(&format!("{rank} is open"));
+    });
+    let outcome = late(Some("100ms"));
+    assert_eq!(outcome.status, 1, "{outcome:#?}");
+    assert!(outcome.errors().contains("'open-timeout'"), "{outcome:#?}");
+}
+
 #[test]
 fn a_rank_that_dies_before_it_joins_is_named_to_those_who_wait_for_it() {
     let mut job = Job::of_ranks(3, GO_ON, &["death-unborn"]);

@@ -56,6 +56,45 @@ fn without_restrictions_large_messages_are_copied_once() {
     assert!(info(Line::new(["info"])).contains("large messages are copied once"));
 }
 
+/// Under a limit of file sizes, in blocks of 512 bytes: `sh -c 'ulimit -f BLOCKS; COMMAND'`.
+fn with_small_files(blocks: u32, command: &str) -> Line {
+    let script = format!("ulimit -f {blocks}; {command}");
+    Line::of(Path::new("sh"), ["-c", &script, "sh"])
+        .args([tagwire()])
+        .args([rank()])
+}
+
+/// The kernel ends whoever makes shared memory beyond the limit by a signal.
+#[test]
+fn small_files_leave_room_for_messages() {
+    let run = "exec \"$1\" run -n 3 -- \"$2\" exchange";
+    check_exchanged(&with_small_files(1024, run).finish());
+    // Not for the lists of a rank that matches in shared memory, nor for an area for each rank.
+    let cm = with_small_files(1024, run)
+        .env("TAGWIRE_PML", "cm")
+        .finish();
+    let tiny = with_small_files(64, run).finish();
+    for (outcome, remedy) in [(cm, "'pml'"), (tiny, "ulimit -f")] {
+        assert_eq!(outcome.status, 1, "{outcome:#?}");
+        for part in ["RLIMIT_FSIZE", remedy] {
+            assert!(outcome.errors().contains(part), "{outcome:#?}");
+        }
+    }
+}
+
+#[test]
+fn small_files_are_mentioned_by_info_and_are_errors_of_writing() {
+    let text = info(with_small_files(1024, "exec \"$1\" info"));
+    assert!(text.contains("RLIMIT_FSIZE"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out");
+    let outcome = with_small_files(1, "exec \"$1\" info > \"$3\"")
+        .args([&file])
+        .finish();
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    assert!(outcome.errors().contains("File too large"), "{outcome:#?}");
+}
+
 #[test]
 fn attaching_may_be_switched_off() {
     let outcome = run_line(RANKS, &[])

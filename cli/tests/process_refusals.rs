@@ -94,9 +94,22 @@ fn a_provider_that_lacks_what_is_needed_is_named_with_what_helps() {
     }
 }
 
-fn connect(address: &str) -> [&str; 6] {
-    ["bench", "latency", "--connect", address, "--timeout", "2"]
+fn connect(address: &str) -> [&str; 8] {
+    let [secret, ours] = SECRET;
+    [
+        "bench",
+        "latency",
+        "--connect",
+        address,
+        secret,
+        ours,
+        "--timeout",
+        "2",
+    ]
 }
+
+/// What both sides know.
+const SECRET: [&str; 2] = ["--secret", "ours"];
 
 /// An address at which nobody listens, and one where somebody does who says nothing: how long both are
 /// tried is said.
@@ -173,11 +186,13 @@ fn two_sides_without_a_launcher_use_any_transport() {
         if needed.is_some_and(|needed| !has(test, needed)) {
             continue;
         }
-        let mut listener = latency(&["-c", "-t", transport, "--listen", "127.0.0.1:0"]).start();
+        let [secret, ours] = SECRET;
+        let options = ["-c", "-t", transport, "--listen", "127.0.0.1:0"];
+        let mut listener = latency(&[&options[..], &SECRET].concat()).start();
         let said = listener.hear("listening at");
         let place = said.split("listening at ").nth(1).unwrap();
         let place = place.split(": start").next().unwrap();
-        let connector = Line::new(["bench", "latency", "--connect", place]).finish();
+        let connector = Line::new(["bench", "latency", "--connect", place, secret, ours]).finish();
         assert_eq!(connector.status, 0, "{transport}: {connector:#?}");
         let outcome = listener.finish();
         assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");

@@ -11,6 +11,7 @@
 //!   ends the job about a second later, with status 2.
 //! - Each rank leads a process group of its own, so that a wrapper's children end with it. The
 //!   groups die with the launcher, even with one that is killed; see `child.rs` for how.
+//! - What the launcher has to say goes to standard error, and nothing waits for somebody to read it there.
 //! - No process id is reused before the job ends: a dead rank stays a zombie until then, because
 //!   peers may still name it in a system call.
 
@@ -26,12 +27,15 @@ use crate::binding::Binding;
 use crate::error::{Error, Result};
 
 mod child;
+mod files;
 mod input;
+mod notes;
 mod output;
 mod processes;
 mod signals;
 mod supervisor;
 
+use notes::Notes;
 use supervisor::{Notice, Supervisor};
 
 /// What a rank's failure means to the others.
@@ -180,8 +184,9 @@ impl Job {
             )));
         }
         let placement = spec.binding.place(spec.ranks)?;
+        let notes = Notes::default();
         if spec.ranks as usize > placement.distinct {
-            note(format_args!(
+            notes.say(format_args!(
                 "note: {} ranks on {} core{}: they take turns",
                 spec.ranks,
                 placement.distinct,
@@ -196,7 +201,7 @@ impl Job {
         let supervisor = std::thread::Builder::new()
             .name("tagwire-launch".to_owned())
             .spawn(
-                move || match Supervisor::start(spec, &placement, supervisor_notice) {
+                move || match Supervisor::start(spec, &placement, supervisor_notice, notes) {
                     Ok(supervisor) => {
                         // The other side waits for exactly this.
                         let _ = started.send(Ok(supervisor.pids()));
@@ -266,11 +271,4 @@ fn lost() -> Error {
         "watch the ranks",
         std::io::Error::other("the launcher's thread ended"),
     )
-}
-
-/// One line on standard error. Whether anybody reads it is not the job's concern.
-fn note(message: std::fmt::Arguments<'_>) {
-    use std::io::Write;
-    let line = format!("tagwire: {message}\n");
-    let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }

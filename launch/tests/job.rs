@@ -5,11 +5,12 @@ mod common;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use common::{
-    Background, launcher, members, run, runs, script, state_of, wait_until, wait_until_gone,
+    Background, LONG, launcher, members, run, runs, script, state_of, wait_until, wait_until_gone,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use tagwire_launch::{Job, JobSpec, OnFailure, Outcome};
 
 #[test]
@@ -382,6 +383,46 @@ fn a_job_is_an_object() {
     assert_eq!(report.outcomes, [1, 2, 3].map(Outcome::Exited));
     let first = report.first_failure.unwrap();
     assert_eq!(report.exit_status, first.as_u32() as i32 + 1);
+}
+
+/// A full pipe that nobody reads: the launcher has lines to say, and goes on with everything else.
+#[test]
+fn standard_error_that_nobody_reads_holds_nothing_up() {
+    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    let stuck = |options: &[&str]| {
+        let mut command = script(
+            &[&["-n", "2", "--continue"], options].concat(),
+            "test $TAGWIRE_RANK = 1 && exit 3; exec sleep 1000",
+        );
+        command.stdout(std::process::Stdio::null());
+        command.stderr(writer.try_clone().unwrap());
+        command.spawn().unwrap()
+    };
+    // By its own time ...
+    let mut timed = stuck(&["--timeout-ms", "100"]);
+    // ... and by a signal, once it has had something to say.
+    let mut signalled = stuck(&[]);
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = Pid::from_child(&signalled);
+    rustix::process::kill_process(pid, Signal::TERM).unwrap();
+    for (launcher, status) in [(&mut timed, 2), (&mut signalled, 143)] {
+        let until = Instant::now() + LONG;
+        let ended = loop {
+            if let Some(ended) = launcher.try_wait().unwrap() {
+                break ended;
+            }
+            if Instant::now() > until {
+                launcher.kill().unwrap();
+                panic!("the launcher that was to end with {status} hangs");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(ended.code(), Some(status));
+    }
+    drop(reader);
 }
 
 #[test]

@@ -7,8 +7,71 @@ use tagwire_base::{Bootstrap, Rank};
 use crate::error::{Error, Result};
 
 /// How long a rank's address is waited for. Every rank publishes before any opens fully, so that
-/// only a broken launcher makes this pass.
+/// only a slow store makes this pass.
 const ADDRESS_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a rank that opens waits for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenTimeout {
+    /// Without a limit where the launcher reports the end of every rank, as `tagwire run` does; else
+    /// [`OpenTimeout::DEFAULT`].
+    Auto,
+    /// So long.
+    Limit(Duration),
+}
+
+impl OpenTimeout {
+    /// The limit where nobody reports that a rank has ended.
+    pub const DEFAULT: Duration = Duration::from_secs(30);
+
+    fn of(self, bootstrap: &dyn Bootstrap) -> Duration {
+        match self {
+            Self::Limit(limit) => limit,
+            Self::Auto if bootstrap.reports_ends() => Duration::MAX,
+            Self::Auto => Self::DEFAULT,
+        }
+    }
+}
+
+/// What keeps a peer from being contacted.
+#[derive(Debug)]
+pub(crate) enum Setback {
+    /// This rank lacks something now, and the same contact may succeed later.
+    Shortage(Error),
+    /// The peer has ended.
+    Ended,
+    /// Nothing that passes by itself; the peer may live.
+    Lasting(Error),
+}
+
+/// Whether a peer can be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    Now,
+    /// Not before this rank has looked after its peers once more: it lacks something.
+    Later,
+    /// It is lost.
+    Never,
+}
+
+impl Setback {
+    /// What `error` of a contact means.
+    pub(crate) fn of(error: Error) -> Self {
+        match error {
+            error if error.is_shortage() => Self::Shortage(error),
+            Error::Transport(tagwire_transport::Error::Gone { .. }) => Self::Ended,
+            error => Self::Lasting(error),
+        }
+    }
+}
+
+/// What is logged when the connection to the store is lost.
+pub(crate) const STORE_LOST: &str = "the connection to the launcher's store is lost: ranks that are not in contact cannot be reached any more, and their ends are not heard of";
+
+/// The other ranks of a job of `size`.
+pub(crate) fn others(own: Rank, size: u32) -> impl Iterator<Item = Rank> {
+    (0..size).map(Rank::new).filter(move |rank| *rank != own)
+}
 
 /// Under which key a rank publishes its address. One for all, so that who speaks another language is told so.
 pub const KEY: &str = "transport";
@@ -42,10 +105,17 @@ impl Language {
     }
 
     /// Publishes this rank's address, and waits until every rank of the job has done so.
-    pub(crate) fn publish(self, bootstrap: &mut dyn Bootstrap, address: &[u8]) -> Result<()> {
+    pub(crate) fn publish(
+        self,
+        bootstrap: &mut dyn Bootstrap,
+        address: &[u8],
+        timeout: OpenTimeout,
+    ) -> Result<()> {
         bootstrap.put(KEY, &self.card(address))?;
-        bootstrap.fence(ADDRESS_TIMEOUT)?;
-        Ok(())
+        match bootstrap.fence(timeout.of(bootstrap)) {
+            Err(tagwire_base::Error::FenceTimeout(limit)) => Err(Error::OpenTimeout(limit)),
+            other => Ok(other?),
+        }
     }
 
     /// The address that `rank` has published.

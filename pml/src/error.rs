@@ -169,6 +169,11 @@ pub enum Error {
         /// Bytes that the receiver has.
         received: u64,
     },
+    /// Not every rank of the job opened in time.
+    #[error(
+        "not every rank of the job has opened within {0:?} of this one (setting 'open-timeout')"
+    )]
+    OpenTimeout(Duration),
     /// The rank was closed, or is closing.
     #[error("the rank is closed")]
     Closed,
@@ -183,6 +188,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the system lacked resources, or the job's bootstrap was slow: the same call may succeed when it is
+    /// made again. Says nothing about any peer.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::Base(error) => error.is_shortage(),
+            Self::Transport(error) => error.is_shortage(),
+            _ => false,
+        }
+    }
+
     /// A stable number for this kind of error, for C callers.
     #[must_use]
     pub const fn code(&self) -> u32 {
@@ -215,6 +231,7 @@ impl Error {
             Self::Mismatch { .. } => 339,
             Self::ContextInUse { .. } => 340,
             Self::OtherLanguage { .. } => 341,
+            Self::OpenTimeout(_) => 342,
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::thread::Pid;
+use tagwire_base::Owner;
 use tagwire_base::sync::{AtomicBool, AtomicU32, Ordering, spin_loop};
 
 use crate::error::{Error, Result};
@@ -53,6 +54,31 @@ fn take_number() -> u64 {
     NUMBER.get()
 }
 
+/// How often this process was forked off by the library's `fork`, its parents' times included: a child has one more than its
+/// parent.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+#[inline]
+fn forks() -> u64 {
+    FORKS.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Has every child that this process forks know that it is one.
+fn count_forks() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    extern "C" fn in_child() {
+        FORKS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // The only thread there is: no rank that its parent opened takes it for its owner.
+        NUMBER.set(0);
+    }
+    ONCE.call_once(|| {
+        // SAFETY: the handler changes an atomic and a word of the thread, which is sound in a child of a process with
+        // several threads, and it stays loaded as long as the process runs. Where the system lacks the memory to
+        // note it, children are only refused where they close.
+        let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+}
+
 /// A value that one caller at a time gets at. At the levels of one thread that is checked with a
 /// compare and a flag; at the others a lock keeps it.
 ///
@@ -66,6 +92,9 @@ pub(crate) struct Guarded<T> {
     owner: u64,
     /// The kernel's name for that thread.
     owner_id: Pid,
+    /// Its process, and what that had of [`FORKS`].
+    process: Owner,
+    forks: u64,
     bias: Bias,
     lock: Lock,
     /// What takes the bias away; another one in tests.
@@ -89,10 +118,13 @@ impl<T: fmt::Debug> fmt::Debug for Guarded<T> {
 impl<T> Guarded<T> {
     /// Guards `value` at `level`; the calling thread is the owner.
     pub(crate) fn new(level: ThreadLevel, value: T) -> Self {
+        count_forks();
         Self {
             shared: level.is_shared(),
             owner: take_number(),
             owner_id: rustix::thread::gettid(),
+            process: Owner::here(),
+            forks: forks(),
             bias: Bias::new(level.is_shared() && !register_barrier()),
             lock: Lock::new(),
             barrier,
@@ -108,7 +140,8 @@ impl<T> Guarded<T> {
     /// The value, for this caller alone.
     ///
     /// # Errors
-    /// [`Error::WrongThread`] at a level of one thread, and when the owner enters twice.
+    /// [`Error::WrongThread`] at a level of one thread, and when the owner enters twice. In a forked child
+    /// [`OtherProcess`](tagwire_base::Error::OtherProcess).
     /// [`Error::NoBarrier`] when the bias cannot be taken away now.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Entered<'_, T>> {
@@ -118,6 +151,9 @@ impl<T> Guarded<T> {
                 Bid::Twice => return Err(Error::WrongThread),
                 Bid::Revoked => {}
             }
+        } else if self.forks != forks() {
+            // The lock may have been held by a thread that is not here.
+            return Err(self.process.refusal().into());
         } else if !self.shared {
             return Err(Error::WrongThread);
         }
@@ -150,7 +186,7 @@ impl<T> Guarded<T> {
                 Bid::Twice => return None,
                 Bid::Revoked => {}
             }
-        } else if !self.shared {
+        } else if !self.shared || self.forks != forks() {
             return None;
         }
         if !self.lock.try_lock() {

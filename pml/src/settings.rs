@@ -8,6 +8,7 @@ use tagwire_base::{Bootstrap, topology};
 use tagwire_matching::AnyEngine;
 
 use crate::cm::{Cm, CmOptions};
+use crate::contact::OpenTimeout;
 use crate::error::{Error, Result};
 use crate::guard::ThreadLevel;
 use crate::layer::Layer;
@@ -116,6 +117,13 @@ pub const SETTINGS: &[Setting] = &[
     ),
     Setting::duration(
         READER,
+        "open-timeout",
+        OpenTimeout::DEFAULT,
+        Duration::ZERO..=Duration::from_secs(86_400),
+        "How long a rank that opens waits for the others to open; the default is for launchers that do not report the end of a rank: under tagwire run a rank waits without a limit, unless this is set",
+    ),
+    Setting::duration(
+        READER,
         "close-timeout",
         Duration::from_secs(30),
         Duration::ZERO..=Duration::from_secs(86_400),
@@ -136,6 +144,7 @@ impl Ob1Options {
             unexpected_payload: config.bytes("unexpected-payload"),
             unexpected_headers: config.bytes("unexpected-headers"),
             buffer_limit: config.bytes("buffer-limit"),
+            open_timeout: OpenTimeout::from_config(config),
         }
     }
 }
@@ -146,6 +155,7 @@ impl CmOptions {
     pub fn from_config(config: &Config) -> Self {
         Self {
             buffer_limit: config.bytes("buffer-limit"),
+            open_timeout: OpenTimeout::from_config(config),
         }
     }
 }
@@ -155,6 +165,19 @@ impl CmOptions {
 pub fn all() -> Vec<&'static [Setting]> {
     let own = [tagwire_base::SETTINGS, SETTINGS];
     own.into_iter().chain(tagwire_rails::settings()).collect()
+}
+
+impl OpenTimeout {
+    /// The time that `config` holds: the default is not for launchers that report the ends of ranks.
+    #[must_use]
+    pub fn from_config(config: &Config) -> Self {
+        match config.entry("open-timeout") {
+            Ok(entry) if entry.origin() != Origin::Default => {
+                Self::Limit(config.duration("open-timeout"))
+            }
+            _ => Self::Auto,
+        }
+    }
 }
 
 impl ThreadLevel {

@@ -47,6 +47,9 @@ pub enum Failure {
     /// The peer sent what no correct peer sends.
     #[error("protocol error by rank {0}")]
     Protocol(Rank),
+    /// This rank cannot reach the peer, whose process may live: what was in its way is in the log.
+    #[error("rank {0} cannot be reached (the log has the reason)")]
+    Unreachable(Rank),
     /// This rank closed before the operation was done.
     #[error("closed before the operation was done")]
     Closed,
@@ -62,6 +65,7 @@ impl Failure {
             Self::PeerLeft(_) => 302,
             Self::Protocol(_) => 303,
             Self::Closed => 304,
+            Self::Unreachable(_) => 305,
         }
     }
 }

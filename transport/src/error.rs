@@ -31,6 +31,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A peer has ended.
+    #[error("{transport}: rank {peer} has ended")]
+    Gone {
+        /// The transport.
+        transport: &'static str,
+        /// The peer.
+        peer: Rank,
+    },
     /// A peer did not prove that it belongs to the job, or speaks another version.
     #[error("{transport}: rank {peer} was refused: {reason}")]
     Refused {
@@ -62,6 +70,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the system lacked resources, or the bootstrap was slow: the same call may succeed when it is made
+    /// again. Says nothing about the peer.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, Self::Base(error) if error.is_shortage())
+    }
+
     /// A stable number for this kind of error, for C callers and exit reports.
     #[must_use]
     pub const fn code(&self) -> u32 {
@@ -72,6 +87,7 @@ impl Error {
             Self::Refused { .. } => 202,
             Self::Protocol { .. } => 203,
             Self::Unsupported { .. } => 204,
+            Self::Gone { .. } => 205,
         }
     }
 }

@@ -36,13 +36,17 @@ impl Shared {
         timeout: Duration,
         mut take: impl FnMut(&mut Board) -> Option<T>,
     ) -> Option<T> {
-        let deadline = Instant::now() + timeout;
+        // A timeout that ends after the clock does is none.
+        let deadline = Instant::now().checked_add(timeout);
         let mut board = self.board();
         loop {
             if let Some(found) = take(&mut board) {
                 return Some(found);
             }
-            let left = deadline.checked_duration_since(Instant::now())?;
+            let left = match deadline {
+                Some(deadline) => deadline.checked_duration_since(Instant::now())?,
+                None => timeout,
+            };
             board = self
                 .changed
                 .wait_timeout(board, left)
@@ -152,7 +156,7 @@ impl Bootstrap for LocalBootstrap {
             .wait_for(timeout, |board| {
                 (board.fence_arrivals >= target).then_some(())
             })
-            .ok_or_else(|| Error::Bootstrap(format!("fence not complete within {timeout:?}")))
+            .ok_or(Error::FenceTimeout(timeout))
     }
 
     fn put_descriptor(&mut self, descriptor: BorrowedFd<'_>) -> Result<()> {

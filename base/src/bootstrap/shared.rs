@@ -23,6 +23,7 @@ pub struct SharedBootstrap {
     size: u32,
     locality: Locality,
     own_address: Option<IpAddr>,
+    reports_ends: bool,
 }
 
 impl SharedBootstrap {
@@ -36,6 +37,7 @@ impl SharedBootstrap {
             size: bootstrap.size(),
             locality: bootstrap.locality(),
             own_address: bootstrap.own_address(),
+            reports_ends: bootstrap.reports_ends(),
             inner: Arc::new(Mutex::new(bootstrap)),
         }
     }
@@ -90,6 +92,10 @@ impl Bootstrap for SharedBootstrap {
 
     fn own_address(&self) -> Option<IpAddr> {
         self.own_address
+    }
+
+    fn reports_ends(&self) -> bool {
+        self.reports_ends
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {

@@ -19,7 +19,11 @@ pub(crate) struct ResultsFile {
 
 #[derive(Debug)]
 enum Kind {
-    Replaced { target: PathBuf, scratch: PathBuf },
+    Replaced {
+        target: PathBuf,
+        /// What was made beside it and has not taken its place.
+        scratch: Option<PathBuf>,
+    },
     Stream(File),
 }
 
@@ -52,12 +56,10 @@ impl ResultsFile {
 
     /// Makes `text` the file's content.
     pub(crate) fn update(&mut self, text: &str) -> Result<()> {
-        let Kind::Replaced { target, scratch } = &self.kind else {
+        let Kind::Replaced { target, scratch } = &mut self.kind else {
             return Ok(());
         };
-        let written = File::create(scratch)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| fs::rename(scratch, target));
+        let written = write_beside(target, scratch, text);
         written.map_err(|source| output_error(&self.name, source))
     }
 
@@ -73,22 +75,66 @@ impl ResultsFile {
 
 impl Drop for ResultsFile {
     fn drop(&mut self) {
-        if let Kind::Replaced { scratch, .. } = &self.kind {
-            // Gone already when the last update went well.
-            let _ = fs::remove_file(scratch);
+        if let Kind::Replaced {
+            scratch: Some(left),
+            ..
+        } = &self.kind
+        {
+            let _ = fs::remove_file(left);
         }
     }
 }
 
 /// Proves that files can be made beside `target`.
 fn replaced(target: PathBuf) -> io::Result<Kind> {
+    let (made, _) = make_beside(&target)?;
+    fs::remove_file(&made)?;
+    Ok(Kind::Replaced {
+        target,
+        scratch: None,
+    })
+}
+
+/// Replaces `target` by a file with `text`. What is made on the way is in `scratch` until it is `target`.
+fn write_beside(target: &Path, scratch: &mut Option<PathBuf>, text: &str) -> io::Result<()> {
+    if let Some(left) = scratch.take() {
+        let _ = fs::remove_file(left);
+    }
+    let (made, mut file) = make_beside(target)?;
+    let made = scratch.insert(made);
+    file.write_all(text.as_bytes())?;
+    fs::rename(made, target)?;
+    *scratch = None;
+    Ok(())
+}
+
+/// Makes a file beside `target`, hidden, and with a name that nobody can foresee. What has the name already, such as a
+/// link that another user of the folder has put there, is not opened: another name is drawn.
+fn make_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.part", std::process::id()));
-    let scratch = target.with_file_name(hidden);
-    File::create(&scratch)?;
-    Ok(Kind::Replaced { target, scratch })
+    let mut tries = 0;
+    loop {
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{:016x}.part", draw()));
+        let path = target.with_file_name(hidden);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {
+                tries += 1;
+            }
+            opened => return Ok((path, opened?)),
+        }
+    }
+}
+
+/// How many names are drawn. The first one is free, unless somebody can foresee the draw.
+const TRIES: u32 = 16;
+
+/// A number that differs from call to call, and that others cannot foresee: the keys of the standard library's hashing come
+/// from the system's random source.
+fn draw() -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(std::process::id())
 }
 
 fn output_error(path: &Path, source: io::Error) -> Error {
@@ -115,6 +161,46 @@ mod tests {
         drop(file);
         assert_eq!(fs::read_to_string(&path).unwrap(), "newer");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Whoever may write to the folder can put links there, for every name that can be foreseen.
+    #[test]
+    fn no_link_beside_the_file_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.json");
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let foreseen = folder
+            .path()
+            .join(format!(".out.json.{}.part", std::process::id()));
+        std::os::unix::fs::symlink(&victim, foreseen).unwrap();
+        let mut file = ResultsFile::open(&path).unwrap();
+        file.update("text").unwrap();
+        // The names of two updates have nothing in common, and what is there is never opened.
+        let names: Vec<_> = (0..2).map(|_| make_beside(&path).unwrap().0).collect();
+        assert_ne!(names[0], names[1]);
+        for name in &names {
+            fs::remove_file(name).unwrap();
+            std::os::unix::fs::symlink(&victim, name).unwrap();
+            let again = OpenOptions::new().write(true).create_new(true).open(name);
+            assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        }
+        file.finish("more text").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "more text");
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing_beside_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.json");
+        let mut file = ResultsFile::open(&path).unwrap();
+        // A folder cannot be replaced by a file.
+        fs::create_dir(&path).unwrap();
+        assert!(file.update("text").is_err() && file.update("text").is_err());
+        drop(file);
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
 
     #[test]

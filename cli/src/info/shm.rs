@@ -16,6 +16,7 @@ const ARENA: &str = "shm-arena";
 pub fn notes(config: &Config, topology: &Topology) -> Vec<String> {
     let Probe {
         shared_memory,
+        room,
         proc_descriptors,
         cross_attach,
         barriers,
@@ -25,6 +26,10 @@ pub fn notes(config: &Config, topology: &Topology) -> Vec<String> {
     let mut notes = vec![copies(config, topology.ptrace_scope, &cross_attach)];
     for (found, consequence) in [
         (shared_memory, "nothing can be sent"),
+        (
+            room,
+            "shared buffers (Session::alloc) are fewer, and pml=cm may not open",
+        ),
         (proc_descriptors, "the launcher passes descriptors instead"),
         (
             barriers,

@@ -19,27 +19,24 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Signal, WaitId, WaitIdOptions};
 use tagwire_base::Rank;
 
 use super::child::{self, RankProcess, Setup};
+use super::files::FileLimit;
 use super::input::{self, Forwarder};
 use tagwire_base::topology::ranges;
 
+use super::notes::Notes;
 use super::output::{Pump, Sinks, Source, Stream};
 use super::signals::Signals;
-use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, note, processes};
+use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
 use crate::binding::Placement;
 use crate::error::{Error, Result};
 use crate::store::Store;
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
-/// Descriptors that each rank costs the launcher: process, leash, connection, memory that it
-/// leaves with the store, two pipes of output, and the other ends while it is started.
-const FILES_PER_RANK: u64 = 8;
-/// Descriptors for everything else.
-const SPARE_FILES: u64 = 128;
 /// The job's status when its timeout or a broken output ended it.
 const STATUS_RUN_FAILED: i32 = 2;
 
@@ -109,20 +106,26 @@ pub(super) struct Supervisor {
     store: Store,
     signals: Signals,
     notice: Notice,
+    notes: Notes,
     pump: Option<Pump>,
     forwarder: Option<Forwarder>,
     phase: Phase,
     deadline: Option<Instant>,
     causes: Causes,
-    /// The limit of open files to go back to at the end.
-    files: Option<Rlimit>,
+    /// Room for the job's descriptors.
+    files: FileLimit,
 }
 
 impl Supervisor {
     /// Starts the store and every rank; on an error none is left.
-    pub fn start(spec: JobSpec, placement: &Placement, notice: Notice) -> Result<Self> {
+    pub fn start(
+        spec: JobSpec,
+        placement: &Placement,
+        notice: Notice,
+        notes: Notes,
+    ) -> Result<Self> {
         let signals = Signals::watch()?;
-        let files = raise_file_limit(spec.ranks);
+        let files = FileLimit::raise(spec.ranks);
         let store = Store::start(spec.ranks)?;
         let deadline = spec
             .timeout
@@ -133,6 +136,7 @@ impl Supervisor {
             store,
             signals,
             notice,
+            notes,
             pump: None,
             forwarder: None,
             phase: Phase::Running,
@@ -171,7 +175,7 @@ impl Supervisor {
         }
         let setup = Setup {
             cpu,
-            files: self.files,
+            files: self.files.before(),
         };
         let mut process =
             child::spawn(command, setup).map_err(|error| spawn_error(spec, rank, error))?;
@@ -287,9 +291,12 @@ impl Supervisor {
             }
         };
         match self.spec.on_failure {
-            OnFailure::Continue => note(format_args!("rank {rank} (process {pid}) {how}")),
+            OnFailure::Continue => {
+                self.notes
+                    .say(format_args!("rank {rank} (process {pid}) {how}"));
+            }
             OnFailure::Abort => {
-                note(format_args!(
+                self.notes.say(format_args!(
                     "rank {rank} (process {pid}) {how}: ending the job"
                 ));
                 self.end_ranks();
@@ -337,7 +344,7 @@ impl Supervisor {
         let Some(why) = failure else { return };
         self.causes.output_broken = true;
         if matches!(self.phase, Phase::Running | Phase::Reporting(_)) {
-            note(format_args!(
+            self.notes.say(format_args!(
                 "cannot write the ranks' output: {why}: ending the job"
             ));
             self.end_ranks();
@@ -351,7 +358,7 @@ impl Supervisor {
                 self.time_out(now);
             }
             Phase::Reporting(until) if until <= now => {
-                note(format_args!("timeout: ending the job"));
+                self.notes.say(format_args!("timeout: ending the job"));
                 self.end_ranks();
             }
             Phase::Ending(until) if until <= now => self.kill_ranks(),
@@ -364,7 +371,7 @@ impl Supervisor {
             .zip(&self.members)
             .filter(|(_, member)| member.outcome.is_none());
         let running = ranges(running.map(|(rank, _)| rank));
-        note(format_args!(
+        self.notes.say(format_args!(
             "timeout: the job has not ended within {:?}; still running: rank {running}",
             self.spec.timeout.unwrap_or_default()
         ));
@@ -426,9 +433,12 @@ impl Supervisor {
             interrupted: self.causes.interrupted.map(Signal::as_raw),
         };
         let pump = self.pump.take();
+        let notes = self.notes.clone();
         // Gives the signals back first: output that nobody takes can be interrupted.
         drop(self);
-        finish_output(pump, report)
+        let report = finish_output(pump, &notes, report);
+        notes.finish();
+        report
     }
 }
 
@@ -438,43 +448,20 @@ impl Drop for Supervisor {
         for Member { process, .. } in self.members.drain(..) {
             child::kill_and_reap(process.child, process.pid);
         }
-        if let Some(limit) = self.files.take() {
-            // It was the limit before, and lowering is always allowed.
-            let _ = rustix::process::setrlimit(Resource::Nofile, limit);
-        }
     }
 }
 
 /// Moves the last output. A job whose output is lost has not gone well.
-fn finish_output(pump: Option<Pump>, mut report: JobReport) -> JobReport {
+fn finish_output(pump: Option<Pump>, notes: &Notes, mut report: JobReport) -> JobReport {
     let Some(mut pump) = pump else { return report };
     pump.finish();
     if let Some(why) = pump.failure()
         && report.exit_status == 0
     {
-        note(format_args!("cannot write the ranks' output: {why}"));
+        notes.say(format_args!("cannot write the ranks' output: {why}"));
         report.exit_status = STATUS_RUN_FAILED;
     }
     report
-}
-
-/// Makes room for the descriptors of `ranks` ranks; returns the limit to go back to.
-fn raise_file_limit(ranks: u32) -> Option<Rlimit> {
-    let before = rustix::process::getrlimit(Resource::Nofile);
-    let wanted = u64::from(ranks) * FILES_PER_RANK + SPARE_FILES;
-    let current = before.current?;
-    let possible = before.maximum.map_or(wanted, |maximum| wanted.min(maximum));
-    if current >= possible {
-        return None;
-    }
-    let raised = Rlimit {
-        current: Some(possible),
-        maximum: before.maximum,
-    };
-    // When it cannot be raised, starting the ranks says what lacks.
-    rustix::process::setrlimit(Resource::Nofile, raised)
-        .is_ok()
-        .then_some(before)
 }
 
 fn spawn_error(spec: &JobSpec, rank: u32, source: io::Error) -> Error {

@@ -7,18 +7,21 @@
 //! round see only that round's values, descriptors, fences and events, so that the second
 //! program never reads an address of the first.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tagwire_base::{JobSecret, Rank};
 
+use super::socket::Passed;
 use super::wire::{Reply, Request, RequestId, VERSION};
 
-/// The most that one rank may keep here in one round, in bytes of keys and values.
+/// The most that one rank may keep here, in bytes of keys and values, over all rounds that others may still read.
 const MAX_BYTES_PER_RANK: usize = 16 << 20;
 /// What a value costs beside its bytes.
 const VALUE_OVERHEAD: usize = 64;
+/// What a stay costs beside its values.
+const STAY_OVERHEAD: usize = 256;
 
 /// One connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +59,8 @@ struct Member {
     /// It ended, or its connection did, without a goodbye.
     ended: bool,
     client: Option<ClientId>,
+    /// Bytes that it keeps here, over all rounds.
+    kept: usize,
 }
 
 impl Member {
@@ -96,6 +101,7 @@ enum Wait {
 #[derive(Debug, Default)]
 struct Round {
     values: HashMap<Rank, HashMap<String, Arc<[u8]>>>,
+    /// Bytes that each member keeps in this round.
     bytes: HashMap<Rank, usize>,
     descriptors: HashMap<Rank, Arc<OwnedFd>>,
     fences: HashMap<Rank, u64>,
@@ -106,7 +112,7 @@ pub(super) struct Board {
     secret: JobSecret,
     members: Vec<Member>,
     clients: HashMap<ClientId, Client>,
-    rounds: HashMap<u32, Round>,
+    rounds: BTreeMap<u32, Round>,
     outbox: Vec<Outgoing>,
 }
 
@@ -116,7 +122,7 @@ impl Board {
             secret,
             members: vec![Member::default(); size as usize],
             clients: HashMap::new(),
-            rounds: HashMap::new(),
+            rounds: BTreeMap::new(),
             outbox: Vec::new(),
         }
     }
@@ -127,7 +133,7 @@ impl Board {
         client: ClientId,
         id: RequestId,
         request: Request,
-        descriptor: Option<OwnedFd>,
+        passed: Option<Passed>,
     ) -> Verdict {
         let Some(known) = self.clients.get(&client) else {
             return match request {
@@ -157,8 +163,20 @@ impl Board {
                 self.settle(round);
             }
             Request::PutDescriptor => {
-                let Some(descriptor) = descriptor else {
-                    return self.refuse_and_close(client, id, "no descriptor beside the message");
+                let descriptor = match passed {
+                    Some(Passed::Descriptor(descriptor)) => descriptor,
+                    Some(Passed::Cut) => {
+                        let why = "the launcher has no descriptor left for the rank's memory (raise its limit of open files, ulimit -n)";
+                        self.reply(client, id, Reply::Refused(why.to_owned()));
+                        return Verdict::Keep;
+                    }
+                    None => {
+                        return self.refuse_and_close(
+                            client,
+                            id,
+                            "no descriptor beside the message",
+                        );
+                    }
                 };
                 self.round(round)
                     .descriptors
@@ -194,17 +212,10 @@ impl Board {
             self.clients.remove(&client);
         }
         self.announce(rank, Reply::Failed(rank), |round| round >= first);
-        for (&number, round) in &mut self.rounds {
-            if number >= first {
-                round.descriptors.remove(&rank);
-            }
+        for (_, round) in self.rounds.range_mut(first..) {
+            round.descriptors.remove(&rank);
         }
-        let affected: Vec<u32> = self
-            .rounds
-            .keys()
-            .copied()
-            .filter(|&n| n >= first)
-            .collect();
+        let affected: Vec<u32> = self.rounds.range(first..).map(|(&n, _)| n).collect();
         affected.into_iter().for_each(|round| self.settle(round));
         self.retire();
     }
@@ -252,7 +263,15 @@ impl Board {
         if member.client.is_some() {
             return self.refuse_and_close(client, id, &format!("rank {rank} is connected already"));
         }
+        if member.kept + STAY_OVERHEAD > MAX_BYTES_PER_RANK {
+            let why = format!(
+                "rank {rank} has joined and left {round} times and keeps {} bytes in the store, which other ranks may still read: they have to join and leave as often",
+                member.kept
+            );
+            return self.refuse_and_close(client, id, &why);
+        }
         member.client = Some(client);
+        member.kept += STAY_OVERHEAD;
         let rank = Rank::new(rank);
         self.clients.insert(
             client,
@@ -262,7 +281,7 @@ impl Board {
                 waiting: None,
             },
         );
-        self.round(round);
+        *self.round(round).bytes.entry(rank).or_default() += STAY_OVERHEAD;
         self.reply(client, id, Reply::Welcome { size, round });
         self.tell_of_the_gone(client, rank, round);
         Verdict::Keep
@@ -293,19 +312,20 @@ impl Board {
         let Some(&Client { rank, round, .. }) = self.clients.get(&client) else {
             return;
         };
-        let state = self.round(round);
+        let state = self.rounds.entry(round).or_default();
         let values = state.values.entry(rank).or_default();
-        let bytes = state.bytes.entry(rank).or_default();
         let cost = |value: usize| key.len() + value + VALUE_OVERHEAD;
         let before = values.get(&key).map_or(0, |old| cost(old.len()));
-        let after = *bytes - before + cost(value.len());
-        if after > MAX_BYTES_PER_RANK {
+        let (added, kept) = (cost(value.len()), &mut self.members[rank.index()].kept);
+        if *kept - before + added > MAX_BYTES_PER_RANK {
             let why =
                 format!("rank {rank} keeps more than {MAX_BYTES_PER_RANK} bytes in the store");
             self.reply(client, id, Reply::Refused(why));
             return;
         }
-        *bytes = after;
+        *kept = *kept - before + added;
+        let bytes = state.bytes.entry(rank).or_default();
+        *bytes = *bytes - before + added;
         values.insert(key, value.into());
         self.reply(client, id, Reply::Done);
         self.settle(round);
@@ -465,14 +485,19 @@ impl Board {
         progress
     }
 
-    /// Forgets the rounds that nobody can be in any more.
+    /// Forgets the rounds that nobody can be in any more: those before the earliest stay of a living member.
     fn retire(&mut self) {
-        let members = &self.members;
-        self.rounds.retain(|&round, _| {
-            members
-                .iter()
-                .any(|member| member.membership(round) == Membership::Expected)
-        });
+        let living = self.members.iter().filter(|member| !member.ended);
+        let over = match living.map(|member| member.leaves).min() {
+            Some(earliest) => {
+                let rest = self.rounds.split_off(&earliest);
+                std::mem::replace(&mut self.rounds, rest)
+            }
+            None => std::mem::take(&mut self.rounds),
+        };
+        for (rank, bytes) in over.values().flat_map(|round| &round.bytes) {
+            self.members[rank.index()].kept -= bytes;
+        }
     }
 
     fn round(&mut self, number: u32) -> &mut Round {

@@ -8,15 +8,26 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
+use tagwire_base::error::is_shortage;
+use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Owner, Rank, Result};
 
-use super::socket;
+use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, VERSION};
 
 /// How long the store may take for an answer that needs no other rank.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(60);
 /// How long a goodbye may take; after it the rank goes unheard.
 const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The pauses before a rank comes again to a store that dropped its connection unheard.
+const COME_AGAIN: [Duration; 6] = [
+    Duration::from_millis(20),
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(500),
+    Duration::from_millis(1000),
+];
 
 /// What a rank must know to connect to its job's store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,14 +70,20 @@ impl Membership {
 pub struct StoreBootstrap {
     membership: Membership,
     socket: OwnedFd,
+    /// The process that connected.
+    owner: Owner,
     incoming: FrameBuffer,
-    descriptors: VecDeque<OwnedFd>,
+    descriptors: VecDeque<Passed>,
+    /// The rest of a request that was given up when its beginning was sent.
+    unsent: Vec<u8>,
     events: Vec<MemberEvent>,
     last_id: u32,
     /// Why nothing can be asked any more.
     closed: Option<String>,
     /// No more events come, and the caller knows.
     told_all: bool,
+    /// The store has sent something.
+    heard: bool,
 }
 
 impl fmt::Debug for StoreBootstrap {
@@ -78,53 +95,79 @@ impl fmt::Debug for StoreBootstrap {
     }
 }
 
-/// An answer, with the descriptor that came beside it.
-type Answer = (Reply, Option<OwnedFd>);
+/// An answer, with what came beside it.
+type Answer = (Reply, Option<Passed>);
 
 impl StoreBootstrap {
-    /// Connects to the store and says hello.
+    /// Connects to the store and says hello. A store that is reached from other machines may drop a connection
+    /// before it has read the hello, where strangers crowd it: then this comes again.
     ///
     /// # Errors
     /// When there is no such store, or it refuses this rank.
     pub fn connect(membership: Membership) -> Result<Self> {
+        let mut pauses = COME_AGAIN.iter();
+        loop {
+            let mut this = Self::reach(membership.clone())?;
+            let Err(error) = this.say_hello() else {
+                return Ok(this);
+            };
+            // A store that has an opinion of this rank replies before it hangs up.
+            let unheard = this.closed.is_some() && !this.heard && this.membership.is_remote();
+            match pauses.next().filter(|_| unheard) {
+                Some(pause) => std::thread::sleep(*pause),
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Connects to the store.
+    fn reach(membership: Membership) -> Result<Self> {
         let socket = socket::connect(&membership.store).map_err(|error| {
             Error::system(
                 format!("connect to the store '{}'", membership.store),
                 error,
             )
         })?;
-        let hello = Request::Hello {
-            version: VERSION,
-            rank: membership.rank.as_u32(),
-            secret: membership.secret.clone(),
-        };
-        let mut this = Self {
+        Ok(Self {
             membership,
             socket,
+            owner: Owner::here(),
             incoming: FrameBuffer::default(),
             descriptors: VecDeque::new(),
+            unsent: Vec::new(),
             events: Vec::new(),
             last_id: 0,
             closed: None,
             told_all: false,
+            heard: false,
+        })
+    }
+
+    fn say_hello(&mut self) -> Result<()> {
+        let hello = Request::Hello {
+            version: VERSION,
+            rank: self.membership.rank.as_u32(),
+            secret: self.membership.secret.clone(),
         };
-        match this.ask(&hello, None, ANSWER_DEADLINE)? {
-            Some((Reply::Welcome { size, .. }, _)) if size == this.membership.size => Ok(this),
+        match self.ask(&hello, None, ANSWER_DEADLINE)? {
+            Some((Reply::Welcome { size, .. }, _)) if size == self.membership.size => Ok(()),
             Some((Reply::Welcome { size, .. }, _)) => Err(Error::Bootstrap(format!(
                 "the environment tells of {} ranks, the store '{}' of {size}",
-                this.membership.size, this.membership.store
+                self.membership.size, self.membership.store
             ))),
-            answer => Err(this.unexpected(answer)),
+            answer => Err(self.unexpected(answer)),
         }
     }
 
-    /// Sends `request` and waits for its answer; `None` when `timeout` passes first.
-    fn ask(
+    /// Sends `request` and waits for its answer; `None` when `timeout` passes first. Only what breaks the stream
+    /// closes the connection: after any other error, and after a timeout, the next request is as good as before.
+    pub(super) fn ask(
         &mut self,
         request: &Request,
         descriptor: Option<BorrowedFd<'_>>,
         timeout: Duration,
     ) -> Result<Option<Answer>> {
+        self.owner.check()?;
         if let Some(why) = &self.closed {
             return Err(Error::Bootstrap(format!(
                 "store '{}': {why}",
@@ -134,7 +177,9 @@ impl StoreBootstrap {
         self.last_id = self.last_id.wrapping_add(1).max(1);
         let id = RequestId(self.last_id);
         let until = Instant::now().checked_add(timeout);
-        self.send(&request.encode(id), descriptor, until)?;
+        if !self.send(&request.encode(id), descriptor, until)? {
+            return Ok(None);
+        }
         loop {
             while let Some((answered, answer)) = self.next_answer()? {
                 // An older id belongs to a request that was given up.
@@ -148,29 +193,55 @@ impl StoreBootstrap {
         }
     }
 
+    /// Sends a request, behind what is left of the one before; false when `until` comes first.
     fn send(
         &mut self,
         bytes: &[u8],
+        descriptor: Option<BorrowedFd<'_>>,
+        until: Option<Instant>,
+    ) -> Result<bool> {
+        let rest = std::mem::take(&mut self.unsent);
+        Ok(self.send_frame(&rest, true, None, until)?
+            && self.send_frame(bytes, false, descriptor, until)?)
+    }
+
+    /// Sends `bytes`. Of a frame that is `begun`, here or before, the rest is kept for the next request where it cannot
+    /// be sent now: half a frame cannot be taken back.
+    fn send_frame(
+        &mut self,
+        bytes: &[u8],
+        mut begun: bool,
         mut descriptor: Option<BorrowedFd<'_>>,
         until: Option<Instant>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let mut sent = 0;
         while sent < bytes.len() {
-            match socket::send(&self.socket, &bytes[sent..], descriptor) {
+            let failed = match socket::send(&self.socket, &bytes[sent..], descriptor) {
                 Ok(count) => {
                     sent += count;
+                    begun = true;
                     descriptor = None;
+                    continue;
                 }
-                Err(Errno::AGAIN) => {
-                    // Half a request cannot be taken back, so this connection is lost then.
-                    if !self.wait(PollFlags::OUT, until)? {
-                        return Err(self.close("takes no requests"));
-                    }
-                }
-                Err(error) => return Err(self.close(&format!("connection lost: {error}"))),
+                Err(Errno::AGAIN) => match self.wait(PollFlags::OUT, until) {
+                    Ok(true) => continue,
+                    Ok(false) => Ok(false),
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(self.broken("send to", error)),
+            };
+            if begun {
+                self.unsent = bytes[sent..].to_vec();
             }
+            return failed;
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Bytes of a request that was given up and has to be sent all the same.
+    #[cfg(test)]
+    pub(super) const fn unsent_len(&self) -> usize {
+        self.unsent.len()
     }
 
     /// Takes what has arrived; whether there was any.
@@ -179,11 +250,12 @@ impl StoreBootstrap {
         match socket::receive(&self.socket, &mut buffer, &mut self.descriptors) {
             Ok(0) => Err(self.close("connection closed by the launcher")),
             Ok(count) => {
+                self.heard = true;
                 self.incoming.extend(&buffer[..count]);
                 Ok(true)
             }
             Err(Errno::AGAIN) => Ok(false),
-            Err(error) => Err(self.close(&format!("connection lost: {error}"))),
+            Err(error) => Err(self.broken("receive from", error)),
         }
     }
 
@@ -197,9 +269,20 @@ impl StoreBootstrap {
                 Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(self.close(&format!("cannot wait: {error}"))),
+                Err(error) => return Err(self.broken("wait for", error)),
             }
         }
+    }
+
+    /// The error of a call that failed on the socket. The connection outlives a shortage of this machine.
+    fn broken(&mut self, what: &str, error: Errno) -> Error {
+        if is_shortage(&error.into()) {
+            return Error::system(
+                format!("{what} the store '{}'", self.membership.store),
+                error,
+            );
+        }
+        self.close(&format!("connection lost: {error}"))
     }
 
     /// The next answer among what has arrived; events on the way are kept for later.
@@ -214,10 +297,10 @@ impl StoreBootstrap {
                 Ok((_, Reply::Left(rank))) => self.events.push(MemberEvent::Left(rank)),
                 Ok((_, Reply::Failed(rank))) => self.events.push(MemberEvent::Failed(rank)),
                 Ok((id, Reply::Descriptor)) => {
-                    let Some(descriptor) = self.descriptors.pop_front() else {
+                    let Some(passed) = self.descriptors.pop_front() else {
                         return Err(self.close("announced a descriptor and sent none"));
                     };
-                    return Ok(Some((id, (Reply::Descriptor, Some(descriptor)))));
+                    return Ok(Some((id, (Reply::Descriptor, Some(passed)))));
                 }
                 Ok((id, reply)) => return Ok(Some((id, (reply, None)))),
                 Err(error) => return Err(self.close(&error.to_string())),
@@ -225,13 +308,18 @@ impl StoreBootstrap {
         }
     }
 
-    /// The way to the store's machine is lost: so are all who are heard of by it. A launcher on
-    /// this machine that ends takes its ranks with it; there is nothing to tell.
-    fn give_up_on_all(&mut self) {
-        if self.membership.is_remote() && !std::mem::replace(&mut self.told_all, true) {
+    /// Reports, once, that nothing more is heard. Where the way to the store's machine is lost, so are all who are
+    /// heard of by it. On this machine the others may live, as a launcher that ends takes its ranks with it.
+    fn report_loss(&mut self) {
+        if std::mem::replace(&mut self.told_all, true) {
+            return;
+        }
+        if self.membership.is_remote() {
             let others = (0..self.membership.size).map(Rank::new);
             let others = others.filter(|rank| *rank != self.membership.rank);
             self.events.extend(others.map(MemberEvent::Failed));
+        } else {
+            self.events.push(MemberEvent::StoreLost);
         }
     }
 
@@ -246,7 +334,10 @@ impl StoreBootstrap {
         match answer {
             Some((Reply::Refused(why), _)) => Error::Bootstrap(why),
             Some(_) => self.close("gave an answer that does not fit the request"),
-            None => self.close("gives no answer"),
+            None => Error::SlowStore {
+                store: self.membership.store.clone(),
+                timeout: ANSWER_DEADLINE,
+            },
         }
     }
 
@@ -285,6 +376,12 @@ impl Bootstrap for StoreBootstrap {
         socket::own_address(&self.socket)
     }
 
+    fn reports_ends(&self) -> bool {
+        // A launcher sees each of its processes end. A store that is reached from other machines sees only
+        // connections end, and nothing of a rank that never makes one.
+        !self.membership.is_remote()
+    }
+
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         Self::check_key(key)?;
         if value.len() > MAX_VALUE {
@@ -319,9 +416,7 @@ impl Bootstrap for StoreBootstrap {
     fn fence(&mut self, timeout: Duration) -> Result<()> {
         match self.ask(&Request::Fence, None, timeout)? {
             Some((Reply::Done, _)) => Ok(()),
-            None => Err(Error::Bootstrap(format!(
-                "fence not complete within {timeout:?}"
-            ))),
+            None => Err(Error::FenceTimeout(timeout)),
             answer => Err(self.unexpected(answer)),
         }
     }
@@ -355,13 +450,20 @@ impl Bootstrap for StoreBootstrap {
             None,
             timeout,
         )? {
-            Some((Reply::Descriptor, Some(descriptor))) => Ok(descriptor),
+            Some((Reply::Descriptor, Some(Passed::Descriptor(descriptor)))) => Ok(descriptor),
+            Some((Reply::Descriptor, Some(Passed::Cut))) => Err(Error::system(
+                format!("take the descriptor of rank {rank} from the store (ulimit -n)"),
+                Errno::MFILE,
+            )),
             None => Err(timed_out(rank, "descriptor", timeout)),
             answer => Err(self.unexpected(answer)),
         }
     }
 
     fn poll_events(&mut self) -> Vec<MemberEvent> {
+        if !self.owner.is_here() {
+            return Vec::new();
+        }
         if self.closed.is_none() {
             // What came behind the last answer lies here already. Late answers to requests that
             // were given up are dropped; a broken stream shows in the next request.
@@ -369,13 +471,13 @@ impl Bootstrap for StoreBootstrap {
             while let Ok(Some(_)) = self.next_answer() {}
         }
         if self.closed.is_some() {
-            self.give_up_on_all();
+            self.report_loss();
         }
         std::mem::take(&mut self.events)
     }
 
     fn leave(&mut self) {
-        if self.closed.is_none() {
+        if self.closed.is_none() && self.owner.is_here() {
             // Waiting for the answer makes sure that the goodbye precedes this process's end.
             let _ = self.ask(&Request::Leave, None, GOODBYE_DEADLINE);
             self.told_all = true;

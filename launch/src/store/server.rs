@@ -18,7 +18,7 @@ use tagwire_base::Rank;
 use tracing::debug;
 
 use super::board::{Board, ClientId, Verdict};
-use super::socket;
+use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Malformed, Request};
 
 /// Replies that may wait for a client before its requests are left unread.
@@ -26,7 +26,7 @@ const MAX_BACKLOG: usize = 256 * 1024;
 /// How long a stranger has to say hello.
 const HELLO_DEADLINE: Duration = Duration::from_secs(10);
 /// How many strangers may be connected beyond one per rank.
-const SPARE_STRANGERS: usize = 64;
+pub(super) const SPARE_STRANGERS: usize = 64;
 /// How long connections are left waiting when this process has no descriptors to spare.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Bytes taken from one client before the next has its turn.
@@ -52,7 +52,7 @@ struct Chunk {
 struct Connection {
     socket: OwnedFd,
     incoming: FrameBuffer,
-    descriptors: VecDeque<OwnedFd>,
+    descriptors: VecDeque<Passed>,
     outgoing: VecDeque<Chunk>,
     backlog: usize,
     /// When a stranger is sent away.
@@ -115,6 +115,8 @@ impl Connection {
 enum Ending {
     #[error("the stream ended")]
     End,
+    #[error("it said no hello, and others wait")]
+    Silent,
     #[error("{0}")]
     Malformed(#[from] Malformed),
     #[error("{0}")]
@@ -223,20 +225,34 @@ impl Server {
             debug!("a connection was sent away: another user's, or gone already");
             return;
         }
-        let strangers = self
-            .connections
-            .values()
-            .filter(|connection| connection.hello_until.is_some())
-            .count();
-        if strangers >= self.max_strangers {
-            debug!("too many connections without a hello");
-            return;
-        }
+        self.make_room_for_a_stranger();
         let client = ClientId(self.next_client);
         self.next_client += 1;
         let data = EventData::new_u64(client.0);
         if epoll::add(&self.poller, &socket, data, EventFlags::IN).is_ok() {
             self.connections.insert(client, Connection::new(socket));
+        }
+    }
+
+    /// Where there are as many strangers as may be, drops the one that has been silent for longest: a rank says
+    /// hello as soon as it is connected, so that whoever only connects keeps no rank out.
+    fn make_room_for_a_stranger(&mut self) {
+        let strangers = || {
+            let all = self.connections.iter();
+            all.filter_map(|(client, connection)| Some((connection.hello_until?, *client)))
+        };
+        if strangers().count() < self.max_strangers {
+            return;
+        }
+        let Some((_, oldest)) = strangers().min() else {
+            return;
+        };
+        // Its hello may have come meanwhile.
+        let read = self.read(oldest);
+        if !self.board.is_member(oldest) {
+            debug!("too many connections without a hello");
+            let ending = read.err().unwrap_or(Ending::Silent);
+            self.drop_client(oldest, &ending);
         }
     }
 

@@ -15,7 +15,7 @@ use rustix::net::{
 };
 
 /// How many descriptors one message may bring; more are refused.
-const MAX_DESCRIPTORS: usize = 4;
+pub(super) const MAX_DESCRIPTORS: usize = 4;
 
 /// What the name of a store begins with that is reached by TCP.
 pub(super) const TCP: &str = "tcp:";
@@ -142,11 +142,21 @@ pub(super) fn send(
     })
 }
 
-/// Receives what is there, without blocking: 0 bytes at the stream's end.
+/// What a message brought beside its bytes.
+#[derive(Debug)]
+pub(super) enum Passed {
+    /// A descriptor.
+    Descriptor(OwnedFd),
+    /// One that this process could not take: it has no number left for it, or too many came at once.
+    Cut,
+}
+
+/// Receives what is there, without blocking: 0 bytes at the stream's end. The bytes are whole also where what came
+/// beside them was cut.
 pub(super) fn receive(
     socket: &OwnedFd,
     buffer: &mut [u8],
-    descriptors: &mut impl Extend<OwnedFd>,
+    descriptors: &mut impl Extend<Passed>,
 ) -> Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -159,13 +169,16 @@ pub(super) fn receive(
             flags,
         )
     })?;
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        // The kernel ends a call behind the first bytes that have descriptors beside them: one message
+        // lacks its own. Dropping the buffer closes those that came.
+        descriptors.extend([Passed::Cut]);
+        return Ok(received.bytes);
+    }
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(brought) = message {
-            descriptors.extend(brought);
+            descriptors.extend(brought.map(Passed::Descriptor));
         }
-    }
-    if received.flags.contains(ReturnFlags::CTRUNC) {
-        return Err(Errno::MSGSIZE);
     }
     Ok(received.bytes)
 }

@@ -54,6 +54,118 @@ impl Raw {
     }
 }
 
+/// The next request on a connection that the test serves.
+fn next_request(stream: &mut impl Read, buffer: &mut FrameBuffer) -> (RequestId, Request) {
+    loop {
+        if let Some(frame) = buffer.next_frame().unwrap() {
+            return (frame.id, Request::decode(&frame).unwrap());
+        }
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).unwrap();
+        assert!(count > 0, "the client has gone");
+        buffer.extend(&bytes[..count]);
+    }
+}
+
+/// A client, and the other end of its connection, which the test serves.
+fn with_a_store_of_the_test() -> (StoreBootstrap, File, FrameBuffer) {
+    let name = format!("tagwire-test-{}", JobSecret::generate().unwrap().to_hex());
+    let listener = socket::listen(&name).unwrap();
+    rustix::io::ioctl_fionbio(&listener, false).unwrap();
+    let client = thread::spawn(move || {
+        StoreBootstrap::connect(Membership {
+            rank: Rank::new(0),
+            size: 2,
+            local_rank: 0,
+            local_size: 2,
+            store: name,
+            secret: JobSecret::from_bytes([1; JobSecret::LEN]),
+        })
+    });
+    let accepted = rustix::net::accept(&listener).unwrap();
+    let (mut stream, mut buffer) = (File::from(accepted), FrameBuffer::default());
+    let (id, _) = next_request(&mut stream, &mut buffer);
+    let welcome = Reply::Welcome { size: 2, round: 0 };
+    stream.write_all(&welcome.encode(id)).unwrap();
+    (client.join().unwrap().unwrap(), stream, buffer)
+}
+
+/// What the kernel cuts, as it does where a process is out of descriptors, is the failure of that request.
+#[test]
+fn a_cut_descriptor_fails_one_request() {
+    let (mut client, mut stream, mut buffer) = with_a_store_of_the_test();
+    let server = thread::spawn(move || {
+        let (id, _) = next_request(&mut stream, &mut buffer);
+        // More at once than a client takes: the kernel cuts them and marks the message.
+        let many = vec![stream.as_fd(); 2 * socket::MAX_DESCRIPTORS];
+        let mut space = [std::mem::MaybeUninit::uninit(); 256];
+        let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(rustix::net::SendAncillaryMessage::ScmRights(&many)));
+        let bytes = Reply::Descriptor.encode(id);
+        let flags = rustix::net::SendFlags::empty();
+        rustix::net::sendmsg(
+            &stream,
+            &[std::io::IoSlice::new(&bytes)],
+            &mut control,
+            flags,
+        )
+        .unwrap();
+        let news = Reply::Failed(Rank::new(1)).encode(RequestId::default());
+        stream.write_all(&news).unwrap();
+        for _ in 0..2 {
+            let (id, request) = next_request(&mut stream, &mut buffer);
+            match request {
+                Request::GetDescriptor { .. } => {
+                    let own = stream.try_clone().unwrap().into();
+                    let bytes = Reply::Descriptor.encode(id);
+                    socket::send(&own, &bytes, Some(stream.as_fd())).unwrap();
+                }
+                _ => stream.write_all(&Reply::Done.encode(id)).unwrap(),
+            }
+        }
+    });
+    let error = client.get_descriptor(Rank::new(1), LONG).unwrap_err();
+    assert!(error.is_shortage(), "{error}");
+    assert!(error.to_string().contains("ulimit -n"), "{error}");
+    assert_eq!(events(&mut client, 1), [MemberEvent::Failed(Rank::new(1))]);
+    client.put("key", b"value").unwrap();
+    client.get_descriptor(Rank::new(1), LONG).unwrap();
+    server.join().unwrap();
+}
+
+/// A store that reads nothing for a while is slow, not lost.
+#[test]
+fn requests_to_a_slow_store_are_sent_whole_or_not_at_all() {
+    let (mut client, mut stream, mut buffer) = with_a_store_of_the_test();
+    let put = Request::Put {
+        key: "key".to_owned(),
+        value: vec![7; wire::MAX_VALUE],
+    };
+    // Until the socket takes no more, and then some.
+    let mut given_up = 0;
+    while client.unsent_len() == 0 {
+        assert!(client.ask(&put, None, Duration::ZERO).unwrap().is_none());
+        given_up += 1;
+        assert!(given_up < 1000, "the socket takes everything");
+    }
+    for _ in 0..3 {
+        let late = client.get(Rank::new(1), "late", Duration::ZERO);
+        assert!(late.unwrap_err().is_shortage());
+    }
+    let server = thread::spawn(move || {
+        loop {
+            let (id, request) = next_request(&mut stream, &mut buffer);
+            if matches!(request, Request::Get { key, .. } if key == "last") {
+                let reply = Reply::Value(b"value".to_vec());
+                return stream.write_all(&reply.encode(id)).unwrap();
+            }
+        }
+    });
+    let value = client.get(Rank::new(1), "last", LONG).unwrap();
+    assert_eq!(value, b"value");
+    server.join().unwrap();
+}
+
 #[test]
 fn a_get_waits_for_the_put() {
     let store = Store::start(2).unwrap();
@@ -369,7 +481,12 @@ fn a_store_that_is_gone_is_named() {
     let membership = store.membership(Rank::new(1));
     let mut client = join(&store, 0);
     drop(store);
-    assert_eq!(client.poll_events(), []);
+    assert_eq!(
+        client.poll_events(),
+        [MemberEvent::StoreLost],
+        "the others live, but nothing will be heard of them"
+    );
+    assert_eq!(client.poll_events(), [], "it is reported once");
     for error in [
         client.put("a", b"").unwrap_err(),
         client.get(Rank::new(1), "a", LONG).unwrap_err(),
@@ -433,6 +550,37 @@ mod between_machines {
         let stranger = Membership::remote(Rank::new(1), 2, &address, secret(2));
         let error = StoreBootstrap::connect(stranger).unwrap_err().to_string();
         assert!(error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn strangers_that_only_connect_keep_no_rank_out() {
+        let (_store, address) = start(2);
+        let crowd: Vec<_> = (0..2 + 2 * server::SPARE_STRANGERS)
+            .map(|_| std::net::TcpStream::connect(&address).unwrap())
+            .collect();
+        let (mut a, mut b) = (member(0, 2, &address), member(1, 2, &address));
+        a.put("key", b"value").unwrap();
+        assert_eq!(b.get(Rank::new(0), "key", LONG).unwrap(), b"value");
+        drop(crowd);
+    }
+
+    #[test]
+    fn a_rank_that_was_dropped_unheard_comes_again() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let busy = thread::spawn(move || {
+            // Dropped twice, then welcome.
+            (0..2).for_each(|_| drop(listener.accept().unwrap()));
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut buffer = FrameBuffer::default();
+            let id = next_request(&mut stream, &mut buffer).0;
+            let welcome = Reply::Welcome { size: 2, round: 0 };
+            stream.write_all(&welcome.encode(id)).unwrap();
+            stream
+        });
+        let member = member(1, 2, &address);
+        assert_eq!(member.rank(), Rank::new(1));
+        busy.join().unwrap();
     }
 
     #[test]

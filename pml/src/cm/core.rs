@@ -190,8 +190,10 @@ impl Core {
     /// Ends a receive that nothing matches any more.
     pub(super) fn finish_in_vain(&mut self, handle: Handle, failure: Failure) {
         if let Some(request) = self.requests.get_mut(handle)
-            && let Failure::PeerFailed(rank) | Failure::PeerLeft(rank) | Failure::Protocol(rank) =
-                failure
+            && let Failure::PeerFailed(rank)
+            | Failure::PeerLeft(rank)
+            | Failure::Protocol(rank)
+            | Failure::Unreachable(rank) = failure
         {
             request.status.source = rank;
         }

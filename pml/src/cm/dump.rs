@@ -45,6 +45,7 @@ impl Cm {
                 None => "alive",
                 Some(Failure::PeerLeft(_)) => "has left",
                 Some(Failure::Protocol(_)) => "broke the protocol",
+                Some(Failure::Unreachable(_)) => "cannot be reached",
                 Some(_) => "failed",
             };
             let waiting = peer.queue.len();

@@ -31,8 +31,9 @@ use tagwire_transport::{
 
 use self::core::{Chore, Core};
 use self::layout::Layout;
+use self::peer::PeerIndex;
 use self::request::{Buffer, Phase};
-use crate::contact::Language;
+use crate::contact::{self, Language};
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::pml::Pml;
@@ -68,6 +69,8 @@ pub struct Cm {
     /// Ranks that have left by the bootstrap's word and not yet by the transport's, and how often
     /// that was waited for.
     leavers: Vec<(Rank, u32)>,
+    /// Peers that could not be connected to for a shortage, until this rank next looks after its peers.
+    out_of_reach: Vec<PeerIndex>,
 }
 
 impl fmt::Debug for Cm {
@@ -94,7 +97,8 @@ impl Cm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let limits = rail.match_limits();
         let layout = Layout::choose(&limits, rail.name(), rank, size)?;
-        Language::new(LAYER, rail.name()).publish(&mut *bootstrap, &rail.address())?;
+        let language = Language::new(LAYER, rail.name());
+        language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
         Ok(Self {
             core: Core::new(layout),
             rank,
@@ -107,9 +111,40 @@ impl Cm {
             contexts: Contexts::new(layout.contexts()),
             closing: false,
             leavers: Vec::new(),
+            out_of_reach: Vec::new(),
             rail,
             bootstrap,
         })
+    }
+
+    /// Takes note of the ends of members, by the transport's word and by the bootstrap's.
+    fn hear_of_ends(&mut self) {
+        self.rail.look_after_peers(&mut self.core);
+        let events = self.bootstrap.poll_events();
+        if !events.is_empty() {
+            // Whoever left sent what it had to say before: its contact, which the transport may
+            // not have looked at yet, comes before the goodbye.
+            let _ = self.rail.progress(LANE, &mut self.core);
+        }
+        for event in events {
+            match event {
+                MemberEvent::Left(rank) => self.leavers.push((rank, 0)),
+                MemberEvent::Failed(rank) => {
+                    self.rail.peer_failed(rank, &mut self.core);
+                    self.core.member_gone(rank, Failure::PeerFailed(rank));
+                }
+                MemberEvent::StoreLost => {
+                    tracing::error!("{}", contact::STORE_LOST);
+                    for rank in contact::others(self.rank, self.size) {
+                        // Those in contact are watched by the transport.
+                        if self.core.peers.find(rank).is_none() {
+                            self.core.member_gone(rank, Failure::Unreachable(rank));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
@@ -472,23 +507,8 @@ impl Pml for Cm {
     }
 
     fn look_after_peers(&mut self) {
-        self.rail.look_after_peers(&mut self.core);
-        let events = self.bootstrap.poll_events();
-        if !events.is_empty() {
-            // Whoever left sent what it had to say before: its contact, which the transport may
-            // not have looked at yet, comes before the goodbye.
-            let _ = self.rail.progress(LANE, &mut self.core);
-        }
-        for event in events {
-            match event {
-                MemberEvent::Left(rank) => self.leavers.push((rank, 0)),
-                MemberEvent::Failed(rank) => {
-                    self.rail.peer_failed(rank, &mut self.core);
-                    self.core.member_gone(rank, Failure::PeerFailed(rank));
-                }
-                _ => {}
-            }
-        }
+        self.out_of_reach.clear();
+        self.hear_of_ends();
         if !self.leavers.is_empty() {
             self.await_leavers();
         }

@@ -3,9 +3,10 @@
 use tagwire_transport::{Class, Post, Token};
 
 use super::core::{Chore, Core};
-use super::peer::{Health, PeerIndex};
+use super::peer::PeerIndex;
 use super::request::{Buffer, Phase};
 use super::{LANE, Ob1};
+use crate::contact::Reach;
 use crate::slab::Handle;
 use crate::types::Failure;
 
@@ -61,15 +62,14 @@ impl Ob1 {
         header: tagwire_transport::AmHeader,
         body: &[u8],
     ) -> bool {
-        if self.ensure_connected(index).is_err() {
-            return true;
+        match self.reach(index) {
+            Reach::Now => {}
+            Reach::Later => return false,
+            Reach::Never => return true,
         }
         let Some(peer) = self.core.peers.get(index) else {
             return true;
         };
-        if peer.health != Health::Alive {
-            return true;
-        }
         match self
             .rail
             .send(LANE, peer.endpoint, Class::Control, header, body)

@@ -4,6 +4,7 @@ use tagwire_transport::{Limits, Preference};
 
 use super::coalesce::{FULL, HEADER};
 use super::peer::Lengths;
+use crate::contact::OpenTimeout;
 
 /// How ob1 works. Sizes in bytes.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Ob1Options {
     pub unexpected_headers: usize,
     /// Budget for buffered sends that wait.
     pub buffer_limit: usize,
+    /// How long a rank that opens waits for the others.
+    pub open_timeout: OpenTimeout,
 }
 
 impl Ob1Options {
@@ -69,6 +72,7 @@ impl Default for Ob1Options {
             unexpected_payload: 64 << 20,
             unexpected_headers: 16 << 20,
             buffer_limit: 64 << 20,
+            open_timeout: OpenTimeout::Auto,
         }
     }
 }

@@ -149,6 +149,7 @@ fn write_peer(out: &mut dyn Write, peer: &Peer) -> fmt::Result {
         Health::Left => "has left",
         Health::Failed => "failed",
         Health::Broken => "broke the protocol",
+        Health::Unreachable => "cannot be reached",
     };
     writeln!(
         out,

@@ -56,11 +56,7 @@ impl Core {
 
     /// A member of the job is gone that may never have been in contact.
     pub(super) fn member_gone(&mut self, rank: Rank, failure: Failure) {
-        let health = if matches!(failure, Failure::PeerLeft(_)) {
-            Health::Left
-        } else {
-            Health::Failed
-        };
+        let health = Health::of(failure);
         match self.peers.find(rank) {
             // What it sent before it left may still lie in the transport, which will report its
             // end once that is drained.

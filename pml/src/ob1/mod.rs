@@ -56,9 +56,10 @@ pub use writes::ChannelWay;
 
 use self::core::Core;
 use self::flow::Budget;
+use self::peer::PeerIndex;
 use self::rail::Rail;
 use self::request::{Buffer, Phase, Request};
-use crate::contact::Language;
+use crate::contact::{self, Language};
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::lend::lend;
@@ -88,6 +89,8 @@ pub struct Ob1 {
     options: Ob1Options,
     contexts: Contexts,
     closing: bool,
+    /// Peers that could not be connected to for a shortage, until this rank next looks after its peers.
+    out_of_reach: Vec<PeerIndex>,
 }
 
 impl fmt::Debug for Ob1 {
@@ -115,7 +118,8 @@ impl Ob1 {
             &options.engine,
             Capacity::new(options.match_capacity, options.match_capacity),
         )?;
-        Language::new(LAYER, rail.name()).publish(&mut *bootstrap, &rail.address())?;
+        let language = Language::new(LAYER, rail.name());
+        language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
         let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
         let piece = remote::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
@@ -126,6 +130,7 @@ impl Ob1 {
             options: options.clone(),
             contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
+            out_of_reach: Vec::new(),
             rail: rail.into(),
             bootstrap,
         })
@@ -135,6 +140,39 @@ impl Ob1 {
         let language = Language::new(LAYER, self.rail.name());
         let address = language.address(&mut *self.bootstrap, rank)?;
         Ok(self.rail.connect(rank, &address)?)
+    }
+
+    /// Takes note of the ends of members, by the transport's word and by the bootstrap's.
+    fn hear_of_ends(&mut self) {
+        self.rail.look_after_peers(&mut self.core);
+        let events = self.bootstrap.poll_events();
+        if !events.is_empty() {
+            // Whoever left sent what it had to say before: its contact, which the transport may
+            // not have looked at yet, comes before the goodbye. What follows the contact then
+            // ends with the transport's own word.
+            let _ = self.rail.progress(LANE, &mut self.core);
+        }
+        for event in events {
+            match event {
+                MemberEvent::Left(rank) => {
+                    self.core.member_gone(rank, Failure::PeerLeft(rank));
+                }
+                MemberEvent::Failed(rank) => {
+                    self.rail.peer_failed(rank, &mut self.core);
+                    self.core.member_gone(rank, Failure::PeerFailed(rank));
+                }
+                MemberEvent::StoreLost => {
+                    tracing::error!("{}", contact::STORE_LOST);
+                    for rank in contact::others(self.rank, self.size) {
+                        // Those in contact are watched by the transport.
+                        if self.core.peers.find(rank).is_none() {
+                            self.core.member_gone(rank, Failure::Unreachable(rank));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     /// As [`Pml::take`], for requests that are complete and not persistent.
@@ -459,26 +497,8 @@ impl Pml for Ob1 {
     }
 
     fn look_after_peers(&mut self) {
-        self.rail.look_after_peers(&mut self.core);
-        let events = self.bootstrap.poll_events();
-        if !events.is_empty() {
-            // Whoever left sent what it had to say before: its contact, which the transport may
-            // not have looked at yet, comes before the goodbye. What follows the contact then
-            // ends with the transport's own word.
-            let _ = self.rail.progress(LANE, &mut self.core);
-        }
-        for event in events {
-            match event {
-                MemberEvent::Left(rank) => {
-                    self.core.member_gone(rank, Failure::PeerLeft(rank));
-                }
-                MemberEvent::Failed(rank) => {
-                    self.rail.peer_failed(rank, &mut self.core);
-                    self.core.member_gone(rank, Failure::PeerFailed(rank));
-                }
-                _ => {}
-            }
-        }
+        self.out_of_reach.clear();
+        self.hear_of_ends();
         self.run_chores();
     }
 

@@ -31,6 +31,20 @@ pub(super) enum Health {
     Failed,
     /// Broke the protocol; treated as failed.
     Broken,
+    /// It may live, and this rank cannot send to it; treated as failed.
+    Unreachable,
+}
+
+impl Health {
+    /// That of a peer whose operations end with `failure`.
+    pub(super) const fn of(failure: Failure) -> Self {
+        match failure {
+            Failure::PeerLeft(_) => Self::Left,
+            Failure::Protocol(_) => Self::Broken,
+            Failure::Unreachable(_) => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
 }
 
 /// What one side of a pair may still send unasked.
@@ -233,6 +247,7 @@ impl Peer {
             Health::Left => Some(Failure::PeerLeft(self.rank)),
             Health::Failed => Some(Failure::PeerFailed(self.rank)),
             Health::Broken => Some(Failure::Protocol(self.rank)),
+            Health::Unreachable => Some(Failure::Unreachable(self.rank)),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
 use super::peer::{Health, Lengths, Peer, PeerIndex};
 use super::request::{Phase, Request};
 use super::{LANE, Ob1};
+use crate::contact::{Reach, Setback};
 use crate::error::{Error, Result};
 use crate::lend::lend;
 use crate::slab::Handle;
@@ -108,6 +109,7 @@ impl Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
+        self.ensure_connected(index)?;
         // A program that only ever posts sends would not hear of new credit: this call asks.
         // A few times, since the peer's first contact comes before its first packet.
         for _ in 0..4 {
@@ -187,8 +189,13 @@ impl Ob1 {
 
     /// Sends what waits for `index`, as far as credits and the transport allow.
     pub(super) fn flush(&mut self, index: PeerIndex) -> usize {
-        if self.ensure_connected(index).is_err() {
-            return 0;
+        match self.reach(index) {
+            Reach::Now => {}
+            Reach::Later => {
+                self.core.flush_later(index);
+                return 0;
+            }
+            Reach::Never => return 0,
         }
         if !self.send_batch(index) {
             self.core.flush_later(index);
@@ -625,13 +632,14 @@ impl Ob1 {
                 size: self.size,
             });
         }
-        let endpoint = self.connect(rank)?;
+        let endpoint = match self.connect(rank) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return Err(self.explain(rank, error)),
+        };
         let index = self.core.peers.enter(rank, endpoint, Peer::new);
         self.note_connected(index);
         if let Some(failure) = self.core.losses.of(rank) {
-            let left = matches!(failure, Failure::PeerLeft(_));
-            self.core
-                .lose(index, if left { Health::Left } else { Health::Failed });
+            self.core.lose(index, Health::of(failure));
         }
         Ok(index)
     }
@@ -648,7 +656,11 @@ impl Ob1 {
         self.core.coalesces |= peer.lengths.coalesce > 0;
     }
 
-    /// Connects to a peer that so far has only been heard.
+    /// Connects to a peer that so far has only been heard. A peer that turns out to have ended is lost by that, which
+    /// ends its operations: no error of this call.
+    ///
+    /// # Errors
+    /// When the peer cannot be connected to now. It is none the worse for that.
     pub(super) fn ensure_connected(&mut self, index: PeerIndex) -> Result<()> {
         let Some(peer) = self.core.peers.get(index) else {
             return Ok(());
@@ -657,13 +669,81 @@ impl Ob1 {
             return Ok(());
         }
         let rank = peer.rank;
-        let connected = self.connect(rank);
-        if let Err(error) = &connected {
-            tracing::warn!(rank = rank.as_u32(), "cannot answer: {error}");
-            self.core.lose(index, Health::Failed);
+        if let Err(error) = self.connect(rank) {
+            return match self.explain(rank, error) {
+                Error::Failed(_) => Ok(()),
+                error => Err(error),
+            };
         }
-        connected?;
         self.note_connected(index);
         Ok(())
+    }
+
+    /// What a contact with `rank` that failed with `error` is to end with: the end of the peer, if it has ended.
+    #[cold]
+    fn explain(&mut self, rank: Rank, error: Error) -> Error {
+        let (error, evidence) = match Setback::of(error) {
+            Setback::Shortage(error) => return error,
+            Setback::Ended => {
+                let failure = Failure::PeerFailed(rank);
+                (failure.into(), Some(failure))
+            }
+            Setback::Lasting(error) => (error, None),
+        };
+        // A goodbye may have come before its end.
+        self.hear_of_ends();
+        let index = self.core.peers.find(rank);
+        let known = index.and_then(|index| self.core.peers.get(index)?.failure());
+        let known = known.or_else(|| self.core.losses.of(rank));
+        let Some(failure) = known.or(evidence) else {
+            return error;
+        };
+        match index {
+            Some(index) => self.core.lose(index, Health::of(failure)),
+            None => self.core.member_gone(rank, failure),
+        }
+        Error::Failed(failure)
+    }
+
+    /// Whether what this rank has to send by itself can go to a peer now. What cannot be sent for a shortage waits until
+    /// this rank next looks after its peers; where the peer cannot be reached at all, it is lost.
+    pub(super) fn reach(&mut self, index: PeerIndex) -> Reach {
+        let Some(peer) = self.core.peers.get(index) else {
+            return Reach::Never;
+        };
+        if peer.health != Health::Alive {
+            return Reach::Never;
+        }
+        if peer.connected {
+            return Reach::Now;
+        }
+        self.reach_out(index, peer.rank)
+    }
+
+    #[cold]
+    fn reach_out(&mut self, index: PeerIndex, rank: Rank) -> Reach {
+        if self.out_of_reach.contains(&index) {
+            return Reach::Later;
+        }
+        match self.ensure_connected(index) {
+            Ok(()) => {
+                let peer = self.core.peers.get(index);
+                if peer.is_some_and(|peer| peer.connected) {
+                    Reach::Now
+                } else {
+                    Reach::Never
+                }
+            }
+            Err(error) if error.is_shortage() => {
+                tracing::warn!(rank = rank.as_u32(), "cannot answer yet: {error}");
+                self.out_of_reach.push(index);
+                Reach::Later
+            }
+            Err(error) => {
+                tracing::error!(rank = rank.as_u32(), "cannot answer: {error}");
+                self.core.lose(index, Health::Unreachable);
+                Reach::Never
+            }
+        }
     }
 }

@@ -20,6 +20,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
 
 use crate::data::{ReadRegion, WriteRegion};
 
@@ -157,11 +158,44 @@ fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Lets the other ranks attach to this process where the Yama module asks for such a word
-/// (`ptrace_scope` 1). It holds for the whole process.
-pub(super) fn let_peers_attach() {
+/// Lets other processes attach to this one, as long as it lives, where the Yama module asks for such a word
+/// (`ptrace_scope` 1). The word holds for the whole process, so that the last one takes it back: a program that goes on
+/// without a rank is no more open than before. Whatever else in the process gave it loses it then; the
+/// kernel does not say whether anybody did.
+#[derive(Debug)]
+pub(super) struct Attachable(());
+
+/// How many [`Attachable`] there are in this process.
+static ATTACHABLE: Mutex<usize> = Mutex::new(0);
+
+impl Attachable {
+    pub(super) fn new() -> Self {
+        count(&ATTACHABLE, |users| users + 1, allow);
+        Self(())
+    }
+}
+
+impl Drop for Attachable {
+    fn drop(&mut self) {
+        count(&ATTACHABLE, |users| users - 1, allow);
+    }
+}
+
+/// Changes the number of users, and calls `allow` where the first one comes or the last one goes.
+fn count(users: &Mutex<usize>, change: impl FnOnce(usize) -> usize, allow: impl FnOnce(bool)) {
+    let mut users = users.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = std::mem::replace(&mut *users, 0);
+    *users = change(before);
+    if (before == 0) != (*users == 0) {
+        allow(*users > 0);
+    }
+}
+
+fn allow(allowed: bool) {
+    use rustix::process::PTracer;
     if yama_scope() == Some(1) {
-        let _ = rustix::process::set_ptracer(rustix::process::PTracer::Any);
+        let tracer = if allowed { PTracer::Any } else { PTracer::None };
+        let _ = rustix::process::set_ptracer(tracer);
     }
 }
 
@@ -183,5 +217,24 @@ impl Nonce {
     /// Where it lies.
     pub(super) fn address(&self) -> u64 {
         std::ptr::from_ref::<AtomicU64>(&self.0).addr() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_user_takes_the_permission_back() {
+        let users = Mutex::new(0);
+        let mut said = Vec::new();
+        for change in [1, 1, -1, -1, 1, -1_isize] {
+            count(
+                &users,
+                |users| users.checked_add_signed(change).unwrap(),
+                |allowed| said.push(allowed),
+            );
+        }
+        assert_eq!(said, [true, false, true, false]);
     }
 }

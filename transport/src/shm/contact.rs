@@ -31,7 +31,7 @@ use super::layout::{
 use super::liveness::Liveness;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
 use super::ring::{Consumer, Producer};
-use super::segment::{AreaMap, Segment};
+use super::segment::{AreaMap, Obstacle, Segment};
 use crate::error::{Error, Result};
 use crate::message::{EndpointId, PeerEvent, Upcalls};
 
@@ -67,17 +67,15 @@ impl Shm {
             return Ok(endpoint);
         }
         let identity = self.check_address(peer, address)?;
-        if self.lost.contains(&peer) {
-            return Err(unreachable(peer, "it has failed".to_owned()));
-        }
-        if let Some(endpoint) = known {
-            let state = self.peers[endpoint.index()].state;
-            if state != PeerState::Alive {
-                return Err(unreachable(peer, format!("it has gone ({state:?})")));
-            }
+        let is_over = |at: EndpointId| self.peers[at.index()].state != PeerState::Alive;
+        if self.lost.contains(&peer) || known.is_some_and(is_over) {
+            return Err(gone(peer));
         }
         let (segment, liveness) = self.open_segment(peer, &identity, source)?;
         let endpoint = known.unwrap_or_else(|| self.add_peer(peer));
+        if !identity.barriers {
+            self.waiter.bound_sleeps();
+        }
         let entry = &mut self.peers[endpoint.index()];
         entry.identity = Some(identity);
         // The first watch is the surest: the number may name somebody else by now.
@@ -115,20 +113,36 @@ impl Shm {
         source: &mut dyn FnMut(Rank) -> Option<tagwire_base::Result<OwnedFd>>,
     ) -> Result<(Segment, Liveness)> {
         let visible = identity.shares_namespace(&self.identity);
-        let size = self.identity.size;
-        let mut reason = "its process is in another namespace".to_owned();
         // The watch begins first: what is checked afterwards is checked of the watched process.
         let liveness = if visible {
             Liveness::watch(identity.pid)
         } else {
             Liveness::Unknown
         };
+        match self.open_watched(peer, identity, visible, source) {
+            Ok(segment) => Ok((segment, liveness)),
+            Err(error) if error.is_shortage() => Err(error),
+            Err(_) if liveness.is_over() => Err(gone(peer)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_watched(
+        &self,
+        peer: Rank,
+        identity: &Identity,
+        visible: bool,
+        source: &mut dyn FnMut(Rank) -> Option<tagwire_base::Result<OwnedFd>>,
+    ) -> Result<Segment> {
+        let extent = identity.extent();
+        let checked = |segment: Segment| verify(&segment, identity).map(|()| segment);
+        let mut reason = "its process is in another namespace".to_owned();
         if self.options.descriptor != DescriptorWay::Passed && visible {
-            match Segment::open_in(identity.pid, identity.descriptor, size, identity.arena)
-                .and_then(|segment| verify(&segment, identity).map(|()| segment))
-            {
-                Ok(segment) => return Ok((segment, liveness)),
-                Err(error) => reason = error,
+            match Segment::open_in(identity.pid, identity.descriptor, extent).and_then(checked) {
+                Ok(segment) => return Ok(segment),
+                Err(Obstacle::Other(obstacle)) => reason = obstacle,
+                // The bootstrap could not pass a descriptor now either.
+                Err(shortage) => return Err(blocked(peer, shortage)),
             }
         }
         if self.options.descriptor == DescriptorWay::Proc {
@@ -140,10 +154,10 @@ impl Shm {
                 format!("{reason}, and nobody passes its descriptor"),
             ));
         };
-        let segment = Segment::adopt(File::from(passed?), size, identity.arena)
-            .map_err(|reason| unreachable(peer, reason))?;
-        verify(&segment, identity).map_err(|reason| unreachable(peer, reason))?;
-        Ok((segment, liveness))
+        Segment::adopt(File::from(passed?), extent)
+            .map_err(Obstacle::Other)
+            .and_then(checked)
+            .map_err(|obstacle| blocked(peer, obstacle))
     }
 
     /// Opens the way out to a peer whose segment is there.
@@ -159,16 +173,17 @@ impl Shm {
         let area = segment
             .map_area(self.identity.rank)
             .map_err(|error| system("the area", error))?;
-        self.greet(&area)
-            .map_err(|reason| unreachable(rank, reason))?;
-        let own = self.identity.rank as usize;
-        header.bitmap()[own / 64].fetch_or(1 << (own % 64), Release);
         let target = if self.options.matches {
             let map = segment.map_target();
             Some(map.map_err(|error| system("the match list", error))?)
         } else {
             None
         };
+        // Nothing below can fail for want of memory: whoever tries again writes the only hello.
+        self.greet(&area)
+            .map_err(|reason| unreachable(rank, reason))?;
+        let own = self.identity.rank as usize;
+        header.bitmap()[own / 64].fetch_or(1 << (own % 64), Release);
         let peer = &mut self.peers[to.index()];
         peer.target = target;
         peer.map_arena(segment);
@@ -434,16 +449,34 @@ impl Shm {
     }
 }
 
-/// Whether a segment is the one that `identity` names.
-fn verify(segment: &Segment, identity: &Identity) -> Result<(), String> {
+/// Makes sure that a segment is the one that `identity` names.
+fn verify(segment: &Segment, identity: &Identity) -> Result<(), Obstacle> {
     let header = segment
         .map_header()
-        .map_err(|error| format!("its segment cannot be mapped: {error}"))?;
+        .map_err(|error| Obstacle::of("its segment cannot be mapped", error))?;
     let found = Identity::read(&header.identity)?;
     if found == *identity {
         Ok(())
     } else {
-        Err("its segment belongs to somebody else".to_owned())
+        Err("its segment belongs to somebody else".to_owned().into())
+    }
+}
+
+fn blocked(peer: Rank, obstacle: Obstacle) -> Error {
+    match obstacle {
+        Obstacle::Other(reason) => unreachable(peer, reason),
+        Obstacle::Shortage(error) => {
+            let what =
+                format!("{NAME}: open the memory of rank {peer} (limits: ulimit -n, ulimit -v)");
+            tagwire_base::Error::system(what, error).into()
+        }
+    }
+}
+
+const fn gone(peer: Rank) -> Error {
+    Error::Gone {
+        transport: NAME,
+        peer,
     }
 }
 

@@ -2,22 +2,24 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
-use tagwire_base::{Bootstrap, JobSecret, Rank};
+use tagwire_base::{Bootstrap, JobSecret, Owner, Rank};
 
 use super::NAME;
 use super::arena::{self, Arena, Span};
-use super::cma::{self, Attach, Nonce};
+use super::cma::{Attach, Attachable, Nonce};
 use super::config::{CrossAttach, ShmOptions};
 use super::identity::{Identity, own_namespace};
 use super::layout::{AREA, CLOSED_FAILED, CLOSED_LEFT, INLINE, MAX_SEND, OFFERS};
 use super::liveness::Liveness;
+use super::memfd;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
-use super::segment::{HeaderMap, Segment};
+use super::segment::{Extent, HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::allocation::Allocation;
@@ -67,6 +69,10 @@ pub struct Shm {
     pub(super) options: ShmOptions,
     /// Dropping the object is a goodbye.
     leaving: bool,
+    /// The process that opened it.
+    owner: Owner,
+    /// What lets the peers attach to this process.
+    _attachable: Option<Attachable>,
     /// Kept where peers expect it.
     _nonce: Nonce,
 }
@@ -82,9 +88,9 @@ impl Shm {
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let system =
             |what: &str, error| tagwire_base::Error::system(format!("{NAME}: {what}"), error);
-        let arena = (options.arena as u64).next_multiple_of(arena::STEP);
+        let extent = extent(&options, size)?;
         let segment =
-            Segment::create(size, arena).map_err(|error| system("make shared memory", error))?;
+            Segment::create(extent).map_err(|error| system("make shared memory", error))?;
         let header = segment
             .map_header()
             .map_err(|error| system("map shared memory", error))?;
@@ -103,12 +109,12 @@ impl Shm {
             nonce: u64::from_ne_bytes(value),
             nonce_address: nonce.address(),
             barriers,
-            arena,
+            matches: extent.matches,
+            arena: extent.arena,
         };
         identity.write(&header.identity);
-        if options.cross_attach != CrossAttach::Off {
-            cma::let_peers_attach();
-        }
+        let attaches = options.cross_attach != CrossAttach::Off;
+        let attachable = attaches.then(Attachable::new);
         check_attach(&options, &identity)?;
         Ok(Self {
             outbound: Vec::new(),
@@ -132,6 +138,8 @@ impl Shm {
             secret: bootstrap.secret().clone(),
             options,
             leaving: false,
+            owner: Owner::here(),
+            _attachable: attachable,
             _nonce: nonce,
         })
     }
@@ -426,6 +434,10 @@ impl fmt::Debug for Shm {
 
 impl Drop for Shm {
     fn drop(&mut self) {
+        // A forked child has a copy of the object. What its peers see is the owner's.
+        if !self.owner.is_here() {
+            return;
+        }
         let holders = self.abandon_transfers();
         if !holders.is_empty() {
             let ranks: Vec<_> = holders.iter().map(|rank| rank.as_u32()).collect();
@@ -447,6 +459,39 @@ impl Drop for Shm {
             peer.attract();
         }
     }
+}
+
+/// The parts of a rank's segment in a job of `size`: of the arena, as much as the limit of file sizes leaves room for.
+fn extent(options: &ShmOptions, size: u32) -> Result<Extent> {
+    let wanted = Extent {
+        size,
+        matches: options.matches,
+        arena: (options.arena as u64).next_multiple_of(arena::STEP),
+    };
+    let Some(limit) = memfd::limit() else {
+        return Ok(wanted);
+    };
+    let extent = wanted.within(Some(limit));
+    if extent.len() > limit {
+        let shortfall = memfd::shortfall(extent.len(), limit);
+        let remedy = if options.matches {
+            ", or set 'pml' to ob1, which needs less"
+        } else {
+            ""
+        };
+        let what = format!("{NAME}: make the memory of a rank in a job of {size}");
+        let error = io::Error::new(io::ErrorKind::FileTooLarge, shortfall + remedy);
+        return Err(tagwire_base::Error::system(what, error).into());
+    }
+    if extent != wanted {
+        tracing::info!(
+            "shared buffers have {} bytes in all, not the {} of the setting 'shm-arena': {}",
+            extent.arena,
+            wanted.arena,
+            memfd::shortfall(wanted.len(), limit)
+        );
+    }
+    Ok(extent)
 }
 
 /// Where cross-memory attach is asked for, it has to work at least towards oneself.

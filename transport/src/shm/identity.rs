@@ -7,6 +7,7 @@ use tagwire_base::Rank;
 
 use super::arena;
 use super::layout::{IdentityLine, MAGIC, VERSION};
+use super::segment::Extent;
 
 /// Who a rank is. What a peer says of itself is believed only where it can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(super) struct Identity {
     pub nonce_address: u64,
     /// Whether the process takes part in memory barriers of others (see `waiter`).
     pub barriers: bool,
+    /// Whether its segment has a match list.
+    pub matches: bool,
     /// Bytes of its arena, a multiple of [`arena::STEP`].
     pub arena: u64,
 }
@@ -44,7 +47,7 @@ impl Identity {
             u64::from(self.descriptor),
             self.nonce,
             self.nonce_address,
-            u64::from(self.barriers) | self.arena,
+            u64::from(self.barriers) | u64::from(self.matches) << 1 | self.arena,
         ]
     }
 
@@ -71,8 +74,9 @@ impl Identity {
             descriptor: number(words[4], "descriptor")?,
             nonce: words[5],
             nonce_address: words[6],
-            barriers: match words[7] % arena::STEP {
-                flag @ 0..=1 => flag == 1,
+            barriers: words[7] & 1 != 0,
+            matches: match words[7] % arena::STEP {
+                flags @ 0..=3 => flags & 2 != 0,
                 flags => return Err(format!("unknown flags {flags:#x}")),
             },
             arena: match words[7] & !(arena::STEP - 1) {
@@ -80,6 +84,15 @@ impl Identity {
                 len => return Err(format!("an impossible arena of {len} bytes")),
             },
         })
+    }
+
+    /// The parts of its segment.
+    pub(super) const fn extent(&self) -> Extent {
+        Extent {
+            size: self.size,
+            matches: self.matches,
+            arena: self.arena,
+        }
     }
 
     /// As the address that is published.

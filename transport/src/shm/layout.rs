@@ -7,7 +7,7 @@
 //!   H          area 0   what rank 0 sends to the owner       (H: header, rounded up to pages)
 //!   H +  64 K  area 1   what rank 1 sends to the owner
 //!   ...
-//!   then       target   what a rank that matches shares with its senders, see `target`
+//!   then       target   of a rank that matches: what it shares with its senders, see `target`
 //!   then       arena    user memory, as long as the identity says, see `arena`
 //!
 //!   an area, 64 KiB:
@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 3;
+pub(super) const VERSION: u64 = 4;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -67,7 +67,7 @@ pub(super) struct IdentityLine {
     pub nonce: AtomicU64,
     /// ... at this address: who can read it there can attach.
     pub nonce_address: AtomicU64,
-    /// Bit 0: takes part in memory barriers. From bit 16 on: the length of the arena, whose lower bits are 0.
+    /// Bit 0: takes part in memory barriers. Bit 1: the segment has a match list. From bit 16 on: the length of the arena, whose lower bits are 0.
     pub flags: AtomicU64,
 }
 

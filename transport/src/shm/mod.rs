@@ -33,6 +33,7 @@ mod kind;
 mod layout;
 mod liveness;
 mod matching;
+mod memfd;
 mod offers;
 mod peer;
 mod probe;

@@ -3,8 +3,10 @@
 use std::process;
 
 use super::cma::{self, Attach, Nonce};
+use super::config::ShmOptions;
 use super::liveness::Liveness;
-use super::segment::Segment;
+use super::memfd;
+use super::segment::{Extent, Obstacle, Segment};
 use super::waiter;
 
 /// What this machine lets the transport do. Where a field holds an error, it is the reason.
@@ -13,6 +15,8 @@ use super::waiter;
 pub struct Probe {
     /// Shared memory that goes away with its processes. Nothing works without it.
     pub shared_memory: Result<(), String>,
+    /// The limit of file sizes leaves room for a match list and for shared buffers as large as the settings say by default.
+    pub room: Result<(), String>,
     /// Peers can be opened through `/proc`; without it descriptors are passed.
     pub proc_descriptors: Result<(), String>,
     /// Large messages are copied once, by cross-memory attach; without it they are copied twice,
@@ -27,10 +31,20 @@ pub struct Probe {
 /// Looks what this machine lets the transport do, by trying.
 #[must_use]
 pub fn probe() -> Probe {
-    let segment = Segment::create(1, 0).map_err(|error| format!("memfd: {error}"));
+    let extent = Extent {
+        size: 1,
+        matches: false,
+        arena: 0,
+    };
+    let segment = Segment::create(extent).map_err(|error| format!("memfd: {error}"));
     let proc_descriptors = match &segment {
         Ok(segment) => {
-            Segment::open_in(process::id(), segment.number().unsigned_abs(), 1, 0).map(|_| ())
+            let number = segment.number().unsigned_abs();
+            match Segment::open_in(process::id(), number, extent) {
+                Ok(_) => Ok(()),
+                Err(Obstacle::Shortage(error)) => Err(error.to_string()),
+                Err(Obstacle::Other(reason)) => Err(reason),
+            }
         }
         Err(reason) => Err(reason.clone()),
     };
@@ -42,6 +56,7 @@ pub fn probe() -> Probe {
                     .map_err(|error| format!("mmap: {error}"))
             })
             .map(|_| ()),
+        room: room(memfd::limit()),
         proc_descriptors,
         cross_attach: probe_attach(),
         barriers: waiter::register_for_barriers()
@@ -51,6 +66,19 @@ pub fn probe() -> Probe {
             Liveness::Descriptor(_) => Ok(()),
             _ => Err("pidfd_open is not available (old kernel or seccomp)".to_owned()),
         },
+    }
+}
+
+/// Whether a limit of file sizes leaves room for all parts of a rank's memory.
+fn room(limit: Option<u64>) -> Result<(), String> {
+    let wanted = Extent {
+        size: 2,
+        matches: true,
+        arena: ShmOptions::default().arena as u64,
+    };
+    match limit {
+        Some(limit) if limit < wanted.len() => Err(memfd::shortfall(wanted.len(), limit)),
+        _ => Ok(()),
     }
 }
 

@@ -10,42 +10,102 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, SealFlags};
+use tagwire_base::error::is_shortage;
 
-use super::arena::{Arena, ArenaMap};
+use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
     AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, SLOTS, SegmentHeader, header_len,
 };
 use super::matching::{Shape, TargetMap};
+use super::memfd::{self, SEALS};
 use super::ring::{Place, RingMemory};
 use crate::data::copy_bytes;
 use crate::message::Payload;
+
+/// Which parts a segment has, and how large it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Ranks of the job: an area for each.
+    pub size: u32,
+    /// Whether there is a match list.
+    pub matches: bool,
+    /// Bytes of the arena, a multiple of [`arena::STEP`].
+    pub arena: u64,
+}
+
+impl Extent {
+    /// The same, with as much of the arena as fits where a file may have `limit` bytes.
+    pub(super) fn within(self, limit: Option<u64>) -> Self {
+        let room = limit.unwrap_or(u64::MAX).saturating_sub(self.arena_at());
+        Self {
+            arena: self.arena.min(room / arena::STEP * arena::STEP),
+            ..self
+        }
+    }
+
+    /// Bytes of the whole, most of which never exist.
+    pub(super) fn len(self) -> u64 {
+        self.arena_at() + self.arena
+    }
+
+    fn arena_at(self) -> u64 {
+        let target = if self.matches {
+            Shape::of(self.size).len.next_multiple_of(page_size())
+        } else {
+            0
+        };
+        self.target_at() + target as u64
+    }
+
+    fn target_at(self) -> u64 {
+        header_len(self.size, page_size()) as u64 + u64::from(self.size) * AREA as u64
+    }
+}
+
+/// Why a peer's segment cannot be opened.
+#[derive(Debug)]
+pub(super) enum Obstacle {
+    /// This process lacks descriptors or memory at the moment. Says nothing of the peer.
+    Shortage(io::Error),
+    /// Anything else.
+    Other(String),
+}
+
+impl From<String> for Obstacle {
+    fn from(reason: String) -> Self {
+        Self::Other(reason)
+    }
+}
+
+impl Obstacle {
+    /// The obstacle that `error` means, which came up doing `what`.
+    pub(super) fn of(what: &str, error: io::Error) -> Self {
+        if is_shortage(&error) {
+            Self::Shortage(error)
+        } else {
+            Self::Other(format!("{what}: {error}"))
+        }
+    }
+}
 
 /// The memfd of a rank, its own or a peer's.
 #[derive(Debug)]
 pub(super) struct Segment {
     file: File,
-    size: u32,
-    /// Bytes of the arena.
-    arena: u64,
-    page: usize,
+    extent: Extent,
 }
 
 impl Segment {
-    /// Makes the segment of a rank in a job of `size`, with an arena of `arena` bytes. It cannot be resized any more, by nobody:
-    /// a peer cannot make accesses of others fault.
-    pub(super) fn create(size: u32, arena: u64) -> io::Result<Self> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = File::from(rustix::fs::memfd_create("tagwire-shm", flags)?);
-        let segment = Self::over(file, size, arena);
-        segment.file.set_len(segment.len())?;
-        rustix::fs::fcntl_add_seals(&segment.file, SEALS)?;
-        Ok(segment)
+    /// Makes the segment of a rank. It cannot be resized any more, by nobody: a peer cannot make accesses of others
+    /// fault.
+    pub(super) fn create(extent: Extent) -> io::Result<Self> {
+        let file = memfd::create("tagwire-shm", extent.len())?;
+        Ok(Self { file, extent })
     }
 
-    /// Takes a descriptor for a peer's segment, if it is one for a job of `size` and has an arena of `arena` bytes.
-    pub(super) fn adopt(file: File, size: u32, arena: u64) -> Result<Self, String> {
-        let segment = Self::over(file, size, arena);
+    /// Takes a descriptor for a peer's segment, if it is one with these parts.
+    pub(super) fn adopt(file: File, extent: Extent) -> Result<Self, String> {
+        let segment = Self { file, extent };
         let seals = rustix::fs::fcntl_get_seals(&segment.file)
             .map_err(|error| format!("its descriptor is no memfd: {error}"))?;
         if !seals.contains(SEALS) {
@@ -56,40 +116,43 @@ impl Segment {
             .metadata()
             .map_err(|error| format!("its segment cannot be looked at: {error}"))?
             .len();
-        if len != segment.len() {
+        if len != extent.len() {
             return Err(format!(
                 "its segment has {len} bytes instead of {}",
-                segment.len()
+                extent.len()
             ));
         }
         Ok(segment)
     }
 
     /// Opens the segment that process `pid` has as descriptor `number`; see [`adopt`](Self::adopt).
-    pub(super) fn open_in(pid: u32, number: u32, size: u32, arena: u64) -> Result<Self, String> {
+    pub(super) fn open_in(pid: u32, number: u32, extent: Extent) -> Result<Self, Obstacle> {
         let path = format!("/proc/{pid}/fd/{number}");
         let file = File::options()
             .read(true)
             .write(true)
             .open(&path)
-            .map_err(|error| format!("{path}: {error}"))?;
-        Self::adopt(file, size, arena)
+            .map_err(|error| Obstacle::of(&path, error))?;
+        Ok(Self::adopt(file, extent)?)
     }
 
     /// Maps what the owner shares with its senders for matching. Only addresses are taken; memory
     /// exists once it is touched.
     pub(super) fn map_target(&self) -> io::Result<TargetMap> {
-        let shape = Shape::of(self.size);
+        if !self.extent.matches {
+            return Err(io::Error::other("it has no match list"));
+        }
+        let shape = Shape::of(self.extent.size);
         let map = MmapOptions::new()
             .len(shape.len)
-            .offset(self.target_at())
+            .offset(self.extent.target_at())
             .map_raw(&self.file)?;
         TargetMap::new(map, shape).ok_or_else(|| io::Error::other("mapped at address 0"))
     }
 
     /// Maps a peer's arena. Only addresses are taken; `None` where it has none.
     pub(super) fn map_peer_arena(&self) -> io::Result<Option<ArenaMap>> {
-        if self.arena == 0 {
+        if self.extent.arena == 0 {
             return Ok(None);
         }
         let map = self.map_arena()?;
@@ -103,25 +166,15 @@ impl Segment {
     /// Maps the own arena, which may outlive this value.
     pub(super) fn map_own_arena(&self) -> io::Result<Arena> {
         let (map, file) = (self.map_arena()?, self.file.try_clone()?);
-        Ok(Arena::new(map, file, self.arena_at(), self.page))
+        Ok(Arena::new(map, file, self.extent.arena_at(), page_size()))
     }
 
     fn map_arena(&self) -> io::Result<MmapRaw> {
-        let len = usize::try_from(self.arena).map_err(io::Error::other)?;
+        let len = usize::try_from(self.extent.arena).map_err(io::Error::other)?;
         MmapOptions::new()
             .len(len)
-            .offset(self.arena_at())
+            .offset(self.extent.arena_at())
             .map_raw(&self.file)
-    }
-
-    fn over(file: File, size: u32, arena: u64) -> Self {
-        let page = rustix::param::page_size();
-        Self {
-            file,
-            size,
-            arena,
-            page,
-        }
     }
 
     /// The descriptor, to be passed on.
@@ -141,21 +194,21 @@ impl Segment {
 
     /// Maps the header.
     pub(super) fn map_header(&self) -> io::Result<HeaderMap> {
-        let len = header_len(self.size, self.page);
+        let len = header_len(self.extent.size, page_size());
         let map = MmapOptions::new().len(len).map_raw(&self.file)?;
         Ok(HeaderMap {
             header: non_null(map.as_mut_ptr())?.cast(),
-            size: self.size,
+            size: self.extent.size,
             _map: Arc::new(map),
         })
     }
 
     /// Maps what rank `sender` sends to the owner.
     pub(super) fn map_area(&self, sender: u32) -> io::Result<AreaMap> {
-        if sender >= self.size {
+        if sender >= self.extent.size {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        let offset = header_len(self.size, self.page) + sender as usize * AREA;
+        let offset = header_len(self.extent.size, page_size()) + sender as usize * AREA;
         let map = MmapOptions::new()
             .len(AREA)
             .offset(offset as u64)
@@ -165,24 +218,11 @@ impl Segment {
             _map: Arc::new(map),
         })
     }
-
-    /// Bytes of the whole, most of which never exist.
-    fn len(&self) -> u64 {
-        self.arena_at() + self.arena
-    }
-
-    fn arena_at(&self) -> u64 {
-        self.target_at() + Shape::of(self.size).len.next_multiple_of(self.page) as u64
-    }
-
-    fn target_at(&self) -> u64 {
-        header_len(self.size, self.page) as u64 + u64::from(self.size) * AREA as u64
-    }
 }
 
-const SEALS: SealFlags = SealFlags::SHRINK
-    .union(SealFlags::GROW)
-    .union(SealFlags::SEAL);
+fn page_size() -> usize {
+    rustix::param::page_size()
+}
 
 fn non_null(start: *mut u8) -> io::Result<NonNull<u8>> {
     NonNull::new(start).ok_or_else(|| io::Error::other("mapped at address 0"))

@@ -16,6 +16,7 @@ use crate::message::{
 };
 
 mod arena;
+mod contact;
 mod hostile;
 mod processes;
 mod ring;

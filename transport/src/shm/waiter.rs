@@ -95,9 +95,16 @@ impl ShmWaiter {
         }
     }
 
-    /// A process that does not take part in barriers is about to send to this rank.
+    /// A process that does not take part in barriers is about to send to this rank, or to credit what this rank
+    /// sends.
     pub(super) fn bound_sleeps(&self) {
         self.bounded.store(true, Relaxed);
+    }
+
+    /// Whether sleeps are bounded.
+    #[cfg(test)]
+    pub(super) fn is_bounded(&self) -> bool {
+        self.bounded.load(Relaxed)
     }
 
     /// The last thread that leaves takes the bit along, so that senders need not wake nobody.

@@ -21,6 +21,7 @@ mod exchange;
 mod flood;
 mod panics;
 mod partitioned;
+mod shortage;
 mod threads;
 mod waiting;
 
@@ -53,6 +54,9 @@ fn main() -> ExitCode {
         "partitioned-death" => partitioned::death(arguments),
         "hang" => waiting::hang(),
         "wait-for-file" => waiting::for_file(arguments),
+        "shortage" => shortage::descriptors(),
+        "late" => shortage::late(arguments),
+        "fork" => shortage::fork(),
         "threads" => threads::multiple(),
         "wrong-thread" => threads::wrong(),
         "scopes" => threads::scopes(),

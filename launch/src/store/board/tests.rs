@@ -264,3 +264,36 @@ fn one_rank_cannot_fill_the_store() {
     let _ = game.ask(1, put("one more", &value[..value.len() / 2]));
     assert_eq!(game.heard(1), [Reply::Done]);
 }
+
+#[test]
+fn one_rank_cannot_fill_the_store_by_coming_and_going() {
+    let mut game = Game::new(2);
+    let value = vec![0; super::super::wire::MAX_VALUE];
+    let mut stays = 0;
+    let refused = loop {
+        let secret = JobSecret::from_bytes(SECRET);
+        let (version, rank) = (VERSION, 0);
+        let hello = Request::Hello {
+            version,
+            rank,
+            secret,
+        };
+        if game.ask(1, hello).1 == Verdict::Close {
+            break game.heard(1);
+        }
+        let _ = game.ask(1, put("key", &value));
+        let _ = game.ask(1, Request::Leave);
+        game.heard(1);
+        stays += 1;
+        assert!(stays * value.len() <= 2 * MAX_BYTES_PER_RANK, "no bound");
+    };
+    assert!(refusal(&refused).contains("joined and left"), "{refused:?}");
+    // The other one comes as far: what it cannot read any more is forgotten.
+    for _ in 0..stays {
+        game.hello(2, 1);
+        let _ = game.ask(2, Request::Leave);
+    }
+    assert!(game.board.rounds.is_empty());
+    assert!(game.board.members.iter().all(|member| member.kept == 0));
+    game.hello(1, 0);
+}

@@ -19,12 +19,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, SealFlags};
 
 use super::claims::{self, Blocks};
 use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::shm::layout::Line64;
+use crate::shm::memfd::{self, SEALS};
 use crate::shm::segment::prefetch_range_for_write;
 
 /// How partitions travel, with the bytes of a block.
@@ -155,11 +155,8 @@ impl Deref for Board {
 impl Board {
     /// A new board, on which nothing is shown.
     pub(super) fn create(blocks: &Blocks, mode: Mode) -> io::Result<Self> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = File::from(rustix::fs::memfd_create("tagwire-channel", flags)?);
         let shape = Shape::of(blocks, mode);
-        file.set_len(shape.len as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SEALS)?;
+        let file = memfd::create("tagwire-channel", shape.len as u64)?;
         let mut board = Self::map(&file, blocks, shape)?;
         let random = tagwire_base::JobSecret::generate().map_err(io::Error::other)?;
         let mut nonce = [0; 8];
@@ -297,10 +294,6 @@ impl Shape {
         }
     }
 }
-
-const SEALS: SealFlags = SealFlags::SHRINK
-    .union(SealFlags::GROW)
-    .union(SealFlags::SEAL);
 
 /// The sender's buffer, for all threads of its rank.
 pub(super) struct Source(ReadRegion);

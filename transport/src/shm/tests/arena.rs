@@ -154,7 +154,7 @@ fn an_arena_that_is_not_there_is_refused() {
         let answer = a.shm.connect(Rank::new(1), &liar.to_bytes());
         assert!(answer.is_err(), "{arena}: {answer:?}");
         let number = identity.descriptor;
-        assert!(Segment::open_in(identity.pid, number, 2, arena).is_err());
+        assert!(Segment::open_in(identity.pid, number, liar.extent()).is_err());
     }
     let mut words = identity.to_bytes();
     words[63] = 0x80;

@@ -1,0 +1,48 @@
+//! Memory without a name: memfds, which their makers seal against resizing.
+
+use std::fs::File;
+use std::io;
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::process::{Resource, getrlimit};
+use tagwire_base::config::parse::format_bytes;
+
+/// What nobody can do any more: a peer cannot make accesses of others fault.
+pub(super) const SEALS: SealFlags = SealFlags::SHRINK
+    .union(SealFlags::GROW)
+    .union(SealFlags::SEAL);
+
+/// Makes `len` bytes that are zero and take memory once they are touched.
+///
+/// # Errors
+/// When the system has no memory or descriptor, or `len` is above the [limit](limit).
+pub(super) fn create(name: &str, len: u64) -> io::Result<File> {
+    // The kernel ends a process that goes beyond the limit by a signal (SIGXFSZ), before it returns an error.
+    if let Some(limit) = limit()
+        && len > limit
+    {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            shortfall(len, limit),
+        ));
+    }
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = File::from(rustix::fs::memfd_create(name, flags)?);
+    file.set_len(len)?;
+    rustix::fs::fcntl_add_seals(&file, SEALS)?;
+    Ok(file)
+}
+
+/// The most bytes that a file of this process may have, shared memory included; `None` where nothing limits it.
+pub(super) fn limit() -> Option<u64> {
+    getrlimit(Resource::Fsize).current
+}
+
+/// What is wrong where `len` bytes are above `limit`, and what changes it.
+pub(super) fn shortfall(len: u64, limit: u64) -> String {
+    format!(
+        "{} of shared memory are needed, and the limit of file sizes is {} (RLIMIT_FSIZE: raise it by 'ulimit -f')",
+        format_bytes(len.next_multiple_of(1024)),
+        format_bytes(limit),
+    )
+}
