@@ -8,6 +8,7 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{AmHeader, Arrival, Payload, PeerEvent, Upcalls};
 
+use super::header::Kind;
 use super::peer::Health;
 use super::*;
 
@@ -973,7 +974,11 @@ proptest! {
     fn hostile_packets_do_no_harm(
         packets in proptest::collection::vec(
             (
-                prop_oneof![0..28u64, any::<u64>()],
+                prop_oneof![
+                    4 => proptest::sample::select(Kind::ALL).prop_map(|kind| kind as u64),
+                    1 => 0..=u64::from(u8::MAX),
+                    1 => any::<u64>(),
+                ],
                 prop_oneof![0..8u64, any::<u64>()],
                 proptest::collection::vec(any::<u8>(), 0..64),
                 any::<bool>(),
