@@ -730,7 +730,8 @@ fn contexts_keep_apart_and_are_reused() {
         None
     );
     // What is left in a context would be for the next one of its id.
-    let left = lend(b"left");
+    // SAFETY: the bytes are there for good.
+    let left = unsafe { lend(b"left") };
     let sent = world.ranks[0].isend(left, Rank::new(1), tag(1), other, SendMode::Standard);
     assert_eq!(sent.unwrap(), RequestId::COMPLETE);
     world.settle();
