@@ -13,7 +13,11 @@ use crate::plain::Plain;
 /// shared memory has room for it. While it is lent to an operation it is borrowed, as any
 /// slice; dropped, it gives its memory back.
 ///
-/// Its bytes are this rank's as those of any buffer are: a correct peer touches them within operations only.
+/// Its bytes are this rank's as those of any buffer are: a correct peer touches them within operations only. Where it
+/// [is shared](Buffer::is_shared), every rank of the host maps them to be written: a peer that knows the job's secret
+/// and keeps to nothing can change them while this rank looks at them as a slice. All ranks of a host have to be
+/// trusted that far, as they have to be where they may attach to each other; a vector on the heap is out of reach
+/// where the system forbids that.
 pub struct Buffer<T: Plain>(Memory<T>);
 
 enum Memory<T> {

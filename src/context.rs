@@ -212,12 +212,13 @@ impl<'s> Context<'s> {
         self.check_scope(scope)?;
         let (to, tag) = (rank_of(to), tag_of(tag)?);
         let buffer = scope.lend(data);
-        Ok(scope.track(
-            scope
-                .session
-                .messenger
-                .isend(buffer, to, tag, self.id, mode)?,
-        ))
+        let messenger = &self.session.messenger;
+        // The scope waits for what it tracks: a send that a panic leaves behind is not.
+        let lent = NoUnwind::of("a send");
+        let request = messenger.isend(buffer, to, tag, self.id, mode);
+        let request = request.map(|request| scope.track(request));
+        lent.over();
+        Ok(request?)
     }
 
     /// Starts to receive into `data`, which stays lent for the scope.
@@ -235,7 +236,12 @@ impl<'s> Context<'s> {
         self.check_scope(scope)?;
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
         let buffer = scope.lend_mut(data);
-        Ok(scope.track(scope.session.messenger.irecv(buffer, from, tag, self.id)?))
+        let messenger = &self.session.messenger;
+        let lent = NoUnwind::of("a receive");
+        let request = messenger.irecv(buffer, from, tag, self.id);
+        let request = request.map(|request| scope.track(request));
+        lent.over();
+        Ok(request?)
     }
 
     /// Starts to send `data`, which the operation owns and gives back at its end.

@@ -11,6 +11,7 @@ use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode};
 use crate::error::Result;
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::session::Session;
+use crate::unwind::NoUnwind;
 
 /// The buffer of a dropped operation, kept until the operation is complete.
 struct Orphan {
@@ -128,10 +129,14 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
         tag: Tag,
     ) -> Result<Self> {
         // SAFETY: the vector's memory stays where it is when the vector moves into `Owned`, which
-        // hands it out only once the send is complete, and to the orphans when dropped.
+        // hands it out only once the send is complete, and to the orphans when dropped. A panic
+        // before it is there ends the process.
         let buffer = unsafe { lend(&data) };
         let mode = SendMode::Standard;
-        let request = session.messenger.isend(buffer, to, tag, context, mode)?;
+        let lent = NoUnwind::of("a send");
+        let request = session.messenger.isend(buffer, to, tag, context, mode);
+        lent.over();
+        let request = request?;
         Ok(Self(Owned {
             session,
             request,
@@ -165,7 +170,10 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
     ) -> Result<Self> {
         // SAFETY: as in `OwnedSend::start`.
         let buffer = unsafe { lend_mut(&mut data) };
-        let request = session.messenger.irecv(buffer, from, tag, context)?;
+        let lent = NoUnwind::of("a receive");
+        let request = session.messenger.irecv(buffer, from, tag, context);
+        lent.over();
+        let request = request?;
         Ok(Self(Owned {
             session,
             request,

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::persistent::Memory;
 use crate::plain::Plain;
 use crate::session::Session;
+use crate::unwind::NoUnwind;
 
 /// The elements of an operation, and whether they may be looked at between rounds.
 struct Buffer<T> {
@@ -74,13 +75,44 @@ fn check<T>(len: usize, partitions: u32, rooms: usize) -> Result<()> {
     Ok(())
 }
 
+/// Begins a round by `start`, which lends the buffer.
+fn begin(start: impl FnOnce() -> Result<(), PmlError>) -> Result<()> {
+    let lent = NoUnwind::of("the start of a partitioned round");
+    let started = start();
+    lent.over();
+    Ok(started?)
+}
+
+/// Makes partitions ready by `ready`, which lends them.
+#[inline]
+fn release(ready: impl FnOnce() -> Result<(), PmlError>) -> Result<()> {
+    let lent = NoUnwind::of("a ready call");
+    let released = ready();
+    lent.over();
+    Ok(released?)
+}
+
 /// A send of the same buffer to the same rank, again and again, to which many threads contribute: each
 /// partition leaves as soon as it is ready. Made by [`Context::psend_init`](crate::Context::psend_init).
 ///
 /// Between two rounds the buffer can be looked at and changed. While a round is under way, each partition
 /// belongs to whoever [takes](SendRound::partition) it, until it is ready. Dropped while a round is under way,
 /// the operation ends, and the receiver is told, but where each partition
-/// is a message: there it waits in vain.
+/// is a message: there it waits in vain. Dropped on a thread that may not call the session, the operation ends, and its
+/// buffer is freed, with the next [progress](Session::progress) of one that may.
+///
+/// Threads share it where they may share its elements:
+///
+/// ```compile_fail,E0277
+/// use std::{cell::Cell, marker::PhantomData};
+///
+/// #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable)]
+/// #[repr(transparent)]
+/// struct OneThread(u64, PhantomData<Cell<u8>>);
+///
+/// fn share<T: Sync>() {}
+/// share::<tagwire::PartitionedSend<'static, OneThread>>(); // error: cannot be shared between threads
+/// ```
 ///
 /// ```
 /// use std::thread;
@@ -132,9 +164,9 @@ pub struct PartitionedRecv<'s, T: Plain> {
 }
 
 // SAFETY: what threads share are the operations, which are made for that, flags, and partitions: to write,
-// one thread takes each; to read, all may once it has arrived.
-unsafe impl<T: Plain> Sync for PartitionedSend<'_, T> {}
-// SAFETY: as above; `T` may be read by several threads where it is `Sync`.
+// one thread takes each; to read, all may once it has arrived, and between rounds, as `T` allows.
+unsafe impl<T: Plain + Sync> Sync for PartitionedSend<'_, T> {}
+// SAFETY: as above.
 unsafe impl<T: Plain + Sync> Sync for PartitionedRecv<'_, T> {}
 
 impl<'s, T: Plain> PartitionedSend<'s, T> {
@@ -153,8 +185,11 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         // partition that is ready. `Plain` has no padding.
         let buffer = unsafe { SendBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
         let messenger = &session.messenger;
+        let lent = NoUnwind::of("the making of a partitioned send");
         let inner =
-            pml::PartitionedSend::init(messenger, &buffer, partitions, to, tag, context, policy)?;
+            pml::PartitionedSend::init(messenger, &buffer, partitions, to, tag, context, policy);
+        lent.over();
+        let inner = inner?;
         Ok(Self {
             inner,
             buffer: Buffer::new(memory),
@@ -174,7 +209,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         self.taken
             .iter_mut()
             .for_each(|taken| *taken.get_mut() = false);
-        self.inner.start()?;
+        begin(|| self.inner.start())?;
         Ok(SendRound { send: self })
     }
 
@@ -210,7 +245,10 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
             1 => pml::PartitionedRecv::init,
             _ => pml::PartitionedRecv::init_double,
         };
-        let inner = init(messenger, &buffer, partitions, from, tag, context)?;
+        let lent = NoUnwind::of("the making of a partitioned receive");
+        let inner = init(messenger, &buffer, partitions, from, tag, context);
+        lent.over();
+        let inner = inner?;
         Ok(Self {
             inner,
             buffer: Buffer::new(memory),
@@ -227,7 +265,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         if self.inner.is_active() {
             return Err(Error::UnderWay);
         }
-        self.inner.start()?;
+        begin(|| self.inner.start())?;
         Ok(RecvRound { recv: self })
     }
 
@@ -321,8 +359,8 @@ macro_rules! rounds {
             /// `close-timeout`.
             ///
             /// # Errors
-            /// [`Error::UnderWay`] as [`data`](Self::data), and when the sender does not answer; the operation is
-            /// dropped then.
+            /// [`Error::UnderWay`] as [`data`](Self::data), and when the sender does not answer; when called from a
+            /// thread that may not. The operation is dropped then.
             pub fn into_data(mut self) -> Result<Vec<T>> {
                 if !self.is_free() {
                     return Err(Error::UnderWay);
@@ -418,7 +456,7 @@ impl<'a, T: Plain> SendRound<'a, T> {
     /// As [`partition`](SendRound::partition).
     pub fn ready(&self, partition: u32) -> Result<()> {
         self.take(partition)?;
-        Ok(self.send.inner.ready(partition)?)
+        release(|| self.send.inner.ready(partition))
     }
 
     /// All of `partitions` are ready as they are.
@@ -430,9 +468,9 @@ impl<'a, T: Plain> SendRound<'a, T> {
             .clone()
             .find_map(|partition| self.take(partition).err().map(|error| (partition, error)));
         match first_wrong {
-            None => Ok(self.send.inner.ready_range(partitions)?),
+            None => release(|| self.send.inner.ready_range(partitions)),
             Some((wrong, error)) => {
-                self.send.inner.ready_range(partitions.start..wrong)?;
+                release(|| self.send.inner.ready_range(partitions.start..wrong))?;
                 Err(error)
             }
         }
@@ -447,9 +485,9 @@ impl<'a, T: Plain> SendRound<'a, T> {
         let first_wrong =
             list.find_map(|(at, partition)| self.take(*partition).err().map(|error| (at, error)));
         match first_wrong {
-            None => Ok(self.send.inner.ready_list(partitions)?),
+            None => release(|| self.send.inner.ready_list(partitions)),
             Some((wrong, error)) => {
-                self.send.inner.ready_list(&partitions[..wrong])?;
+                release(|| self.send.inner.ready_list(&partitions[..wrong]))?;
                 Err(error)
             }
         }
@@ -518,7 +556,7 @@ impl<T: Plain> Partition<'_, T> {
     pub fn ready(self) -> Result<()> {
         let (send, number) = (self.send, self.number);
         std::mem::forget(self);
-        Ok(send.inner.ready(number)?)
+        release(|| send.inner.ready(number))
     }
 }
 
@@ -552,5 +590,41 @@ impl<T: Plain> fmt::Debug for Partition<'_, T> {
             self.number,
             self.send.partitions()
         )
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use super::*;
+
+    /// At a level of one thread nobody waits elsewhere for the thread that may be copying the elements.
+    #[test]
+    fn what_is_dropped_elsewhere_keeps_its_elements_for_the_ranks_own_thread() {
+        let session = Session::open().unwrap();
+        let (world, me) = (session.world(), session.rank());
+        let mut send = world.psend_init(vec![1u8; 4096], 2, me, 7).unwrap();
+        let mut recv = world.precv_init(vec![0u8; 4096], 2, me, 7).unwrap();
+        recv.start().unwrap();
+        let sending = send.start().unwrap();
+        sending.ready(0).unwrap();
+        while send.describe().is_none() {
+            session.progress().unwrap();
+        }
+        let kept = || format!("{:?}", session.orphans);
+        std::thread::scope(|threads| threads.spawn(move || drop(send)).join().unwrap());
+        assert_eq!(kept(), "Orphans(1)");
+        session.progress().unwrap();
+        assert_eq!(kept(), "Orphans(0)");
+
+        let unmatched = world.psend_init(vec![1u8; 4096], 2, me, 8).unwrap();
+        let taken = std::thread::scope(|threads| {
+            let other = threads.spawn(move || unmatched.into_data());
+            other.join().unwrap()
+        });
+        assert!(taken.is_err(), "{taken:?}");
+        assert_eq!(kept(), "Orphans(1)");
+        session.progress().unwrap();
+        assert_eq!(kept(), "Orphans(0)");
     }
 }

@@ -11,6 +11,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
 use crate::session::Session;
+use crate::unwind::NoUnwind;
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
 /// looking at them between two rounds leaves the request's pointer valid.
@@ -76,12 +77,10 @@ impl<T: Plain> Persistent<'_, T> {
         if self.active {
             return Err(Error::UnderWay);
         }
-        // Before the call: whatever comes of it, the buffer is taken to be lent.
-        self.active = true;
+        let lent = NoUnwind::of("the start of a persistent operation");
         let started = self.session.messenger.start(&[self.request]);
-        if started.is_err() {
-            self.active = false;
-        }
+        self.active = started.is_ok();
+        lent.over();
         Ok(started?)
     }
 
@@ -193,9 +192,11 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
         // been freed, or to the orphans. Nobody writes to them while a round is under way. `Plain`
         // has no padding.
         let buffer = unsafe { SendBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
-        let request = session
-            .messenger
-            .send_init(buffer, to, tag, context, mode)?;
+        let lent = NoUnwind::of("the making of a persistent send");
+        let messenger = &session.messenger;
+        let request = messenger.send_init(buffer, to, tag, context, mode);
+        lent.over();
+        let request = request?;
         Ok(Self(Persistent {
             session,
             request,
@@ -218,7 +219,10 @@ impl<'s, T: Plain> PersistentRecv<'s, T> {
         // SAFETY: as in `PersistentSend::make`, and nobody reads them while a round is under way. Any
         // bytes make a `Plain` value.
         let buffer = unsafe { RecvBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
-        let request = session.messenger.recv_init(buffer, from, tag, context)?;
+        let lent = NoUnwind::of("the making of a persistent receive");
+        let request = session.messenger.recv_init(buffer, from, tag, context);
+        lent.over();
+        let request = request?;
         Ok(Self(Persistent {
             session,
             request,

@@ -180,7 +180,8 @@ impl Session {
     /// never meet. Every rank has to make its contexts in the same order.
     ///
     /// # Errors
-    /// When 65,536 are in use.
+    /// When all are in use: 65,536 with the world's, or fewer where the transport matches messages itself and has no
+    /// room for so many (`tagwire info` shows how many).
     pub fn create_context(&self) -> Result<Context<'_>> {
         Ok(Context::new(self, self.messenger.create_context()?))
     }

@@ -130,6 +130,9 @@ impl ContextId {
     /// The context that every rank of the job has from the start.
     pub const WORLD: Self = Self(0);
 
+    /// How many numbers there are, the world's among them: 65,536.
+    pub const COUNT: usize = u16::MAX as usize + 1;
+
     /// Context number `number`.
     #[inline]
     #[must_use]

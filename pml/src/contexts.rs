@@ -78,3 +78,29 @@ impl Contexts {
             .is_some_and(|used| *used)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::types::TagLimits;
+
+    #[test]
+    fn every_number_is_a_context_and_no_more() {
+        let mut contexts = Contexts::new(TagLimits::ALL.contexts);
+        for number in 1..=u16::MAX {
+            assert_eq!(contexts.create().unwrap(), ContextId::new(number));
+        }
+        assert_eq!(contexts.used.len(), ContextId::COUNT);
+        assert!(matches!(contexts.create(), Err(Error::NoContext)));
+        let last = ContextId::new(u16::MAX);
+        contexts.free(last).unwrap();
+        assert_eq!(contexts.create().unwrap(), last);
+    }
+
+    #[test]
+    fn a_layer_with_fewer_has_the_worlds_and_as_many_as_are_left() {
+        let mut contexts = Contexts::new(2);
+        assert_eq!(contexts.create().unwrap(), ContextId::new(1));
+        assert!(matches!(contexts.create(), Err(Error::NoContext)));
+    }
+}

@@ -87,7 +87,7 @@ impl Layer {
         context: ContextId,
     ) -> Option<RequestId> {
         match self {
-            Self::Ob1(ob1) => ob1.post_now(data.region()?, from, tag, context),
+            Self::Ob1(ob1) => ob1.post_now(data, from, tag, context),
             Self::Cm(cm) => cm.post_now(data, from, tag, context),
         }
     }

@@ -189,7 +189,7 @@ pub trait Pml: Send {
     /// same order gets the same ids.
     ///
     /// # Errors
-    /// When all 65,535 are in use.
+    /// When all [`TagLimits::contexts`] are in use, the world's among them.
     fn create_context(&mut self) -> Result<ContextId>;
 
     /// Frees a context; its id is given out again.

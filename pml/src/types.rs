@@ -1,6 +1,6 @@
 //! Requests, statuses and modes: the vocabulary of point-to-point calls.
 
-use tagwire_base::{Rank, Tag};
+use tagwire_base::{ContextId, Rank, Tag};
 
 use crate::slab::Handle;
 
@@ -124,7 +124,7 @@ impl TagLimits {
     /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId), and any number of receives.
     pub const ALL: Self = Self {
         largest_tag: Tag::USER_MAX,
-        contexts: 1 << 16,
+        contexts: ContextId::COUNT,
         receives: usize::MAX,
     };
 }

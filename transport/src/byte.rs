@@ -301,7 +301,8 @@ pub trait ByteTransport: Any + Send {
         })
     }
 
-    /// Makes memory reachable for peers until [`deregister`](ByteTransport::deregister).
+    /// Makes memory reachable for peers until [`deregister`](ByteTransport::deregister), for as long as which it is
+    /// lent.
     ///
     /// # Errors
     /// When the memory cannot be registered.
@@ -314,7 +315,7 @@ pub trait ByteTransport: Any + Send {
     }
 
     /// Makes memory readable for peers, as the source of their [gets](ByteTransport::get), until
-    /// [`deregister`](ByteTransport::deregister). Nobody writes to it meanwhile.
+    /// [`deregister`](ByteTransport::deregister), for as long as which it is lent. Nobody writes to it meanwhile.
     ///
     /// # Errors
     /// When the memory cannot be registered.

@@ -4,12 +4,16 @@
 //! `unsafe`, because nothing in the type system ties it to the memory: the safe interfaces above
 //! (scopes, owned buffers) do. Using one is safe.
 //!
+//! A region, [`ReadRegion`] or [`WriteRegion`], is the address and the length of such memory. It may outlive
+//! the loan, as a raw pointer may: only unsafe code gets at bytes by it.
+//!
 //! Three shapes exist: one contiguous region, a list of regions, and a pack or unpack callback
 //! that walks a layout (an MPI datatype, say).
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::ops::Range;
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
 use std::ptr;
 
 use crate::message::Payload;
@@ -45,27 +49,39 @@ pub trait Unpack: Send {
     fn unpack(&self, offset: usize, bytes: &[u8]);
 }
 
-/// A contiguous piece of memory that is read.
+/// The address and the length of memory that is read. It promises no more than a raw pointer does: the
+/// memory is there while the buffer that the region was taken from is lent.
+///
+/// Safe code does not get at the bytes by it:
+///
+/// ```compile_fail,E0133
+/// # use tagwire_transport::SendBuffer;
+/// let region = SendBuffer::EMPTY.region().unwrap();
+/// let again = SendBuffer::of(region); // error: call to unsafe function
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ReadRegion {
     start: *const u8,
     len: usize,
 }
 
-/// A contiguous piece of memory that is written.
+/// The address and the length of memory that is written; else as a [`ReadRegion`].
 #[derive(Debug, Clone, Copy)]
 pub struct WriteRegion {
     start: *mut u8,
     len: usize,
 }
 
-// SAFETY: a region is a lent range of memory; whoever made it promised that it stays valid for
-// the operation, whichever thread drives it, and the operation has it to itself.
+// SAFETY: an address and a length, by which safe code cannot get at any byte.
 unsafe impl Send for ReadRegion {}
 // SAFETY: as above.
 unsafe impl Send for WriteRegion {}
 
 impl ReadRegion {
+    pub(crate) const fn new(start: *const u8, len: usize) -> Self {
+        Self { start, len }
+    }
+
     /// The address, as an operand for a remote access.
     #[must_use]
     pub fn address(self) -> u64 {
@@ -91,25 +107,8 @@ impl ReadRegion {
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
-}
 
-impl ReadRegion {
-    /// The bytes in `range` of it, if it has them: lent for as long.
-    #[must_use]
-    pub fn part(self, range: Range<usize>) -> Option<Self> {
-        let len = range.end.checked_sub(range.start)?;
-        (range.end <= self.len).then(|| Self {
-            // SAFETY: `range` lies inside the region.
-            start: unsafe { self.start.add(range.start) },
-            len,
-        })
-    }
-
-    pub(crate) const fn new(start: *const u8, len: usize) -> Self {
-        Self { start, len }
-    }
-
-    /// The part at `range`, lent for as long; `None` where that reaches outside.
+    /// Returns the part at `range`; `None` where that reaches outside.
     #[must_use]
     pub fn slice(self, range: Range<usize>) -> Option<Self> {
         let fits = range.start <= range.end && range.end <= self.len;
@@ -121,32 +120,11 @@ impl ReadRegion {
 }
 
 impl WriteRegion {
-    /// The bytes in `range` of it, if it has them: lent for as long.
-    #[must_use]
-    pub fn part(self, range: Range<usize>) -> Option<Self> {
-        let len = range.end.checked_sub(range.start)?;
-        (range.end <= self.len).then(|| Self {
-            // SAFETY: `range` lies inside the region.
-            start: unsafe { self.start.add(range.start) },
-            len,
-        })
-    }
-
     /// Room for nothing.
     pub(crate) const EMPTY: Self = Self {
         start: ptr::dangling_mut(),
         len: 0,
     };
-
-    /// The part at `range`, lent for as long; `None` where that reaches outside.
-    #[must_use]
-    pub fn slice(self, range: Range<usize>) -> Option<Self> {
-        let fits = range.start <= range.end && range.end <= self.len;
-        fits.then(|| Self {
-            start: self.start.wrapping_add(range.start),
-            len: range.len(),
-        })
-    }
 
     /// The address, as an operand for a remote access.
     #[must_use]
@@ -173,6 +151,16 @@ impl WriteRegion {
     pub const fn is_empty(self) -> bool {
         self.len == 0
     }
+
+    /// Returns the part at `range`; `None` where that reaches outside.
+    #[must_use]
+    pub fn slice(self, range: Range<usize>) -> Option<Self> {
+        let fits = range.start <= range.end && range.end <= self.len;
+        fits.then(|| Self {
+            start: self.start.wrapping_add(range.start),
+            len: range.len(),
+        })
+    }
 }
 
 enum SendShape {
@@ -185,6 +173,11 @@ enum SendShape {
 }
 
 /// The bytes of a message to be sent.
+///
+/// Whoever makes one of memory lends that memory: to the buffer while it exists, and to each operation that the
+/// buffer is given to until that has completed. A call that panics may have begun its operation, which then never
+/// completes. That the transport and the layers below report completion truthfully is part of the promise:
+/// the maker knows to whom the buffer goes.
 pub struct SendBuffer(SendShape);
 
 impl SendBuffer {
@@ -197,18 +190,22 @@ impl SendBuffer {
     /// The `len` bytes at `start`.
     ///
     /// # Safety
-    /// The memory stays valid for reads, and nobody writes to it, until the operation that the
-    /// buffer is given to has completed.
+    /// The memory stays valid for reads, and nobody writes to it, while it is lent: as long as the buffer
+    /// exists, and until the operations that it is given to have completed.
     #[inline]
     #[must_use]
     pub const unsafe fn contiguous(start: *const u8, len: usize) -> Self {
         Self(SendShape::Contiguous(ReadRegion { start, len }))
     }
 
-    /// The buffer that `region` was taken from: lent for as long.
+    /// The bytes of `region`.
+    ///
+    /// # Safety
+    /// As [`SendBuffer::contiguous`], for the region's memory. The buffer that it was taken from lends it no
+    /// longer than it is lent itself.
     #[inline]
     #[must_use]
-    pub const fn of(region: ReadRegion) -> Self {
+    pub const unsafe fn of(region: ReadRegion) -> Self {
         Self(SendShape::Contiguous(region))
     }
 
@@ -256,7 +253,8 @@ impl SendBuffer {
         MemoryKind::Host
     }
 
-    /// The region, when the buffer is one.
+    /// The region, when the buffer is one. It may outlive the loan: whoever uses it sees to it that it is
+    /// not used for longer.
     #[inline]
     #[must_use]
     pub const fn region(&self) -> Option<ReadRegion> {
@@ -327,6 +325,22 @@ impl SendBuffer {
     }
 }
 
+/// A part of a [`RecvBuffer`], lent as the buffer is.
+#[derive(Debug)]
+pub struct RecvPart<'a> {
+    part: RecvBuffer,
+    whole: PhantomData<&'a RecvBuffer>,
+}
+
+impl Deref for RecvPart<'_> {
+    type Target = RecvBuffer;
+
+    #[inline]
+    fn deref(&self) -> &RecvBuffer {
+        &self.part
+    }
+}
+
 impl fmt::Debug for SendBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SendBuffer({} bytes)", self.len())
@@ -342,7 +356,7 @@ enum RecvShape {
     Unpacked(Box<dyn Unpack>),
 }
 
-/// Where the bytes of a message go.
+/// Where the bytes of a message go. The memory is lent as that of a [`SendBuffer`] is.
 pub struct RecvBuffer(RecvShape);
 
 impl RecvBuffer {
@@ -355,18 +369,21 @@ impl RecvBuffer {
     /// The `len` bytes at `start`.
     ///
     /// # Safety
-    /// The memory stays valid for writes, and nobody else touches it, until the operation that
-    /// the buffer is given to has completed.
+    /// The memory stays valid for writes, and nobody else touches it, while it is lent: as long as the buffer
+    /// exists, and until the operations that it is given to have completed.
     #[inline]
     #[must_use]
     pub const unsafe fn contiguous(start: *mut u8, len: usize) -> Self {
         Self(RecvShape::Contiguous(WriteRegion { start, len }))
     }
 
-    /// The buffer that `region` was taken from: lent for as long.
+    /// The room in `region`.
+    ///
+    /// # Safety
+    /// As [`RecvBuffer::contiguous`], for the region's memory.
     #[inline]
     #[must_use]
-    pub const fn of(region: WriteRegion) -> Self {
+    pub const unsafe fn of(region: WriteRegion) -> Self {
         Self(RecvShape::Contiguous(region))
     }
 
@@ -407,7 +424,7 @@ impl RecvBuffer {
         MemoryKind::Host
     }
 
-    /// The region, when the buffer is one.
+    /// The region, when the buffer is one; as [`SendBuffer::region`].
     #[inline]
     #[must_use]
     pub const fn region(&self) -> Option<WriteRegion> {
@@ -415,6 +432,29 @@ impl RecvBuffer {
             RecvShape::Contiguous(region) => Some(*region),
             _ => None,
         }
+    }
+
+    /// The room at `range`, when the buffer is one region and has it. An operation that the part is given to is one
+    /// of the buffer's.
+    ///
+    /// The part does not outlive the buffer, which may go with the loan:
+    ///
+    /// ```compile_fail,E0505
+    /// # use tagwire_transport::RecvBuffer;
+    /// let room = RecvBuffer::EMPTY;
+    /// let part = room.part(0..0);
+    /// drop(room); // error: cannot move out of `room` because it is borrowed
+    /// drop(part);
+    /// ```
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Option<RecvPart<'_>> {
+        let region = self.region()?.slice(range)?;
+        Some(RecvPart {
+            // SAFETY: inside of the buffer, whose maker lends it while it exists and to all operations that
+            // it is given to. Parts are borrowed from it, and cannot be written to but by operations.
+            part: unsafe { Self::of(region) },
+            whole: PhantomData,
+        })
     }
 
     /// Takes `payload`, which lies at `offset` in the message. What does not fit is left out.

@@ -32,7 +32,9 @@ pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
 pub use channel::{Buffering, OpenChannel, RecvChannel, SendChannel};
-pub use data::{MemoryKind, Pack, ReadRegion, RecvBuffer, SendBuffer, Unpack, WriteRegion};
+pub use data::{
+    MemoryKind, Pack, ReadRegion, RecvBuffer, RecvPart, SendBuffer, Unpack, WriteRegion,
+};
 pub use error::{Error, Result};
 pub use kind::{ForeignLibrary, TransportKind, Way};
 pub use message::{

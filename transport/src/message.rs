@@ -124,11 +124,8 @@ impl<'a> Payload<'a> {
         unsafe { copy_bytes(self.start, to, len.min(self.len)) };
     }
 
-    /// The bytes as a region to be copied from.
-    ///
-    /// # Safety
-    /// The region is not used for longer than the payload.
-    pub(crate) unsafe fn region(&self) -> crate::data::ReadRegion {
+    /// Where the bytes are: for no longer than the payload lives.
+    pub(crate) const fn region(&self) -> crate::data::ReadRegion {
         crate::data::ReadRegion::new(self.start, self.len)
     }
 

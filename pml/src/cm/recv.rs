@@ -176,6 +176,7 @@ impl Cm {
     }
 
     /// Gives a queued receive to the transport. Answers whether its turn is over.
+    #[allow(unsafe_code, reason = "the request lends the room that it owns")]
     fn post_queued(&mut self, handle: Handle) -> bool {
         let Some(request) = self.core.requests.get_mut(handle) else {
             return true;
@@ -188,7 +189,11 @@ impl Cm {
         let token = Token(handle.to_wire());
         let claim = request.claim;
         loop {
-            let lent = request.bounce.as_deref_mut().map(lend_room);
+            let lent = request.bounce.as_deref_mut().map(|room| {
+                // SAFETY: the room lies on the heap and goes with the request, once that is complete; nobody looks
+                // at it before.
+                unsafe { lend_room(room) }
+            });
             let answer = match (&lent, &request.buffer) {
                 (Some(data), _) | (None, Buffer::Recv(data)) => match claim {
                     Some(claim) => self.rail.receive_claimed(LANE, claim, data, token),

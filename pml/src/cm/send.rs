@@ -152,6 +152,7 @@ impl Cm {
     }
 
     /// Sends a copy. Complete for its caller; if it is not already out, nobody waits for it.
+    #[allow(unsafe_code, reason = "the request lends the copy that it owns")]
     pub(super) fn start_buffered(
         &mut self,
         data: &SendBuffer,
@@ -176,7 +177,9 @@ impl Cm {
         data.copy_out(0, &mut copy);
         let (handle, request) = self.core.requests.occupy();
         request.set_send(index, to, tag, context, SendMode::Buffered, wanted);
-        request.buffer = Buffer::Send(lend(&copy));
+        // SAFETY: the copy lies on the heap, where it stays when its box moves into the request. Nobody writes
+        // to it, and it goes when the request is complete.
+        request.buffer = Buffer::Send(unsafe { lend(&copy) });
         request.bounce = Some(copy);
         request.detached = true;
         self.core.buffered += wanted;
@@ -235,6 +238,7 @@ impl Cm {
     }
 
     /// Gives a queued send to the transport. Answers whether its turn is over.
+    #[allow(unsafe_code, reason = "the request lends the copy that it owns")]
     fn launch(&mut self, index: PeerIndex, handle: Handle) -> bool {
         let (Some(peer), Some(request)) = (
             self.core.peers.get(index),
@@ -246,7 +250,9 @@ impl Cm {
         let token = Token(handle.to_wire());
         let synchronous = request.mode == SendMode::Synchronous;
         loop {
-            let lent = request.bounce.as_deref().map(lend);
+            // SAFETY: the copy lies on the heap and goes with the request, once that is complete; nobody writes to
+            // it.
+            let lent = request.bounce.as_deref().map(|copy| unsafe { lend(copy) });
             let data = lent.as_ref().unwrap_or_else(|| request.send_buffer());
             let length = data.len();
             match self

@@ -30,10 +30,32 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::remote::{MAX_KEY, Reading, Source};
 use crate::slab::Handle;
 
-/// What a packet is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Kind {
+/// What packets there are, with the byte of each on the wire: one list for the type and for what reads it.
+macro_rules! kinds {
+    ($($(#[$about:meta])* $kind:ident = $byte:literal,)*) => {
+        /// What a packet is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(super) enum Kind {
+            $($(#[$about])* $kind = $byte,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            #[cfg(test)]
+            pub(super) const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            pub(super) const fn from_wire(byte: u8) -> Option<Self> {
+                Some(match byte {
+                    $($byte => Self::$kind,)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+kinds! {
     /// An eager message, whole.
     Match = 1,
     /// The first packet of an eager message; `length` is the message's.
@@ -85,35 +107,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Match,
-            2 => Self::Head,
-            3 => Self::Body,
-            4 => Self::Sync,
-            5 => Self::Rendezvous,
-            6 => Self::Pulled,
-            7 => Self::Peeked,
-            8 => Self::Readable,
-            16 => Self::Matched,
-            17 => Self::Fragments,
-            18 => Self::Data,
-            19 => Self::Credit,
-            20 => Self::Pull,
-            21 => Self::PullTaken,
-            22 => Self::PullReturned,
-            23 => Self::Ticket,
-            24 => Self::Peek,
-            25 => Self::Got,
-            26 => Self::Batch,
-            27 => Self::ChannelOpened,
-            28 => Self::ChannelLanded,
-            29 => Self::ChannelEnded,
-            30 => Self::ChannelClosed,
-            _ => return None,
-        })
-    }
-
     /// Whether the packet has a place in its sender's sequence.
     pub(super) const fn is_sequenced(self) -> bool {
         (self as u8) < 16
@@ -284,6 +277,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn each_kind_comes_back_and_nothing_else_is_one() {
+        let known = (0..=u8::MAX).filter_map(Kind::from_wire);
+        assert!(known.eq(Kind::ALL.iter().copied()));
+    }
 
     proptest! {
         #[test]

@@ -244,6 +244,7 @@ impl Ob1 {
     }
 
     /// Starts a persistent buffered send: an ordinary one, with a copy, in its place.
+    #[allow(unsafe_code, reason = "a copy is lent for a call")]
     fn start_buffered(&mut self, request: RequestId) -> Result<()> {
         let Some(template) = self.core.requests.get(request.0) else {
             return Err(Error::StaleRequest);
@@ -253,7 +254,10 @@ impl Ob1 {
         let Status {
             source: to, tag, ..
         } = template.status;
-        self.start_send(lend(&copy), to, tag, template.context, SendMode::Buffered)?;
+        // SAFETY: a buffered send has a copy of its own, or is out, when the call that starts it returns or
+        // panics: nothing keeps this buffer for longer than `copy` is there.
+        let data = unsafe { lend(&copy) };
+        self.start_send(data, to, tag, template.context, SendMode::Buffered)?;
         self.core.finish(request.0, None);
         Ok(())
     }

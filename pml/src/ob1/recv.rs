@@ -3,7 +3,6 @@
 use tagwire_base::{ContextId, SourceSelector, TagSelector};
 use tagwire_matching::{CancelOutcome as Cancelled, Cookie, Engine, Pattern, PostOutcome};
 use tagwire_transport::RecvBuffer;
-use tagwire_transport::data::WriteRegion;
 
 use super::Ob1;
 use super::core::Core;
@@ -17,11 +16,12 @@ use crate::types::{CancelOutcome, MessageId, RequestId, Status};
 
 impl Ob1 {
     /// Posts a receive where that is all there is to it: nothing unexpected is here, and nobody is
-    /// gone or short of budget. `None`, with nothing done, where it may be more.
+    /// gone or short of budget. `None`, with nothing done, where it may be more. Else the receive has the buffer, which
+    /// is one region: the caller forgets it.
     #[inline(always)]
     pub(crate) fn post_now(
         &mut self,
-        region: WriteRegion,
+        data: &RecvBuffer,
         from: SourceSelector,
         tag: TagSelector,
         context: ContextId,
@@ -35,7 +35,7 @@ impl Ob1 {
             return None;
         }
         let requests = &mut core.requests;
-        let (handle, request) = requests.insert_recv_now(region, from, tag, context)?;
+        let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
         let pattern = Pattern {
             source: from,
             tag,

@@ -4,7 +4,7 @@
 use std::mem;
 
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{Capabilities, Limits, Outcome, Post, RecvBuffer, Ticket, Token};
+use tagwire_transport::{Capabilities, Limits, Outcome, Post, Ticket, Token};
 
 use super::core::{Chore, Core};
 use super::header::{Kind, RendezvousBody};
@@ -138,16 +138,14 @@ impl Ob1 {
         let mut posted = 0;
         while reading.asked < request.wanted && reading.under_way < WINDOW && !reading.failed {
             let end = request.wanted.min(reading.asked + piece);
-            let part = data
-                .region()
-                .and_then(|region| region.slice(reading.asked..end));
+            let part = data.part(reading.asked..end);
             let source = RemoteMemory {
                 address: reading.address.wrapping_add(reading.asked as u64),
                 key: &reading.key,
             };
             let answer = part.map_or(Post::Unsupported, |part| {
                 let token = Token(handle.to_wire());
-                rail.get(LANE, peer.endpoint, &RecvBuffer::of(part), source, token)
+                rail.get(LANE, peer.endpoint, &part, source, token)
             });
             match answer {
                 Post::Posted => {

@@ -2,7 +2,6 @@
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching as matching;
-use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{Payload, RecvBuffer, SendBuffer, Ticket};
 
 use super::peer::PeerIndex;
@@ -343,17 +342,23 @@ impl Requests {
         handle
     }
 
-    /// The same for a buffer of one region, where a slot is vacant.
+    /// The same for a buffer of one region, where a slot is vacant. The receive is one that `data` is given to: the
+    /// caller forgets it.
     #[inline(always)]
+    #[allow(unsafe_code, reason = "nothing of the size of a buffer is moved here")]
     pub(super) fn insert_recv_now(
         &mut self,
-        region: WriteRegion,
+        data: &RecvBuffer,
         from: SourceSelector,
         tag: TagSelector,
         context: ContextId,
     ) -> Option<(Handle, &mut Request)> {
+        let region = data.region()?;
         let (handle, request) = self.table.occupy_vacant()?;
-        request.become_recv(RecvBuffer::of(region), from, tag, context);
+        // SAFETY: the buffer is lent until this receive is complete. Its slot, vacant after that, keeps the
+        // address and does not use it.
+        let data = unsafe { RecvBuffer::of(region) };
+        request.become_recv(data, from, tag, context);
         Some((handle, request))
     }
 

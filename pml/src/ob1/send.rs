@@ -144,6 +144,7 @@ impl Ob1 {
     }
 
     /// Gives a buffered send its own copy of the bytes.
+    #[allow(unsafe_code, reason = "the request lends the copy that it owns")]
     fn keep_copy(&mut self, request: &mut Request) -> Result<()> {
         let wanted = request.send_buffer().len();
         if self.core.buffered + wanted > self.options.buffer_limit {
@@ -155,7 +156,9 @@ impl Ob1 {
         }
         let mut copy = vec![0; wanted].into_boxed_slice();
         request.send_buffer().copy_out(0, &mut copy);
-        request.buffer = super::request::Buffer::Send(lend(&copy));
+        // SAFETY: the copy lies on the heap, where it stays when its box moves into the request. Nobody writes
+        // to it, and it goes with the request, once that is complete.
+        request.buffer = super::request::Buffer::Send(unsafe { lend(&copy) });
         request.owned = Some(copy);
         self.core.buffered += wanted;
         Ok(())

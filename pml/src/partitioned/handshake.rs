@@ -15,11 +15,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_transport::{Buffering, ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_transport::{Buffering, RecvBuffer, WriteRegion};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+use super::awaited::{Awaited, say};
 use super::measure::measure;
+use super::orphan::Orphan;
 use super::plan::Plan;
 use super::policy::Costs;
 use super::receiving::{Matched, Receiving, Way};
@@ -27,10 +29,9 @@ use super::sending::Sending;
 use super::timer::{Alarm, Bell};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
-use crate::lend::{lend, lend_room};
 use crate::messenger::Messenger;
 use crate::pml::{CHANNEL_KEY, Pml};
-use crate::types::{Failure, RequestId, SendMode};
+use crate::types::Failure;
 
 /// What a sender says of itself.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -71,68 +72,6 @@ impl Reply {
             .get(..self.key_len as usize)
             .filter(|key| !key.is_empty())
     }
-}
-
-/// A short message that is awaited, with its room.
-#[derive(Debug)]
-pub(super) struct Awaited<T> {
-    request: RequestId,
-    room: Box<T>,
-}
-
-impl<T: FromZeros + IntoBytes + FromBytes> Awaited<T> {
-    /// Posts a receive for it.
-    pub(super) fn post(
-        layer: &mut Layer,
-        from: Rank,
-        tag: Tag,
-        context: ContextId,
-    ) -> Result<Self> {
-        let mut room = Box::new(T::new_zeroed());
-        let data = lend_room(room.as_mut_bytes());
-        let (from, tag) = (SourceSelector::from(from), TagSelector::exact(tag));
-        let request = layer.irecv(data, from, tag, context)?;
-        Ok(Self { request, room })
-    }
-
-    /// The message, if it has come whole.
-    ///
-    /// # Errors
-    /// When it cannot come any more.
-    pub(super) fn take(self, layer: &mut Layer) -> Result<std::result::Result<T, Self>> {
-        match layer.take(self.request)? {
-            None => Ok(Err(self)),
-            Some(status) => {
-                let status = status.ok()?;
-                if status.length != size_of::<T>() {
-                    return Err(Error::Failed(Failure::Protocol(status.source)));
-                }
-                Ok(Ok(*self.room))
-            }
-        }
-    }
-
-    /// Gives it up; its room stays where the layer may still write to it.
-    pub(super) fn abandon(self, layer: &mut Layer) {
-        let _ = layer.cancel(self.request);
-        if !matches!(layer.take(self.request), Ok(Some(_))) {
-            Box::leak(self.room);
-        }
-    }
-}
-
-/// Sends `message` by copy.
-pub(super) fn say<T: IntoBytes + Immutable>(
-    layer: &mut Layer,
-    to: Rank,
-    tag: Tag,
-    context: ContextId,
-    message: &T,
-) -> Result<()> {
-    let data = lend(message.as_bytes());
-    let request = layer.isend(data, to, tag, context, SendMode::Buffered)?;
-    layer.take(request)?;
-    Ok(())
 }
 
 /// The tag of all inits.
@@ -209,49 +148,6 @@ pub(crate) struct Registry {
     ports: Mutex<Vec<Port>>,
     sendings: Mutex<Vec<Weak<Sending>>>,
     orphans: Mutex<Vec<Orphan>>,
-}
-
-/// A send that was given up before its receiver has answered.
-#[derive(Debug)]
-pub(super) struct Orphan {
-    pub reply: Awaited<Reply>,
-    /// Nothing of it is read any more.
-    pub region: ReadRegion,
-    pub to: Rank,
-    pub ends: Vec<u64>,
-}
-
-impl Orphan {
-    /// Closes the channel that the receiver has opened; answers itself where nothing is known of one yet.
-    fn see_off(self, layer: &mut Layer) -> Option<Self> {
-        let Self {
-            reply,
-            region,
-            to,
-            ends,
-        } = self;
-        match reply.take(layer) {
-            Ok(Err(reply)) => {
-                return Some(Self {
-                    reply,
-                    region,
-                    to,
-                    ends,
-                });
-            }
-            Ok(Ok(answer)) => {
-                let data = SendBuffer::of(region);
-                let joined = answer
-                    .key()
-                    .map(|key| layer.join_channel(to, &data, &ends, key));
-                if let Some(Ok(channel)) = joined {
-                    channel.close();
-                }
-            }
-            Err(error) => tracing::debug!("an answer to a send that was given up: {error}"),
-        }
-        None
-    }
 }
 
 /// How many things wait for a call that moves this rank on. A load is all that a rank without any pays.
@@ -472,6 +368,7 @@ impl Port {
         };
         if let (Some(init), Some(pending)) = (self.unmatched.remove(place), self.pending.remove(at))
         {
+            pending.end.opens();
             let matched = pending.answer(layer, self.from, self.context, &init);
             pending.end.matched(layer, matched);
         }
@@ -480,6 +377,10 @@ impl Port {
 
 impl Pending {
     /// Opens the channel that `init` asks for, and tells its sender.
+    #[allow(
+        unsafe_code,
+        reason = "a buffer is lent to a channel that is lent itself"
+    )]
     fn answer(
         &self,
         layer: &mut Layer,
@@ -508,7 +409,9 @@ impl Pending {
             });
         }
         let plan = Plan::new(init.sender, partitions, init.transport, bytes)?;
-        let buffer = RecvBuffer::of(region);
+        // SAFETY: the buffer is lent in rounds until the receiving end is settled, which it is not before the
+        // channel, or the requests, that get this buffer have let go of it.
+        let buffer = unsafe { RecvBuffer::of(region) };
         let channel = match init.messages {
             0 => layer.open_channel(from, &buffer, &plan.ends(), buffering)?,
             _ => None,

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Tag};
-use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use super::policy::{Costs, Policy};
 use super::recv::PartitionedRecv;
 use super::send::PartitionedSend;
 use crate::error::Result;
-use crate::lend::{lend, lend_room};
+use crate::lend::Held;
 use crate::messenger::Messenger;
 
 /// The tag of these rounds, which no user has.
@@ -61,6 +60,7 @@ pub(super) fn measure(messenger: &Arc<Messenger>) -> Option<Costs> {
 }
 
 /// The fastest of some rounds of `bytes` in so many partitions, all ready at once.
+#[allow(unsafe_code, reason = "memory is taken back that the rounds were lent")]
 fn rounds(
     messenger: &Arc<Messenger>,
     partitions: u32,
@@ -68,9 +68,9 @@ fn rounds(
     deadline: Instant,
 ) -> Result<Duration> {
     let own = messenger.rank();
-    let data: Box<[u8]> = vec![0; bytes].into();
-    let mut room: Box<[u8]> = vec![0; bytes].into();
-    let (from, to): (SendBuffer, RecvBuffer) = (lend(&data), lend_room(&mut room));
+    let zeroes = || vec![0u8; bytes].into_boxed_slice();
+    let (data, from) = Held::for_sends(zeroes());
+    let (room, to) = Held::for_receives(zeroes());
     let world = ContextId::WORLD;
     let recv = PartitionedRecv::init(messenger, &to, 1, own, TAG, world)?;
     let send = PartitionedSend::init(messenger, &from, partitions, own, TAG, world, Policy::Each)?;
@@ -91,9 +91,11 @@ fn rounds(
         Ok(())
     };
     let ended = round();
-    if !(recv.is_settled() && send.is_settled()) {
-        // Somebody may be at them.
-        std::mem::forget((data, room));
+    drop((from, to));
+    // Where somebody may be at the memory, or the other end was not made, it stays.
+    if recv.is_settled() & send.is_settled() {
+        // SAFETY: both ends are settled, and start no more rounds.
+        drop(unsafe { (data.reclaim(), room.reclaim()) });
     }
     ended.map(|()| fastest)
 }

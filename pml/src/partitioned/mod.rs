@@ -16,10 +16,12 @@
 //! what it brought about is posted later, by whichever call moves the rank on (`Registry::drive`), or by the thread of the timers.
 
 mod arrivals;
+mod awaited;
 mod handshake;
 mod measure;
 #[cfg(all(test, loom))]
 mod models;
+mod orphan;
 mod plan;
 mod policy;
 mod receiving;
@@ -27,6 +29,8 @@ mod recv;
 mod round;
 mod send;
 mod sending;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod timer;
 
 pub(crate) use handshake::Registry;

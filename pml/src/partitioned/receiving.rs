@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tagwire_base::sync::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire};
+use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire};
 use tagwire_base::sync::{Ordering::Relaxed, Ordering::Release};
 use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_transport::{Buffering, RecvBuffer, RecvChannel};
@@ -70,6 +70,7 @@ impl Matched {
 
 impl Way {
     /// Receives for all of `plan`, from the rank, in the context and under the tags of `source`.
+    #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
     pub(super) fn messages(
         layer: &mut Layer,
         plan: &Plan,
@@ -84,13 +85,16 @@ impl Way {
         let mut make = |place: u32| {
             let (base, t) = ((place / units) as usize * room.bytes(), place % units);
             let range = plan.bytes_of(t);
-            let part = region.part(base + range.start..base + range.end);
+            let part = region.slice(base + range.start..base + range.end);
             let part = part.ok_or_else(|| Error::BadPartitions {
                 count: units,
                 bytes: room.bytes(),
             })?;
             let tag = TagSelector::exact(message_tag(first_tag.wrapping_add(1 + t)));
-            layer.recv_init(RecvBuffer::of(part), from.into(), tag, context)
+            // SAFETY: the buffer is lent in rounds until the end is settled, and before that the requests are
+            // freed. The parts of a room do not overlap.
+            let part = unsafe { RecvBuffer::of(part) };
+            layer.recv_init(part, from.into(), tag, context)
         };
         let places = 0..units * buffering.rooms() as u32;
         Ok(Self::Messages(Messages {
@@ -161,6 +165,8 @@ pub(super) struct Receiving {
     round: Round,
     /// What matching gave.
     slot: OnceLock<Result<Matched>>,
+    /// Matching has begun. Where a panic leaves the slot empty all the same, a channel may be open.
+    opening: AtomicBool,
     /// The round that the way has been told of.
     begun: AtomicU64,
     /// The round in which each user partition was last found complete.
@@ -184,11 +190,17 @@ impl Receiving {
             buffering,
             round: Round::new(),
             slot: OnceLock::new(),
+            opening: AtomicBool::new(false),
             begun: AtomicU64::new(0),
             arrived: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
             looks: AtomicU32::new(0),
             ends: Rhythm::default(),
         }
+    }
+
+    /// A sender was found, to which this end is about to be opened.
+    pub(super) fn opens(&self) {
+        self.opening.store(true, Release);
     }
 
     /// Takes what matching has given, and begins the round where one waits for that.
@@ -479,7 +491,8 @@ impl Receiving {
                 }
                 Way::Messages(messages) => self.free_messages(messages),
             },
-            _ => true,
+            Some(Err(_)) => true,
+            None => !self.opening.load(Acquire),
         }
     }
 

@@ -136,7 +136,7 @@ impl PartitionedSend {
     }
 
     /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
-    /// again where not.
+    /// again where not, on a thread that may call the rank. Another does not find out.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.is_settled()

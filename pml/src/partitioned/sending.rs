@@ -10,9 +10,9 @@ use tagwire_base::{ContextId, Rank, SourceSelector, Tag};
 use tagwire_transport::{Post, ReadRegion, SendBuffer, SendChannel};
 
 use super::arrivals::{Arrival, Arrivals};
-use super::handshake::{
-    Awaited, INIT_TAG, Init, Orphan, Reply, VERSION, again, message_tag, reply_tag, say,
-};
+use super::awaited::{Awaited, say};
+use super::handshake::{INIT_TAG, Init, Reply, VERSION, again, message_tag, reply_tag};
+use super::orphan::Orphan;
 use super::plan::{Plan, check_count};
 use super::policy::{Model, Policy};
 use super::round::{Rhythm, Round};
@@ -518,6 +518,7 @@ impl Sending {
     }
 
     /// Makes the way that the receiver's answer names.
+    #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
     fn join(&self, layer: &mut Layer, region: ReadRegion, answer: &Reply) -> Result<Way> {
         let bytes = self.plan.bytes() as u64;
         if answer.bytes != bytes {
@@ -527,7 +528,9 @@ impl Sending {
             });
         }
         if let Some(key) = answer.key() {
-            let data = SendBuffer::of(region);
+            // SAFETY: the buffer is lent in rounds until this end is settled, which it is not before the channel
+            // has let go of it. One that is given up before is not joined here any more.
+            let data = unsafe { SendBuffer::of(region) };
             let channel = layer.join_channel(self.to, &data, &self.plan.ends(), key)?;
             let departure = match channel.is_driven() {
                 true => Departure::WithProgress,
@@ -536,10 +539,12 @@ impl Sending {
             return Ok(Way::Channel(channel, departure));
         }
         let make = |t| {
-            let part = region.part(self.plan.bytes_of(t)).ok_or(Error::Closed)?;
+            let part = region.slice(self.plan.bytes_of(t)).ok_or(Error::Closed)?;
             let tag = message_tag(self.first_tag.wrapping_add(1 + t));
             let mode = SendMode::Standard;
-            layer.send_init(SendBuffer::of(part), self.to, tag, self.context, mode)
+            // SAFETY: as above, with the requests in place of the channel.
+            let part = unsafe { SendBuffer::of(part) };
+            layer.send_init(part, self.to, tag, self.context, mode)
         };
         let requests = (0..self.plan.transport()).map(make);
         Ok(Way::Messages(requests.collect::<Result<_>>()?))
@@ -589,10 +594,12 @@ impl Sending {
     }
 
     /// Whether nobody can touch the buffer any more, now that the operation is freed, or dropped: ask
-    /// again where not.
+    /// again where not. A thread that may not call the rank does not find out.
     #[must_use]
     pub(super) fn is_settled(&self) -> bool {
-        self.let_go();
+        if !self.let_go() {
+            return false;
+        }
         match self.way.get() {
             Some(Ok(Way::Channel(channel, _))) => {
                 close(&self.messenger, channel.is_driven(), || channel.close())
@@ -608,21 +615,18 @@ impl Sending {
     }
 
     /// From here on nobody posts for this operation any more: not the timers' thread, nor whoever moves the
-    /// rank on, nor the receiver's answer. Those who are at it are waited for.
-    fn let_go(&self) {
+    /// rank on, nor the receiver's answer. Returns whether those who were at it are known to be done.
+    fn let_go(&self) -> bool {
         self.messenger.partitioned.forget_sending(self);
-        // Another thread may have taken it out of the list before, and posts while it has the layer. One that
-        // has it where this thread may not is the one that asks.
-        let _ = self.messenger.call(|_| Ok(()));
         if let Some(joining) = self.joining().take() {
             // The receiver opens its end all the same, and is to be told.
-            self.messenger.partitioned.adopt(Orphan {
-                reply: joining.reply,
-                region: joining.region,
-                to: self.to,
-                ends: self.plan.ends(),
-            });
+            let orphan = Orphan::new(self.to, self.plan.ends(), joining.reply);
+            self.messenger.partitioned.adopt(orphan);
         }
+        // Another thread may have taken it out of the list before, and posts while it has the layer: it is waited
+        // for. Where this thread may not, be it another thread's rank or a call from within a call, the copy may
+        // be going on.
+        self.messenger.call(|_| Ok(())).is_ok()
     }
 
     /// Which way the partitions take, and why; `None` before the two ends are matched.

@@ -1,7 +1,7 @@
 //! From options to a provider that does.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString};
+use std::env;
 
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::Library;
@@ -23,21 +23,21 @@ pub(crate) enum Use {
 
 /// Variables of providers without which programs hang that keep to the rules, or memory is touched
 /// that is not theirs; and what they are set to where the user has not.
-const VARIABLES: [(&CStr, &CStr); 5] = [
+const VARIABLES: [(&str, &str); 5] = [
     // How many unmatched messages of a peer plain tcp of 2.x keeps: 64, past which it stops reading.
-    (c"FI_TCP_MAX_SAVED", c"1000000000"),
+    ("FI_TCP_MAX_SAVED", "1000000000"),
     // The same of net, as the provider was called in 1.17: 4.
-    (c"FI_NET_MAX_SAVED", c"1000000000"),
+    ("FI_NET_MAX_SAVED", "1000000000"),
     // Receive buffers of ofi_rxm that all connections share: with buffers of their own it hands one
     // that held an unexpected message back to a connection closed meanwhile, and follows its dangling
     // pointer (seen in 1.17 as a crash after a peer's death; mended upstream in 2026 by "prov/rxm: fix
     // the msg_ep use-after-free at connection teardown").
-    (c"FI_OFI_RXM_USE_SRX", c"1"),
+    ("FI_OFI_RXM_USE_SRX", "1"),
     // Registrations that outlive their end: a peer could still reach memory that was given back.
-    (c"FI_MR_CACHE_MAX_COUNT", c"0"),
+    ("FI_MR_CACHE_MAX_COUNT", "0"),
     // The library of psm takes over the signals of crashes and ends, and leaves files behind. That of psm2
     // does where HFI_BACKTRACE is set, whatever to: SIGTERM then hangs in libfabric's own destructor.
-    (c"IPATH_NO_BACKTRACE", c"1"),
+    ("IPATH_NO_BACKTRACE", "1"),
 ];
 
 /// Peers that providers make room for at least.
@@ -47,16 +47,20 @@ const FEWEST_PEERS: u32 = 16;
 pub(crate) fn open_library(name: &str, ranks: u32) -> std::result::Result<Library, BaseError> {
     // Of 256 peers where nobody says: ofi_rxm then asks for a longer completion queue than a device
     // in software has, and with more peers than that one runs over.
-    let peers = CString::new(ranks.max(FEWEST_PEERS).to_string()).unwrap_or_default();
-    let size = (c"FI_UNIVERSE_SIZE", peers.as_c_str());
+    let peers = ranks.max(FEWEST_PEERS).to_string();
+    let size = ("FI_UNIVERSE_SIZE", peers.as_str());
     for (name, value) in VARIABLES.into_iter().chain([size]) {
-        // SAFETY: strings with their ends. Providers read their variables when the library looks
-        // for them, right after this. A thread that reads the environment by other means at just
-        // this moment is at risk, as with every program that sets a variable; libfabric has no
-        // other way to be told.
-        unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 0) };
+        if env::var_os(name).is_some() {
+            continue;
+        }
+        // SAFETY: Rust code that reads or sets variables at this moment waits for the lock that this takes. C code
+        // that does so in another thread is at risk, as with every program that sets a variable; libfabric has no
+        // other way to be told. Providers read theirs when the library looks for them, right after this.
+        unsafe { env::set_var(name, value) };
     }
-    Library::open(name).map_err(|error| {
+    // SAFETY: whoever names another file than the system's in the setting names a libfabric.
+    let opened = unsafe { Library::open(name) };
+    opened.map_err(|error| {
         let expected = format!(
             "a libfabric of 1.17 or newer ({error}); install libfabric1, or name a file with \
              TAGWIRE_LIBFABRIC"

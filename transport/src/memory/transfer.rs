@@ -43,18 +43,20 @@ pub(super) struct Writable {
 impl Writable {
     /// Writes `data` to `address`; answers whether it fits inside.
     pub(super) fn write(&self, address: u64, data: &SendBuffer) -> bool {
+        // Asked for once: what packs a message may answer something else the next time.
+        let len = data.len();
         let part = address
             .checked_sub(self.target.address())
             .and_then(|offset| usize::try_from(offset).ok())
-            .and_then(|offset| self.target.slice(offset..offset.checked_add(data.len())?));
+            .and_then(|offset| self.target.slice(offset..offset.checked_add(len)?));
         let Some(part) = part else {
             return false;
         };
         // A copy in between: a rank may write to its own.
-        let mut bytes = vec![0; data.len()];
+        let mut bytes = vec![0; len];
         let count = data.copy_out(0, &mut bytes);
-        // SAFETY: inside of memory that is registered until its owner ends that or ends itself, under
-        // the network's lock, which the caller holds; `bytes` is memory of our own.
+        // SAFETY: `count` is at most `len`, so that it is inside of memory that is registered until its owner ends
+        // that or ends itself, under the network's lock, which the caller holds; `bytes` is memory of our own.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), part.as_ptr(), count) };
         true
     }

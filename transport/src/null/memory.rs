@@ -79,12 +79,14 @@ impl Registrations {
 
     /// Writes `data` to `target`; answers how much, or nothing where it must not go.
     pub(super) fn put(&self, data: &SendBuffer, target: RemoteMemory<'_>) -> Option<u64> {
-        let to = self.find_writable(target, data.len())?;
+        // Asked for once: what packs a message may answer something else the next time.
+        let len = data.len();
+        let to = self.find_writable(target, len)?;
         // A copy in between: source and target may be the same memory.
-        let mut bytes = vec![0; data.len()];
+        let mut bytes = vec![0; len];
         let count = data.copy_out(0, &mut bytes);
-        // SAFETY: the range was found inside a registration, which its maker lends for access by
-        // peers until it ends; `bytes` is memory of our own.
+        // SAFETY: `count` is at most `len`, for which the range was found inside a registration; its maker lends
+        // that for access by peers until it ends. `bytes` is memory of our own.
         unsafe { Payload::from_slice(&bytes).copy_to(to, count) };
         Some(count as u64)
     }

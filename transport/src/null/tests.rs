@@ -1,7 +1,8 @@
 use tagwire_base::Rank;
 
 use super::{NullOptions, NullTransport};
-use crate::byte::{ByteTransport, Class, Post};
+use crate::byte::{ByteTransport, Class, Post, RemoteMemory};
+use crate::data::{RecvBuffer, SendBuffer};
 use crate::message::{AmHeader, Arrival, Disposition, Lane, Outcome, PeerEvent, Token, Upcalls};
 
 /// Counts.
@@ -61,4 +62,38 @@ fn one_call_of_progress_delivers_a_burst() {
     assert_eq!(tally.messages, 3);
     null.progress(Lane(0), &mut tally);
     assert_eq!(tally.messages, 5);
+}
+
+/// Answers with another length each time that it is asked.
+struct Growing(std::sync::atomic::AtomicUsize);
+
+impl crate::data::Pack for Growing {
+    fn len(&self) -> usize {
+        self.0.fetch_add(8, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn pack(&self, _: usize, out: &mut [u8]) {
+        out.fill(7);
+    }
+}
+
+/// What is found to fit is what is written, whatever becomes of the message meanwhile.
+#[test]
+#[allow(unsafe_code)]
+fn a_message_that_grows_stays_within_what_is_registered() {
+    let mut null = NullTransport::new(Rank::new(0), NullOptions::default());
+    let to = null.connect(Rank::new(0), &null.address()).unwrap();
+    let mut bytes = [0u8; 64];
+    // SAFETY: the bytes are left alone until they are registered no more.
+    let room = unsafe { RecvBuffer::contiguous(bytes.as_mut_ptr(), 8) };
+    let handle = null.register(&room).unwrap();
+    let target = RemoteMemory {
+        address: room.region().unwrap().address(),
+        key: &handle.key,
+    };
+    let data = SendBuffer::packed(Box::new(Growing(8.into())));
+    let post = null.put(Lane(0), to, &data, target, None, Token(1));
+    assert_eq!(post, Post::Posted);
+    null.deregister(handle);
+    assert!(bytes[8..].iter().all(|byte| *byte == 0), "{bytes:?}");
 }

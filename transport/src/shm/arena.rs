@@ -185,15 +185,19 @@ impl ArenaMap {
     }
 
     /// Copies the bytes from `name` on into the part `range` of `to`; answers whether both have them.
-    pub(super) fn read(&self, name: u64, to: WriteRegion, range: Range<usize>) -> bool {
-        let Some(to) = to.part(range) else {
+    ///
+    /// # Safety
+    /// `to` is lent for writing.
+    pub(super) unsafe fn read(&self, name: u64, to: WriteRegion, range: Range<usize>) -> bool {
+        let Some(to) = to.slice(range) else {
             return false;
         };
         let Some(from) = self.place(name, to.len()) else {
             return false;
         };
-        // SAFETY: `place` has found as many mapped bytes; the region is lent for writing. They are two mappings: user
-        // memory never lies in one of a peer's. Bytes that a peer changes meanwhile are torn, which hurts nobody.
+        // SAFETY: `place` has found as many mapped bytes; the caller says that the region is lent. They are two
+        // mappings: user memory never lies in one of a peer's. Bytes that a peer changes meanwhile are torn, which
+        // hurts nobody.
         unsafe { copy_bytes(from.as_ptr(), to.as_ptr(), to.len()) };
         true
     }
@@ -210,11 +214,19 @@ impl ArenaMap {
     }
 
     /// As [`write`](Self::write), the part `range` of `from`.
-    pub(super) fn write_part(&self, name: u64, from: ReadRegion, range: Range<usize>) -> bool {
-        let Some(from) = from.part(range) else {
+    ///
+    /// # Safety
+    /// `from` is lent for reading.
+    pub(super) unsafe fn write_part(
+        &self,
+        name: u64,
+        from: ReadRegion,
+        range: Range<usize>,
+    ) -> bool {
+        let Some(from) = from.slice(range) else {
             return false;
         };
-        // SAFETY: the region is lent for reading, for longer than this call.
+        // SAFETY: the caller says that the region is lent; the payload ends with this call.
         let payload = unsafe { Payload::from_raw(from.as_ptr(), from.len()) };
         self.write(name, payload, from.len())
     }

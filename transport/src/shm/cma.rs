@@ -51,12 +51,20 @@ impl Attach {
 }
 
 /// Copies from `address` of process `pid` into the part `range` of `to`, all of it.
-pub(super) fn read(pid: u32, address: u64, to: WriteRegion, range: Range<usize>) -> io::Result<()> {
+///
+/// # Safety
+/// `to` is lent for writing.
+pub(super) unsafe fn read(
+    pid: u32,
+    address: u64,
+    to: WriteRegion,
+    range: Range<usize>,
+) -> io::Result<()> {
     let (start, len) = check(range, to.len())?;
     let mut done = 0;
     while done < len {
         let from = address.wrapping_add(done as u64);
-        // SAFETY: `start + len` is within the region, which is lent for writing.
+        // SAFETY: `start + len` is within the region, of which the caller says that it is lent.
         done +=
             retry(|| unsafe { read_once(pid, from, to.as_ptr().add(start + done), len - done) })?;
     }
@@ -65,7 +73,10 @@ pub(super) fn read(pid: u32, address: u64, to: WriteRegion, range: Range<usize>)
 
 /// Copies the part `range` of `from` to `address` of process `pid`, all of it. Before each call
 /// `is_there` tells whether `pid` is still the process that is meant.
-pub(super) fn write(
+///
+/// # Safety
+/// `from` is lent for reading.
+pub(super) unsafe fn write(
     pid: u32,
     address: u64,
     from: ReadRegion,
@@ -76,7 +87,7 @@ pub(super) fn write(
     let mut done = 0;
     while done < len {
         let local = libc::iovec {
-            // SAFETY: `start + len` is within the region.
+            // SAFETY: `start + len` is within the region, of which the caller says that it is lent.
             iov_base: unsafe { from.as_ptr().add(start + done) }.cast_mut().cast(),
             iov_len: len - done,
         };
@@ -126,10 +137,10 @@ pub(super) fn write_payload(
     len: usize,
     is_there: impl Fn() -> bool,
 ) -> io::Result<()> {
+    let region = payload.region();
     // SAFETY: a payload is readable memory for the time of this call; a peer that changes it
     // meanwhile changes what is copied, nothing else.
-    let region = unsafe { payload.region() };
-    write(pid, address, region, 0..len.min(region.len()), is_there)
+    unsafe { write(pid, address, region, 0..len.min(region.len()), is_there) }
 }
 
 fn remote(address: u64, len: usize) -> libc::iovec {

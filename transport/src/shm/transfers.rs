@@ -1,4 +1,5 @@
 //! The cooperative transfers that this rank takes part in.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
@@ -139,18 +140,22 @@ impl Transfer {
         let end = (start + u64::from(chunk.count) * offers::UNIT).min(run.total);
         let name = run.name.wrapping_add(start);
         let range = start as usize..end as usize;
-        match (run.access, self.buffer) {
-            (Access::None, _) => false,
-            (Access::Mapped, buffer) => peer.arena.as_ref().is_some_and(|arena| match buffer {
-                Buffer::Source(region) => arena.write_part(name, region, range),
-                Buffer::Target(region) => arena.read(name, region, range),
-            }),
-            (Access::Attach(pid), Buffer::Source(region)) => {
-                cma::write(pid, name, region, range, || peer.is_still(pid)).is_ok()
-            }
-            // What was read of another process is not counted, and the transfer fails.
-            (Access::Attach(pid), Buffer::Target(region)) => {
-                cma::read(pid, name, region, range).is_ok() && peer.is_still(pid)
+        // SAFETY: the buffer is lent until the token completes. What is over copies no more, and its token
+        // completes after that.
+        unsafe {
+            match (run.access, self.buffer) {
+                (Access::None, _) => false,
+                (Access::Mapped, buffer) => peer.arena.as_ref().is_some_and(|arena| match buffer {
+                    Buffer::Source(region) => arena.write_part(name, region, range),
+                    Buffer::Target(region) => arena.read(name, region, range),
+                }),
+                (Access::Attach(pid), Buffer::Source(region)) => {
+                    cma::write(pid, name, region, range, || peer.is_still(pid)).is_ok()
+                }
+                // What was read of another process is not counted, and the transfer fails.
+                (Access::Attach(pid), Buffer::Target(region)) => {
+                    cma::read(pid, name, region, range).is_ok() && peer.is_still(pid)
+                }
             }
         }
     }

@@ -17,8 +17,10 @@ pub(crate) struct Library {
 
 impl Library {
     /// Loads the library called `named`.
+    #[allow(unsafe_code, reason = "a library is loaded that a setting names")]
     pub(crate) fn open(named: &str) -> Result<Self> {
-        match tagwire_ucx_sys::open(Path::new(named)) {
+        // SAFETY: whoever names another file than the system's in the setting names a UCP.
+        match unsafe { tagwire_ucx_sys::open(Path::new(named)) } {
             Ok(ucp) => Ok(Self { ucp }),
             Err(error) => Err(BaseError::BadSetting {
                 name: "ucx".to_owned(),

@@ -2,7 +2,7 @@
 
 use tagwire_base::Rank;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{Class, EndpointId, Offer, Payload, Post, RecvBuffer, Ticket, Token};
+use tagwire_transport::{Class, EndpointId, Offer, Payload, Post, Ticket, Token};
 
 use super::{Chore, Core, Driver, Kind, LANE, OpenOffer, RawPort, Request, Source, claim_token};
 use crate::buffer::Outgoing;
@@ -177,14 +177,13 @@ impl Driver {
             Source::Exposed { address, key } => {
                 receive.is_read = true;
                 let room = receive.data.buffer();
-                let part = room.region().and_then(|region| region.slice(0..length));
+                let part = room.part(0..length);
                 let source = RemoteMemory {
                     address: *address,
                     key,
                 };
                 part.map_or(Post::Unsupported, |part| {
-                    let room = RecvBuffer::of(part);
-                    self.rail.get(LANE, from, &room, source, token)
+                    self.rail.get(LANE, from, &part, source, token)
                 })
             }
         };

@@ -73,9 +73,13 @@ impl Library {
 
     /// Opens `file`: a path, or a name that the loader looks for.
     ///
+    /// # Safety
+    /// What the loader finds under that name is a libfabric, or nothing that has its versioned symbols, and its
+    /// initialisers may run in this process.
+    ///
     /// # Errors
     /// When it cannot be opened, or is not a libfabric of 1.17 or newer.
-    pub fn open(file: &str) -> Result<Self, LoadError> {
+    pub unsafe fn open(file: &str) -> Result<Self, LoadError> {
         let handle = open_handle(file)?;
         let symbol =
             |name: &'static CStr, version: &'static CStr| find(file, handle, name, version);

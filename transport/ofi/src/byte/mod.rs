@@ -140,6 +140,7 @@ impl ByteTransport for Ofi {
         self.engine.post(to, class, header, data)
     }
 
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     fn send_zero_copy(
         &mut self,
         _lane: Lane,
@@ -154,14 +155,16 @@ impl ByteTransport for Ofi {
         else {
             return Post::Unsupported;
         };
-        let Ok(registered) = self
-            .engine
-            .register_locally(region.as_ptr(), region.len(), FI_SEND)
-        else {
-            return Post::Busy;
-        };
-        self.engine
-            .post_zero_copy(to, header, region, registered, token)
+        // SAFETY: the buffer is lent until the token completes; the registration goes with the operation, before
+        // that.
+        unsafe {
+            let memory = (region.as_ptr(), region.len());
+            let Ok(registered) = self.engine.register_locally(memory.0, memory.1, FI_SEND) else {
+                return Post::Busy;
+            };
+            self.engine
+                .post_zero_copy(to, header, region, registered, token)
+        }
     }
 
     fn put(
@@ -173,10 +176,7 @@ impl ByteTransport for Ofi {
         immediate: Option<u64>,
         token: Token,
     ) -> Post {
-        match data.region() {
-            Some(region) => self.put_region(to, region, target, immediate, token),
-            None => Post::Unsupported,
-        }
+        self.put_buffer(to, data, target, immediate, token)
     }
 
     fn get(
@@ -187,10 +187,7 @@ impl ByteTransport for Ofi {
         source: RemoteMemory<'_>,
         token: Token,
     ) -> Post {
-        match data.region() {
-            Some(region) => self.get_region(from, region, source, token),
-            None => Post::Unsupported,
-        }
+        self.get_buffer(from, data, source, token)
     }
 
     fn flush(&mut self, _lane: Lane, to: EndpointId, token: Token) -> Post {

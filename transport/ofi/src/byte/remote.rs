@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::bindings::{FI_READ, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_WRITE};
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::data::{ReadRegion, WriteRegion};
 use tagwire_transport::{EndpointId, Error, Outcome, Post, RecvBuffer, Result, SendBuffer, Token};
 
 use super::Ofi;
@@ -96,6 +95,8 @@ impl Ofi {
         self.expose_region(region, FI_REMOTE_READ)
     }
 
+    /// Registers the memory of a buffer, which its maker lends until the registration ends.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     fn expose_region(
         &mut self,
         region: Option<(*const u8, usize)>,
@@ -108,7 +109,8 @@ impl Ofi {
             });
         };
         let net = &mut self.engine.net;
-        let registered = net.register(start, len, access).map_err(|code| {
+        // SAFETY: the callers have the buffer; see `ByteTransport::register`.
+        let registered = unsafe { net.register(start, len, access) }.map_err(|code| {
             let reason = net.library().describe(code);
             let name = net.provider().name();
             BaseError::from(Failure::new(&name, "registering memory", &reason))
@@ -144,14 +146,18 @@ impl Ofi {
         link.and_then(|link| link.peer).ok_or(Post::Gone)
     }
 
-    pub(super) fn put_region(
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
+    pub(super) fn put_buffer(
         &mut self,
         to: EndpointId,
-        data: ReadRegion,
+        data: &SendBuffer,
         target: RemoteMemory<'_>,
         immediate: Option<u64>,
         token: Token,
     ) -> Post {
+        let Some(data) = data.region() else {
+            return Post::Unsupported;
+        };
         // ofi_rxm follows the descriptor of the bytes where it wants one, also of none.
         if immediate.is_some() && (self.engine.immediate_width() == 0 || data.is_empty()) {
             return Post::Unsupported;
@@ -162,28 +168,38 @@ impl Ofi {
             target,
             token,
             |net, peer, registered, remote, op| {
-                net.write(peer, (data, registered), remote, immediate, op)
+                // SAFETY: the buffer is lent until the token completes, which it does after the operation.
+                unsafe { net.write(peer, (data, registered), remote, immediate, op) }
             },
         )
     }
 
-    pub(super) fn get_region(
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
+    pub(super) fn get_buffer(
         &mut self,
         from: EndpointId,
-        data: WriteRegion,
+        data: &RecvBuffer,
         source: RemoteMemory<'_>,
         token: Token,
     ) -> Post {
+        let Some(data) = data.region() else {
+            return Post::Unsupported;
+        };
         let memory = (data.as_ptr().cast_const(), data.len());
         self.access(
             from,
             memory,
             source,
             token,
-            |net, peer, registered, remote, op| net.fetch(peer, (data, registered), remote, op),
+            |net, peer, registered, remote, op| {
+                // SAFETY: as for `put_buffer`.
+                unsafe { net.fetch(peer, (data, registered), remote, op) }
+            },
         )
     }
 
+    /// Starts an access of a buffer at `start`, which is lent until `token` completes.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     fn access(
         &mut self,
         peer: EndpointId,
@@ -212,7 +228,10 @@ impl Ofi {
             self.engine.tell_later(token, Outcome::Done(0));
             return Post::Posted;
         }
-        let Ok(registered) = self.engine.register_locally(start, len, FI_READ | FI_WRITE) else {
+        let rights = FI_READ | FI_WRITE;
+        // SAFETY: the two callers have the buffer of the access that this is; the registration goes with the
+        // operation, before the token completes.
+        let Ok(registered) = (unsafe { self.engine.register_locally(start, len, rights) }) else {
             return Post::Busy;
         };
         let op = self.engine.ops.enter(Op::Access(Access {

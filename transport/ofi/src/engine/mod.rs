@@ -263,7 +263,11 @@ impl Engine {
     }
 
     /// Registers memory of the caller for an operation, where the provider asks for that.
-    pub(crate) fn register_locally(
+    ///
+    /// # Safety
+    /// The memory is lent until the registration has been dropped.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
+    pub(crate) unsafe fn register_locally(
         &mut self,
         start: *const u8,
         len: usize,
@@ -272,7 +276,8 @@ impl Engine {
         if len == 0 || !self.net.provider().registers_locally() {
             return Ok(None);
         }
-        self.net.register(start, len, access).map(Some)
+        // SAFETY: as the caller promises.
+        unsafe { self.net.register(start, len, access) }.map(Some)
     }
 
     pub(crate) const fn leave(&mut self) {

@@ -183,8 +183,12 @@ impl Engine {
         self.pool.put_back(place);
     }
 
-    /// Sends a message of which `data` is not copied.
-    pub(crate) fn post_zero_copy(
+    /// Sends a message of which `data` is not copied, registered where the provider asks for that.
+    ///
+    /// # Safety
+    /// `data` is lent until `token` completes.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
+    pub(crate) unsafe fn post_zero_copy(
         &mut self,
         to: EndpointId,
         words: AmHeader,
@@ -209,7 +213,9 @@ impl Engine {
             registered: None,
         });
         let pieces = ((place, HEADER), (data, registered.as_ref()));
-        let took = self.net.send_both(peer, pieces.0, pieces.1, op);
+        // SAFETY: the caller says that the buffer is lent until the token completes, which it does after the
+        // operation; that keeps the registration.
+        let took = unsafe { self.net.send_both(peer, pieces.0, pieces.1, op) };
         self.ops.keep(op, registered);
         self.note_op(to, took, op, place)
     }

@@ -133,7 +133,8 @@ fn a_provider_without_room_makes_senders_wait() {
         let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
         let post = |rank: &mut Engine| {
             let data = data.region().unwrap();
-            rank.post_zero_copy(to, AmHeader([number, 0]), data, None, Token(number))
+            // SAFETY: as above.
+            unsafe { rank.post_zero_copy(to, AmHeader([number, 0]), data, None, Token(number)) }
         };
         while post(&mut ranks[0]) == Post::Busy {
             ranks[0].progress(&mut events[0]);
@@ -165,7 +166,8 @@ fn a_send_that_the_provider_cancels_ends_contact_and_ends_once() {
         // SAFETY: the bytes live longer than the ranks.
         let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
         let data = data.region().unwrap();
-        let posted = ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5));
+        // SAFETY: as above.
+        let posted = unsafe { ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5)) };
         assert_eq!(posted, Post::Posted);
         while events[0].ends.is_empty() {
             ranks[0].progress(&mut events[0]);
@@ -223,7 +225,8 @@ fn a_queue_that_ran_over_ends_contact_with_all() {
         // SAFETY: the bytes live longer than the ranks.
         let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
         let data = data.region().unwrap();
-        let posted = ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5));
+        // SAFETY: as above.
+        let posted = unsafe { ranks[0].post_zero_copy(to, AmHeader([1, 0]), data, None, Token(5)) };
         assert_eq!(posted, Post::Posted);
         faulty::destine(fate);
         while events[0].ends.is_empty() {

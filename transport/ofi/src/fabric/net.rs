@@ -348,7 +348,8 @@ impl Net {
         if self.provider().registration_mode() & FI_MR_LOCAL != 0 {
             let start = block.at(0, 0);
             let access = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
-            block.registered = Some(self.register(start, block.len(), access)?);
+            // SAFETY: the block ends its registration before it frees its memory.
+            block.registered = Some(unsafe { self.register(start, block.len(), access) }?);
         }
         self.blocks.push(block);
         Ok(BlockId(self.blocks.len() as u32 - 1))
@@ -393,9 +394,12 @@ impl Net {
 
     /// Registers `len` bytes at `start`.
     ///
+    /// # Safety
+    /// The memory is there, for what `access` names, until the registration has been dropped.
+    ///
     /// # Errors
     /// The library's number.
-    pub(crate) fn register(
+    pub(crate) unsafe fn register(
         &mut self,
         start: *const u8,
         len: usize,
@@ -404,8 +408,8 @@ impl Net {
         let key = self.next_key;
         self.next_key += 1;
         let mut mr = ptr::null_mut();
-        // SAFETY: an open domain. The memory is the caller's, who ends the registration before
-        // the memory ends; registering touches no bytes.
+        // SAFETY: an open domain. The caller says that the memory outlives the registration;
+        // registering touches no bytes.
         let code = unsafe {
             calls::fi_mr_reg(
                 self.domain.as_ptr(),

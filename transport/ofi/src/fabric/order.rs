@@ -87,7 +87,9 @@ struct Trial {
 impl Area {
     fn open(net: &mut Net, len: usize, access: Option<u64>) -> Result<Self, i32> {
         let block = Block::new(len);
-        let registered = access.map(|access| net.register(block.at(0, 0), block.len(), access));
+        let start = block.at(0, 0);
+        // SAFETY: an area keeps its block, and drops the registration first.
+        let registered = access.map(|access| unsafe { net.register(start, block.len(), access) });
         Ok(Self {
             registered: registered.transpose()?,
             block,
@@ -215,7 +217,9 @@ impl Trial {
                 return Err("no region".to_owned());
             };
             let local = source.registered.as_ref();
-            match self.net.write(self.me, (region, local), place, None, op) {
+            // SAFETY: as the buffer says, which is made of the source.
+            let took = unsafe { self.net.write(self.me, (region, local), place, None, op) };
+            match took {
                 Took::Yes => break,
                 Took::Busy => self.progress()?,
                 Took::Failed(code) => return Err(format!("a write: {code}")),

@@ -107,7 +107,10 @@ impl Net {
     }
 
     /// Sends the `len` bytes at `place`, then `data`: both are left alone until `op` completes.
-    pub(crate) fn send_both(
+    ///
+    /// # Safety
+    /// `data` is lent until `op` has completed, with the registration.
+    pub(crate) unsafe fn send_both(
         &mut self,
         to: Peer,
         (place, len): (Place, usize),
@@ -129,7 +132,7 @@ impl Net {
             context,
             data: 0,
         };
-        // SAFETY: the first piece as for `send`; the second was lent until the operation ends.
+        // SAFETY: the first piece as for `send`; of the second the caller says that it is lent.
         Took::from(unsafe {
             calls::fi_sendmsg(self.endpoint.as_ptr(), &raw const message, FI_COMPLETION)
         })
@@ -137,7 +140,10 @@ impl Net {
 
     /// Writes `data` to a peer's memory. The operation ends once it is there; with `immediate`, of which
     /// the peer is told then, once the buffer may be used again.
-    pub(crate) fn write(
+    ///
+    /// # Safety
+    /// `data` is lent until `op` has completed, with the registration.
+    pub(crate) unsafe fn write(
         &mut self,
         to: Peer,
         (data, registered): (ReadRegion, Option<&Registered>),
@@ -152,14 +158,17 @@ impl Net {
         };
         let message = |mut message: fi_msg_rma, endpoint| {
             message.data = immediate.unwrap_or(0);
-            // SAFETY: the buffer was lent until the operation ends.
+            // SAFETY: the caller says that the buffer is lent until the operation ends.
             unsafe { calls::fi_writemsg(endpoint, &raw const message, flags) }
         };
         self.access(to, memory, registered, remote, op, message)
     }
 
     /// Reads a peer's memory into `data`.
-    pub(crate) fn fetch(
+    ///
+    /// # Safety
+    /// `data` is lent until `op` has completed, with the registration.
+    pub(crate) unsafe fn fetch(
         &mut self,
         from: Peer,
         (data, registered): (WriteRegion, Option<&Registered>),
@@ -168,7 +177,7 @@ impl Net {
     ) -> Took {
         let memory = region(data.as_ptr(), data.len());
         let message = |message: fi_msg_rma, endpoint| {
-            // SAFETY: the buffer was lent until the operation ends.
+            // SAFETY: the caller says that the buffer is lent until the operation ends.
             unsafe { calls::fi_readmsg(endpoint, &raw const message, FI_COMPLETION) }
         };
         self.access(from, memory, registered, remote, op, message)

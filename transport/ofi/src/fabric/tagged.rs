@@ -82,8 +82,11 @@ impl Net {
         })
     }
 
-    /// Sends `data`, which was lent until `op` completes.
-    pub(crate) fn send_region_tagged(
+    /// Sends `data`.
+    ///
+    /// # Safety
+    /// `data` is lent until `op` has completed, with the registration.
+    pub(crate) unsafe fn send_region_tagged(
         &mut self,
         to: Peer,
         tag: u64,
@@ -91,7 +94,7 @@ impl Net {
         op: OpId,
     ) -> Took {
         let context = self.contexts.pointer(op);
-        // SAFETY: the buffer was lent until the operation ends.
+        // SAFETY: the caller says that the buffer is lent until the operation ends.
         Took::from(unsafe {
             calls::fi_tsend(
                 self.endpoint.as_ptr(),
@@ -106,8 +109,11 @@ impl Net {
     }
 
     /// Posts a receive into `data`; what does not fit goes to `rest`, whose bytes nobody wants.
+    ///
+    /// # Safety
+    /// `data` is lent until `op` has completed, with the registration.
     #[inline]
-    pub(crate) fn receive_tagged(
+    pub(crate) unsafe fn receive_tagged(
         &mut self,
         pattern: Pattern,
         (data, registered): (WriteRegion, Option<&Registered>),
@@ -116,7 +122,7 @@ impl Net {
     ) -> Took {
         let context = self.contexts.pointer(op);
         let Some((block, len)) = rest else {
-            // SAFETY: the buffer was lent until the operation ends.
+            // SAFETY: the caller says that the buffer is lent until the operation ends.
             return Took::from(unsafe {
                 calls::fi_trecv(
                     self.endpoint.as_ptr(),

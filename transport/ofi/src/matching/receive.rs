@@ -127,16 +127,20 @@ impl OfiMatch {
         Posted::Busy
     }
 
+    /// Registers the buffer of a receive, whose entry keeps the registration.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     fn register_target(
         &mut self,
         target: WriteRegion,
         len: usize,
     ) -> Result<Option<Registered>, i32> {
-        self.engine
-            .register_locally(target.as_ptr().cast_const(), len, FI_RECV)
+        let start = target.as_ptr().cast_const();
+        // SAFETY: the buffer is lent until the receive has ended, and its entry goes before it is told.
+        unsafe { self.engine.register_locally(start, len, FI_RECV) }
     }
 
     /// Gives a receive to the provider, as what it is now; answers whether that is done with.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     pub(super) fn give_receive(&mut self, slot: u32) -> bool {
         let (first, bits) = NUMBER;
         let number = self.incoming.number(slot, first, bits).unwrap_or_default();
@@ -154,7 +158,9 @@ impl OfiMatch {
             }) => {
                 let longest = self.longest;
                 let rest = (target.len() < longest).then(|| (self.waste, longest - target.len()));
-                net.receive_tagged(*pattern, (*target, registered.as_ref()), rest, id)
+                // SAFETY: the buffer is lent until the receive has ended, which it has not while the provider has
+                // this operation for it.
+                unsafe { net.receive_tagged(*pattern, (*target, registered.as_ref()), rest, id) }
             }
             Some(Incoming::Fetching {
                 target,
@@ -163,7 +169,8 @@ impl OfiMatch {
                 ..
             }) => {
                 let pattern = Pattern::exact(Tags::private(number));
-                net.receive_tagged(pattern, (*target, registered.as_ref()), None, id)
+                // SAFETY: as above.
+                unsafe { net.receive_tagged(pattern, (*target, registered.as_ref()), None, id) }
             }
             Some(Incoming::Looking { pattern, .. }) => net.peek(*pattern, id),
             _ => {

@@ -266,20 +266,24 @@ impl OfiMatch {
     }
 
     /// Gives `part` of the granted send in `slot` to the provider, as a message under `tag`.
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     fn give_bytes(&mut self, slot: u32, peer: Peer, tag: u64, part: ReadRegion) -> Took {
-        let Ok(memory) = self
-            .engine
-            .register_locally(part.as_ptr(), part.len(), FI_SEND)
-        else {
+        // SAFETY: the buffer is lent until the send has ended, and its entry keeps the registration.
+        let memory = unsafe {
+            self.engine
+                .register_locally(part.as_ptr(), part.len(), FI_SEND)
+        };
+        let Ok(memory) = memory else {
             return Took::Busy;
         };
         let id = self.engine.ops.enter(Op::Tagged {
             number: slot << 1 | 1,
         });
-        let took = self
-            .engine
-            .net
-            .send_region_tagged(peer, tag, (part, memory.as_ref()), id);
+        // SAFETY: as above; the send has not ended while the provider has this operation for it.
+        let took = unsafe {
+            let lent = (part, memory.as_ref());
+            self.engine.net.send_region_tagged(peer, tag, lent, id)
+        };
         if took != Took::Yes {
             self.engine.ops.free(id);
         } else if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot) {

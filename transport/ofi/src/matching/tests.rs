@@ -447,7 +447,8 @@ fn send_raw(pair: &mut Pair, tag: u64, len: usize) {
     let engine = &mut pair.ranks[0].engine;
     let peer = engine.links[to].peer.unwrap();
     let op = engine.ops.enter(Op::Orphan);
-    while engine.net.send_region_tagged(peer, tag, (region, None), op) != Took::Yes {
+    // SAFETY: as above.
+    while unsafe { engine.net.send_region_tagged(peer, tag, (region, None), op) } != Took::Yes {
         engine.progress(&mut super::Told(&mut Vec::new()));
     }
 }

@@ -79,6 +79,7 @@ impl Reads {
     }
 
     /// Asks for `range` by the rail it was cut for, or another that has room; that is charged.
+    #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
     fn ask(
         &mut self,
         rails: &mut [Rail],
@@ -91,7 +92,7 @@ impl Reads {
         let Some(read) = self.reads.get_mut(&number) else {
             return Post::Unsupported;
         };
-        let Some(part) = read.target.part(range.clone()) else {
+        let Some(part) = read.target.slice(range.clone()) else {
             return Post::Unsupported;
         };
         let (mut busy, mut gone) = (false, true);
@@ -108,7 +109,8 @@ impl Reads {
                 address: read.address.wrapping_add(range.start as u64),
                 key,
             };
-            let target = RecvBuffer::of(part);
+            // SAFETY: a part of a buffer that is lent until the read ends, which it does after its pieces.
+            let target = unsafe { RecvBuffer::of(part) };
             match rails[rail]
                 .transport
                 .get(LANE, way.theirs, &target, source, token)

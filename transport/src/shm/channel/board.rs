@@ -302,7 +302,10 @@ pub(super) struct Source(ReadRegion);
 unsafe impl Sync for Source {}
 
 impl Source {
-    pub(super) const fn new(region: ReadRegion) -> Self {
+    /// # Safety
+    /// A partition of `region` is lent from its post to the end of the epoch, and, where the receiver may read it in
+    /// place, until the end was closed.
+    pub(super) const unsafe fn new(region: ReadRegion) -> Self {
         Self(region)
     }
 
@@ -319,7 +322,9 @@ pub(super) struct Target(WriteRegion);
 unsafe impl Sync for Target {}
 
 impl Target {
-    pub(super) const fn new(region: WriteRegion) -> Self {
+    /// # Safety
+    /// `region` is lent in the epochs that are begun, until the end was closed.
+    pub(super) const unsafe fn new(region: WriteRegion) -> Self {
         Self(region)
     }
 

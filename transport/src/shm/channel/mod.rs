@@ -58,6 +58,7 @@ const DIRECT_BLOCKS: u64 = 64;
 impl Shm {
     /// See [`ByteTransport::open_channel`](crate::ByteTransport::open_channel). `None` as well where the
     /// sender could not open the board, being in another namespace of processes.
+    #[allow(unsafe_code, reason = "the channel is lent the buffer")]
     pub(super) fn open_receiver(
         &mut self,
         from: EndpointId,
@@ -75,7 +76,8 @@ impl Shm {
         let mode = choose(total, staged, partner.pid().is_some());
         let blocks = Blocks::new(ends, mode.block());
         let board = Board::create(&blocks, mode).ok()?;
-        let (target, own) = (Target::new(region), self.header.clone());
+        // SAFETY: whoever opens a channel lends the buffer like this; see `ByteTransport::open_channel`.
+        let (target, own) = (unsafe { Target::new(region) }, self.header.clone());
         let end = Receiver::new(board, blocks, (mode, buffering), target, partner, own);
         Some(OpenChannel {
             key: end.key().to_bytes(),
@@ -84,6 +86,7 @@ impl Shm {
     }
 
     /// See [`ByteTransport::join_channel`](crate::ByteTransport::join_channel).
+    #[allow(unsafe_code, reason = "the channel is lent the buffer")]
     pub(super) fn join_receiver(
         &mut self,
         to: EndpointId,
@@ -107,7 +110,8 @@ impl Shm {
         let key = Key::from_bytes(key).ok_or_else(|| broken("a channel's key".to_owned()))?;
         let blocks = Blocks::new(ends, key.mode.block());
         let board = Board::open(partner.process(), &key, &blocks).map_err(broken)?;
-        let (source, own) = (Source::new(region), self.header.clone());
+        // SAFETY: whoever joins a channel lends the buffer like this; see `ByteTransport::join_channel`.
+        let (source, own) = (unsafe { Source::new(region) }, self.header.clone());
         Ok(Arc::new(Sender::new(
             board,
             blocks,

@@ -97,6 +97,7 @@ impl Sender {
     }
 
     /// Writes `blocks`, which were taken, into the receiver's memory.
+    #[allow(unsafe_code, reason = "the buffer is lent in rounds")]
     fn write(&self, epoch: u64, blocks: Range<usize>) -> bool {
         let Some(pid) = self.partner.pid() else {
             return false;
@@ -111,7 +112,8 @@ impl Sender {
         let room = self.buffering.room(epoch) * self.blocks.bytes();
         let address = base.wrapping_add((room + range.start) as u64);
         let is_there = || self.partner.is_still();
-        cma::write(pid, address, self.source.region(), range, is_there).is_ok()
+        // SAFETY: the blocks were posted in this epoch, so that their bytes are lent.
+        unsafe { cma::write(pid, address, self.source.region(), range, is_there) }.is_ok()
     }
 }
 

@@ -1,4 +1,5 @@
 //! The object that a rank owns, and its verbs.
+#![allow(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -26,7 +27,7 @@ use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
-use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token};
+use crate::message::{AmHeader, EndpointId, Lane, Outcome, Payload, PeerEvent, Token};
 use crate::network::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
@@ -109,6 +110,17 @@ pub(super) struct Own {
     pub(super) number: u64,
     /// Bytes that came by themselves.
     pub(super) streamed: usize,
+}
+
+impl Own {
+    /// Takes `payload`, which lies at `offset` in the message, into the buffer of a receive that is under way.
+    #[inline]
+    pub(super) fn land(&self, offset: usize, payload: Payload<'_>) {
+        debug_assert!(self.state != OwnState::Free, "the buffer is lent");
+        // SAFETY: the memory is lent until the receive's token completes, and the entry is freed then, or,
+        // where the message was matched at once, before the call that posted it has returned.
+        unsafe { RecvBuffer::of(self.region) }.write(offset, payload);
+    }
 }
 
 /// What is going on with a receive.
@@ -396,7 +408,8 @@ impl ShmMatch {
         };
         if kept.kind == Kind::Short {
             let len = envelope.length.min(region.len() as u64) as usize;
-            core.copy_kept(header_index, &kept, region, len);
+            // SAFETY: the receive is being posted with this buffer, which is lent.
+            unsafe { core.copy_kept(header_index, &kept, region, len) };
             core.release_kept(header_index, &kept);
             self.give_back(&kept);
             let core = &mut self.core;

@@ -1,4 +1,5 @@
 //! The owner's side: what arrives, what peers have matched, and the lock of the dead.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -114,9 +115,9 @@ impl<'a> Deliver<'a> {
             length: message.length,
         };
         if message.kind == Kind::Short {
-            let (token, region) = (own.token, own.region);
-            let len = message.payload.len().min(region.len());
-            RecvBuffer::of(region).write(0, message.payload);
+            let token = own.token;
+            let len = message.payload.len().min(own.region.len());
+            own.land(0, message.payload);
             core.free_receive(index);
             if message.number != 0 {
                 core.chores.push_back(Chore::Reply(from, message.number));
@@ -192,7 +193,7 @@ impl<'a> Deliver<'a> {
         {
             return;
         }
-        RecvBuffer::of(own.region).write(own.streamed, payload);
+        own.land(own.streamed, payload);
         own.streamed += payload.len();
         let wanted = own.envelope.length.min(own.region.len() as u64);
         if own.streamed as u64 >= wanted {
@@ -458,14 +459,14 @@ impl ShmMatch {
             INLINE => {
                 let bytes = unpack(data);
                 let len = (len as usize).min(bytes.len());
-                RecvBuffer::of(own.region).write(0, Payload::from_slice(&bytes[..len]));
+                own.land(0, Payload::from_slice(&bytes[..len]));
                 Outcome::Done(len as u64)
             }
             BLOCK => {
-                let (block, region) = (data[0] as u32, own.region);
+                let (block, own) = (data[0] as u32, *own);
                 let room = len as usize;
                 let shown = core.table.map.look(block as usize, room, |payload| {
-                    RecvBuffer::of(region).write(0, payload);
+                    own.land(0, payload);
                 });
                 core.table.free_block(block, envelope.length as usize);
                 shown.map_or(Outcome::Impossible, |()| Outcome::Done(len))
@@ -600,16 +601,27 @@ impl Core {
     }
 
     /// Copies what is kept of a short message.
-    pub(super) fn copy_kept(&self, index: u32, kept: &Kept, region: WriteRegion, len: usize) {
+    ///
+    /// # Safety
+    /// `region` is lent for writing.
+    pub(super) unsafe fn copy_kept(
+        &self,
+        index: u32,
+        kept: &Kept,
+        region: WriteRegion,
+        len: usize,
+    ) {
+        // SAFETY: the caller says so; the buffer ends with this call.
+        let mut room = unsafe { RecvBuffer::of(region) };
         if kept.data[0] == SPILLED {
             if let Some(bytes) = self.spilled.get(&index) {
                 let len = len.min(bytes.len());
-                RecvBuffer::of(region).write(0, Payload::from_slice(&bytes[..len]));
+                room.write(0, Payload::from_slice(&bytes[..len]));
             }
             return;
         }
         self.table.map.look(kept.data[0] as usize, len, |payload| {
-            RecvBuffer::of(region).write(0, payload);
+            room.write(0, payload);
         });
     }
 

@@ -1,4 +1,5 @@
 //! The sender's side: messages on their way, and those that are kept back.
+#![allow(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -55,6 +56,15 @@ pub(super) struct SendSlot {
     pub(super) room: usize,
     /// ... of which so many have gone.
     pub(super) gone: usize,
+}
+
+impl SendSlot {
+    /// The bytes of a send that is under way.
+    pub(super) fn buffer(&self) -> SendBuffer {
+        // SAFETY: the memory is lent until the send's token completes, or the call that began it has returned
+        // that it is done. The slot is freed then, and looks at slots are made in the calls that use them.
+        unsafe { SendBuffer::of(self.region) }
+    }
 }
 
 /// What a send waits for.
@@ -242,7 +252,7 @@ impl ShmMatch {
         } else if len <= MAX_SEND {
             let number = if send.synchronous { number } else { 0 };
             let header = wire::header(Kind::Short, send.bits, number);
-            let buffer = SendBuffer::of(send.region);
+            let buffer = send.buffer();
             let bytes = buffer.bytes(0..len).unwrap_or_default();
             let post = self.shm.send(Lane(0), to, Class::Data, header, bytes);
             let state = send.synchronous.then_some(SendState::AwaitMatched);
@@ -276,7 +286,7 @@ impl ShmMatch {
         let len = send.region.len() as u64;
         let is_reached = self.shm.attach(to).is_some() || self.shm.may_map(to, send.region);
         let offer = if is_reached {
-            let buffer = SendBuffer::of(send.region);
+            let buffer = send.buffer();
             self.shm.open_offer(to, &buffer, Token(u64::from(slot)))
         } else {
             Offer::Unsupported
@@ -383,7 +393,7 @@ impl ShmMatch {
             let send = self.core.sends[*slot as usize];
             let mut gone = send.gone;
             let header = wire::header(Kind::Data, 0, send.target);
-            let buffer = SendBuffer::of(send.region);
+            let buffer = send.buffer();
             let mut lost = false;
             while gone < send.room {
                 let end = (gone + MAX_SEND).min(send.room);

@@ -18,7 +18,6 @@ use super::send::{SendSlot, SendState};
 use super::table::{Entry, Placed, Table, count_envelopes, get, load_state, store_state};
 use super::wire::{self, Kind, Message};
 use crate::byte::{Offer, Ticket};
-use crate::data::SendBuffer;
 use crate::message::{EndpointId, Outcome, Payload, Token};
 use crate::network::MatchUpcalls;
 
@@ -214,7 +213,7 @@ impl ShmMatch {
             len as u64,
             number,
         );
-        let buffer = SendBuffer::of(send.region);
+        let buffer = send.buffer();
         let bytes = buffer.bytes(0..len).unwrap_or_default();
         let short = len.min(room as usize);
         let state = if short <= ENTRY {
@@ -247,7 +246,7 @@ impl ShmMatch {
         if (pid.is_some() || self.shm.may_map(to, send.region))
             && let Offer::Open(ticket) =
                 self.shm
-                    .open_offer(to, &SendBuffer::of(send.region), Token(u64::from(slot)))
+                    .open_offer(to, &send.buffer(), Token(u64::from(slot)))
         {
             self.core.sends[slot as usize].state = SendState::Offered(ticket);
             let peer = &self.shm.peers[to.index()];

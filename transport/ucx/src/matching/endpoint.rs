@@ -115,7 +115,8 @@ impl UcxMatch {
         let Some(region) = data.region() else {
             return Posted::Refused(Refusal::Shape);
         };
-        RecvBuffer::of(region).write(0, Payload::from_slice(&bytes));
+        // SAFETY: the buffer is lent for this call at least.
+        unsafe { RecvBuffer::of(region) }.write(0, Payload::from_slice(&bytes));
         Posted::Done(ReceiveEnd::Matched(envelope, Outcome::Done(count as u64)))
     }
 }

@@ -30,14 +30,18 @@ const ERROR_SIGNALS: [c_int; 4] = [libc::SIGILL, libc::SIGSEGV, libc::SIGBUS, li
 /// Both are put back as they were unless the user asked for them in UCX's own variables
 /// (`UCX_HANDLE_ERRORS`, `UCX_ERROR_SIGNALS`, `UCX_LOG_LEVEL`).
 ///
+/// # Safety
+/// What the loader finds under that name is a UCP, or nothing that has all of its functions, and its initialisers
+/// may run in this process.
+///
 /// # Errors
 /// When the file cannot be loaded, or lacks one of the functions.
-pub fn open(file: &Path) -> Result<&'static Ucp, OpenError> {
+pub unsafe fn open(file: &Path) -> Result<&'static Ucp, OpenError> {
     let asked = |name: &str| std::env::var_os(name).is_some();
     let keep_handlers = asked("UCX_HANDLE_ERRORS") || asked("UCX_ERROR_SIGNALS");
     let handlers = (!keep_handlers).then(Handlers::save);
-    // SAFETY: loading runs the library's initialisers. The user asked for UCX; its initialisers
-    // read the environment and install signal handlers, which are put back below.
+    // SAFETY: loading runs the library's initialisers, of which the caller says that they may run. UCX's read
+    // the environment and install signal handlers, which are put back below.
     let loaded = unsafe { Library::new(file) };
     if let Some(handlers) = handlers {
         handlers.restore();
@@ -46,8 +50,7 @@ pub fn open(file: &Path) -> Result<&'static Ucp, OpenError> {
     if !asked("UCX_LOG_LEVEL") {
         set_option(&library, c"LOG_LEVEL", c"fatal");
     }
-    // SAFETY: the symbols are those of UCP, whose signatures the bindings have; a file that has
-    // all these names under other signatures is no library that a user names by mistake.
+    // SAFETY: the caller says that a file with all these names is a UCP, whose signatures the bindings have.
     let functions = unsafe { Ucp::from_library(library) };
     let functions = functions.map_err(|error| OpenError::Symbol(words(&error)))?;
     Ok(Box::leak(Box::new(functions)))
