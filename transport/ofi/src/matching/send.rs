@@ -8,7 +8,6 @@ use tagwire_transport::{
 
 use super::tags::{MAX_MESSAGE, NUMBER_BITS, Tags};
 use super::{Control, OfiMatch, Owed};
-use crate::engine::Op;
 use crate::fabric::{OpId, Peer, Registered, Took};
 
 /// Bits of a slot in the number of a send.
@@ -273,19 +272,18 @@ impl OfiMatch {
         else {
             return Took::Busy;
         };
-        let id = self.engine.ops.enter(Op::Tagged {
-            number: slot << 1 | 1,
+        let number = slot << 1 | 1;
+        let started = self.engine.start_tagged(number, |net, op| {
+            net.send_region_tagged(peer, tag, (part, memory.as_ref()), op)
         });
-        let took = self
-            .engine
-            .net
-            .send_region_tagged(peer, tag, (part, memory.as_ref()), id);
-        if took != Took::Yes {
-            self.engine.ops.free(id);
-        } else if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot) {
+        let id = match started {
+            Ok(id) => id,
+            Err(took) => return took,
+        };
+        if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot) {
             (*op, *registered) = (Some(id), memory);
         }
-        took
+        Took::Yes
     }
 
     /// The provider is done with the bytes of a send.
