@@ -33,6 +33,10 @@ pub struct Knobs {
     pub got: AtomicU64,
     /// Messages that were sent.
     pub sent: AtomicU64,
+    /// What the rail adds to its names for buffers that are kept.
+    pub names_from: AtomicU64,
+    /// Buffers that were kept and are not any more.
+    pub released: AtomicU64,
 }
 
 impl Knobs {
@@ -129,6 +133,7 @@ impl Line {
 struct Tap<'a> {
     is_cut: bool,
     when: u64,
+    names_from: u64,
     held: &'a mut VecDeque<Held>,
     ups: Vec<(EndpointId, Rank)>,
     above: &'a mut dyn Upcalls,
@@ -139,7 +144,11 @@ impl Upcalls for Tap<'_> {
         if self.is_cut {
             return Disposition::Released;
         }
-        self.above.deliver(arrival)
+        let name = |Retained(name)| Retained(name + self.names_from);
+        self.above.deliver(Arrival {
+            retainable: arrival.retainable.map(name),
+            ..arrival
+        })
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
@@ -230,7 +239,9 @@ impl ByteTransport for Line {
     }
 
     fn release(&mut self, buffer: Retained) {
-        self.inner.release(buffer);
+        let names_from = self.knobs.names_from.load(Ordering::Relaxed);
+        self.knobs.released.fetch_add(1, Ordering::Relaxed);
+        self.inner.release(Retained(buffer.0 - names_from));
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
@@ -239,6 +250,7 @@ impl ByteTransport for Line {
         let mut tap = Tap {
             is_cut,
             when: self.now + self.knobs.delay.load(Ordering::Relaxed),
+            names_from: self.knobs.names_from.load(Ordering::Relaxed),
             held: &mut self.held,
             ups: Vec::new(),
             above: upcalls,
