@@ -8,6 +8,7 @@ use tagwire_transport::{
     ByteTransport, ForeignLibrary, Limits, MatchTransport, Result, TransportKind, Way,
 };
 
+use crate::fabric::file_of;
 use crate::survey::{ProviderReport, survey};
 use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
 
@@ -37,15 +38,7 @@ impl TransportKind for OfiKind {
         let options = OfiOptions::from_config(None, config);
         // SAFETY: whoever names another file than the system's in the setting names a libfabric.
         let library = unsafe { Library::open(options.library_name()) }.ok()?;
-        let (major, minor) = library.version();
-        let version = format!("{major}.{minor}");
-        let address = library.address();
-        Some(ForeignLibrary::new(
-            "libfabric",
-            version,
-            library.file(),
-            address,
-        ))
+        Some(file_of(&library))
     }
 
     fn ways(&self, config: &Config) -> Vec<Way> {

@@ -28,6 +28,7 @@ mod kind;
 mod link;
 mod matching;
 mod open;
+mod plugins;
 mod quirks;
 mod survey;
 mod waiter;

@@ -1,13 +1,15 @@
 //! What is here: the library, its providers, and why one cannot be used.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use tagwire_libfabric_sys::Library;
 
 use crate::config::OfiOptions;
 use crate::devices;
-use crate::fabric::{Infos, Provider, Wanted, mode_names, names};
+use crate::fabric::{Infos, Provider, Wanted, file_of, mode_names, names};
 use crate::open::open_library;
+use crate::plugins::Plugins;
 use crate::quirks;
 
 /// What was found of libfabric.
@@ -21,6 +23,8 @@ pub struct Survey {
     pub missing: Option<String>,
     /// Its providers, by name.
     pub providers: Vec<ProviderReport>,
+    /// What to set for it to find others, whose files lie near it.
+    pub advice: Option<String>,
 }
 
 /// One provider.
@@ -60,10 +64,12 @@ impl Survey {
         }
         let all: Vec<_> = self.providers.iter().map(|one| one.name.as_str()).collect();
         Some(devices::needed(name).unwrap_or_else(|| {
+            let advice = self.advice.as_ref();
             format!(
-                "{} has no provider '{name}'; it has {}",
+                "{} has no provider '{name}'; it has {}{}",
                 self.file,
-                all.join(", ")
+                all.join(", "),
+                advice.map_or_else(String::new, |advice| format!(", and {advice}"))
             )
         }))
     }
@@ -105,6 +111,7 @@ pub fn survey(options: &OfiOptions) -> Survey {
         version: Some(library.version()),
         missing: None,
         providers: providers.collect(),
+        advice: Plugins::near(Path::new(&file_of(&library).file)).map(|found| found.advice()),
     }
 }
 

@@ -12,6 +12,7 @@ use tagwire_transport::{
 use zerocopy::FromBytes;
 
 use crate::NAME;
+use crate::byte::DATA_MESSAGES;
 use crate::shared::LentUpcalls;
 use crate::wire::{Access, Control, ControlKind, Prefix, Write, is_session_of};
 
@@ -148,10 +149,17 @@ impl Inbox {
         Some((from, write.access))
     }
 
-    /// Notes a write whose bytes are to be fetched.
-    pub(crate) fn begin_landing(&mut self, landing: Landing) {
-        self.guests[landing.from.index()].landing += 1;
-        self.landings.push(landing);
+    /// Notes a write whose bytes are to be fetched, unless its sender has more of them under way
+    /// than a correct one. Returns whether it was noted.
+    #[must_use]
+    pub(crate) fn begin_landing(&mut self, landing: Landing) -> bool {
+        let guest = &mut self.guests[landing.from.index()];
+        let is_allowed = guest.landing < MOST_LANDINGS;
+        if is_allowed {
+            guest.landing += 1;
+            self.landings.push(landing);
+        }
+        is_allowed
     }
 
     /// As [`end_write`](Self::end_write), of one whose bytes were to be fetched.
@@ -493,6 +501,11 @@ impl Inbox {
             .collect()
     }
 }
+
+/// Writes of one peer whose bytes may be under way, by rendezvous. A correct peer begins no more than
+/// `DATA_MESSAGES` at once, by its own count. That count falls when UCX has let go of the bytes at its
+/// end, which may be before they are here and before this rank has taken note of them.
+const MOST_LANDINGS: usize = 4 * DATA_MESSAGES;
 
 /// Whom a message is said to be of that names nobody.
 const NOBODY: Rank = Rank::new(Rank::MAX);

@@ -379,11 +379,15 @@ pub(crate) unsafe extern "C" fn on_write(
         let Some(message) = NonNull::new(data) else {
             return refused;
         };
-        inbox.begin_landing(Landing {
+        let landing = Landing {
             from,
             access,
             message,
-        });
+        };
+        if !inbox.begin_landing(landing) {
+            shared.note(inbox.end_write(from, None));
+            return refused;
+        }
         shared.stir();
         return UCS_INPROGRESS;
     }

@@ -13,7 +13,7 @@ use tagwire_transport::{
 
 use super::{Exposed, Ofi};
 use crate::config::OfiOptions;
-use crate::engine::Engine;
+use crate::engine::{Engine, Op};
 use crate::fabric::faulty::{self, Fate};
 use crate::fixture::{self, Ranks};
 use crate::open::{Use, open_info};
@@ -108,6 +108,69 @@ impl Upcalls for Events {
     fn notice(&mut self, immediate: u64) {
         self.notices.push(immediate);
     }
+}
+
+/// A get from a living rank has the slot that a send to one that is gone had: it is not given up with
+/// that, while the provider goes on writing to its buffer.
+#[test]
+fn gets_from_the_living_are_not_given_up_with_the_gone() {
+    let Some(mut pair) = Pair::open(faulty) else {
+        return;
+    };
+    // The one that fails is this rank itself.
+    let address = pair.ranks[0].address();
+    let itself = pair.ranks[0]
+        .connect(tagwire_base::Rank::new(0), &address)
+        .unwrap();
+    pair.until(|pair| {
+        let hello = pair.ranks[0].send(Lane(0), itself, Class::Data, AmHeader([0, 0]), &[]);
+        hello == Post::Posted
+    });
+    pair.until(|pair| pair.events[0].messages > 0);
+    let sending = |pair: &Pair| {
+        pair.ranks[0]
+            .engine
+            .links
+            .iter()
+            .any(|(_, l)| l.sending > 0)
+    };
+    pair.until(|pair| !sending(pair));
+    faulty::destine(Fate::Send(FI_EIO));
+    // SAFETY: the memory is kept longer than the ranks, and left alone meanwhile.
+    let data = unsafe { SendBuffer::contiguous(pair.own.as_ptr(), 1000) };
+    let rank = &mut pair.ranks[0];
+    let posted = rank.send_zero_copy(Lane(0), itself, AmHeader([1, 0]), &data, Token(1));
+    assert_eq!(posted, Post::Posted);
+    let slots = |pair: &Pair, wanted: fn(&Op) -> bool| -> Vec<u32> {
+        let ops = pair.ranks[0].engine.ops.iter();
+        ops.filter(|(_, op)| wanted(op))
+            .map(|(id, _)| id.slot)
+            .collect()
+    };
+    let before = slots(&pair, |op| matches!(op, Op::ZeroCopy { .. }));
+    pair.until(|pair| pair.events[0].failures > 0 && !pair.events[0].ends.is_empty());
+    assert_eq!(pair.events[0].ends, [(Token(1), Outcome::PeerFailed)]);
+    pair.memory.fill(9);
+    pair.access(Token(2), false);
+    assert_eq!(slots(&pair, |op| matches!(op, Op::Access(_))), before);
+    // The owner of the memory computes.
+    loop {
+        pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+        if !pair.ranks[0].engine.lets_die() {
+            break;
+        }
+    }
+    assert_eq!(pair.events[0].ends.len(), 1, "{:?}", pair.events[0].ends);
+    pair.until(|pair| pair.events[0].ends.len() == 2);
+    assert_eq!(
+        pair.events[0].ends[1],
+        (Token(2), Outcome::Done(LEN as u64))
+    );
+    assert_eq!(pair.own, vec![9; LEN]);
+    // Nor does a flush wait for ever for what was given up.
+    let to = pair.to;
+    assert_eq!(pair.ranks[0].flush(Lane(0), to, Token(3)), Post::Posted);
+    pair.until(|pair| pair.events[0].ends.len() == 3);
 }
 
 /// Two ranks in contact, of which the first can reach memory of the second.

@@ -36,7 +36,7 @@ pub(crate) use slab::{Access, Op};
 use crate::NAME;
 use crate::config::{Notices, OfiOptions};
 use crate::error::Failure;
-use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered};
+use crate::fabric::{Completion, Fault, Info, Net, OpId, Reading, Registered, Took};
 use crate::link::{Greeting, Links};
 use crate::quirks;
 use crate::waiter::OfiWaiter;
@@ -135,8 +135,9 @@ pub(crate) struct Engine {
     mid_transfer: bool,
     /// The queue of completions is lost.
     broken: bool,
-    /// Operations with the gone, and when they are given up.
-    dying: Vec<(Instant, OpId)>,
+    /// Operations with the gone, and when they are given up, the earliest first. Those that end by
+    /// themselves meanwhile stay: their names name nothing then.
+    dying: VecDeque<(Instant, OpId)>,
     silent: Arc<AtomicBool>,
     farewell: Duration,
     waiter: Arc<OfiWaiter>,
@@ -209,7 +210,7 @@ impl Engine {
             restless: false,
             mid_transfer: false,
             broken: false,
-            dying: Vec::new(),
+            dying: VecDeque::new(),
             silent: Arc::clone(&options.silent),
             farewell: options.farewell,
             waiter: Arc::new(waiter),
@@ -229,6 +230,10 @@ impl Engine {
 
     pub(crate) fn has_remote_access(&self) -> bool {
         quirks::trusts_remote_access(&self.net)
+    }
+
+    pub(crate) fn has_threads(&self) -> bool {
+        quirks::moves_by_threads(&self.net)
     }
 
     /// Bytes of the value that a write can tell its target.
@@ -306,6 +311,13 @@ impl Engine {
         {
             return Err(bad("it is of another provider"));
         }
+        if self.broken {
+            return Err(Error::Unreachable {
+                transport: NAME,
+                peer,
+                reason: "the completion queue of this rank broke".to_owned(),
+            });
+        }
         let endpoint = self.links.at(peer);
         self.reach(endpoint, &address)?;
         Ok(endpoint)
@@ -342,6 +354,9 @@ impl Engine {
         } else {
             self.tell(sink)
         };
+        if self.broken {
+            return told;
+        }
         let mut drained = false;
         for _ in 0..BATCHES {
             match self.net.read() {
@@ -356,10 +371,10 @@ impl Engine {
                     break;
                 }
                 Reading::Fault(fault) => told += self.fail(&fault, sink),
-                Reading::Broken(code) => {
-                    told += self.give_all_up(code, sink);
-                    break;
-                }
+                Reading::Broken(code) => told += self.give_all_up(code, sink),
+            }
+            if self.broken {
+                return told;
             }
         }
         if !self.listed.is_empty() || self.receives.any_waits() {
@@ -378,7 +393,7 @@ impl Engine {
     }
 
     /// Something waits for room, of which nobody tells when there is.
-    const fn has_to_do(&self) -> bool {
+    fn has_to_do(&self) -> bool {
         self.restless
             || !self.dying.is_empty()
             || !self.parting.is_empty()
@@ -406,7 +421,10 @@ impl Engine {
             return self.end_remote_write(completion, sink);
         }
         let Some(op) = completion.op else { return 0 };
-        match self.ops.get(op) {
+        let Some(entry) = self.ops.get(op) else {
+            return 0;
+        };
+        match entry {
             Op::Receive { chunk } => {
                 let chunk = *chunk;
                 self.take_message(chunk, completion, sink)
@@ -433,7 +451,6 @@ impl Engine {
                 self.ops.free(op);
                 0
             }
-            Op::Free { .. } => 0,
         }
     }
 
@@ -456,12 +473,15 @@ impl Engine {
                 false => 0,
             };
         };
+        let Some(entry) = self.ops.get(op) else {
+            return 0;
+        };
         tracing::debug!(
             error = self.net.library().describe(fault.error),
-            op = ?self.ops.get(op),
+            op = ?entry,
             "ofi: an operation failed"
         );
-        match self.ops.get(op) {
+        match entry {
             Op::Receive { chunk } => {
                 let chunk = *chunk;
                 self.retire(chunk);
@@ -489,18 +509,17 @@ impl Engine {
                 self.ops.free(op);
                 0
             }
-            Op::Free { .. } => 0,
         }
     }
 
     fn end_zero_copy(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
-        let Op::ZeroCopy {
+        let Some(Op::ZeroCopy {
             link,
             place,
             token,
             len,
             ..
-        } = self.ops.take(op)
+        }) = self.ops.take(op)
         else {
             return 0;
         };
@@ -516,7 +535,7 @@ impl Engine {
     }
 
     fn end_access(&mut self, op: OpId, good: bool, sink: &mut impl Sink) -> usize {
-        let Op::Access(access) = self.ops.take(op) else {
+        let Some(Op::Access(access)) = self.ops.take(op) else {
             return 0;
         };
         let link = &mut self.links[access.link];
@@ -574,21 +593,41 @@ impl Engine {
     }
 
     /// An operation with a peer that is gone, whose connection is closed: should the provider
-    /// never tell of its end (that of `ofi_rxm` does not always), it is given up after a while. Where the
-    /// queue is lost it can tell of none.
+    /// never report its end (that of `ofi_rxm` does not always), it is given up after a while.
     pub(crate) fn give_up_soon(&mut self, op: OpId) {
-        if self.broken || quirks::disconnects(&self.net) {
-            self.dying.push((Instant::now() + LAST_BREATH, op));
+        if !self.broken && quirks::disconnects(&self.net) {
+            self.dying.push_back((Instant::now() + LAST_BREATH, op));
         }
     }
 
-    /// Whether the queue of completions is lost: the provider ends nothing any more.
+    /// Gives a tagged operation to the provider, which `post` does, under a name of its own. After
+    /// the queue of completions was lost the provider is given nothing, as if it had no room.
+    pub(crate) fn start_tagged(
+        &mut self,
+        number: u32,
+        post: impl FnOnce(&mut Net, OpId) -> Took,
+    ) -> std::result::Result<OpId, Took> {
+        if self.broken {
+            return Err(Took::Busy);
+        }
+        let op = self.ops.enter(Op::Tagged { number });
+        match post(&mut self.net, op) {
+            Took::Yes => Ok(op),
+            took => {
+                self.ops.free(op);
+                Err(took)
+            }
+        }
+    }
+
+    /// Whether the queue of completions is lost: every operation has ended, and the provider is given
+    /// no others.
     pub(crate) const fn is_broken(&self) -> bool {
         self.broken
     }
 
     /// Whether operations with a peer that is gone are about to be given up.
-    pub(crate) const fn lets_die(&self) -> bool {
+    pub(crate) fn lets_die(&self) -> bool {
         !self.dying.is_empty()
     }
 
@@ -597,25 +636,27 @@ impl Engine {
     fn give_up(&mut self, sink: &mut impl Sink) -> usize {
         let now = Instant::now();
         let mut told = 0;
-        while let Some((when, op)) = self.dying.first().copied() {
-            if when > now {
+        while let Some((when, op)) = self.dying.front().copied() {
+            if when > now && self.ops.get(op).is_some() {
                 break;
             }
-            self.dying.remove(0);
-            match self.ops.orphan(op) {
-                Op::Tagged { number } => {
-                    let fault = Fault::given_up(op);
-                    sink.tagged(number, Err(fault));
-                    told += 1;
-                }
-                Op::ZeroCopy { token, .. } | Op::Access(Access { token, .. }) => {
-                    sink.complete(token, Outcome::PeerFailed);
-                    told += 1;
-                }
-                _ => {}
-            }
+            self.dying.pop_front();
+            told += self.forsake(op, sink);
         }
         told
+    }
+
+    /// Ends an operation that the provider does not end. The provider must not touch its buffers
+    /// any more; it may still report its end, which is not heeded then.
+    fn forsake(&mut self, op: OpId, sink: &mut impl Sink) -> usize {
+        match self.ops.orphan(op) {
+            Some(Op::Tagged { number }) => sink.tagged(number, Err(Fault::given_up(op))),
+            Some(Op::ZeroCopy { token, .. } | Op::Access(Access { token, .. })) => {
+                sink.complete(token, Outcome::PeerFailed);
+            }
+            _ => return 0,
+        }
+        1
     }
 
     /// A verb found out that a peer is gone: it is closed at once and told with progress.
@@ -647,19 +688,46 @@ impl Engine {
         }
     }
 
-    /// The queue of completions is lost: nobody can be heard any more.
+    /// The queue of completions is lost: nobody can be heard any more, and of no operation will it be
+    /// known that it has ended. So all contact ends, then all operations, once the provider can touch
+    /// their buffers no more: messages of peers that live may still come.
     #[cold]
     fn give_all_up(&mut self, code: i32, sink: &mut impl Sink) -> usize {
-        if !std::mem::replace(&mut self.broken, true) {
-            tracing::error!(
-                error = self.net.library().describe(code),
-                "ofi: the completion queue broke"
-            );
-        }
+        self.broken = true;
+        tracing::error!(
+            error = self.net.library().describe(code),
+            "ofi: the completion queue broke"
+        );
         let all: Vec<_> = self.links.iter().map(|(endpoint, _)| endpoint).collect();
-        all.into_iter()
-            .map(|endpoint| self.lose(endpoint, sink))
-            .sum()
+        let mut told = 0;
+        for endpoint in all {
+            told += self.lose(endpoint, sink);
+            // Those that have left are closed, and may be connected all the same.
+            self.disconnect(endpoint);
+        }
+        self.parting.clear();
+        self.listed.clear();
+        self.dying.clear();
+        if !self.silence() {
+            return told;
+        }
+        let ops: Vec<_> = self.ops.iter().map(|(op, _)| op).collect();
+        told + ops
+            .into_iter()
+            .map(|op| self.forsake(op, sink))
+            .sum::<usize>()
+    }
+
+    /// Sees to it that the provider touches no buffer any more, as far as it can be made to: returns
+    /// whether that is so. Peers have been disconnected.
+    fn silence(&mut self) -> bool {
+        if quirks::closes_mid_transfer(&self.net) {
+            self.net.close_endpoint();
+            return !self.net.is_abandoned();
+        }
+        // This one moves bytes in calls of the library alone, of which none is made any more: its
+        // endpoint stays open.
+        true
     }
 
     /// The bootstrap says that `rank` has failed: what it sent is taken, then it is told.

@@ -1,4 +1,4 @@
-//! Operations under way, by number.
+//! Operations under way, by name.
 
 use tagwire_transport::{EndpointId, Token};
 
@@ -7,8 +7,6 @@ use crate::fabric::{OpId, Place, Registered};
 /// An operation that the provider has.
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// None: the number is free, and that of the next free one.
-    Free { next: Option<OpId> },
     /// A message from a buffer of ours.
     Send { link: EndpointId, place: Place },
     /// A block for messages.
@@ -25,8 +23,8 @@ pub(crate) enum Op {
     Access(Access),
     /// An operation of the matching transport, by its own number.
     Tagged { number: u32 },
-    /// One that was given up: the number is not used again before the provider lets go of it,
-    /// which may be never.
+    /// One that was given up: its slot is not used again before the provider lets go of it, which
+    /// may be never.
     Orphan,
 }
 
@@ -40,54 +38,68 @@ pub(crate) struct Access {
     pub(crate) registered: Option<Registered>,
 }
 
-/// All operations.
+/// All operations, each in a slot. A slot that is used again has another generation, so that no name
+/// of an operation that has ended names one that is under way.
 #[derive(Debug, Default)]
 pub(crate) struct Slab {
-    list: Vec<Op>,
-    free: Option<OpId>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// How many operations have ended here.
+    generation: u32,
+    op: Option<Op>,
 }
 
 impl Slab {
     /// Enters an operation.
     #[inline]
     pub(crate) fn enter(&mut self, op: Op) -> OpId {
-        match self.free {
-            Some(id) => {
-                let slot = &mut self.list[id.index()];
-                if let Op::Free { next } = slot {
-                    self.free = *next;
-                }
-                *slot = op;
-                id
-            }
-            None => {
-                self.list.push(op);
-                OpId(self.list.len() as u32 - 1)
-            }
+        let Some(free) = self.free.pop() else {
+            return self.grow(op);
+        };
+        let slot = &mut self.slots[free as usize];
+        slot.op = Some(op);
+        OpId {
+            slot: free,
+            generation: slot.generation,
         }
     }
 
-    /// The operation under `id`, which may be free.
-    #[inline]
-    pub(crate) fn get(&self, id: OpId) -> &Op {
-        &self.list[id.index()]
+    #[cold]
+    fn grow(&mut self, op: Op) -> OpId {
+        self.slots.push(Slot {
+            generation: 0,
+            op: Some(op),
+        });
+        OpId::first(self.slots.len() as u32 - 1)
     }
 
-    /// Takes an operation out.
     #[inline]
-    pub(crate) fn take(&mut self, id: OpId) -> Op {
-        let free = Op::Free { next: self.free };
-        match std::mem::replace(&mut self.list[id.index()], free) {
-            Op::Free { next } => {
-                // It was free already, and stays where it is in the list of the free.
-                self.list[id.index()] = Op::Free { next };
-                Op::Free { next: None }
-            }
-            op => {
-                self.free = Some(id);
-                op
-            }
-        }
+    fn slot(&mut self, id: OpId) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(id.index())?;
+        (slot.generation == id.generation).then_some(slot)
+    }
+
+    /// Returns the operation that `id` names; `None` once that has ended.
+    #[inline]
+    pub(crate) fn get(&self, id: OpId) -> Option<&Op> {
+        let slot = self.slots.get(id.index())?;
+        slot.op
+            .as_ref()
+            .filter(|_| slot.generation == id.generation)
+    }
+
+    /// Takes an operation out; `None` where it has ended before.
+    #[inline]
+    pub(crate) fn take(&mut self, id: OpId) -> Option<Op> {
+        let slot = self.slot(id)?;
+        let op = slot.op.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.slot);
+        Some(op)
     }
 
     /// Ends an operation.
@@ -98,51 +110,60 @@ impl Slab {
 
     /// Keeps a registration with an operation until that has ended.
     pub(crate) fn keep(&mut self, id: OpId, kept: Option<Registered>) {
-        match &mut self.list[id.index()] {
-            Op::ZeroCopy { registered, .. } | Op::Access(Access { registered, .. }) => {
-                *registered = kept;
-            }
-            _ => {}
+        let op = self.slot(id).and_then(|slot| slot.op.as_mut());
+        if let Some(Op::ZeroCopy { registered, .. } | Op::Access(Access { registered, .. })) = op {
+            *registered = kept;
         }
     }
 
-    /// Gives an operation up that the provider will not complete.
-    pub(crate) fn orphan(&mut self, id: OpId) -> Op {
-        match &mut self.list[id.index()] {
-            Op::Free { .. } => Op::Free { next: None },
-            op => std::mem::replace(op, Op::Orphan),
+    /// Gives an operation up that the provider will not complete. Returns what it was; `None` where
+    /// it has ended, or was given up before.
+    pub(crate) fn orphan(&mut self, id: OpId) -> Option<Op> {
+        let op = self.slot(id)?.op.as_mut()?;
+        match std::mem::replace(op, Op::Orphan) {
+            Op::Orphan => None,
+            op => Some(op),
         }
     }
 
-    /// The operations with a peer, but for those of the matching transport.
+    /// Returns all operations.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (OpId, &Op)> {
+        let named = |(number, slot): (u32, &Slot)| OpId {
+            slot: number,
+            generation: slot.generation,
+        };
+        (0..)
+            .zip(&self.slots)
+            .filter_map(move |one| Some((named(one), one.1.op.as_ref()?)))
+    }
+
+    /// Returns the operations with a peer, but for those of the matching transport.
     pub(crate) fn with(&self, peer: EndpointId) -> impl Iterator<Item = OpId> {
         let concerns = move |op: &Op| match op {
             Op::Send { link, .. } | Op::ZeroCopy { link, .. } => *link == peer,
             Op::Access(access) => access.link == peer,
             _ => false,
         };
-        (0..)
-            .map(OpId)
-            .zip(&self.list)
+        self.iter()
             .filter_map(move |(id, op)| concerns(op).then_some(id))
     }
 
     /// Whether bytes of lent buffers are under way, but for those of the matching transport.
     pub(crate) fn any_transfer(&self) -> bool {
         let moves = |op: &Op| matches!(op, Op::ZeroCopy { .. } | Op::Access(_) | Op::Orphan);
-        self.list.iter().any(moves)
+        self.iter().any(|(_, op)| moves(op))
     }
 
     /// Leaves everything as it is for the rest of the process.
     pub(crate) fn forget(&mut self) {
-        self.list.drain(..).for_each(std::mem::forget);
-        self.free = None;
+        self.slots.drain(..).for_each(std::mem::forget);
+        self.free.clear();
     }
 
     /// Ends all that never completed, once the endpoint is closed.
     pub(crate) fn clear(&mut self) {
-        self.list.clear();
-        self.free = None;
+        self.slots.clear();
+        self.free.clear();
     }
 }
 
@@ -151,16 +172,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_used_again_and_freed_once() {
+    fn slots_are_used_again_under_other_names() {
         let mut slab = Slab::default();
         let ids = [0, 1, 2].map(|chunk| slab.enter(Op::Receive { chunk }));
-        assert_eq!(ids, [OpId(0), OpId(1), OpId(2)]);
+        assert_eq!(ids, [0, 1, 2].map(OpId::first));
         slab.free(ids[0]);
         slab.free(ids[2]);
         slab.free(ids[2]);
-        assert_eq!(slab.enter(Op::Receive { chunk: 9 }), ids[2]);
-        assert_eq!(slab.enter(Op::Receive { chunk: 8 }), ids[0]);
-        assert_eq!(slab.enter(Op::Receive { chunk: 7 }), OpId(3));
-        assert!(matches!(slab.get(ids[2]), Op::Receive { chunk: 9 }));
+        let again = [9, 8, 7].map(|chunk| slab.enter(Op::Receive { chunk }));
+        assert_eq!(again.map(|id| id.slot), [2, 0, 3], "freed once");
+        assert!(matches!(slab.get(again[0]), Some(Op::Receive { chunk: 9 })));
+        // What has ended cannot be reached by the name it had.
+        assert!(slab.get(ids[2]).is_none());
+        assert!(slab.take(ids[2]).is_none());
+        assert!(slab.orphan(ids[2]).is_none());
+        slab.keep(ids[2], None);
+        assert!(matches!(slab.get(again[0]), Some(Op::Receive { chunk: 9 })));
+        assert!(matches!(
+            slab.orphan(again[0]),
+            Some(Op::Receive { chunk: 9 })
+        ));
+        assert!(slab.orphan(again[0]).is_none(), "given up once");
     }
 }

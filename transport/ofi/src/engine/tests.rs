@@ -10,7 +10,7 @@ use tagwire_transport::{
     Token,
 };
 
-use super::{Engine, Sink};
+use super::{Engine, Op, Sink};
 use crate::fabric::Took;
 use crate::fabric::faulty::{self, Fate};
 use crate::fixture;
@@ -22,12 +22,15 @@ use crate::wire::Kind;
 struct Events {
     peers: Vec<PeerEvent>,
     messages: Vec<u64>,
+    /// The bytes of the last message.
+    bytes: Vec<u8>,
     ends: Vec<(Token, Outcome)>,
 }
 
 impl Sink for Events {
     fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
         self.messages.push(arrival.header.0[0]);
+        self.bytes = arrival.payload.to_vec();
         Disposition::Released
     }
 
@@ -90,6 +93,49 @@ fn acquainted() -> Option<([Engine; 2], [Events; 2], [EndpointId; 2])> {
     }
     events.iter_mut().for_each(|events| events.messages.clear());
     Some(([one, two], events, [there, back]))
+}
+
+/// Three ranks over TCP, of which the first has met both others; what they heard, and how the first
+/// calls the others.
+fn three() -> Option<(Vec<Engine>, Vec<Events>, [EndpointId; 2])> {
+    let options = fixture::options(Use::Bytes)?;
+    let mut ranks = fixture::open_all(3, &options, |options, member| {
+        let info = open_info(options, 3, Use::Bytes)?;
+        Engine::open(info, options, member)
+    })
+    .ranks;
+    let mut events: Vec<Events> = (0..3).map(|_| Events::default()).collect();
+    let to = [1, 2].map(|other| {
+        let address = ranks[other].address();
+        let to = ranks[0].connect(Rank::new(other as u32), &address).unwrap();
+        let mut said = false;
+        while events[other].messages.is_empty() {
+            said = said || ranks[0].post(to, Class::Data, AmHeader([0, 0]), &[]) == Post::Posted;
+            for (rank, events) in ranks.iter_mut().zip(&mut events) {
+                rank.progress(events);
+            }
+        }
+        to
+    });
+    // The completions of what was said come too.
+    while ranks[0].links.iter().any(|(_, link)| link.sending > 0) {
+        ranks[0].progress(&mut events[0]);
+    }
+    events.iter_mut().for_each(|events| events.messages.clear());
+    Some((ranks, events, to))
+}
+
+/// Lends `bytes` to a message, which has to be taken; returns the slot of the operation.
+fn lend(rank: &mut Engine, to: EndpointId, bytes: &[u8], token: Token) -> u32 {
+    // SAFETY: callers keep the bytes longer than the ranks.
+    let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+    let data = data.region().unwrap();
+    // SAFETY: as above.
+    let posted = unsafe { rank.post_zero_copy(to, AmHeader([token.0, 0]), data, None, token) };
+    assert_eq!(posted, Post::Posted);
+    let is_it = |op: &Op| matches!(op, Op::ZeroCopy { token: one, .. } if *one == token);
+    let (op, _) = rank.ops.iter().find(|(_, op)| is_it(op)).unwrap();
+    op.slot
 }
 
 /// Sends messages of the numbers, of `len` bytes, and waits until the last has come.
@@ -183,6 +229,45 @@ fn a_send_that_the_provider_cancels_ends_contact_and_ends_once() {
     }
 }
 
+/// A send to a rank that is gone has ended, and its slot is another's before the time is over after
+/// which operations with the gone are given up: that one is not given up.
+#[test]
+fn operations_with_the_living_are_not_given_up_with_the_gone() {
+    let Some((mut ranks, mut events, [gone, living])) = three() else {
+        return;
+    };
+    let bytes = vec![7; 60_000];
+    ranks[0].net.make_faulty();
+    faulty::destine(Fate::Send(FI_EIO));
+    let slot = lend(&mut ranks[0], gone, &bytes[..1000], Token(5));
+    while events[0].ends.is_empty() {
+        ranks[0].progress(&mut events[0]);
+    }
+    assert_eq!(events[0].ends, [(Token(5), Outcome::PeerFailed)]);
+    assert_eq!(events[0].failures(), 1);
+    // It asks the receiver, who computes, before it is sent.
+    let again = lend(&mut ranks[0], living, &bytes, Token(9));
+    assert_eq!(again, slot, "the slot is used again");
+    loop {
+        ranks[0].progress(&mut events[0]);
+        if !ranks[0].lets_die() {
+            break;
+        }
+    }
+    assert_eq!(events[0].ends.len(), 1, "{:?}", events[0].ends);
+    while events[0].ends.len() < 2 || events[2].messages.is_empty() {
+        ranks[0].progress(&mut events[0]);
+        ranks[2].progress(&mut events[2]);
+    }
+    let done = Outcome::Done(bytes.len() as u64);
+    assert_eq!(events[0].ends[1], (Token(9), done));
+    assert_eq!(
+        (&events[2].messages[..], &events[2].bytes),
+        (&[9][..], &bytes)
+    );
+    assert_eq!(events[0].failures(), 1);
+}
+
 /// Two ranks that go on after a receive of one ended with `error`, though nobody's message was in it.
 fn after_a_receive_failed(error: u64) -> Option<[Events; 2]> {
     let (mut ranks, mut events, [to, back]) = acquainted()?;
@@ -233,13 +318,19 @@ fn a_queue_that_ran_over_ends_contact_with_all() {
             ranks[0].progress(&mut events[0]);
         }
         assert_eq!(faulty::is_fulfilled(), fate != Fate::Overrun);
-        // A queue that goes on all the same may tell the end of the send.
-        let outcome = events[0].ends[0].1;
-        assert!(outcome == Outcome::PeerFailed || fate != Fate::Overrun);
-        assert_eq!(events[0].ends.len(), 1);
         assert_eq!(events[0].failures(), 1, "what came is not known any more");
         let post = ranks[0].post(to, Class::Data, AmHeader([1, 0]), &[]);
         assert_eq!(post, Post::Gone);
+        // A queue that would go on is not read any more: what it says of the send was said.
+        faulty::clear();
+        for _ in 0..1000 {
+            ranks[0].progress(&mut events[0]);
+            ranks[1].progress(&mut events[1]);
+        }
+        assert_eq!(events[0].ends, [(Token(5), Outcome::PeerFailed)]);
+        let address = ranks[1].address();
+        let error = ranks[0].connect(Rank::new(1), &address).unwrap_err();
+        assert!(error.to_string().contains("completion queue"), "{error}");
     }
 }
 

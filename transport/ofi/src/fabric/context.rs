@@ -1,26 +1,39 @@
 //! Operation contexts: the memory that a provider may use for each operation under way.
 #![allow(unsafe_code)]
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
+use std::ptr;
 
 use tagwire_libfabric_sys::bindings::fi_context2;
 
-/// Names an operation under way.
+/// Names an operation under way. Slots are used again, so the name carries a generation: it names
+/// nothing once its operation has ended, however long somebody keeps it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct OpId(pub(crate) u32);
+pub(crate) struct OpId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
 
 impl OpId {
+    /// The name of the first operation in a slot.
+    pub(crate) const fn first(slot: u32) -> Self {
+        Self {
+            slot,
+            generation: 0,
+        }
+    }
+
     pub(crate) const fn index(self) -> usize {
-        self.0 as usize
+        self.slot as usize
     }
 }
 
-/// What the provider is given a pointer to: its own room first, then our number.
+/// What the provider is given a pointer to: its own room first, then the operation that has it.
 #[repr(C)]
 struct Slot {
     room: UnsafeCell<fi_context2>,
-    op: OpId,
+    op: Cell<OpId>,
 }
 
 /// Slots that come with each growth.
@@ -36,14 +49,25 @@ impl Contexts {
         Self { chunks: Vec::new() }
     }
 
-    /// The context of `op`, as the provider takes it.
+    /// Gives the context of its slot to `op`, and returns it as the provider takes it. No other
+    /// operation that is under way may have the slot.
     #[inline]
     pub(super) fn pointer(&mut self, op: OpId) -> *mut c_void {
         while self.chunks.len() * CHUNK <= op.index() {
             self.grow();
         }
-        let slot = &raw const self.chunks[op.index() / CHUNK][op.index() % CHUNK];
-        slot.cast_mut().cast()
+        let slot = &self.chunks[op.index() / CHUNK][op.index() % CHUNK];
+        slot.op.set(op);
+        ptr::from_ref(slot).cast_mut().cast()
+    }
+
+    /// Returns the context of `op`, where no other operation has had its slot since.
+    pub(super) fn find(&self, op: OpId) -> Option<*mut c_void> {
+        let slot = self
+            .chunks
+            .get(op.index() / CHUNK)?
+            .get(op.index() % CHUNK)?;
+        (slot.op.get() == op).then(|| ptr::from_ref(slot).cast_mut().cast())
     }
 
     #[cold]
@@ -52,7 +76,7 @@ impl Contexts {
         let slot = |place| Slot {
             // SAFETY: pointers for the provider's own use, for which null is a value.
             room: UnsafeCell::new(unsafe { std::mem::zeroed() }),
-            op: OpId((first + place) as u32),
+            op: Cell::new(OpId::first((first + place) as u32)),
         };
         self.chunks.push((0..CHUNK).map(slot).collect());
     }
@@ -63,7 +87,7 @@ impl Contexts {
     /// `context` is null or came from [`pointer`](Self::pointer) of contexts that are alive.
     #[inline]
     pub(super) unsafe fn op(context: *const c_void) -> Option<OpId> {
-        // SAFETY: the caller's promise; the provider writes to the room before our number only.
-        unsafe { context.cast::<Slot>().as_ref() }.map(|slot| slot.op)
+        // SAFETY: the caller's promise; the provider writes to the room before our name only.
+        unsafe { context.cast::<Slot>().as_ref() }.map(|slot| slot.op.get())
     }
 }

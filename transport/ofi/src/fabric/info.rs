@@ -3,17 +3,20 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
+use std::path::Path;
 use std::ptr::NonNull;
 
 use tagwire_base::Error as BaseError;
 use tagwire_base::nearest::nearest;
 use tagwire_libfabric_sys::Library;
 use tagwire_libfabric_sys::bindings::*;
+use tagwire_transport::ForeignLibrary;
 
 use crate::config::OfiOptions;
 use crate::devices;
 use crate::error::{Failure, bad_setting};
 use crate::interface::address_of;
+use crate::plugins::Plugins;
 
 /// What a transport asks of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,16 +101,17 @@ impl Infos {
         Self::query(library, None, FI_PROV_ATTR_ONLY, None)
     }
 
-    /// What to name instead of a provider that the library does not have: the one that it was most likely
-    /// meant to be, or any. Nothing where the library has it.
-    fn instead(library: &Library, mistyped: &str) -> String {
+    /// What to name, or to set, instead of a provider that the library does not have: the one that it was
+    /// most likely meant to be, or any, or where its file lies. Nothing where the library has it.
+    fn instead(library: &Library, wanted: &str) -> String {
         let Ok(known) = Self::built_in(library) else {
             return String::new();
         };
         let mut names: Vec<_> = known.iter().map(|provider| provider.name()).collect();
         names.sort();
         names.dedup();
-        instead(&names, mistyped)
+        let plugins = Plugins::near(Path::new(&file_of(library).file));
+        instead(&names, wanted, plugins.as_ref())
     }
 
     fn hints(library: &Library, provider: &str, wanted: Wanted) -> Result<Self, BaseError> {
@@ -320,8 +324,16 @@ impl fmt::Debug for Info {
     }
 }
 
-/// What to name instead of `mistyped`, of providers and layers on top of them that are `known`.
-fn instead(known: &[String], mistyped: &str) -> String {
+/// The library, by the file that it was found in.
+pub(crate) fn file_of(library: &Library) -> ForeignLibrary {
+    let (major, minor) = library.version();
+    let version = format!("{major}.{minor}");
+    ForeignLibrary::new("libfabric", version, library.file(), library.address())
+}
+
+/// What to name instead of `mistyped`, of providers and layers on top of them that are `known`, or to
+/// set, where files of others are there.
+fn instead(known: &[String], mistyped: &str, plugins: Option<&Plugins>) -> String {
     let is_known = |name: &str| known.iter().any(|known| known == name);
     let layer = |layer| match is_known(layer) {
         true => Some(layer),
@@ -330,9 +342,13 @@ fn instead(known: &[String], mistyped: &str) -> String {
     if is_known(mistyped) || mistyped.split(';').all(is_known) {
         return String::new();
     }
-    match mistyped.split(';').map(layer).collect::<Option<Vec<_>>>() {
-        Some(layers) => format!("; did you mean 'ofi:{}'?", layers.join(";")),
-        None => format!("; it has {}", known.join(", ")),
+    let named = plugins.filter(|plugins| plugins.has(mistyped));
+    let layers = mistyped.split(';').map(layer).collect::<Option<Vec<_>>>();
+    match (named.or(plugins), layers) {
+        (Some(plugins), _) if named.is_some() => format!("; {}", plugins.advice()),
+        (_, Some(layers)) => format!("; did you mean 'ofi:{}'?", layers.join(";")),
+        (Some(plugins), None) => format!("; it has {}, and {}", known.join(", "), plugins.advice()),
+        (None, None) => format!("; it has {}", known.join(", ")),
     }
 }
 
@@ -392,7 +408,34 @@ mod tests {
             ("tcp", ""),
             ("tcp;ofi_rxm", ""),
         ] {
-            assert_eq!(instead(&known, mistyped), told, "{mistyped}");
+            assert_eq!(instead(&known, mistyped, None), told, "{mistyped}");
         }
+    }
+
+    #[test]
+    fn providers_in_files_of_their_own_are_pointed_out() {
+        let root = std::env::temp_dir().join(format!("tagwire-instead-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        for name in ["tcp", "rxm", "efa"] {
+            std::fs::write(root.join(format!("lib{name}-fi.so")), "").unwrap();
+        }
+        let plugins = Plugins::near(&root.join("libfabric.so.1"));
+        std::fs::remove_dir_all(&root).unwrap();
+        let known = ["off_coll", "ofi_hook_noop"].map(str::to_owned);
+        let set = format!("FI_PROVIDER_PATH={}", root.display());
+        let told = |wanted| instead(&known, wanted, plugins.as_ref());
+        for wanted in ["tcp", "tcp;ofi_rxm", "efa", "ofi_rxm"] {
+            let told = told(wanted);
+            assert!(told.contains(&set), "{told}");
+        }
+        // Whatever it is called in its file.
+        let other = told("nothing-like-it");
+        assert!(
+            other.contains(&set) && other.contains("off_coll"),
+            "{other}"
+        );
+        let mistyped = told("of_coll");
+        assert_eq!(mistyped, "; did you mean 'ofi:off_coll'?");
+        assert_eq!(told("off_coll"), "");
     }
 }

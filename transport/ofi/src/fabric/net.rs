@@ -194,7 +194,7 @@ impl Net {
     }
 
     /// Whether the endpoint could not be closed: the provider may still touch what it was given.
-    pub(super) const fn is_abandoned(&self) -> bool {
+    pub(crate) const fn is_abandoned(&self) -> bool {
         self.abandoned
     }
 
@@ -264,6 +264,11 @@ impl Net {
             code if code < 0 => Err(code),
             _ => Err(-(FI_EINVAL as i32)),
         }
+    }
+
+    /// Whether the endpoint is closed: nothing is to be posted to it any more.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Takes a peer's address out: providers that have connections close the one to it, which ends
@@ -405,6 +410,9 @@ impl Net {
         len: usize,
         access: u64,
     ) -> Result<Registered, i32> {
+        if self.closed {
+            return Err(-(FI_EOPBADSTATE as i32));
+        }
         let key = self.next_key;
         self.next_key += 1;
         let mut mr = ptr::null_mut();

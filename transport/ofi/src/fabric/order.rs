@@ -185,12 +185,17 @@ impl Trial {
 
     /// Writes the first `len` bytes of a pair to their target.
     fn write(&mut self, pair: usize, len: usize) -> Result<(), Doubt> {
-        self.post(|pair| &pair.bytes, pair, len, OpId(2 * pair as u32))
+        self.post(|pair| &pair.bytes, pair, len, OpId::first(2 * pair as u32))
     }
 
     /// Writes the word of a pair to its target.
     fn write_word(&mut self, pair: usize) -> Result<(), Doubt> {
-        self.post(|pair| &pair.word, pair, WORD, OpId(2 * pair as u32 + 1))
+        self.post(
+            |pair| &pair.word,
+            pair,
+            WORD,
+            OpId::first(2 * pair as u32 + 1),
+        )
     }
 
     fn post(

@@ -212,9 +212,12 @@ impl Net {
         Took::from(post(message, self.endpoint.as_ptr()))
     }
 
-    /// Asks the provider to give `op` up; its completion says what became of it.
+    /// Asks the provider to give `op` up; its completion says what became of it. One that has ended
+    /// is left alone, with whichever operation has its slot now.
     pub(crate) fn cancel(&mut self, op: OpId) {
-        let context = self.contexts.pointer(op);
+        let Some(context) = self.contexts.find(op).filter(|_| !self.is_closed()) else {
+            return;
+        };
         // SAFETY: an open endpoint; a context that no operation has is no one's.
         unsafe { calls::fi_cancel(self.endpoint.as_ptr(), context) };
     }

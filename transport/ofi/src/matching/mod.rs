@@ -258,7 +258,7 @@ impl OfiMatch {
 
     /// Does what there was no room for.
     #[cold]
-    fn pay(&mut self) {
+    fn pay(&mut self, upcalls: &mut dyn MatchUpcalls) {
         for _ in 0..self.owed.len() {
             let Some(owed) = self.owed.pop_front() else {
                 break;
@@ -266,6 +266,10 @@ impl OfiMatch {
             let done = match owed {
                 Owed::Control(to, control) => self.tell_peer(to, control),
                 Owed::Bytes(slot) => self.send_bytes(slot),
+                Owed::Receive(slot) if self.engine.is_broken() => {
+                    self.end_unposted(slot, upcalls);
+                    true
+                }
                 Owed::Receive(slot) => self.give_receive(slot),
             };
             if !done {
@@ -285,7 +289,7 @@ impl OfiMatch {
             self.spare = happenings;
         }
         if !self.owed.is_empty() {
-            self.pay();
+            self.pay(upcalls);
         }
         self.engine.set_restless(!self.owed.is_empty());
     }
@@ -373,6 +377,7 @@ impl MatchTransport for OfiMatch {
             self.engine.net.provider().name() != "shm",
         );
         all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
+        all.set(Capabilities::THREADS, self.engine.has_threads());
         all
     }
 

@@ -9,7 +9,6 @@ use tagwire_transport::{
 
 use super::tags::Tags;
 use super::{Control, OfiMatch, Owed, Told};
-use crate::engine::Op;
 use crate::fabric::{Completion, Fault, OpId, Pattern, Place, Registered, Took};
 
 /// Bits of a slot, and of all, in the number of a receive or claim.
@@ -108,7 +107,9 @@ impl OfiMatch {
         if self.claiming > 0 {
             return Posted::Busy;
         }
-        let len = target.len();
+        // Where nobody can be heard any more, it waits to be taken back.
+        let is_vain = self.engine.is_broken();
+        let len = if is_vain { 0 } else { target.len() };
         let Ok(registered) = self.register_target(target, len) else {
             return Posted::Busy;
         };
@@ -120,7 +121,7 @@ impl OfiMatch {
             registered,
             unwanted: false,
         });
-        if self.give_receive(slot) {
+        if is_vain || self.give_receive(slot) {
             return Posted::Open;
         }
         self.incoming.take(slot);
@@ -144,11 +145,10 @@ impl OfiMatch {
     pub(super) fn give_receive(&mut self, slot: u32) -> bool {
         let (first, bits) = NUMBER;
         let number = self.incoming.number(slot, first, bits).unwrap_or_default();
-        let id = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
-        let net = &mut self.engine.net;
-        let took = match self.incoming.get(slot) {
+        let engine = &mut self.engine;
+        let started = match self.incoming.get(slot) {
             // It could take the message that a claim has seen, for which that then waits in vain.
-            Some(Incoming::Posted { .. }) if self.claiming > 0 => Took::Busy,
+            Some(Incoming::Posted { .. }) if self.claiming > 0 => Err(Took::Busy),
             Some(Incoming::Posted {
                 target,
                 pattern,
@@ -158,9 +158,12 @@ impl OfiMatch {
             }) => {
                 let longest = self.longest;
                 let rest = (target.len() < longest).then(|| (self.waste, longest - target.len()));
-                // SAFETY: the buffer is lent until the receive has ended, which it has not while the provider has
-                // this operation for it.
-                unsafe { net.receive_tagged(*pattern, (*target, registered.as_ref()), rest, id) }
+                let target = (*target, registered.as_ref());
+                engine.start_tagged(slot << 1, |net, id| {
+                    // SAFETY: the buffer is lent until the receive has ended, which it has not while the provider has
+                    // this operation for it.
+                    unsafe { net.receive_tagged(*pattern, target, rest, id) }
+                })
             }
             Some(Incoming::Fetching {
                 target,
@@ -169,22 +172,26 @@ impl OfiMatch {
                 ..
             }) => {
                 let pattern = Pattern::exact(Tags::private(number));
-                // SAFETY: as above.
-                unsafe { net.receive_tagged(pattern, (*target, registered.as_ref()), None, id) }
+                let target = (*target, registered.as_ref());
+                engine.start_tagged(slot << 1, |net, id| {
+                    // SAFETY: as above.
+                    unsafe { net.receive_tagged(pattern, target, None, id) }
+                })
             }
-            Some(Incoming::Looking { pattern, .. }) => net.peek(*pattern, id),
-            _ => {
-                self.engine.ops.free(id);
-                return true;
+            Some(Incoming::Looking { pattern, .. }) => {
+                engine.start_tagged(slot << 1, |net, id| net.peek(*pattern, id))
+            }
+            _ => return true,
+        };
+        let id = match started {
+            Ok(id) => id,
+            Err(took) => {
+                if let Took::Failed(code) = took {
+                    self.engine.lose_all_later(code);
+                }
+                return false;
             }
         };
-        if took != Took::Yes {
-            self.engine.ops.free(id);
-            if let Took::Failed(code) = took {
-                self.engine.lose_all_later(code);
-            }
-            return false;
-        }
         if let Some(Incoming::Posted { op, .. } | Incoming::Fetching { op, .. }) =
             self.incoming.get_mut(slot)
         {
@@ -396,6 +403,9 @@ impl OfiMatch {
         if let Some(refusal) = self.check(pattern) {
             return Probed::Refused(refusal);
         }
+        if self.engine.is_broken() {
+            return Probed::Nothing;
+        }
         if self.claiming > 0 {
             return Probed::Busy;
         }
@@ -493,15 +503,16 @@ impl OfiMatch {
 
     /// Takes a message out whose sender is gone.
     fn clear(&mut self, slot: u32, message: Pattern, look: (Token, Pattern, bool)) {
-        let op = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
         let waste = Place {
             block: self.waste,
             offset: 0,
         };
         let room = (waste, self.longest);
-        let took = self.engine.net.receive_tagged_at(message, room, op);
+        let started = self.engine.start_tagged(slot << 1, |net, op| {
+            net.receive_tagged_at(message, room, op)
+        });
         let (token, pattern, claim) = look;
-        if took == Took::Yes {
+        if started.is_ok() {
             if let Some(incoming) = self.incoming.get_mut(slot) {
                 *incoming = Incoming::Clearing {
                     token,
@@ -510,7 +521,6 @@ impl OfiMatch {
                 };
             }
         } else {
-            self.engine.ops.free(op);
             self.owed.push_back(Owed::Receive(slot));
         }
     }
@@ -551,9 +561,10 @@ impl OfiMatch {
             return;
         };
         let place = room.0;
-        let op = self.engine.ops.enter(Op::Tagged { number: slot << 1 });
-        let took = self.engine.net.receive_tagged_at(message, room, op);
-        if took == Took::Yes {
+        let started = self.engine.start_tagged(slot << 1, |net, op| {
+            net.receive_tagged_at(message, room, op)
+        });
+        if started.is_ok() {
             if let Some(incoming) = self.incoming.get_mut(slot) {
                 *incoming = Incoming::Taking {
                     token,
@@ -562,7 +573,6 @@ impl OfiMatch {
                 };
             }
         } else {
-            self.engine.ops.free(op);
             self.put_room(place, length);
             self.owed.push_back(Owed::Receive(slot));
         }
@@ -710,10 +720,20 @@ impl OfiMatch {
             *unwanted = true;
         }
         self.engine.net.cancel(op);
-        if self.engine.is_broken() {
-            self.engine.give_up_soon(op);
-        }
         Cancel::Pending
+    }
+
+    /// Nothing will be posted for what is in `slot`, since nobody can be heard any more. Ends it, but
+    /// for a receive that the layer above has posted: that waits to be taken back.
+    pub(super) fn end_unposted(&mut self, slot: u32, upcalls: &mut dyn MatchUpcalls) {
+        match self.incoming.get(slot) {
+            Some(Incoming::Looking { token, claim, .. }) => {
+                let (token, claim) = (*token, *claim);
+                self.end_without(slot, token, claim, upcalls);
+            }
+            Some(Incoming::Fetching { op: None, .. }) => self.end_fetching(slot, None, upcalls),
+            _ => {}
+        }
     }
 
     /// The slot is about to be another's, who gives the provider what it has by itself.

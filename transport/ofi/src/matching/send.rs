@@ -8,7 +8,6 @@ use tagwire_transport::{
 
 use super::tags::{MAX_MESSAGE, NUMBER_BITS, Tags};
 use super::{Control, OfiMatch, Owed};
-use crate::engine::Op;
 use crate::fabric::{OpId, Peer, Registered, Took};
 
 /// Bits of a slot in the number of a send.
@@ -276,20 +275,19 @@ impl OfiMatch {
         let Ok(memory) = memory else {
             return Took::Busy;
         };
-        let id = self.engine.ops.enter(Op::Tagged {
-            number: slot << 1 | 1,
+        let number = slot << 1 | 1;
+        let started = self.engine.start_tagged(number, |net, op| {
+            // SAFETY: as above; the send has not ended while the provider has this operation for it.
+            unsafe { net.send_region_tagged(peer, tag, (part, memory.as_ref()), op) }
         });
-        // SAFETY: as above; the send has not ended while the provider has this operation for it.
-        let took = unsafe {
-            let lent = (part, memory.as_ref());
-            self.engine.net.send_region_tagged(peer, tag, lent, id)
+        let id = match started {
+            Ok(id) => id,
+            Err(took) => return took,
         };
-        if took != Took::Yes {
-            self.engine.ops.free(id);
-        } else if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot) {
+        if let Some(Outgoing::Granted { op, registered, .. }) = self.outgoing.get_mut(slot) {
             (*op, *registered) = (Some(id), memory);
         }
-        took
+        Took::Yes
     }
 
     /// The provider is done with the bytes of a send.

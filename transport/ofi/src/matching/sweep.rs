@@ -6,7 +6,6 @@ use tagwire_transport::EndpointId;
 
 use super::receive::Incoming;
 use super::{Happening, OfiMatch, Told};
-use crate::engine::Op;
 use crate::fabric::{Completion, Net, OpId, Pattern, Place, Took};
 
 /// How long a step of a sweep may take.
@@ -25,6 +24,10 @@ impl OfiMatch {
     /// Takes out of matching what a peer that is gone has announced and nobody received: its bytes
     /// cannot be had any more. What it sent whole stays.
     pub(super) fn sweep(&mut self, gone: EndpointId) {
+        if self.engine.is_broken() {
+            // Nothing is matched any more.
+            return;
+        }
         let pattern = self.tags.announced_by(self.engine.links[gone].rank);
         let slot = self.incoming.enter(Incoming::Sweeping);
         loop {
@@ -57,12 +60,15 @@ impl OfiMatch {
             block: self.waste,
             offset: 0,
         };
-        let op = self.engine.ops.enter(Op::Tagged { number });
+        let room = (waste, self.longest);
         let start = Instant::now();
         let mut took = Took::Busy;
         while start.elapsed() < SWEEP {
             if took == Took::Busy {
-                took = post(&mut self.engine.net, (waste, self.longest), op);
+                let started = self
+                    .engine
+                    .start_tagged(number, |net, op| post(net, room, op));
+                took = started.err().unwrap_or(Took::Yes);
             }
             let told = &mut Told(&mut self.happenings);
             self.engine.progress(told);
@@ -73,10 +79,9 @@ impl OfiMatch {
                 return end.map_or(Step::Nothing, Step::Found);
             }
         }
-        if took == Took::Yes {
-            return Step::Late;
+        match took {
+            Took::Yes => Step::Late,
+            _ => Step::Nothing,
         }
-        self.engine.ops.free(op);
-        Step::Nothing
     }
 }

@@ -11,12 +11,12 @@ use tagwire_transport::{
     Outcome, PeerEvent, Posted, Probed, ReceiveEnd, RecvBuffer, Result, SendBuffer, Sent, Token,
 };
 
-use super::OfiMatch;
 use super::tags::Tags;
+use super::{Incoming, OfiMatch};
 use crate::config::OfiOptions;
 use crate::engine::Op;
-use crate::fabric::Took;
 use crate::fabric::faulty::{self, Fate};
+use crate::fabric::{OpId, Took};
 use crate::fixture::{self, Ranks};
 use crate::open::Use;
 
@@ -304,6 +304,62 @@ fn a_tagged_send_that_the_provider_cancels_ends_contact_and_ends_once() {
     }
 }
 
+/// The rank itself, as its transport knows it.
+fn meet_itself(pair: &mut Pair, rank: usize) -> EndpointId {
+    let address = pair.ranks[rank].address();
+    let itself = Rank::new(rank as u32);
+    pair.ranks[rank].connect(itself, &address).unwrap()
+}
+
+/// A receive that waits for bytes of a rank that is gone ends, and its slot goes to a receive that has
+/// nothing to do with that: it is not given up, as it would be together with the message that it takes.
+#[test]
+fn receives_are_not_given_up_with_those_from_the_gone() {
+    let Some(mut pair) = Pair::open() else { return };
+    let itself = meet_itself(&mut pair, 0);
+    pair.post(0, Token(1));
+    pair.send(1, LONG, Token(2));
+    // It is asked for its bytes, and the one who has them does not look.
+    while pair.ranks[0].fetched() == 0 || !pair.ranks[0].owed.is_empty() {
+        pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+    }
+    let op_of = |pair: &Pair, wanted: fn(&Incoming) -> Option<OpId>| {
+        let mut all = pair.ranks[0].incoming.iter();
+        all.find_map(|(_, one)| wanted(one)).unwrap()
+    };
+    let waiting = op_of(&pair, |one| match one {
+        Incoming::Fetching { op, .. } => *op,
+        _ => None,
+    });
+    faulty::destine(Fate::TaggedSend(FI_EIO));
+    assert_eq!(pair.start(0, 4_000, Token(3)), Sent::Done);
+    while pair.events[0].received.is_empty() {
+        pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+    }
+    let end = ReceiveEnd::Matched(envelope(1, LONG), Outcome::PeerFailed);
+    assert_eq!(pair.events[0].received, [(Token(1), end)]);
+    assert_eq!(pair.try_post(0, Token(4)), Posted::Open);
+    let posted = |one: &Incoming| match one {
+        Incoming::Posted { op, .. } => *op,
+        _ => None,
+    };
+    let op = op_of(&pair, posted);
+    assert_eq!(op.slot, waiting.slot, "the slot is used again");
+    loop {
+        pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+        if !pair.ranks[0].engine.lets_die() {
+            break;
+        }
+    }
+    assert_eq!(op_of(&pair, posted), op, "it was posted once");
+    assert!(pair.ranks[0].engine.ops.get(op).is_some());
+    pair.ends[0] = itself;
+    pair.send(0, 8, Token(5));
+    pair.until(|pair| pair.events[0].received.len() == 2);
+    let end = ReceiveEnd::Matched(envelope(0, 8), Outcome::Done(8));
+    assert_eq!(pair.events[0].received[1], (Token(4), end));
+}
+
 /// A post of the bytes that were asked for, which the provider refuses for good.
 #[test]
 fn tagged_sends_that_are_refused_end_contact() {
@@ -486,14 +542,78 @@ fn a_queue_that_ran_over_ends_contact_and_all_operations() {
         assert_eq!(pair.events[0].sent, [(Token(5), Outcome::PeerFailed)]);
         assert_eq!(pair.events[0].failures, 1);
         assert_eq!(pair.start(0, 8, Token(6)), Sent::Gone);
-        if pair.ranks[0].cancel(Lane(0), Token(1)) == Cancel::Pending {
-            while pair.events[0].received.is_empty() {
-                pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
-            }
-            assert_eq!(pair.events[0].received, [(Token(1), ReceiveEnd::Cancelled)]);
-        }
+        pair.step();
+        assert_eq!(pair.ranks[0].cancel(Lane(0), Token(1)), Cancel::Cancelled);
+        assert_eq!(pair.events[0].received, []);
         faulty::clear();
     }
+}
+
+/// Nothing is written to the buffer of a receive that was taken back after the queue had run over,
+/// though the peer lives, and sends: the provider is not driven any more.
+#[test]
+fn a_queue_that_ran_over_leaves_buffers_alone() {
+    let Some(mut pair) = Pair::open() else { return };
+    pair.post(0, Token(1));
+    faulty::destine(Fate::Queue(FI_EOVERRUN.into()));
+    while pair.events[0].failures == 0 {
+        pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+    }
+    if pair.ranks[0].cancel(Lane(0), Token(1)) == Cancel::Pending {
+        while pair.events[0].received.is_empty() {
+            pair.ranks[0].progress(Lane(0), &mut pair.events[0]);
+        }
+    }
+    for token in 0..2000 {
+        // SAFETY: the bytes are kept longer than the ranks.
+        let data = unsafe { SendBuffer::contiguous(pair.bytes.as_ptr(), 4_000) };
+        let to = pair.ends[1];
+        let _ = pair.ranks[1].send(Lane(0), to, BITS, &data, false, Token(token));
+        pair.step();
+    }
+    let room = pair.room.last().unwrap();
+    assert!(room.iter().all(|byte| *byte == 0), "the peer wrote to it");
+}
+
+/// What a rank does whose queue ran over has an end all the same, and nothing of it reaches the
+/// provider.
+#[test]
+fn operations_after_the_queue_ran_over_end() {
+    let Some(mut pair) = Pair::open() else { return };
+    pair.send(1, 8, Token(1));
+    pair.until(|pair| pair.probe(0, false, Token(1)).is_some());
+    // A look is under way, and another waits for room.
+    faulty::destine(Fate::Held);
+    let (rank, events) = (&mut pair.ranks[0], &mut pair.events[0]);
+    assert_eq!(
+        rank.probe(Lane(0), PATTERN, false, Token(2)),
+        Probed::Pending
+    );
+    while !faulty::is_fulfilled() {
+        rank.progress(Lane(0), events);
+    }
+    let slot = rank.incoming.enter(Incoming::Looking {
+        token: Token(3),
+        pattern: rank.tags.pattern(&PATTERN),
+        claim: false,
+    });
+    faulty::be_busy(u32::MAX);
+    rank.owed.push_back(super::Owed::Receive(slot));
+    faulty::destine(Fate::Queue(FI_EOVERRUN.into()));
+    while events.failures == 0 || events.probed.len() < 2 {
+        rank.progress(Lane(0), events);
+    }
+    faulty::clear();
+    events.probed.sort_by_key(|(token, _)| token.0);
+    assert_eq!(events.probed, [(Token(2), None), (Token(3), None)]);
+    let probed = rank.probe(Lane(0), PATTERN, true, Token(4));
+    assert_eq!((probed, rank.claiming), (Probed::Nothing, 0));
+    assert_eq!(pair.try_post(0, Token(5)), Posted::Open);
+    pair.step();
+    assert_eq!(pair.ranks[0].cancel(Lane(0), Token(5)), Cancel::Cancelled);
+    assert_eq!(pair.events[0].received, []);
+    assert_eq!(pair.ranks[0].unfinished(), 0);
+    assert_eq!(pair.ranks[0].incoming.iter().count(), 0);
 }
 
 /// A transfer that is under way then ends, at either end, each once.
@@ -545,7 +665,7 @@ fn what_the_gone_announced_is_swept_without_room_as_well() {
     assert_eq!(pair.events[1].failures, 1);
     let back = pair.ranks[1].tags.announced_by(Rank::new(0));
     let ranks = &mut pair.ranks;
-    let slot = ranks[1].incoming.enter(super::Incoming::Sweeping);
+    let slot = ranks[1].incoming.enter(Incoming::Sweeping);
     faulty::be_busy(0);
     let step = ranks[1].sweep_step(slot, |net, _, op| net.peek(back, op));
     assert!(matches!(step, super::sweep::Step::Nothing), "{step:?}");
@@ -569,9 +689,7 @@ fn a_sweep_that_gets_no_answer_leaves_nothing_behind() {
     assert_eq!(pair.events[1].received, []);
     assert_eq!(pair.ranks[1].incoming.iter().count(), 1, "the receive");
     // It is still a receive as all are.
-    let to_itself = pair.ranks[1].address();
-    let itself = pair.ranks[1].connect(Rank::new(1), &to_itself).unwrap();
-    pair.ends[1] = itself;
+    pair.ends[1] = meet_itself(&mut pair, 1);
     pair.send(1, 8, Token(7));
     pair.until(|pair| !pair.events[1].received.is_empty());
     let end = ReceiveEnd::Matched(envelope(1, 8), Outcome::Done(8));

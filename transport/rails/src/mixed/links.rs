@@ -154,7 +154,10 @@ impl Upcalls for Face<'_> {
             return Disposition::Released;
         };
         let tag = (self.rail as u64) << RAIL_SHIFT;
-        let retainable = arrival.retainable.map(|Retained(id)| Retained(id | tag));
+        // One whose number needs the bits of the rail is not to be kept: nobody would find it again.
+        let retainable = (arrival.retainable)
+            .filter(|Retained(id)| id >> RAIL_SHIFT == 0)
+            .map(|Retained(id)| Retained(id | tag));
         self.above.deliver(Arrival {
             from,
             retainable,

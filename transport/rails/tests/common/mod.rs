@@ -33,6 +33,12 @@ pub struct Knobs {
     pub got: AtomicU64,
     /// Messages that were sent.
     pub sent: AtomicU64,
+    /// What the rail adds to its names for buffers that are kept.
+    pub names_from: AtomicU64,
+    /// Buffers that were kept and are not any more.
+    pub released: AtomicU64,
+    /// The rail says that it has threads of its own.
+    pub has_threads: AtomicBool,
 }
 
 impl Knobs {
@@ -131,6 +137,7 @@ impl Line {
 struct Tap<'a> {
     is_cut: bool,
     when: u64,
+    names_from: u64,
     held: &'a mut VecDeque<Held>,
     ups: Vec<(EndpointId, Rank)>,
     above: &'a mut dyn Upcalls,
@@ -141,7 +148,11 @@ impl Upcalls for Tap<'_> {
         if self.is_cut {
             return Disposition::Released;
         }
-        self.above.deliver(arrival)
+        let name = |Retained(name)| Retained(name + self.names_from);
+        self.above.deliver(Arrival {
+            retainable: arrival.retainable.map(name),
+            ..arrival
+        })
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
@@ -168,7 +179,10 @@ impl ByteTransport for Line {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        let mut all = self.inner.capabilities();
+        let has_threads = self.knobs.has_threads.load(Ordering::Relaxed);
+        all.set(Capabilities::THREADS, has_threads);
+        all
     }
 
     fn limits(&self) -> Limits {
@@ -232,7 +246,9 @@ impl ByteTransport for Line {
     }
 
     fn release(&mut self, buffer: Retained) {
-        self.inner.release(buffer);
+        let names_from = self.knobs.names_from.load(Ordering::Relaxed);
+        self.knobs.released.fetch_add(1, Ordering::Relaxed);
+        self.inner.release(Retained(buffer.0 - names_from));
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
@@ -241,6 +257,7 @@ impl ByteTransport for Line {
         let mut tap = Tap {
             is_cut,
             when: self.now + self.knobs.delay.load(Ordering::Relaxed),
+            names_from: self.knobs.names_from.load(Ordering::Relaxed),
             held: &mut self.held,
             ups: Vec::new(),
             above: upcalls,

@@ -1,7 +1,7 @@
 //! What is left to do after messages have matched: claims, answers, requests for bytes.
 
 use super::super::layout::MAX_SEND;
-use super::endpoint::{Ended, OwnState, RECEIVING, ShmMatch};
+use super::endpoint::{Ended, OwnState, RECEIVING, ReceiveName, ShmMatch};
 use super::wire::{self, Kind};
 use crate::byte::{ByteTransport, Class, Post, Ticket};
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, Token};
@@ -11,25 +11,15 @@ use crate::network::{MatchUpcalls, ReceiveEnd};
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Chore {
     /// Claims the offer with this ticket for a receive.
-    Claim(u32, [u64; 2]),
+    Claim(ReceiveName, [u64; 2]),
     /// Goes on with a transfer that its sender has claimed for a receive.
-    Adopt(u32, [u64; 2]),
+    Adopt(ReceiveName, [u64; 2]),
     /// Asks for the bytes of a receive.
-    Go(u32),
+    Go(ReceiveName),
     /// Tells a synchronous sender that its message has matched.
     Reply(EndpointId, u64),
     /// Takes an offer back, whose bytes were asked for.
     Withdraw(EndpointId, Ticket),
-}
-
-impl Chore {
-    /// Whether it is to be done for this receive.
-    pub(super) const fn is_for(&self, receive: u32) -> bool {
-        match self {
-            Self::Claim(index, _) | Self::Adopt(index, _) | Self::Go(index) => *index == receive,
-            Self::Reply(..) | Self::Withdraw(..) => false,
-        }
-    }
 }
 
 impl ShmMatch {
@@ -57,7 +47,10 @@ impl ShmMatch {
 
     fn run_chore(&mut self, chore: Chore) {
         match chore {
-            Chore::Claim(index, ticket) | Chore::Adopt(index, ticket) => {
+            Chore::Claim(name, ticket) | Chore::Adopt(name, ticket) => {
+                let Some(index) = self.core.receive_named(name) else {
+                    return;
+                };
                 let own = self.core.receives[index as usize];
                 let token = Token(RECEIVING | u64::from(index));
                 let ticket = Ticket(ticket);
@@ -76,7 +69,12 @@ impl ShmMatch {
                     }
                 }
             }
-            Chore::Go(index) => self.ask(index),
+            Chore::Go(name) => {
+                // Its sender may have failed since, or have sent what nobody had asked for.
+                if let Some(index) = self.core.receive_named(name) {
+                    self.ask(index);
+                }
+            }
             Chore::Reply(to, number) => {
                 let header = wire::header(Kind::Matched, 0, number);
                 self.control(to, header, None);

@@ -73,7 +73,7 @@ pub(super) struct Core {
     /// Receives that peers matched of whom there is no contact yet.
     pub(super) late: Vec<u32>,
     /// Receives to be cancelled when the lock is to be had.
-    pub(super) cancels: Vec<Token>,
+    pub(super) cancels: Vec<ReceiveName>,
     /// Ranks that the bootstrap calls failed, to be looked at when the lock is to be had.
     pub(super) failures: Vec<Rank>,
     /// Peers that sent what no correct peer sends.
@@ -90,6 +90,14 @@ pub(super) struct Core {
     looks: u32,
     /// Attempts to get the lock that failed, in a row.
     pub(super) shut_out: u32,
+}
+
+/// Names a receive for as long as it is open. Indices and tokens are used again: what waits to be done
+/// for a receive goes by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReceiveName {
+    index: u32,
+    generation: u32,
 }
 
 /// What only the owner knows of a receive.
@@ -435,12 +443,13 @@ impl ShmMatch {
         own.number = kept.number;
         own.streamed = 0;
         core.hint(token, index);
+        let name = core.receive_name(index);
         if kept.kind == Kind::Long {
             core.receives[index as usize].state = OwnState::Claiming;
-            core.chores.push_back(Chore::Claim(index, kept.data));
+            core.chores.push_back(Chore::Claim(name, kept.data));
         } else {
             core.receives[index as usize].state = OwnState::Streaming;
-            core.chores.push_back(Chore::Go(index));
+            core.chores.push_back(Chore::Go(name));
         }
         Posted::Open
     }
@@ -523,6 +532,19 @@ impl Core {
             self.hints.resize((at + 1).next_power_of_two(), u32::MAX);
         }
         self.hints[at] = index;
+    }
+
+    /// The name of the open receive at an index.
+    pub(super) fn receive_name(&self, index: u32) -> ReceiveName {
+        let generation = self.receives[index as usize].generation;
+        ReceiveName { index, generation }
+    }
+
+    /// Where the receive of that name is; `None` once it is over.
+    pub(super) fn receive_named(&self, name: ReceiveName) -> Option<u32> {
+        let own = self.receives.get(name.index as usize)?;
+        let is_it = own.state != OwnState::Free && own.generation == name.generation;
+        is_it.then_some(name.index)
     }
 
     /// The receive that was posted under a token.
@@ -790,11 +812,15 @@ impl MatchTransport for ShmMatch {
 
     fn cancel(&mut self, _lane: Lane, token: Token) -> Cancel {
         let Some(held) = self.lock_patiently() else {
-            self.core.cancels.push(token);
+            let Some(index) = self.core.find(token) else {
+                return Cancel::TooLate;
+            };
+            self.core.cancels.push(self.core.receive_name(index));
             return Cancel::Pending;
         };
         self.catch_up(None);
-        let cancelled = self.core.cancel_locked(token);
+        let found = self.core.find(token);
+        let cancelled = found.is_some_and(|index| self.core.cancel_locked(index));
         self.unlock(held);
         self.run_chores(None);
         if cancelled {
@@ -972,10 +998,7 @@ impl MatchTransport for ShmMatch {
 
 impl Core {
     /// Takes a posted receive back; answers whether it was still there. Under the lock.
-    pub(super) fn cancel_locked(&mut self, token: Token) -> bool {
-        let Some(index) = self.find(token) else {
-            return false;
-        };
+    pub(super) fn cancel_locked(&mut self, index: u32) -> bool {
         let own = self.receives[index as usize];
         if own.state != OwnState::Posted {
             return false;

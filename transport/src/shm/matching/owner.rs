@@ -132,13 +132,15 @@ impl<'a> Deliver<'a> {
         if let Some(shared) = core.table.map.receive(index) {
             shared.state.store(FREE, Relaxed);
         }
-        if message.kind == Kind::Long {
-            own.state = OwnState::Claiming;
-            core.chores.push_back(Chore::Claim(index, message.ticket));
-        } else {
-            own.state = OwnState::Streaming;
-            core.chores.push_back(Chore::Go(index));
-        }
+        own.state = match message.kind {
+            Kind::Long => OwnState::Claiming,
+            _ => OwnState::Streaming,
+        };
+        let name = core.receive_name(index);
+        core.chores.push_back(match message.kind {
+            Kind::Long => Chore::Claim(name, message.ticket),
+            _ => Chore::Go(name),
+        });
     }
 
     fn control(&mut self, from: EndpointId, kind: Kind, number: u64, payload: Payload<'_>) {
@@ -216,7 +218,8 @@ impl<'a> Deliver<'a> {
             }
             if outcome == Outcome::Impossible {
                 own.state = OwnState::Streaming;
-                return self.core.chores.push_back(Chore::Go(index));
+                let name = self.core.receive_name(index);
+                return self.core.chores.push_back(Chore::Go(name));
             }
             let (token, end) = (own.token, ReceiveEnd::Matched(own.envelope, outcome));
             self.core.free_receive(index);
@@ -299,8 +302,11 @@ impl ShmMatch {
             events += self.attend_peers(&mut *upcalls);
         }
         if !self.core.cancels.is_empty() {
-            for token in std::mem::take(&mut self.core.cancels) {
-                if self.core.cancel_locked(token) {
+            for name in std::mem::take(&mut self.core.cancels) {
+                if let Some(index) = self.core.receive_named(name)
+                    && self.core.cancel_locked(index)
+                {
+                    let token = self.core.receives[index as usize].token;
                     upcalls.received(token, ReceiveEnd::Cancelled);
                 }
             }
@@ -484,13 +490,15 @@ impl ShmMatch {
                 own.number = get(&shared.number);
                 own.streamed = 0;
                 shared.state.store(FREE, Relaxed);
-                if state == LONG {
-                    own.state = OwnState::Claiming;
-                    core.chores.push_back(Chore::Adopt(index, data));
-                } else {
-                    own.state = OwnState::Streaming;
-                    core.chores.push_back(Chore::Go(index));
-                }
+                own.state = match state {
+                    LONG => OwnState::Claiming,
+                    _ => OwnState::Streaming,
+                };
+                let name = core.receive_name(index);
+                core.chores.push_back(match state {
+                    LONG => Chore::Adopt(name, data),
+                    _ => Chore::Go(name),
+                });
                 return 1;
             }
             _ => return 0,
@@ -702,7 +710,6 @@ impl Core {
                 let end = ReceiveEnd::Matched(own.envelope, Outcome::PeerFailed);
                 let token = own.token;
                 self.free_receive(index);
-                self.chores.retain(|chore| !chore.is_for(index));
                 self.ended.push_back(Ended::Received(token, end));
             }
         }

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Rank, Result};
 
-use super::ShmMatch;
 use super::layout::{INITIAL, UNIT};
 use super::memory::TargetMap;
 use super::visit::Point;
+use super::{ShmMatch, lock};
 use crate::conformance::Verdict;
 use crate::conformance::matching::{CHECKS, Factory, Job};
 use crate::data::{RecvBuffer, SendBuffer};
@@ -565,6 +565,47 @@ fn what_a_stranger_matched_is_received() {
         "{ends:?}"
     );
     assert!(memory.iter().all(|byte| byte.get() == 5));
+}
+
+/// A receive is to be taken back once the lock is to be had. It gets its message first, and the next one
+/// has its token, and may have its place: that one is left alone.
+#[test]
+fn receives_are_not_taken_back_in_place_of_others() {
+    let job = LocalJob::new(2).unwrap();
+    let open = |rank| {
+        let bootstrap = &mut job.member(Rank::new(rank));
+        Member::over(ShmMatch::open(ShmOptions::default(), bootstrap).unwrap())
+    };
+    let (mut receiver, mut sender) = (open(0), open(1));
+    let address = receiver.shm.address();
+    let to = sender.shm.connect(Rank::new(0), &address).unwrap();
+    receiver.post(9, 8, 109);
+    assert_eq!(sender.send(to, 9, 8), Sent::Done);
+    receiver.until("contact", |log| !log.received.is_empty());
+    receiver.post(1, 8, 101);
+    let map = receiver.shm.core.table.map.clone();
+    let word = &map.head().lock;
+    let held = lock::try_lock(word, 1).unwrap();
+    assert_eq!(receiver.shm.cancel(LANE, Token(101)), Cancel::Pending);
+    receiver.progress();
+    lock::unlock(word, held);
+    // It is matched within a posting call, and told of by progress that does not get the lock.
+    assert_eq!(sender.send(to, 1, 8), Sent::Done);
+    receiver.post(2, 8, 102);
+    let held = lock::try_lock(word, 1).unwrap();
+    receiver.progress();
+    lock::unlock(word, held);
+    let is_matched = |end: &ReceiveEnd| matches!(end, ReceiveEnd::Matched(..));
+    let ends = receiver.ends_of(101);
+    assert!(ends.len() == 1 && is_matched(&ends[0]), "{ends:?}");
+    receiver.post(3, 8, 101);
+    receiver.progress();
+    assert!(receiver.shm.core.cancels.is_empty());
+    assert_eq!(receiver.ends_of(101), ends);
+    assert_eq!(sender.send(to, 3, 8), Sent::Done);
+    receiver.progress();
+    assert!(receiver.ends_of(101).iter().skip(1).all(is_matched));
+    assert_eq!(receiver.ends_of(101).len(), 2);
 }
 
 /// A sender whose messages nobody receives fills a receiver up, and is held; another one's messages,

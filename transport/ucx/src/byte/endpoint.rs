@@ -30,7 +30,7 @@ const MAX_SEND: usize = 64 * 1024;
 const MAX_INLINE: usize = 64;
 
 /// Messages to one peer, and bytes of them, that may be under way: UCX itself has no bound.
-const DATA_MESSAGES: usize = 64;
+pub(crate) const DATA_MESSAGES: usize = 64;
 const DATA_BYTES: usize = 1 << 20;
 
 /// How much further control messages may go.

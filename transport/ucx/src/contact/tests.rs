@@ -113,8 +113,8 @@ fn a_goodbye_waits_for_writes_that_are_to_land() {
         access: write(5).access,
         message: NonNull::dangling(),
     };
-    inbox.begin_landing(landing);
-    inbox.begin_landing(landing);
+    assert!(inbox.begin_landing(landing));
+    assert!(inbox.begin_landing(landing));
     say(&mut inbox, ControlKind::Leaving, 0);
     assert!(!inbox.end_landing(from, Some(1)));
     assert!(inbox.parted.is_empty());
@@ -129,6 +129,27 @@ fn a_goodbye_waits_for_writes_that_are_to_land() {
             Early::Event(PeerEvent::Left(_))
         ]
     ));
+}
+
+/// As many as a correct peer may have under way; what one has too many does not concern others.
+#[test]
+fn writes_that_are_to_land_are_bounded() {
+    let (mut inbox, from) = greeted();
+    let hello = Control::hello(Rank::new(2), 6, Rank::new(0), &secret());
+    inbox.take_control(hello.as_bytes());
+    let other = inbox.find(Rank::new(2)).unwrap();
+    let of = |from| Landing {
+        from,
+        access: write(5).access,
+        message: NonNull::dangling(),
+    };
+    let accepted = (0..10_000).take_while(|_| inbox.begin_landing(of(from)));
+    assert_eq!(accepted.count(), MOST_LANDINGS);
+    assert_eq!(inbox.landings.len(), MOST_LANDINGS);
+    assert!(inbox.begin_landing(of(other)));
+    inbox.end_landing(from, Some(1));
+    assert!(inbox.begin_landing(of(from)), "one has landed");
+    assert!(!inbox.begin_landing(of(from)));
 }
 
 #[test]
