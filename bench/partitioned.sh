@@ -4,7 +4,7 @@
 # UCX, and MPICH, all by turns, ROUNDS times; medians, with the extremes in brackets.
 # Needs a quiet machine, a release build, and the libraries that bench/libraries.sh names:
 #
-#   cargo build --release && bench/partitioned.sh [ROUNDS] > tables.md
+#   ci/peers && cargo build --release && bench/partitioned.sh [ROUNDS] > tables.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh
@@ -22,16 +22,16 @@ run() { # table transport arguments...
 
 late="--threads 16 --compute-time 10ms --noise-pct 4"
 for _ in $(seq "${1:-3}"); do
-    for transport in shm mpi ofi:tcp ucx:tcp,self; do
+    for transport in shm "$mpich" ofi:tcp ucx:tcp,self; do
         policies=default,each,messages,single
-        [ $transport = mpi ] && policies=default
-        run cost $transport --partitions 32 -m 16K,1M --policy $policies
+        [ "$transport" = "$mpich" ] && policies=default
+        run cost "$transport" --partitions 32 -m 16K,1M --policy $policies
     done
-    for transport in shm mpi; do
-        run one $transport --partitions 1 -m 64,1K,16K,256K,1M --policy default
+    for transport in shm "$mpich"; do
+        run one "$transport" --partitions 1 -m 64,1K,16K,256K,1M --policy default
         # shellcheck disable=SC2086 # words
         for noise in uniform single; do
-            run late-$noise $transport --partitions 16 -m 1K,16K,256K,1M --policy default $late --noise $noise
+            run late-$noise "$transport" --partitions 16 -m 1K,16K,256K,1M --policy default $late --noise $noise
         done
     done
     # shellcheck disable=SC2086 # words

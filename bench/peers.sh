@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # The tables of docs/performance.md: Tagwire and its peers by turns, on cores 0 and 1, ROUNDS times.
-# Needs a quiet machine, a release build, and the peers that are to be compared: those that
-# bench/libraries.sh names, and
+# Needs a quiet machine, a release build, and the peers that are to be compared (bench/libraries.sh):
 #
-#   python3 -m venv /opt/impi && /opt/impi/bin/pip install impi_rt           IMPI_PREFIX=/opt/impi
-#   cargo build --release && bench/peers.sh [ROUNDS] > rows.txt
+#   ci/peers && cargo build --release && bench/peers.sh [ROUNDS] > rows.txt
 #
 # Each line: what, then name and value in turn; a peer that is not there has no column. Times in us,
 # rates in messages/s, bandwidths in MB/s (10^6; ucx_perftest counts in 2^20, converted here),
@@ -15,10 +13,10 @@ cd "$(dirname "$0")/.."
 export I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_FABRICS=shm
 
 # The libraries of the MPI standard ABI, by name. Open MPI gets one of our making.
-declare -A mpi=([mpich]=mpi)
+declare -A mpi=([mpich]=$mpich)
 names=(mpich)
 if openmpi_abi; then mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi); fi
-if [ -n "${IMPI_PREFIX:-}" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
+if [ -n "$IMPI_PREFIX" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
 
 tw() { "$tagwire" bench "$@" 2>/dev/null | tail -1 | awk '{ print $2 }'; }
 

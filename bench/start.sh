@@ -3,7 +3,7 @@
 # the examples, one lap. In milliseconds, by turns, ROUNDS times; medians, with the extremes in brackets.
 # Needs a quiet machine, a release build with examples, and the libraries that bench/libraries.sh names:
 #
-#   cargo build --release && cargo build --release -p tagwire --examples && bench/start.sh [ROUNDS] > table.md
+#   ci/peers && cargo build --release && cargo build --release -p tagwire --examples && bench/start.sh [ROUNDS] > table.md
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh

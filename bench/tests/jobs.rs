@@ -5,6 +5,9 @@
     reason = "a test, which clippy cannot tell without the harness"
 )]
 
+#[path = "../../ci/wheels.rs"]
+mod wheels;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
@@ -349,8 +352,14 @@ fn accounts_for_every_call(pml: &str) {
 }
 
 fn a_peer_runs_the_same_bodies() {
-    let output =
-        run("bench latency -t shm,mpi -c -m 8,100000 -i 10 -x 1 --format json --launches 2");
+    let line = "bench latency -t shm,mpi -c -m 8,100000 -i 10 -x 1 --format json --launches 2";
+    let mut command = tagwire(line);
+    if let Some(mpich) = wheels::environment("mpich") {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(mpich.join("bin")).chain(std::env::split_paths(&path));
+        command.env("PATH", std::env::join_paths(folders).unwrap());
+    }
+    let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     if errors.contains("no libmpi_abi.so in") {
         eprintln!("not checked: {errors}");

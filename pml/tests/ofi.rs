@@ -1,4 +1,4 @@
-//! ob1 and cm over the libfabric 2.x that comes with `pip install mpich`.
+//! ob1 and cm over the libfabric 2.x inside of the wheel mpich (`ci/peers`).
 //!
 //! `shm` is not here, for the reason given in `transport/ofi/tests/mpich.rs`.
 #![cfg(not(loom))]

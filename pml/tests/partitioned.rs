@@ -317,6 +317,12 @@ impl Case {
     }
 }
 
+/// How many times more epochs than usual: `TAGWIRE_CONFORMANCE_ROUNDS`, as for the suite.
+fn rounds() -> u64 {
+    let given = std::env::var("TAGWIRE_CONFORMANCE_ROUNDS").ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
 fn policies() -> [Policy; 7] {
     [
         "each",
@@ -344,7 +350,7 @@ fn every_byte_arrives_in_every_epoch() {
                 bytes: sender as usize * receiver as usize * each,
                 policy,
                 threads: [1, 2, 3][random.below(3) as usize],
-                epochs: 60,
+                epochs: 30 * rounds(),
                 seed: random.below(1 << 30),
                 double: random.below(2) == 0,
             }
@@ -372,7 +378,7 @@ fn long_partitions_arrive_too() {
                 bytes,
                 policy,
                 threads: 2,
-                epochs: 12,
+                epochs: 4 * rounds(),
                 seed: 5,
                 double,
             }
@@ -381,6 +387,7 @@ fn long_partitions_arrive_too() {
     }
 }
 
+/// In sum.
 #[test]
 fn ten_thousand_epochs() {
     for kind in [SHM, WRITES, FAULTY, NOTICES_FAULTY, FLAGS_FAULTY] {
@@ -394,7 +401,7 @@ fn ten_thousand_epochs() {
                 bytes: (sender * receiver) as usize * [1, 30, 200][random.below(3) as usize],
                 policy: policies()[random.below(5) as usize],
                 threads: random.below(3) as u32 + 1,
-                epochs: 500,
+                epochs: 100 * rounds(),
                 seed: random.below(1 << 30),
                 double: random.below(2) == 0,
             }

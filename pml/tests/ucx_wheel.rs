@@ -1,4 +1,4 @@
-//! ob1 and cm over the UCX of Python's libucx-cu12 (1.22).
+//! ob1 and cm over the UCX of the wheel libucx-cu12 (1.22, `ci/peers`).
 #![cfg(not(loom))]
 
 mod common;

@@ -5,6 +5,8 @@
 #![allow(dead_code, reason = "shared by several test programs")]
 
 pub mod hosts;
+#[path = "../../ci/wheels.rs"]
+mod wheels;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -37,6 +39,10 @@ pub fn example(name: &str) -> PathBuf {
 /// leaves them out, or as they were.
 fn build_examples() -> PathBuf {
     let profile_folder = tagwire().parent().unwrap().to_owned();
+    // `ci/tests` has built everything, and runs programs that wait for cargo's locks otherwise.
+    if std::env::var_os("CI_ARTIFACTS").is_some() {
+        return profile_folder.join("examples");
+    }
     let profile = match profile_folder.file_name().and_then(OsStr::to_str) {
         Some("debug") | None => "dev",
         Some(name) => name,
@@ -330,17 +336,11 @@ fn works(transport: &str) -> bool {
     answer.is_some_and(|answer| answer.starts_with("works"))
 }
 
-/// A library that Python's `package` brought; `None`, said loudly, where it is not installed.
+/// Returns a library of a Python wheel; `None`, said loudly, where it is not installed.
 pub fn wheel(test: &str, package: &str, file: &str) -> Option<PathBuf> {
-    let find = format!(
-        "import importlib.metadata as m; print([f.locate() for f in m.files('{package}') if \
-         f.name == '{file}'][0].resolve())"
-    );
-    let output = Command::new("python3").args(["-c", &find]).output().ok()?;
-    let path = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-    if path.is_empty() {
-        eprintln!("SKIPPED: {test} needs `pip install {package}`");
-        return None;
+    let found = wheels::wheel(package, file);
+    if found.is_none() {
+        eprintln!("SKIPPED: {test} needs `ci/peers {package}`");
     }
-    Some(path.into())
+    found
 }

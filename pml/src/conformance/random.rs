@@ -124,7 +124,7 @@ fn several(factory: &Factory, runs: u64, plan: Plan) -> Checked {
 }
 
 /// How many times more runs than usual: `TAGWIRE_CONFORMANCE_ROUNDS`, for a long night.
-fn rounds() -> u64 {
+pub(super) fn rounds() -> u64 {
     std::env::var("TAGWIRE_CONFORMANCE_ROUNDS")
         .ok()
         .and_then(|count| count.parse().ok())

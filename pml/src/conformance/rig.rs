@@ -267,10 +267,25 @@ impl World {
 
     /// Drives all until none has anything to do.
     pub(super) fn settle(&mut self) {
+        let never = self.settle_unless(|_| Ok(false));
+        debug_assert_eq!(never, Ok(false));
+    }
+
+    /// Drives all until the request is complete, or until none has anything to do; returns whether
+    /// it is complete.
+    pub(super) fn settle_or_complete(&mut self, at: usize, request: RequestId) -> Checked<bool> {
+        self.settle_unless(|world| world.is_complete(at, request))
+    }
+
+    /// Drives all until `done`, or until none has anything to do; returns whether it is done.
+    fn settle_unless(&mut self, mut done: impl FnMut(&mut Self) -> Checked<bool>) -> Checked<bool> {
         let mut quiet = 0;
         let mut slept = Duration::ZERO;
         // Ranks that talk for ever are found by the checks: nothing of theirs completes.
         for _ in 0..2_000_000 {
+            if done(self)? {
+                return Ok(true);
+            }
             quiet = if self.turn() == 0 { quiet + 1 } else { 0 };
             if quiet == 0 {
                 slept = Duration::ZERO;
@@ -279,13 +294,14 @@ impl World {
                 continue;
             }
             if slept >= self.latency {
-                return;
+                break;
             }
             // Naps and no clock: on a busy machine they last longer, just as the network's own
             // threads take longer to get their turns.
             thread::sleep(NAP);
             slept += NAP;
         }
+        Ok(false)
     }
 
     /// Drives all until `done`; fails with the dumps of all ranks where that never comes.

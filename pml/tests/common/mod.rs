@@ -3,6 +3,8 @@
 
 #[path = "../../../cli/src/info/conformance.rs"]
 pub mod published;
+#[path = "../../../ci/wheels.rs"]
+mod wheels;
 
 use std::process::Command;
 
@@ -117,30 +119,30 @@ pub fn shm_matching(options: ShmOptions) -> Factory {
     .boundaries(&[16, 40, 8192])
 }
 
+/// Returns the path of a library of a Python wheel.
+pub fn wheel(package: &str, file: &str) -> Option<String> {
+    let file = wheels::wheel(package, file)?;
+    file.into_os_string().into_string().ok()
+}
+
+/// Returns the path of a library of the system: a name would find whichever the process has opened before.
+pub fn of_system(file: &str) -> Option<String> {
+    let output = Command::new("/sbin/ldconfig").arg("-p").output().ok()?;
+    let all = String::from_utf8(output.stdout).ok()?;
+    let line = all.lines().find(|line| line.contains(file))?;
+    Some(line.rsplit(' ').next()?.to_owned())
+}
+
 /// What to open for a provider of libfabric, on the loopback interface where it is a network of the
-/// system; `None`, said loudly, where it is not on this machine. Of 2.x where `newer`, which comes
-/// with `pip install mpich`.
+/// system; `None`, said loudly, where it is not on this machine. Of 2.x where `newer`, which is inside of
+/// the wheel mpich (`ci/peers`).
 pub fn ofi_options(newer: bool, provider: &str) -> Option<OfiOptions> {
-    let (program, arguments) = if newer {
-        (
-            "python3",
-            [
-                "-c",
-                "import importlib.metadata as m; print([f.locate() for f in m.files('mpich') if \
-                 f.name == 'libfabric.so.1'][0].resolve())",
-            ],
-        )
+    let library = if newer {
+        wheel("mpich", "libfabric.so.1")
     } else {
-        (
-            "sh",
-            [
-                "-c",
-                "/sbin/ldconfig -p | sed -n 's/.*libfabric.so.1.*=> //p' | head -1",
-            ],
-        )
+        of_system("libfabric.so.1")
     };
-    let output = Command::new(program).args(arguments).output().ok()?;
-    let library = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    let library = library.unwrap_or_default();
     let has_address = !provider.contains("shm") && !provider.contains("verbs");
     let source = if has_address { "127.0.0.1" } else { "" };
     let options = OfiOptions {

@@ -2,7 +2,6 @@
 //! a process can have one version only, and one in what `tagwire info` publishes.
 #![allow(dead_code)]
 
-use std::process::Command;
 use std::time::Duration;
 
 use tagwire_base::Bootstrap;
@@ -11,8 +10,8 @@ use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, RailJob, Rails, as
 use tagwire_transport::{ByteTransport, MatchTransport};
 use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
 
-use super::common::ofi_options;
 use super::common::published::{self, FabricPair};
+use super::common::{of_system, ofi_options, wheel};
 
 /// The tests of a pair: `for_each` check of the suite, or those of the `selection` alone.
 #[macro_export]
@@ -128,23 +127,13 @@ fn ucx_latency(options: &UcxOptions) -> Duration {
     Duration::from_millis(if transports.contains("tcp") { 50 } else { 3 })
 }
 
-/// The library's path: a name would find whichever the process has opened before. That of `pip install
-/// libucx-cu12` where `newer`.
+/// Returns the library's path: that of the wheel libucx-cu12 where `newer`.
 fn ucx_library(newer: bool) -> Option<String> {
-    let (program, argument, script) = if newer {
-        let script =
-            "import libucx, os; print(os.path.dirname(libucx.__file__) + '/lib/libucp.so.0')";
-        ("python3", "-c", script)
+    if newer {
+        wheel("libucx-cu12", "libucp.so.0")
     } else {
-        let script = "/sbin/ldconfig -p | sed -n 's/.*libucp.so.0.*=> //p' | head -1";
-        ("sh", "-c", script)
-    };
-    let output = Command::new(program).args([argument, script]).output();
-    let path = String::from_utf8(output.ok()?.stdout)
-        .ok()?
-        .trim()
-        .to_owned();
-    (!path.is_empty()).then_some(path)
+        of_system("libucp.so.0")
+    }
 }
 
 /// What to open for transports of UCX, on the loopback interface where they are a network of the system

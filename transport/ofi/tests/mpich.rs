@@ -1,4 +1,4 @@
-//! The conformance kit over the libfabric 2.x that comes with `pip install mpich`.
+//! The conformance kit over the libfabric 2.x inside of the wheel mpich (`ci/peers`).
 //!
 //! `shm` is not here: a rank of 2.x reads the memory of its peers' endpoints directly where they
 //! are in one process, also once they are closed.

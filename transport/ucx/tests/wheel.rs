@@ -1,22 +1,18 @@
-//! The conformance kits on the UCX of Python's libucx-cu12.
+//! The conformance kits on the UCX of the wheel libucx-cu12 (`ci/peers`).
 
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 mod suite;
+#[path = "../../../ci/wheels.rs"]
+mod wheels;
 
 use suite::{factory, match_factory, published};
 use tagwire_transport::{match_conformance, transport_conformance};
 
-/// The library inside the package, where that is installed.
+/// Returns the library of the wheel, where that is installed.
 fn library() -> Option<String> {
-    let script = "import libucx, os; print(os.path.dirname(libucx.__file__))";
-    let output = std::process::Command::new("python3")
-        .args(["-c", script])
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    let folder = String::from_utf8(output.stdout).ok()?;
-    Some(format!("{}/lib/libucp.so.0", folder.trim()))
+    let file = wheels::wheel("libucx-cu12", "libucp.so.0")?;
+    file.into_os_string().into_string().ok()
 }
 
 transport_conformance!(tcp, factory(library(), "tcp,self"));

@@ -6,6 +6,8 @@
 pub mod farewell;
 #[path = "../../../../cli/src/info/conformance.rs"]
 pub mod published;
+#[path = "../../../../ci/wheels.rs"]
+mod wheels;
 
 use std::process::Command;
 use std::sync::Arc;
@@ -34,11 +36,10 @@ pub fn system() -> Option<String> {
     Some(line.rsplit(' ').next()?.to_owned())
 }
 
-/// The file of the library that comes with `pip install mpich`: 2.x.
+/// Returns the file of the library inside of the wheel mpich (`ci/peers`): 2.x.
 pub fn mpich() -> Option<String> {
-    const FIND: &str = "import importlib.metadata as m; \
-        print([f.locate() for f in m.files('mpich') if f.name == 'libfabric.so.1'][0].resolve())";
-    printed("python3", &["-c", FIND])
+    let file = wheels::wheel("mpich", "libfabric.so.1")?;
+    file.into_os_string().into_string().ok()
 }
 
 /// What to open for `provider` of `library`, on the loopback interface.

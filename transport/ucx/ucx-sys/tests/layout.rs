@@ -4,8 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+
+#[path = "../../../../ci/wheels.rs"]
+mod wheels;
 
 /// What the bindings say, as assertions in C.
 fn assertions() -> String {
@@ -52,18 +55,9 @@ fn c_name(name: &str) -> String {
 /// Where headers of UCX may be: the system's, and those inside Python wheels.
 fn include_folders() -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from("/usr/include")];
-    let site = Command::new("python3")
-        .args([
-            "-c",
-            "import libucx, os; print(os.path.dirname(libucx.__file__))",
-        ])
-        .output();
-    if let Ok(site) = site
-        && site.status.success()
-    {
-        let text = String::from_utf8(site.stdout).unwrap();
-        folders.push(Path::new(text.trim()).join("include"));
-    }
+    // include/ucp/api/ucp.h
+    let header = wheels::wheel("libucx-cu12", "ucp.h");
+    folders.extend(header.and_then(|file| Some(file.ancestors().nth(3)?.to_owned())));
     folders.retain(|folder| folder.join("ucp/api/ucp.h").exists());
     folders
 }
@@ -78,7 +72,7 @@ fn bound_structs_are_prefixes_of_the_headers() {
     );
     let folders = include_folders();
     if folders.is_empty() {
-        println!("SKIPPED: no headers of UCX here (libucx-dev, or pip install libucx-cu12)");
+        println!("SKIPPED: no headers of UCX here (libucx-dev, or ci/peers libucx-cu12)");
     }
     for folder in folders {
         let file =
