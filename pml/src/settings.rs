@@ -241,17 +241,21 @@ pub fn open(
     };
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
     let bootstrap = SharedBootstrap::new(bootstrap);
-    let layer: Layer = if config.choice("pml") == "cm" {
+    let (layer, policy): (Layer, _) = if config.choice("pml") == "cm" {
         let rail = tagwire_rails::open_matching(config, &bootstrap)?;
         let rail = rail.ok_or_else(|| Error::NoMatching {
             layer: "cm",
             transport: tagwire_rails::named(config),
         })?;
         warn_of_unused(config, rail.matcher());
-        Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?.into()
+        let policy = policy.over(rail.capabilities());
+        let cm = Cm::open(&CmOptions::from_config(config), rail, Box::new(bootstrap))?;
+        (cm.into(), policy)
     } else {
         let rail = tagwire_rails::open(config, &bootstrap)?;
-        Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?.into()
+        let policy = policy.over(rail.capabilities());
+        let ob1 = Ob1::open(&Ob1Options::from_config(config), rail, Box::new(bootstrap))?;
+        (ob1.into(), policy)
     };
     let (name, transport) = (layer.name(), tagwire_rails::named(config));
     let port = Messenger::new(layer, level, policy);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tagwire_transport::Capabilities;
+
 /// How far waiting goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitMode {
@@ -39,6 +41,21 @@ impl WaitPolicy {
             spins: if oversubscribed { 40 } else { 10_000 },
             yields: if oversubscribed { 200 } else { 100 },
             sleep: Duration::from_millis(50),
+        }
+    }
+
+    /// Returns the same policy for a rank over a transport of these capabilities. Where threads of the
+    /// transport move the bytes, a rank that spins may keep them from their core, and one that yields
+    /// gives it to anybody: it leaves the core at once.
+    #[must_use]
+    pub const fn over(self, transport: Capabilities) -> Self {
+        if !transport.contains(Capabilities::THREADS) {
+            return self;
+        }
+        Self {
+            spins: 0,
+            yields: 0,
+            ..self
         }
     }
 }
@@ -133,6 +150,22 @@ mod tests {
         assert_eq!(backoff.step(), Step::Sleep);
         backoff.reset();
         assert_eq!(backoff.step(), Step::Spin);
+    }
+
+    #[test]
+    fn threads_of_a_transport_are_left_the_core_at_once() {
+        let policy = WaitPolicy::adaptive(false);
+        let first = |policy| Backoff::new(policy).step();
+        assert_eq!(first(policy.over(Capabilities::WAKE)), Step::Spin);
+        let over = policy.over(Capabilities::WAKE | Capabilities::THREADS);
+        assert_eq!(first(over), Step::Sleep);
+        for (mode, step) in [(WaitMode::Spin, Step::Spin), (WaitMode::Yield, Step::Yield)] {
+            assert_eq!(
+                first(WaitPolicy { mode, ..over }),
+                step,
+                "as it was asked for"
+            );
+        }
     }
 
     #[test]

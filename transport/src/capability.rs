@@ -45,6 +45,9 @@ bitflags! {
         /// [`allocate`](crate::ByteTransport::allocate): memory from which and into which cooperative transfers
         /// go, on either side, also without [`COOPERATIVE`](Capabilities::COOPERATIVE).
         const ALLOCATION = 1 << 15;
+        /// Threads of the transport's own move the bytes: they need a core while a rank waits, which may be
+        /// the rank's own.
+        const THREADS = 1 << 16;
     }
 }
 

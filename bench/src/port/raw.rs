@@ -198,6 +198,7 @@ impl RawPort {
     pub(crate) fn open(config: &Config, bootstrap: &mut SharedBootstrap) -> Result<Self> {
         let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
         let mut rail = tagwire_rails::open(config, bootstrap)?;
+        let policy = policy.over(rail.capabilities());
         if !rail
             .capabilities()
             .contains(Capabilities::ORDERED | Capabilities::RELIABLE)

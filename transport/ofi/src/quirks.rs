@@ -76,6 +76,14 @@ pub(crate) fn disconnects(net: &Net) -> bool {
     name.ends_with("ofi_rxm") || name == "tcp" || name == "net"
 }
 
+/// Whether threads of the provider move all bytes. That it makes progress by itself
+/// (`FI_PROGRESS_AUTO`) others say as well whose device, or kernel, does that.
+pub(crate) fn moves_by_threads(net: &Net) -> bool {
+    // Seen with 1.17: bound to one core, as the rank that opened it is, the thread gets its turn when the
+    // time slice of a rank that spins is over. 8 bytes took two slices of 2.8 ms there and back.
+    net.provider().name() == "sockets"
+}
+
 /// Whether the endpoint may be closed while it moves bytes.
 pub(crate) fn closes_mid_transfer(net: &Net) -> bool {
     // Seen with 1.17: it crashes in its own lists.

@@ -12,8 +12,8 @@ use tagwire_rails::Mixed;
 use tagwire_transport::conformance::{Factory, Job, passed_tiers, run_all};
 use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Class, Disposition, Error, Outcome, PeerEvent, Post,
-    Retained, Token, Upcalls, transport_conformance,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, Error, Outcome, PeerEvent,
+    Post, Retained, Token, Upcalls, transport_conformance,
 };
 
 fn config(host: &str) -> Config {
@@ -188,6 +188,24 @@ fn buffers_are_kept_while_their_names_leave_room_for_the_rail() {
         }
         let released = knobs.released.load(Ordering::Relaxed) - before;
         assert_eq!(released, u64::from(is_kept), "by the rail that it came by");
+    }
+}
+
+/// Threads of one rail are threads of the mixture.
+#[test]
+fn threads_of_a_rail_are_told_of() {
+    for has_threads in [false, true] {
+        let knobs = Arc::new(Knobs::default());
+        knobs.has_threads.store(has_threads, Ordering::Relaxed);
+        let far = MemoryNetwork::new(1, far()).rank(Rank::new(0));
+        let near = MemoryNetwork::new(1, MemoryOptions::full()).rank(Rank::new(0));
+        let rails: Vec<Box<dyn ByteTransport>> = vec![
+            Box::new(near),
+            Box::new(Line::new(Box::new(far), Arc::clone(&knobs))),
+        ];
+        let mixed = Mixed::new(Rank::new(0), &config("a"), rails).unwrap();
+        let told = mixed.capabilities().contains(Capabilities::THREADS);
+        assert_eq!(told, has_threads);
     }
 }
 

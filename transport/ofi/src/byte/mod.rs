@@ -80,6 +80,7 @@ impl ByteTransport for Ofi {
         all.set(Capabilities::REMOTE, provider.name() != "shm");
         all.set(Capabilities::ZERO_COPY, provider.regions_per_send() >= 2);
         all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
+        all.set(Capabilities::THREADS, self.engine.has_threads());
         let remote = Capabilities::PUT | Capabilities::GET;
         all.set(remote, self.engine.has_remote_access());
         all.set(Capabilities::NOTICE, self.engine.immediate_width() > 0);

@@ -232,6 +232,10 @@ impl Engine {
         quirks::trusts_remote_access(&self.net)
     }
 
+    pub(crate) fn has_threads(&self) -> bool {
+        quirks::moves_by_threads(&self.net)
+    }
+
     /// Bytes of the value that a write can tell its target.
     pub(crate) fn immediate_width(&self) -> usize {
         match self.notices && quirks::trusts_notices(&self.net) {

@@ -377,6 +377,7 @@ impl MatchTransport for OfiMatch {
             self.engine.net.provider().name() != "shm",
         );
         all.set(Capabilities::WAKE, self.engine.waiter().sees_arrivals());
+        all.set(Capabilities::THREADS, self.engine.has_threads());
         all
     }
 

@@ -178,7 +178,8 @@ impl ByteTransport for Mixed {
             | Capabilities::CHANNELS
             | Capabilities::REMOTE
             | Capabilities::LOCAL
-            | Capabilities::LOOPBACK;
+            | Capabilities::LOOPBACK
+            | Capabilities::THREADS;
         let all = self.rails.iter().map(|rail| rail.transport.capabilities());
         let (any, every) = all.fold(
             (Capabilities::empty(), Capabilities::all()),

@@ -494,7 +494,10 @@ fn common(rails: &[Box<dyn ByteTransport>]) -> (Capabilities, Limits) {
         .union(Capabilities::LOCAL)
         .union(Capabilities::LOOPBACK);
     let all = rails.iter().map(|rail| rail.capabilities());
-    let capabilities = all.fold(KEPT, |common, one| common & one) | Capabilities::ORDERED;
+    let (any, every) = all.fold((Capabilities::empty(), KEPT), |(any, every), one| {
+        (any | one, every & one)
+    });
+    let capabilities = every | (any & Capabilities::THREADS) | Capabilities::ORDERED;
     let limits = || rails.iter().map(|rail| rail.limits());
     let least = |size: fn(&Limits) -> usize| limits().map(|one| size(&one)).min().unwrap_or(0);
     let max_send = least(|one| one.max_send).saturating_sub(ABOVE);

@@ -37,6 +37,8 @@ pub struct Knobs {
     pub names_from: AtomicU64,
     /// Buffers that were kept and are not any more.
     pub released: AtomicU64,
+    /// The rail says that it has threads of its own.
+    pub has_threads: AtomicBool,
 }
 
 impl Knobs {
@@ -175,7 +177,10 @@ impl ByteTransport for Line {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        let mut all = self.inner.capabilities();
+        let has_threads = self.knobs.has_threads.load(Ordering::Relaxed);
+        all.set(Capabilities::THREADS, has_threads);
+        all
     }
 
     fn limits(&self) -> Limits {
