@@ -6,13 +6,14 @@ use std::process::Command;
 
 /// Where the product's code lies, from the root of the workspace: a change there makes the build another
 /// one than its commit.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
     "src",
     "base",
     "bench",
     "cli",
+    "derive",
     "launch",
     "matching",
     "pml",

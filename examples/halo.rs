@@ -115,14 +115,14 @@ fn main() -> Result<()> {
             (grid.neighbour(1, 0), TO_EAST, TO_WEST, tile.column(SIDE)),
         ];
         let mut halos = [[0.0; SIDE]; 4];
-        session.scope(|scope| {
+        session.try_scope(|scope| {
             for ((neighbour, there, back, rim), halo) in sides.iter().zip(&mut halos) {
                 if let Some(rank) = *neighbour {
                     world.irecv(scope, halo, rank, *back)?;
                     world.isend(scope, rim, rank, *there)?;
                 }
             }
-            Ok::<(), tagwire::Error>(()) // the scope waits for all of them
+            Ok(()) // the scope waits for all of them
         })?;
         for (way, (neighbour, ..)) in sides.iter().enumerate() {
             match (way, neighbour) {

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use tagwire_transport::Allocation;
 
-use crate::plain::Plain;
+use crate::plain::{Plain, zeroed};
 
 /// A buffer for messages, from [`Session::alloc`](crate::Session::alloc): a slice that its rank's peers can reach where the
 /// shared memory has room for it. While it is lent to an operation it is borrowed, as any
@@ -34,7 +34,7 @@ impl<T: Plain> Buffer<T> {
         };
         Self(match shared.filter(fits) {
             Some(memory) => Memory::Shared(memory, PhantomData),
-            None => Memory::Heap((0..count).map(|_| T::new_zeroed()).collect()),
+            None => Memory::Heap((0..count).map(|_| zeroed()).collect()),
         })
     }
 

@@ -106,7 +106,7 @@ impl<'s> Context<'s> {
     ///
     /// let session = tagwire::Session::open()?;
     /// let (numbers, mut copy) = (vec![1u64; 100_000], vec![0u64; 100_000]);
-    /// session.scope(|scope| {
+    /// session.try_scope(|scope| {
     ///     let (world, soon) = (session.world(), Duration::from_millis(1));
     ///     match world.send_for(scope, &numbers, session.rank(), 7, soon) {
     ///         Ok(done) => drop(done?),
@@ -115,7 +115,7 @@ impl<'s> Context<'s> {
     ///             late.wait()?;
     ///         }
     ///     }
-    ///     Ok::<(), tagwire::Error>(())
+    ///     Ok(())
     /// })?;
     /// # session.close()?;
     /// # Ok::<(), tagwire::Error>(())
@@ -137,8 +137,8 @@ impl<'s> Context<'s> {
     /// Receives a message into `data`, and says whose it was.
     ///
     /// # Errors
-    /// [`Failure::Truncated`](crate::Failure::Truncated) when the message was longer: what fits is
-    /// in `data`. When the source is gone; when it does not exist.
+    /// [`Error::Truncated`] when the message was longer: what fits is in `data`, and the error has the
+    /// status. When the source is gone; when it does not exist.
     pub fn recv<T: Plain>(
         &self,
         data: &mut [T],
@@ -151,7 +151,7 @@ impl<'s> Context<'s> {
         let lent = NoUnwind::of("a receive");
         let received = self.session.messenger.recv(buffer, from, tag, self.id);
         lent.over();
-        Status::checked(received?)
+        Status::checked(received?, size_of_val(data))
     }
 
     /// Receives a message into `data`, waiting up to `timeout`.
@@ -216,7 +216,7 @@ impl<'s> Context<'s> {
         // The scope waits for what it tracks: a send that a panic leaves behind is not.
         let lent = NoUnwind::of("a send");
         let request = messenger.isend(buffer, to, tag, self.id, mode);
-        let request = request.map(|request| scope.track(request));
+        let request = request.map(|request| scope.track(request, 0));
         lent.over();
         Ok(request?)
     }
@@ -235,11 +235,12 @@ impl<'s> Context<'s> {
     ) -> Result<Request<'scope, 'env>> {
         self.check_scope(scope)?;
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        let room = size_of_val(data);
         let buffer = scope.lend_mut(data);
         let messenger = &self.session.messenger;
         let lent = NoUnwind::of("a receive");
         let request = messenger.irecv(buffer, from, tag, self.id);
-        let request = request.map(|request| scope.track(request));
+        let request = request.map(|request| scope.track(request, room));
         lent.over();
         Ok(request?)
     }
@@ -337,7 +338,7 @@ impl<'s> Context<'s> {
             .irecv_claimed(buffer, message.id)
             .and_then(|request| messenger.wait(request, None));
         lent.over();
-        Status::checked(received?)
+        Status::checked(received?, size_of_val(data))
     }
 
     /// A send that can be started again and again, of the same buffer to the same rank (MPI-5.0,

@@ -1,17 +1,45 @@
 //! The errors of the safe interface.
 
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
 use tagwire_pml::Failure;
 
+use crate::plain::{Plain, Status};
+
 /// What can go wrong in a call.
-#[derive(Debug, thiserror::Error)]
+///
+/// Both `{}` and `{:?}` print one sentence, so that a program whose `main` returns [`Result`] ends with a line for its
+/// user; `{:#?}` prints the variant and its fields.
+///
+/// ```
+/// let error = tagwire::Error::NegativeTag(-3);
+/// assert_eq!(format!("{error:?}"), format!("{error}"));
+/// assert_eq!(format!("{error:#?}"), "NegativeTag(\n    -3,\n)");
+/// ```
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The operation was refused.
     #[error(transparent)]
     Pml(#[from] tagwire_pml::Error),
-    /// The operation did not end well: truncated, or the peer is gone.
+    /// The operation did not end well: the peer is gone. A receive that was cut off is [`Truncated`](Error::Truncated).
     #[error(transparent)]
     Failed(#[from] Failure),
+    /// The message was longer than the buffer of the receive. What fits is in it, but for transports with the capability
+    /// `all-or-nothing` (see `tagwire info`), which leave it as it was.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {sent} bytes, and the receive had room for {room}: the rest is lost",
+        source_rank = .status.source(), tag = .status.tag(), sent = .status.bytes()
+    )]
+    Truncated {
+        /// The message's source, tag and true length.
+        status: Status,
+        /// Bytes that the receive had room for.
+        room: usize,
+    },
     /// A setting is wrong, or the ground below failed.
     #[error(transparent)]
     Base(#[from] tagwire_base::Error),
@@ -42,9 +70,19 @@ impl Error {
     #[must_use]
     pub const fn failure(&self) -> Option<Failure> {
         match self {
+            Self::Truncated { .. } => Some(Failure::Truncated),
             Self::Failed(failure) | Self::Pml(tagwire_pml::Error::Failed(failure)) => {
                 Some(*failure)
             }
+            _ => None,
+        }
+    }
+
+    /// The status of a receive that was [cut off](Error::Truncated): whose message it was, its tag and its true length.
+    #[must_use]
+    pub const fn status(&self) -> Option<Status> {
+        match self {
+            Self::Truncated { status, .. } => Some(*status),
             _ => None,
         }
     }
@@ -61,6 +99,7 @@ impl Error {
         match self {
             Self::Pml(error) => error.code(),
             Self::Failed(failure) => failure.code(),
+            Self::Truncated { .. } => Failure::Truncated.code(),
             Self::Base(error) => error.code(),
             Self::Launch(_) => 400,
             Self::NegativeTag(_) => 500,
@@ -68,6 +107,78 @@ impl Error {
             Self::OtherSession => 502,
             Self::UnderWay => 503,
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
+        match self {
+            Self::Pml(error) => f.debug_tuple("Pml").field(error).finish(),
+            Self::Failed(failure) => f.debug_tuple("Failed").field(failure).finish(),
+            Self::Truncated { status, room } => f
+                .debug_struct("Truncated")
+                .field("status", status)
+                .field("room", room)
+                .finish(),
+            Self::Base(error) => f.debug_tuple("Base").field(error).finish(),
+            Self::Launch(error) => f.debug_tuple("Launch").field(error).finish(),
+            Self::OtherSession => f.write_str("OtherSession"),
+            Self::UnderWay => f.write_str("UnderWay"),
+            Self::NegativeTag(tag) => f.debug_tuple("NegativeTag").field(tag).finish(),
+            Self::Fraction { bytes, element } => f
+                .debug_struct("Fraction")
+                .field("bytes", bytes)
+                .field("element", element)
+                .finish(),
+        }
+    }
+}
+
+/// How an operation that owns its buffer failed, with the buffer. `?` makes an [`Error`] of it.
+pub struct OwnedError<T: Plain> {
+    pub(crate) error: Error,
+    pub(crate) data: Option<Vec<T>>,
+}
+
+impl<T: Plain> OwnedError<T> {
+    /// The failure.
+    #[must_use]
+    pub const fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// The failure, and the buffer at its full length. There is none where the call itself was refused: the operation
+    /// goes on, and its buffer is freed at its end.
+    #[must_use]
+    pub fn into_parts(self) -> (Error, Option<Vec<T>>) {
+        (self.error, self.data)
+    }
+}
+
+impl<T: Plain> From<OwnedError<T>> for Error {
+    fn from(failed: OwnedError<T>) -> Self {
+        failed.error
+    }
+}
+
+impl<T: Plain> fmt::Display for OwnedError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<T: Plain> fmt::Debug for OwnedError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, f)
+    }
+}
+
+impl<T: Plain> std::error::Error for OwnedError<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
     }
 }
 

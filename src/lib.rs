@@ -35,14 +35,56 @@
 //!   stays lent to its scope, or with the operation that owns it.
 //! - Large buffers come best from [`Session::alloc`]: where the system lets no process into another's memory, such as in
 //!   many containers, they are the ones that are copied once.
-//! - Lengths are in elements of [`Plain`] data; a [`Status`] tells source, tag and true length.
+//! - Lengths are in elements of [`Plain`] data: numbers, arrays, and structs that derive it. A [`Status`] has source, tag
+//!   and true length.
 //! - A session belongs to the process that opened it. A child that it forks must not use the session; calls there are
 //!   refused, and dropping the copy does nothing. A child that calls `exec` has no copy.
 //! - What can go wrong is in [`Error`] and [`Failure`]. A truncated receive, or a rank that
 //!   died, fails the operations concerned and nothing else.
 //!
+//! # A halo exchange
+//!
+//! A program often sends from one end of a buffer what it receives at the other. A buffer that is lent whole cannot be
+//! lent again (errors E0499 and E0502); [`split_at_mut`](slice::split_at_mut) cuts it into parts that can be lent each:
+//!
+//! ```
+//! # let session = tagwire::Session::open()?;
+//! const CELLS: usize = 100;
+//! const TO_LEFT: i32 = 1;
+//! const TO_RIGHT: i32 = 2;
+//!
+//! let (world, rank, size) = (session.world(), session.rank(), session.size());
+//! let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+//! // Own cells, with one of each neighbour's at either end.
+//! let mut cells = vec![f64::from(rank); CELLS + 2];
+//! for _step in 0..10 {
+//!     let (from_left, rest) = cells.split_at_mut(1);
+//!     let (own, from_right) = rest.split_at_mut(CELLS);
+//!     session.try_scope(|scope| {
+//!         world.irecv(scope, from_left, left, TO_RIGHT)?;
+//!         world.irecv(scope, from_right, right, TO_LEFT)?;
+//!         world.isend(scope, &own[..1], left, TO_LEFT)?;
+//!         world.isend(scope, &own[CELLS - 1..], right, TO_RIGHT)?;
+//!         Ok(())
+//!     })?; // all four are complete, and `cells` is one buffer again
+//!     let old = cells.clone();
+//!     for i in 1..=CELLS {
+//!         cells[i] = (old[i - 1] + old[i + 1]) / 2.0;
+//!     }
+//! }
+//! # session.close()?;
+//! # Ok::<(), tagwire::Error>(())
+//! ```
+//!
+//! Parts that do not follow each other, such as the columns of a plate, are copied into arrays of their own: see
+//! `examples/halo.rs`. More than two parts come from [`chunks_mut`](slice::chunks_mut) or `iter_mut`.
+//!
 //! The command `tagwire` starts jobs, measures, and tells what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
+
+// The derive macro names the crate so.
+#[cfg(test)]
+extern crate self as tagwire;
 
 mod buffer;
 mod context;
@@ -59,7 +101,7 @@ mod unwind;
 
 pub use buffer::Buffer;
 pub use context::{Claimed, Context};
-pub use error::{Error, Result};
+pub use error::{Error, OwnedError, Result};
 pub use owned::{OwnedRecv, OwnedSend};
 pub use partitioned::{Partition, PartitionedRecv, PartitionedSend, RecvRound, SendRound};
 pub use persistent::{PersistentRecv, PersistentSend};
@@ -67,5 +109,6 @@ pub use plain::{Plain, Status};
 pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};
 pub use session::{Builder, Session};
+pub use tagwire_derive::Plain;
 pub use tagwire_pml::partitioned::{Costs, Model, Policy};
 pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};

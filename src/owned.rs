@@ -8,7 +8,7 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode};
 
-use crate::error::Result;
+use crate::error::{Error, OwnedError, Result};
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::session::Session;
 use crate::unwind::NoUnwind;
@@ -88,6 +88,14 @@ fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How an operation ended that owned its buffer.
+type Ended<T> = Result<(Status, Vec<T>), OwnedError<T>>;
+
+/// The error of a call that was refused, while the operation goes on.
+fn refused<T: Plain>(error: Error) -> OwnedError<T> {
+    OwnedError { error, data: None }
+}
+
 /// What sends and receives that own their buffer have in common.
 #[derive(Debug)]
 struct Owned<'s, T: Plain> {
@@ -98,9 +106,17 @@ struct Owned<'s, T: Plain> {
 }
 
 impl<T: Plain> Owned<'_, T> {
-    fn wait(&mut self, timeout: Option<Duration>) -> Result<(tagwire_pml::Status, Vec<T>)> {
+    /// The end of the operation, and the buffer. The outer error is that of the call: the operation goes on.
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<Ended<T>> {
         let status = self.session.messenger.wait(self.request, timeout)?;
-        Ok((status, self.buffer.take().unwrap_or_default()))
+        let data = self.buffer.take().unwrap_or_default();
+        Ok(match Status::checked(status, size_of_val(&data[..])) {
+            Ok(status) => Ok((status, data)),
+            Err(error) => Err(OwnedError {
+                error,
+                data: Some(data),
+            }),
+        })
     }
 }
 
@@ -147,10 +163,9 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
     /// Waits until the send is complete; gives the buffer back.
     ///
     /// # Errors
-    /// How the send failed, if it did.
-    pub fn wait(mut self) -> Result<Vec<T>> {
-        let (status, data) = self.0.wait(None)?;
-        Status::checked(status)?;
+    /// How the send failed, if it did, with the buffer.
+    pub fn wait(mut self) -> Result<Vec<T>, OwnedError<T>> {
+        let (_, data) = self.0.wait(None).map_err(refused)??;
         Ok(data)
     }
 }
@@ -185,21 +200,35 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
     /// status.
     ///
     /// # Errors
-    /// How the receive failed, if it did.
-    pub fn wait(mut self) -> Result<(Status, Vec<T>)> {
-        let (status, data) = self.0.wait(None)?;
-        Ok((Status::checked(status)?, data))
+    /// How the receive failed, if it did, with the buffer:
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let (world, me) = (session.world(), session.rank());
+    /// let receive = world.irecv_owned(vec![0u8; 4], me, 7)?;
+    /// world.send(b"longer", me, 7)?;
+    /// let (error, data) = receive.wait().unwrap_err().into_parts();
+    /// assert_eq!(data.as_deref(), Some(&b"long"[..]));
+    /// assert_eq!(error.status().map(|status| status.bytes()), Some(6));
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    pub fn wait(mut self) -> Result<(Status, Vec<T>), OwnedError<T>> {
+        self.0.wait(None).map_err(refused)?
     }
 
     /// Waits up to `timeout`.
     ///
     /// # Errors
     /// The receive itself when the time passed: it goes on.
-    pub fn wait_for(mut self, timeout: Duration) -> Result<Result<(Status, Vec<T>)>, Self> {
+    pub fn wait_for(
+        mut self,
+        timeout: Duration,
+    ) -> Result<Result<(Status, Vec<T>), OwnedError<T>>, Self> {
         match self.0.wait(Some(timeout)) {
-            Err(crate::Error::Pml(tagwire_pml::Error::TimedOut(_))) => Err(self),
-            Err(error) => Ok(Err(error)),
-            Ok((status, data)) => Ok(Status::checked(status).map(|status| (status, data))),
+            Err(error) if error.is_timeout() => Err(self),
+            Err(error) => Ok(Err(refused(error))),
+            Ok(ended) => Ok(ended),
         }
     }
 

@@ -87,7 +87,7 @@ impl<T: Plain> Persistent<'_, T> {
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Status> {
         let status = self.session.messenger.wait(self.request, timeout)?;
         self.active = false;
-        Status::checked(status)
+        Status::checked(status, self.room())
     }
 
     fn test(&mut self) -> Result<Option<Status>> {
@@ -95,7 +95,13 @@ impl<T: Plain> Persistent<'_, T> {
             return Ok(None);
         };
         self.active = false;
-        Status::checked(status).map(Some)
+        Status::checked(status, self.room()).map(Some)
+    }
+
+    /// Bytes of the buffer.
+    fn room(&self) -> usize {
+        let memory = self.memory.as_ref();
+        memory.map_or(0, |memory| memory.0.len() * size_of::<T>())
     }
 
     fn data(&self) -> Result<&[T]> {

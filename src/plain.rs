@@ -1,18 +1,98 @@
 //! What can be sent: slices of plain old data.
 #![allow(unsafe_code)]
 
-use tagwire_pml::Status as PmlStatus;
+use std::num::Wrapping;
+
+use tagwire_pml::{Failure, Status as PmlStatus};
 use tagwire_transport::{RecvBuffer, SendBuffer};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
 
 /// Elements of messages: plain old data, without padding, valid for any bytes. Integers, floats,
-/// arrays of them, and structs that derive [`zerocopy`]'s traits. Bytes travel as they lie in
-/// memory.
-pub trait Plain: FromBytes + IntoBytes + Immutable + Send + 'static {}
+/// arrays of them, and structs that derive it. Bytes travel as they lie in memory.
+///
+/// ```
+/// use tagwire::{Plain, Session};
+///
+/// #[derive(Debug, Clone, Copy, PartialEq, Plain)]
+/// #[repr(C)]
+/// struct Task {
+///     id: u64,
+///     range: [u32; 2],
+/// }
+///
+/// let session = Session::open()?;
+/// let (world, me) = (session.world(), session.rank());
+/// let tasks = [Task { id: 1, range: [0, 9] }, Task { id: 2, range: [10, 19] }];
+/// let sent = world.isend_owned(tasks.to_vec(), me, 7)?;
+/// let mut taken = [Task { id: 0, range: [0, 0] }; 2];
+/// let status = world.recv(&mut taken, me, 7)?;
+/// assert_eq!((status.count::<Task>()?, taken), (2, tasks));
+/// sent.wait()?;
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
+///
+/// The derive macro asks for `#[repr(C)]` (or `transparent`), and refuses enums and generic parameters:
+///
+/// ```compile_fail
+/// #[derive(tagwire::Plain)] // error: put #[repr(C)] on the struct
+/// struct Task {
+///     id: u64,
+/// }
+/// ```
+///
+/// It refuses fields that are not plain, such as a `bool`, a `char`, a reference or a `String`:
+///
+/// ```compile_fail,E0277
+/// #[derive(tagwire::Plain)]
+/// #[repr(C)]
+/// struct Task {
+///     name: String, // error: `String` is not plain data
+/// }
+/// ```
+///
+/// And it refuses padding, whose bytes have no values that could be sent:
+///
+/// ```compile_fail,E0080
+/// #[derive(tagwire::Plain)]
+/// #[repr(C)]
+/// struct Task {
+///     small: u32, // error: Task has padding
+///     large: u64,
+/// }
+/// ```
+///
+/// # Safety
+/// Any bytes are a valid value, every byte of a value is initialised, and a shared reference allows no change.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data, so it cannot be sent or received",
+    label = "not `Plain`",
+    note = "on a struct of yours: #[derive(tagwire::Plain)] #[repr(C)]; its fields are numbers, arrays of them, and structs of the same kind"
+)]
+pub unsafe trait Plain: Sized + Send + 'static {}
 
-impl<T: FromBytes + IntoBytes + Immutable + Send + 'static> Plain for T {}
+macro_rules! numbers {
+    ($($number:ty),*) => {$(
+        // SAFETY: a number has no padding, any bytes are one, and nothing in it changes behind a reference.
+        unsafe impl Plain for $number {}
+    )*};
+}
+
+numbers!(u8, u16, u32, u64, u128, usize);
+numbers!(i8, i16, i32, i64, i128, isize);
+numbers!(f32, f64, ());
+
+// SAFETY: elements follow each other without padding.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+// SAFETY: it is laid out as what it wraps.
+unsafe impl<T: Plain> Plain for Wrapping<T> {}
+
+/// A value whose bytes are zero.
+pub(crate) const fn zeroed<T: Plain>() -> T {
+    // SAFETY: any bytes make a `Plain` value.
+    unsafe { std::mem::zeroed() }
+}
 
 /// How a receive or probe came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +138,16 @@ impl Status {
         self.0.cancelled
     }
 
-    /// The status of an operation that ended well, else its failure.
-    pub(crate) fn checked(status: PmlStatus) -> Result<Self> {
-        Ok(Self(status.ok()?))
+    /// The status of an operation that ended well, else its failure; `room` is what a receive has room for, in bytes.
+    pub(crate) const fn checked(status: PmlStatus, room: usize) -> Result<Self> {
+        match status.failure {
+            None => Ok(Self(status)),
+            Some(Failure::Truncated) => Err(Error::Truncated {
+                status: Self(status),
+                room,
+            }),
+            Some(failure) => Err(Error::Failed(failure)),
+        }
     }
 }
 

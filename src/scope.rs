@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tagwire_pml::{CancelOutcome, Failure, RequestId};
+use tagwire_pml::{CancelOutcome, RequestId};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::Result;
@@ -20,7 +20,7 @@ use crate::plain::{Plain, Status};
 use crate::session::Session;
 use crate::unwind::{NoUnwind, end_process};
 
-/// Where buffers are lent to sends and receives. Made by [`Session::scope`].
+/// Where buffers are lent to sends and receives. Made by [`Session::scope`] and [`Session::try_scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     pub(crate) session: &'env Session,
@@ -34,46 +34,80 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// have very many.
 #[derive(Debug, Default)]
 struct Open {
-    /// `COMPLETE` where there is none.
-    places: Vec<RequestId>,
+    places: Vec<Operation>,
     free: Vec<usize>,
 }
 
+/// An operation, and how many bytes it has room for if it is a receive.
+#[derive(Debug, Clone, Copy)]
+struct Operation {
+    id: RequestId,
+    room: usize,
+}
+
+impl Operation {
+    /// What is in a free place.
+    const NONE: Self = Self {
+        id: RequestId::COMPLETE,
+        room: 0,
+    };
+}
+
 impl Open {
-    fn enter(&mut self, id: RequestId) -> usize {
+    fn enter(&mut self, operation: Operation) -> usize {
         match self.free.pop() {
             Some(place) => {
-                self.places[place] = id;
+                self.places[place] = operation;
                 place
             }
             None => {
-                self.places.push(id);
+                self.places.push(operation);
                 self.places.len() - 1
             }
         }
     }
 
     fn leave(&mut self, place: usize) {
-        self.places[place] = RequestId::COMPLETE;
+        self.places[place] = Operation::NONE;
         self.free.push(place);
     }
 }
 
+/// How the body of a scope ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Body {
+    Returned,
+    /// It returned an error: what it did not get to may be what a posted receive waits for.
+    Failed,
+    Panicked,
+}
+
 impl<'scope, 'env> Scope<'scope, 'env> {
+    /// The result of `body`, and the first failure of an operation whose end it did not take. `is_failure` decides
+    /// whether a result is one.
     pub(crate) fn run<R>(
         session: &'env Session,
         body: impl for<'s> FnOnce(&'s Scope<'s, 'env>) -> R,
-    ) -> R {
+        is_failure: impl FnOnce(&R) -> bool,
+    ) -> (R, Result<()>) {
         let scope = Scope {
             session,
             open: Mutex::default(),
             scope: PhantomData,
             env: PhantomData,
         };
-        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        scope.drain(result.is_err());
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let result = body(&scope);
+            let failed = is_failure(&result);
+            (result, failed)
+        }));
+        let ended = scope.drain(match &result {
+            Ok((_, false)) => Body::Returned,
+            Ok((_, true)) => Body::Failed,
+            Err(_) => Body::Panicked,
+        });
         match result {
-            Ok(result) => result,
+            Ok((result, _)) => (result, ended),
             Err(panic) => resume_unwind(panic),
         }
     }
@@ -81,29 +115,34 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for everything that is open. The buffers are about to go: where that cannot be
     /// waited for, because the scope was moved to a thread that may not call, the process ends.
     ///
-    /// After a panic receives are taken back first. A send whose receive is never posted may then
+    /// Unless the body ended well receives are taken back first. After a panic a send whose receive is never posted may
     /// never end, and the rest of the program that might bring it about is not reached any more: the
     /// wait has the session's deadline for closing, and the process ends where that passes.
-    fn drain(&self, panicked: bool) {
+    ///
+    /// Returns the first failure.
+    fn drain(&self, body: Body) -> Result<()> {
         let lent = NoUnwind::of("the end of a scope");
         let patience = self.session.close_timeout;
-        let deadline = if panicked {
-            Instant::now().checked_add(patience)
-        } else {
-            None
+        let deadline = match body {
+            Body::Panicked => Instant::now().checked_add(patience),
+            Body::Returned | Body::Failed => None,
         };
         let messenger = &self.session.messenger;
         let open = std::mem::take(&mut *self.lock()).places;
-        let open = || open.iter().filter(|id| **id != RequestId::COMPLETE);
-        if panicked {
-            open().for_each(|request| drop(messenger.cancel(*request)));
+        let open = || open.iter().filter(|one| one.id != RequestId::COMPLETE);
+        if body != Body::Returned {
+            open().for_each(|one| drop(messenger.cancel(one.id)));
         }
-        for request in open() {
+        let mut ended = Ok(());
+        for one in open() {
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            match messenger.wait(*request, left) {
-                Ok(_) | Err(tagwire_pml::Error::StaleRequest) => {}
+            match messenger.wait(one.id, left) {
+                Ok(status) => {
+                    ended = ended.and_then(|()| Status::checked(status, one.room).map(drop))
+                }
+                Err(tagwire_pml::Error::StaleRequest) => {}
                 Err(tagwire_pml::Error::TimedOut(_)) => {
-                    let what = messenger.describe(*request).ok().flatten();
+                    let what = messenger.describe(one.id).ok().flatten();
                     end_process(format_args!(
                         "a scope was left by a panic, and after {patience:?} (setting 'close-timeout') an operation on its buffers is still under way: {}",
                         what.unwrap_or_default()
@@ -115,6 +154,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
         }
         lent.over();
+        ended
     }
 
     /// Lends a slice to a send for the scope.
@@ -130,16 +170,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         unsafe { crate::plain::lend_mut(data) }
     }
 
-    /// Takes an operation into the scope.
-    pub(crate) fn track(&'scope self, id: RequestId) -> Request<'scope, 'env> {
+    /// Takes an operation into the scope, which has `room` bytes of room if it is a receive.
+    pub(crate) fn track(&'scope self, id: RequestId, room: usize) -> Request<'scope, 'env> {
+        let operation = Operation { id, room };
         let place = if id == RequestId::COMPLETE {
             None
         } else {
-            Some(self.lock().enter(id))
+            Some(self.lock().enter(operation))
         };
         Request {
             scope: self,
-            id,
+            operation,
             place,
         }
     }
@@ -180,8 +221,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Vec<Status>> {
         let ids = ids(requests);
         let statuses = self.session.messenger.wait_all(&ids, timeout)?;
-        requests.drain(..).for_each(Request::forget);
-        statuses.into_iter().map(Status::checked).collect()
+        // All are taken, also behind a failure.
+        let ended: Vec<_> = requests
+            .drain(..)
+            .zip(statuses)
+            .map(|(request, status)| request.end(status))
+            .collect();
+        ended.into_iter().collect()
     }
 
     /// Waits for any of `requests`, takes it out of the list, and answers its place and status.
@@ -218,8 +264,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let Some((place, status)) = self.session.messenger.wait_any(&ids, timeout)? else {
             return Ok(None);
         };
-        requests.remove(place).forget();
-        Ok(Some((place, Status::checked(status)?)))
+        Ok(Some((place, requests.remove(place).end(status)?)))
     }
 
     /// Waits until at least one of `requests` is complete, takes all that are out of the list, and
@@ -229,7 +274,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// ```
     /// let session = tagwire::Session::open()?;
     /// let (numbers, mut copy) = ([7u32; 3], [0u32; 3]);
-    /// session.scope(|scope| {
+    /// session.try_scope(|scope| {
     ///     let world = session.world();
     ///     let mut open = vec![
     ///         world.irecv(scope, &mut copy, session.rank(), 1)?,
@@ -240,7 +285,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///             end?;
     ///         }
     ///     }
-    ///     Ok::<(), tagwire::Error>(())
+    ///     Ok(())
     /// })?;
     /// assert_eq!(copy, numbers);
     /// # session.close()?;
@@ -252,7 +297,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn wait_some(
         &'scope self,
         requests: &mut Vec<Request<'scope, 'env>>,
-    ) -> Result<Vec<(usize, Result<Status, Failure>)>> {
+    ) -> Result<Vec<(usize, Result<Status>)>> {
         self.some_within(requests, None)
     }
 
@@ -264,7 +309,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Duration,
-    ) -> Result<Vec<(usize, Result<Status, Failure>)>> {
+    ) -> Result<Vec<(usize, Result<Status>)>> {
         self.some_within(requests, Some(timeout))
     }
 
@@ -272,38 +317,43 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Option<Duration>,
-    ) -> Result<Vec<(usize, Result<Status, Failure>)>> {
+    ) -> Result<Vec<(usize, Result<Status>)>> {
         let ids = ids(requests);
         let ended = self.session.messenger.wait_some(&ids, timeout)?;
-        for (place, _) in ended.iter().rev() {
-            requests.remove(*place).forget();
-        }
-        let ends = ended.into_iter();
-        Ok(ends
-            .map(|(place, status)| (place, status.ok().map(Status)))
-            .collect())
+        // From the back, so that places before it stay true.
+        let mut ends: Vec<_> = ended
+            .into_iter()
+            .rev()
+            .map(|(place, status)| (place, requests.remove(place).end(status)))
+            .collect();
+        ends.reverse();
+        Ok(ends)
     }
 }
 
 fn ids(requests: &[Request<'_, '_>]) -> Vec<RequestId> {
-    requests.iter().map(|request| request.id).collect()
+    requests
+        .iter()
+        .map(|request| request.operation.id)
+        .collect()
 }
 
 /// An operation under way in a scope. May be dropped: the scope waits for it.
 #[derive(Debug)]
 pub struct Request<'scope, 'env: 'scope> {
     scope: &'scope Scope<'scope, 'env>,
-    id: RequestId,
+    operation: Operation,
     /// Its place among the open ones, if it was not complete at once.
     place: Option<usize>,
 }
 
 impl Request<'_, '_> {
-    /// Its end has been taken.
-    fn forget(self) {
+    /// Its end has been taken: the status, or how it failed.
+    fn end(self, status: tagwire_pml::Status) -> Result<Status> {
         if let Some(place) = self.place {
             self.scope.lock().leave(place);
         }
+        Status::checked(status, self.operation.room)
     }
 
     /// Waits until the operation is complete.
@@ -311,9 +361,9 @@ impl Request<'_, '_> {
     /// # Errors
     /// How it failed, if it did.
     pub fn wait(self) -> Result<Status> {
-        let status = self.scope.session.messenger.wait(self.id, None)?;
-        self.forget();
-        Status::checked(status)
+        let messenger = &self.scope.session.messenger;
+        let status = messenger.wait(self.operation.id, None)?;
+        self.end(status)
     }
 
     /// Waits until the operation is complete, up to `timeout`.
@@ -321,13 +371,11 @@ impl Request<'_, '_> {
     /// # Errors
     /// The request itself when the time passed: the operation goes on.
     pub fn wait_for(self, timeout: Duration) -> Result<Result<Status>, Self> {
-        match self.scope.session.messenger.wait(self.id, Some(timeout)) {
+        let messenger = &self.scope.session.messenger;
+        match messenger.wait(self.operation.id, Some(timeout)) {
             Err(tagwire_pml::Error::TimedOut(_)) => Err(self),
             Err(error) => Ok(Err(error.into())),
-            Ok(status) => {
-                self.forget();
-                Ok(Status::checked(status))
-            }
+            Ok(status) => Ok(self.end(status)),
         }
     }
 
@@ -336,13 +384,10 @@ impl Request<'_, '_> {
     /// # Errors
     /// The request itself while the operation goes on.
     pub fn test(self) -> Result<Result<Status>, Self> {
-        match self.scope.session.messenger.test(self.id) {
+        match self.scope.session.messenger.test(self.operation.id) {
             Ok(None) => Err(self),
             Err(error) => Ok(Err(error.into())),
-            Ok(Some(status)) => {
-                self.forget();
-                Ok(Status::checked(status))
-            }
+            Ok(Some(status)) => Ok(self.end(status)),
         }
     }
 
@@ -352,6 +397,6 @@ impl Request<'_, '_> {
     /// # Errors
     /// When it is a send.
     pub fn cancel(&self) -> Result<CancelOutcome> {
-        Ok(self.scope.session.messenger.cancel(self.id)?)
+        Ok(self.scope.session.messenger.cancel(self.operation.id)?)
     }
 }

@@ -196,13 +196,13 @@ impl Session {
     /// # let session = tagwire::Session::open()?;
     /// let mut samples = session.alloc::<f64>(1 << 16)?;
     /// samples[0] = 1.5;
-    /// session.scope(|scope| {
+    /// session.try_scope(|scope| {
     ///     let world = session.world();
     ///     let mut room = [0.0];
     ///     world.isend(scope, &samples[..1], session.rank(), 7)?;
     ///     world.recv(&mut room, session.rank(), 7)?;
     ///     assert_eq!(room, [1.5]);
-    ///     Ok::<(), tagwire::Error>(())
+    ///     Ok(())
     /// })?;
     /// # session.close()?;
     /// # Ok::<(), tagwire::Error>(())
@@ -223,7 +223,8 @@ impl Session {
     }
 
     /// Runs `body` with a [`Scope`], in which buffers can be lent to sends and receives, and
-    /// waits for all of them before it returns.
+    /// waits for all of them before it returns. How operations ended whose request was dropped is lost:
+    /// [`try_scope`](Session::try_scope) reports it.
     ///
     /// When `body` panics, receives that nothing matched are taken back first, and what is left, such
     /// as a send whose receive is never posted, is waited for up to the setting `close-timeout`.
@@ -306,7 +307,38 @@ impl Session {
         &'env self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> R {
-        Scope::run(self, body)
+        Scope::run(self, body, |_| false).0
+    }
+
+    /// As [`scope`](Session::scope), for a `body` that returns a [`Result`], so that `?` needs no type named in it.
+    ///
+    /// Operations whose end `body` did not take are waited for, and the first failure among them is returned. When `body`
+    /// itself fails, its receives that nothing matched are taken back first: the scope does not wait for messages that
+    /// only the rest of `body` would have brought about.
+    ///
+    /// ```
+    /// # let session = tagwire::Session::open()?;
+    /// let (ping, mut pong) = ([1u64, 2, 3], [0u64; 3]);
+    /// session.try_scope(|scope| {
+    ///     let world = session.world();
+    ///     world.irecv(scope, &mut pong, session.rank(), 7)?;
+    ///     world.isend(scope, &ping, session.rank(), 7)?;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(ping, pong);
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// That of `body`, else the first failure of an operation that was waited for here.
+    pub fn try_scope<'env, R>(
+        &'env self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        let (result, ended) = Scope::run(self, body, Result::is_err);
+        let value = result?;
+        ended.map(|()| value)
     }
 
     /// Moves things on once; answers how many things happened. Waits do so by themselves: only a

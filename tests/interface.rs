@@ -1,19 +1,25 @@
-//! The safe interface, on jobs of one rank: timeouts, sets of operations, operations that repeat.
+//! The safe interface, on jobs of one rank: timeouts, sets of operations, operations that repeat, failures, structs.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::time::Duration;
 
-use tagwire::{ANY_SOURCE, ANY_TAG, Error, SendMode, Session};
+use tagwire::{ANY_SOURCE, ANY_TAG, Error, Plain, SendMode, Session};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 
 const SOON: Duration = Duration::from_millis(5);
 
 fn session() -> Session {
+    session_over("ob1")
+}
+
+fn session_over(layer: &str) -> Session {
     let job = LocalJob::new(1).unwrap();
     let bootstrap = Box::new(job.member(Rank::new(0)));
-    Session::builder().open_with(bootstrap).unwrap()
+    let builder = Session::builder().setting("pml", layer);
+    builder.open_with(bootstrap).unwrap()
 }
 
 #[test]
@@ -109,7 +115,10 @@ fn some_are_taken_each_with_its_own_end() {
             left.iter().map(|(place, _)| *place).collect::<Vec<_>>(),
             [0, 1]
         );
-        assert!(left.iter().all(|(_, end)| end.unwrap().is_cancelled()));
+        assert!(
+            left.iter()
+                .all(|(_, end)| end.as_ref().unwrap().is_cancelled())
+        );
     });
 }
 
@@ -196,4 +205,179 @@ fn buffers_come_from_shared_memory_and_go_back() {
     assert!(most.iter().all(|bytes| *bytes == [0; 3]));
     session.close().unwrap();
     assert_eq!(room[99_999], 99_999);
+}
+
+/// Sends 24 bytes to a receive that has room for 16, in every form of receive: the error names both, and the envelope.
+#[test]
+fn a_truncated_receive_has_its_status_in_every_form() {
+    const TAG: i32 = 7;
+    for layer in ["ob1", "cm"] {
+        let session = session_over(layer);
+        let world = session.world();
+        let data = [5u64; 3];
+        let send = || world.send(&data, 0, TAG).unwrap();
+        let is_told = |error: &Error| {
+            let status = error.status().unwrap();
+            assert_eq!((status.source(), status.tag()), (0, TAG), "{layer}");
+            assert_eq!(status.count::<u64>().unwrap(), 3);
+            assert_eq!(error.failure(), Some(tagwire::Failure::Truncated));
+            let text = error.to_string();
+            for part in ["rank 0", "tag 7", "24 bytes", "room for 16"] {
+                assert!(text.contains(part), "{layer}: {text}");
+            }
+        };
+        let mut room = [0u64; 2];
+
+        send();
+        is_told(&world.recv(&mut room, ANY_SOURCE, ANY_TAG).unwrap_err());
+        assert_eq!(room, [5; 2]);
+
+        send();
+        let claimed = world.claim(ANY_SOURCE, ANY_TAG).unwrap().unwrap();
+        is_told(&world.recv_claimed(&mut room, claimed).unwrap_err());
+
+        let owned = world.irecv_owned(vec![0u64; 2], 0, TAG).unwrap();
+        send();
+        let (error, given_back) = owned.wait().unwrap_err().into_parts();
+        is_told(&error);
+        assert_eq!(given_back, Some(vec![5; 2]));
+        let owned = world.irecv_owned(vec![0u64; 2], 0, TAG).unwrap();
+        send();
+        let failed = owned.wait_for(Duration::MAX).unwrap().unwrap_err();
+        is_told(failed.error());
+        assert_eq!(format!("{failed:?}"), failed.error().to_string());
+
+        let mut again = world.recv_init(vec![0u64; 2], ANY_SOURCE, TAG).unwrap();
+        for _ in 0..2 {
+            again.start().unwrap();
+            send();
+            is_told(&again.wait().unwrap_err());
+            assert_eq!(again.data().unwrap(), [5; 2]);
+        }
+        drop(again);
+
+        let mut rooms = [[0u64; 2]; 6];
+        session.scope(|scope| {
+            let mut open: Vec<_> = rooms
+                .iter_mut()
+                .map(|room| world.irecv(scope, room, ANY_SOURCE, TAG).unwrap())
+                .collect();
+            (0..6).for_each(|_| send());
+            is_told(&open.remove(0).wait().unwrap_err());
+            let for_long = open.remove(0).wait_for(Duration::MAX).unwrap();
+            is_told(&for_long.unwrap_err());
+            is_told(&scope.wait_any(&mut open).unwrap_err());
+            let some = scope.wait_some(&mut open).unwrap();
+            assert!(!some.is_empty());
+            some.iter()
+                .for_each(|(_, end)| is_told(end.as_ref().unwrap_err()));
+            open.push(world.irecv(scope, &mut room, ANY_SOURCE, TAG).unwrap());
+            send();
+            is_told(&scope.wait_all(open).unwrap_err());
+        });
+        session.close().unwrap();
+    }
+}
+
+/// What nobody waited for is reported by the scope, and by one that fixes the type of its error.
+#[test]
+fn a_scope_reports_what_nobody_waited_for() {
+    let session = session();
+    let world = session.world();
+    let data = [1u32; 8];
+    let (mut long, mut short) = ([0u32; 8], [0u32; 4]);
+    let number = session.try_scope(|scope| {
+        world.irecv(scope, &mut long, 0, 1)?;
+        world.isend(scope, &data, 0, 1)?;
+        Ok(17)
+    });
+    assert_eq!((number.unwrap(), long), (17, data));
+    let cut_off = session.try_scope(|scope| {
+        world.irecv(scope, &mut short, 0, 2)?;
+        world.isend(scope, &data, 0, 2)?;
+        Ok(())
+    });
+    let status = cut_off.unwrap_err().status().unwrap();
+    assert_eq!((status.tag(), status.bytes()), (2, 32));
+
+    // What the body has taken is its own affair.
+    let taken = session.try_scope(|scope| {
+        let receive = world.irecv(scope, &mut short, 0, 2)?;
+        world.isend(scope, &data, 0, 2)?;
+        assert!(receive.wait().is_err());
+        Ok(())
+    });
+    taken.unwrap();
+    session.close().unwrap();
+}
+
+/// A body that fails may not reach what its receives wait for.
+#[test]
+fn a_scope_whose_body_fails_takes_its_receives_back() {
+    let session = session();
+    let world = session.world();
+    let mut never = [0u8; 8];
+    let failed = session.try_scope(|scope| {
+        world.irecv(scope, &mut never, 0, 1)?;
+        world.isend(scope, &[1u8; 8], 0, -1)?;
+        Ok(())
+    });
+    assert!(matches!(failed, Err(Error::NegativeTag(-1))), "{failed:?}");
+    session.close().unwrap();
+}
+
+/// Most often a program that was meant to be started by the launcher.
+#[test]
+fn a_rank_beyond_a_job_of_one_hints_at_the_launcher() {
+    let session = session();
+    let error = session.world().send(&[1u8], 1, 0).unwrap_err();
+    assert!(
+        format!("{error:?}").contains("start the program with 'tagwire run -n 2"),
+        "{error:?}"
+    );
+    session.close().unwrap();
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Plain)]
+#[repr(C)]
+struct Particle {
+    /// Attributes and visibilities are passed over.
+    pub(crate) position: [f64; 3],
+    pub kind: u32,
+    flags: std::num::Wrapping<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Plain)]
+#[repr(C, packed)]
+struct Packed(u8, pub u64, [Small; 2]);
+
+#[derive(Debug, Clone, Copy, PartialEq, Plain)]
+#[repr(transparent)]
+struct Small(u16);
+
+#[test]
+fn structs_that_derive_plain_are_sent_as_they_lie() {
+    let session = session();
+    let world = session.world();
+    let particle = Particle {
+        position: [1.0, 2.5, -3.0],
+        kind: 4,
+        flags: std::num::Wrapping(5),
+    };
+    let sent = world.isend_owned(vec![particle; 3], 0, 1).unwrap();
+    let received = world.irecv_owned(vec![[0u8; 32]; 3], 0, 1).unwrap();
+    let (status, bytes) = received.wait().unwrap();
+    sent.wait().unwrap();
+    assert_eq!(status.count::<Particle>().unwrap(), 3);
+    assert_eq!(bytes[1][8..16], 2.5f64.to_ne_bytes());
+
+    let packed = [Packed(1, 2, [Small(3), Small(4)])];
+    let sent = world.isend_owned(packed.to_vec(), 0, 1).unwrap();
+    let mut copy = session.alloc::<Packed>(1).unwrap();
+    assert_eq!(*copy, [Packed(0, 0, [Small(0), Small(0)])]);
+    let status = world.recv(&mut copy, 0, 1).unwrap();
+    sent.wait().unwrap();
+    assert_eq!((status.bytes(), &*copy), (13, &packed[..]));
+    drop(copy);
+    session.close().unwrap();
 }

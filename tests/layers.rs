@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Every crate, with the crates below it that it may use. A new crate gets its place here.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("tagwire-derive", &[]),
     ("tagwire-base", &[]),
     ("tagwire-matching", &["tagwire-base"]),
     ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),
@@ -56,6 +57,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "tagwire",
         &[
+            "tagwire-derive",
             "tagwire-base",
             "tagwire-transport",
             "tagwire-rails",
@@ -241,6 +243,26 @@ fn dependencies(manifest: &Path) -> BTreeSet<String> {
         );
     }
     found
+}
+
+/// `cargo bench -p CRATE -- --quick`: the library's own harness would refuse the options of criterion.
+#[test]
+fn libraries_with_criterion_leave_the_options_to_it() {
+    let is_criterion = |line: &String| line.starts_with("criterion");
+    let mut found = 0;
+    for manifest in manifests() {
+        let sections = sections(&manifest);
+        let dependencies = sections.get("dev-dependencies");
+        if dependencies.is_none_or(|lines| !lines.iter().any(is_criterion)) {
+            continue;
+        }
+        found += 1;
+        let is_off = |lines: &Vec<String>| lines.contains(&"bench = false".to_owned());
+        let (library, programs) = (sections.get("lib"), sections.get("bin"));
+        assert!(library.is_some_and(is_off), "{}: lib", manifest.display());
+        assert!(programs.is_none_or(is_off), "{}: bin", manifest.display());
+    }
+    assert!(found > 0, "no crate uses criterion");
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub use compare::{CompareArgs, Threshold, run_compare};
 pub use drive::run;
 pub use environment::{Environment, Used};
 pub use error::{Error, ExitStatus, Mismatch, Result};
+pub use mpi::MpiLibrary;
 pub use profile::{Call, Messages, Profile};
 pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::Report;

@@ -9,8 +9,42 @@ mod partitioned;
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+
 pub(crate) use abi::{Mpi, MpiPort};
 pub(crate) use find::{find_launcher, find_library};
+
+/// An MPI library that can be measured here, and the launcher that starts its ranks.
+#[derive(Debug, Clone)]
+pub struct MpiLibrary {
+    /// The first line of its description of itself.
+    pub version: String,
+    /// Where it lies.
+    pub file: PathBuf,
+    /// How it was found.
+    pub why: String,
+    /// Its launcher.
+    pub launcher: PathBuf,
+}
+
+impl MpiLibrary {
+    /// The library at `path`: the file, its folder or its prefix; without a path, the first that this machine has.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be loaded, it lacks a function, or it has no launcher.
+    pub fn find(path: Option<&Path>) -> Result<Self> {
+        let found = find_library(path)?;
+        let library = Mpi::load(&found.file)?;
+        Ok(Self {
+            version: library.version().to_owned(),
+            launcher: find_launcher(&found.file, None)?,
+            file: found.file,
+            why: found.why,
+        })
+    }
+}
 
 /// Variables by which the launchers of MPI libraries tell a process its number on its machine.
 const LOCAL_RANKS: [&str; 5] = [

@@ -37,7 +37,8 @@ Sizes are bytes; K, M and G behind a number are 1024, 1024^2 and 1024^3.
 Durations have a unit: us, ms or s.
 
 Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or
-baseline violated. 'run' ends with the status of its job.
+baseline violated, 5 'info --why-not' of something that cannot be used here. 'run' ends with the
+status of its job.
 
 Examples:
   tagwire info                                 what is here

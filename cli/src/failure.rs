@@ -6,10 +6,14 @@ use std::process::ExitCode;
 
 /// What the exit statuses mean that this command gives itself.
 pub mod status {
+    /// All went well.
+    pub const GOOD: u8 = 0;
     /// The command line or the environment asks for something that cannot be.
     pub const USAGE: u8 = 1;
     /// What was asked for did not work.
     pub const RUN_FAILED: u8 = 2;
+    /// What was asked about cannot be used here.
+    pub const UNUSABLE: u8 = 5;
 }
 
 /// An end without success: one line for the user, and the exit status.

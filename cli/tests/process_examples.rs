@@ -117,3 +117,18 @@ fn the_partitions_of_the_field_add_up() {
         assert_eq!(outcome.stdout[0], expected);
     }
 }
+
+/// A program whose `main` returns an error ends with its sentence, not with the names of variants.
+#[test]
+fn a_main_that_returns_an_error_prints_its_sentence() {
+    let outcome = std::process::Command::new(example("ring"))
+        .env("TAGWIRE_TRANSPRT", "shm")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(outcome.stderr).unwrap();
+    assert_eq!(outcome.status.code(), Some(1), "{stderr}");
+    assert_eq!(
+        stderr,
+        "Error: unknown setting 'TAGWIRE_TRANSPRT'; did you mean 'TAGWIRE_TRANSPORT'?\n"
+    );
+}

@@ -20,7 +20,7 @@ pub enum Error {
     #[error(transparent)]
     Matching(#[from] tagwire_matching::Error),
     /// No such rank.
-    #[error("rank {rank} is not in this job of {size} ranks")]
+    #[error("rank {rank} is not in this job{}", job(*.rank, *.size))]
     NoSuchRank {
         /// The rank as given.
         rank: Rank,
@@ -233,6 +233,17 @@ impl Error {
             Self::OtherLanguage { .. } => 341,
             Self::OpenTimeout(_) => 342,
         }
+    }
+}
+
+/// The job that lacks `rank`, in words. A job of one is most often a program that was started without a launcher.
+fn job(rank: Rank, size: u32) -> String {
+    match size {
+        1 => format!(
+            ", which has one rank; start the program with 'tagwire run -n {} -- PROGRAM'",
+            u64::from(rank.as_u32()) + 1
+        ),
+        _ => format!(" of {size} ranks, 0 to {}", size - 1),
     }
 }
 

@@ -34,8 +34,8 @@ pub struct MessageId(pub(crate) Handle);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The message was longer than the receive had room for; what fitted was received, and the
-    /// status carries the true length.
+    /// The message was longer than the receive had room for; what fitted was received. The [`Status`] that carries this
+    /// has the message's source, tag and true length.
     #[error("the message was longer than the receive buffer")]
     Truncated,
     /// The peer failed.

@@ -22,14 +22,17 @@ fn ended_by_the_wrong_thread() {
     let scope = Scope {
         session: &session,
         open: Mutex::new(Open {
-            places: vec![posted.unwrap()],
+            places: vec![Operation {
+                id: posted.unwrap(),
+                room: 0,
+            }],
             free: Vec::new(),
         }),
         scope: PhantomData,
         env: PhantomData,
     };
     std::thread::scope(|threads| {
-        let _ = threads.spawn(|| scope.drain(false)).join();
+        let _ = threads.spawn(|| scope.drain(Body::Returned)).join();
     });
 }
 

@@ -68,7 +68,8 @@ pub fn catalogue(config: &Config) -> Vec<PmlReport> {
         .collect()
 }
 
-fn describe(named: Named, config: &Config) -> PmlReport {
+/// One of them.
+pub fn describe(named: Named, config: &Config) -> PmlReport {
     let limits = limits(named.name, config);
     let known = limits.as_ref().ok();
     PmlReport {

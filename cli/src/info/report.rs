@@ -110,7 +110,7 @@ pub fn gather(config: &Config, topology: Topology) -> Report {
         messages: super::messages::gather(config),
         engines: choices(config, ENGINE),
         pmls: super::pmls::catalogue(config),
-        settings: config.entries().map(setting).collect(),
+        settings: settings(config),
     }
 }
 
@@ -123,9 +123,14 @@ impl Report {
     }
 }
 
+/// Every setting.
+pub fn settings(config: &Config) -> Vec<SettingReport> {
+    config.entries().map(setting).collect()
+}
+
 /// A launcher whose variables are incomplete is told, not refused: to see that is what `info` is
 /// for.
-fn launcher() -> LauncherReport {
+pub fn launcher() -> LauncherReport {
     match Detection::of_environment() {
         Ok(detection) => LauncherReport {
             detected: Some(detection.launcher().to_string()),
@@ -142,7 +147,8 @@ fn launcher() -> LauncherReport {
     }
 }
 
-fn machine(topology: Topology) -> Machine {
+/// What is known of the machine.
+pub fn machine(topology: Topology) -> Machine {
     let list = |cpus: Option<tagwire_base::topology::CpuList>| cpus.map(|cpus| cpus.to_string());
     Machine {
         host: topology.host,

@@ -1,18 +1,31 @@
-//! `tagwire info` for people.
+//! Everything that `tagwire info` has found out, for people: a section for each part of the report.
 
-use std::fmt::Write;
+use super::page::Page;
 
 use super::messages::MessagesReport;
 use super::pmls::PmlReport;
-use super::report::{Machine, Named, Report, SettingReport};
+use super::report::{LauncherReport, Machine, Named, Report, SettingReport};
 use super::transports::{LibraryReport, LimitsReport, TransportReport, Verdict, WayReport};
+use crate::stamp::Build;
 use tagwire_base::config::parse::format_bytes;
 use tagwire_transport::Limits;
 
 /// The report as text.
 pub fn render(report: &Report) -> String {
-    let mut page = Page(String::new());
-    let build = &report.build;
+    let mut page = Page::default();
+    build(&mut page, &report.build);
+    launcher(&mut page, &report.launcher);
+    machine(&mut page, &report.machine);
+    transports(&mut page, &report.transports);
+    all_messages(&mut page, &report.messages);
+    engines(&mut page, &report.engines);
+    pmls(&mut page, &report.pmls);
+    settings(&mut page, &report.settings);
+    page.into_text()
+}
+
+/// This build.
+pub fn build(page: &mut Page, build: &Build) {
     page.line(&format!("tagwire {} ({})", build.version, build.commit));
     page.field(
         "target",
@@ -20,37 +33,71 @@ pub fn render(report: &Report) -> String {
     );
     page.field("compiler", build.compiler);
     page.field("features", &or(&build.features.join(", "), "none"));
+}
 
+/// Who started this process.
+pub fn launcher(page: &mut Page, launcher: &LauncherReport) {
     page.section("Launcher");
-    page.field("detected", &known(report.launcher.detected.as_ref()));
-    for finding in &report.launcher.findings {
+    page.field("detected", &known(launcher.detected.as_ref()));
+    for finding in &launcher.findings {
         page.line(&format!("  - {finding}"));
     }
-    machine(&mut page, &report.machine);
+}
 
+/// Every transport, with what its library offers.
+pub fn transports(page: &mut Page, transports: &[TransportReport]) {
     page.section("Transports");
-    for transport in &report.transports {
-        describe(&mut page, transport);
+    for transport in transports {
+        describe(page, transport);
     }
+}
+
+/// What would carry messages to whom.
+pub fn all_messages(page: &mut Page, all: &[MessagesReport]) {
     page.section("Messages");
-    for one in &report.messages {
-        messages(&mut page, one);
+    for one in all {
+        messages(page, one);
     }
+}
+
+/// The matching engines.
+pub fn engines(page: &mut Page, engines: &[Named]) {
     page.section("Matching engines");
-    page.line(&format!("  {}", choices(&report.engines)));
+    page.line(&format!("  {}", choices(engines)));
+}
+
+/// The point-to-point layers.
+pub fn pmls(page: &mut Page, pmls: &[PmlReport]) {
     page.section("Pmls");
-    for pml in &report.pmls {
-        layer(&mut page, pml);
+    for pml in pmls {
+        layer(page, pml);
     }
+}
+
+/// Every setting.
+pub fn settings(page: &mut Page, settings: &[SettingReport]) {
     page.section("Settings");
-    for setting in &report.settings {
-        explain(&mut page, setting);
+    for setting in settings {
+        explain(page, setting);
     }
-    page.0
+}
+
+/// What the kits of tests have found, by transport and by layer.
+pub fn conformance(page: &mut Page, transports: &[TransportReport], pmls: &[PmlReport]) {
+    page.section("Conformance of transports");
+    for transport in transports {
+        page.line(&format!("  {}", transport.name));
+        tiers_of_transport(page, transport);
+    }
+    page.section("Conformance of pmls");
+    for pml in pmls {
+        page.line(&format!("  {}", pml.named.name));
+        tiers_of_layer(page, pml);
+    }
 }
 
 /// One point-to-point layer.
-fn layer(page: &mut Page, pml: &PmlReport) {
+pub fn layer(page: &mut Page, pml: &PmlReport) {
     page.line(&format!("  {}", choices(std::slice::from_ref(&pml.named))));
     if let (Some(tag), Some(contexts)) = (pml.largest_tag, pml.contexts) {
         let receives = pml.receives.map_or_else(String::new, |receives| {
@@ -63,6 +110,10 @@ fn layer(page: &mut Page, pml: &PmlReport) {
     if let Some(why_not) = &pml.why_not {
         page.line(&format!("    - {why_not}"));
     }
+    tiers_of_layer(page, pml);
+}
+
+fn tiers_of_layer(page: &mut Page, pml: &PmlReport) {
     for passed in &pml.conformance {
         let tiers = passed.tiers.join(", ");
         let library = passed
@@ -78,7 +129,7 @@ fn layer(page: &mut Page, pml: &PmlReport) {
 }
 
 /// One transport.
-fn describe(page: &mut Page, transport: &TransportReport) {
+pub fn describe(page: &mut Page, transport: &TransportReport) {
     page.line(&format!(
         "  {}: {}; {}",
         transport.name,
@@ -98,6 +149,33 @@ fn describe(page: &mut Page, transport: &TransportReport) {
     }
     let capabilities = or(&transport.capabilities.join(", "), "none");
     page.line(&format!("    capabilities: {capabilities}"));
+    tiers_of_transport(page, transport);
+    if let Some(known) = &transport.limits {
+        page.line(&format!("    limits: {}", limits(known)));
+    }
+    if let Some(partitions) = &transport.partitions {
+        page.line(&match partitions.ob1 == partitions.cm {
+            true => format!("    partitions: {}", partitions.ob1),
+            false => format!(
+                "    partitions: ob1: {}; cm: {}",
+                partitions.ob1, partitions.cm
+            ),
+        });
+    }
+    for way in &transport.ways {
+        describe_way(page, way);
+    }
+}
+
+/// One thing that a transport can be told to use.
+pub fn describe_way(page: &mut Page, way: &WayReport) {
+    page.line(&format!("    {}", summary(way)));
+    for line in details(way) {
+        page.line(&format!("      - {line}"));
+    }
+}
+
+fn tiers_of_transport(page: &mut Page, transport: &TransportReport) {
     if !transport.conformance.is_empty() {
         let tiers = transport.conformance.join(", ");
         page.line(&format!("    conformance: {tiers}"));
@@ -114,24 +192,6 @@ fn describe(page: &mut Page, transport: &TransportReport) {
             fabric.library,
             skipped(fabric.but)
         ));
-    }
-    if let Some(known) = &transport.limits {
-        page.line(&format!("    limits: {}", limits(known)));
-    }
-    if let Some(partitions) = &transport.partitions {
-        page.line(&match partitions.ob1 == partitions.cm {
-            true => format!("    partitions: {}", partitions.ob1),
-            false => format!(
-                "    partitions: ob1: {}; cm: {}",
-                partitions.ob1, partitions.cm
-            ),
-        });
-    }
-    for way in &transport.ways {
-        page.line(&format!("    {}", summary(way)));
-        for line in details(way) {
-            page.line(&format!("      - {line}"));
-        }
     }
 }
 
@@ -199,24 +259,8 @@ pub const fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-struct Page(String);
-
-impl Page {
-    fn line(&mut self, text: &str) {
-        // Writing to a string does not fail.
-        let _ = writeln!(self.0, "{text}");
-    }
-
-    fn field(&mut self, name: &str, value: &str) {
-        self.line(&format!("  {name:<14} {value}"));
-    }
-
-    fn section(&mut self, name: &str) {
-        self.line(&format!("\n{name}"));
-    }
-}
-
-fn machine(page: &mut Page, machine: &Machine) {
+/// The machine.
+pub fn machine(page: &mut Page, machine: &Machine) {
     page.section("Machine");
     page.field("host", &known(machine.host.as_ref()));
     page.field("kernel", &known(machine.kernel.as_ref()));
@@ -266,7 +310,7 @@ fn machine(page: &mut Page, machine: &Machine) {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "one digit is printed")]
-fn gibibytes(bytes: u64) -> String {
+pub fn gibibytes(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }
 
@@ -303,7 +347,7 @@ fn limits(limits: &LimitsReport) -> String {
     parts.join(", ")
 }
 
-fn choices(names: &[Named]) -> String {
+pub fn choices(names: &[Named]) -> String {
     let name = |named: &Named| match (named.used, named.default) {
         (true, true) => format!("{} (used, the default)", named.name),
         (true, false) => format!("{} (used)", named.name),
@@ -313,7 +357,8 @@ fn choices(names: &[Named]) -> String {
     names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn explain(page: &mut Page, setting: &SettingReport) {
+/// One setting.
+pub fn explain(page: &mut Page, setting: &SettingReport) {
     page.line(&format!(
         "  {} = {} ({}{})",
         setting.name,
@@ -332,15 +377,15 @@ fn explain(page: &mut Page, setting: &SettingReport) {
     ));
 }
 
-fn known<T: ToString>(value: Option<T>) -> String {
+pub fn known<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
 }
 
-fn or(text: &str, instead: &str) -> String {
+pub fn or(text: &str, instead: &str) -> String {
     if text.is_empty() { instead } else { text }.to_owned()
 }
 
-const fn on_off(state: Option<bool>) -> &'static str {
+pub const fn on_off(state: Option<bool>) -> &'static str {
     match state {
         Some(true) => "on",
         Some(false) => "off",

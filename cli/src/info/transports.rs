@@ -143,6 +143,19 @@ pub fn catalogue(config: &Config, topology: &Topology) -> Vec<TransportReport> {
         .collect()
 }
 
+/// Whether a transport has this name.
+pub fn is_name(name: &str, config: &Config) -> bool {
+    choices(config, TRANSPORT)
+        .iter()
+        .any(|one| one.name == name)
+}
+
+/// Whether `name` is that of `transport`, alone or with what it is to use.
+pub fn is_of(transport: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(transport);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '@']))
+}
+
 /// Looks for what may stand behind the colon of each: opens libraries and devices.
 pub fn survey(transports: &mut [TransportReport], config: &Config) {
     for transport in transports {
@@ -218,9 +231,14 @@ fn library(name: &'static str, config: &Config) -> Option<LibraryReport> {
 
 fn ways(transport: &'static str, config: &Config) -> Vec<WayReport> {
     let config = &tagwire_rails::config_of(config, &asked_for(transport, config));
-    let found = tagwire_rails::kind(transport).map(|kind| kind.ways(config));
     let report = |way: Way| WayReport::new(transport, way).opened(config);
-    found.unwrap_or_default().into_iter().map(report).collect()
+    listed(transport, config).into_iter().map(report).collect()
+}
+
+/// What the library of a transport lists.
+fn listed(transport: &str, config: &Config) -> Vec<Way> {
+    let found = tagwire_rails::kind(transport).map(|kind| kind.ways(config));
+    found.unwrap_or_default()
 }
 
 impl WayReport {
@@ -237,6 +255,25 @@ impl WayReport {
             why_not: way.why_not,
             why_not_matching: way.why_not_matching,
         }
+    }
+
+    /// What opening `name` comes to, a way of `transport`; with what its library lists of it, if it does.
+    pub fn of(transport: &'static str, name: &str, config: &Config) -> Self {
+        let config = &tagwire_rails::config_of(config, &asked_for(transport, config));
+        let listed = listed(transport, config).into_iter();
+        let found = listed
+            .map(|way| Self::new(transport, way))
+            .find(|way| way.name == name);
+        let unlisted = || Self {
+            name: name.to_owned(),
+            notes: Vec::new(),
+            capabilities: Vec::new(),
+            limits: None,
+            protocols: None,
+            why_not: None,
+            why_not_matching: None,
+        };
+        found.unwrap_or_else(unlisted).opened(config)
     }
 
     /// The same with what is known once it is open, where it should open.

@@ -1,65 +1,60 @@
 //! `tagwire info --why-not NAME`.
 
+use std::path::Path;
+
 use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
+use tagwire_bench::MpiLibrary;
 
+use super::pmls;
 use super::report::{ENGINE, Named, PML, choices};
 use super::text::{details, summary, verdict};
-use super::transports::{TRANSPORT, TransportReport, catalogue, open, survey};
+use super::transports::{
+    TRANSPORT, TransportReport, Verdict, WayReport, catalogue, is_of, open, survey,
+};
 use crate::failure::Failure;
 
+/// Whether something can be used, and why it is not.
+pub struct Explanation {
+    pub text: String,
+    pub usable: bool,
+}
+
 /// Why `name` would not be used, or that it would.
-pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<String, Failure> {
+pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Explanation, Failure> {
+    if let Some(path) = mpi_path(name)? {
+        return Ok(mpi(name, path));
+    }
     let mut transports = catalogue(config, topology);
     if let Some(transport) = transports.iter().find(|transport| transport.name == name) {
-        let mut text = format!("transport {name}: {}\n", verdict(transport.verdict));
-        for note in &transport.notes {
-            text.push_str(&format!("  - {note}\n"));
-        }
-        return Ok(text);
+        return Ok(whole(transport));
     }
-    let choices = |(what, setting)| {
-        choices(config, setting)
-            .into_iter()
-            .map(move |one| (what, setting, one))
-    };
-    let others = [("matching engine", ENGINE), ("pml", PML)];
-    let others: Vec<_> = others.into_iter().flat_map(choices).collect();
-    if let Some((what, setting, named)) = others.iter().find(|(.., named)| named.name == name) {
-        return Ok(choice(what, setting, named));
+    if let Some(engine) = choices(config, ENGINE).iter().find(|one| one.name == name) {
+        return Ok(choice("matching engine", ENGINE, engine, None));
+    }
+    if let Some(pml) = choices(config, PML)
+        .into_iter()
+        .find(|one| one.name == name)
+    {
+        let pml = pmls::describe(pml, config);
+        return Ok(choice("pml", PML, &pml.named, pml.why_not));
     }
     // Only a name that nothing else has is worth a look at libraries and devices.
     survey(&mut transports, config);
     let ways = || transports.iter().flat_map(|transport| &transport.ways);
     if let Some(way) = ways().find(|way| way.name == name) {
-        let mut text = format!("transport {}\n", summary(way));
-        for line in details(way) {
-            text.push_str(&format!("  - {line}\n"));
-        }
-        return Ok(text);
+        return Ok(listed(way));
     }
-    let of = |transport: &&TransportReport| {
-        let rest = name.strip_prefix(transport.name);
-        !transport.ways.is_empty() && rest.is_some_and(|rest| rest.starts_with([':', '@']))
-    };
+    let of = |one: &&TransportReport| !one.ways.is_empty() && is_of(one.name, name);
     if let Some(transport) = transports.iter().find(of) {
-        // Libraries open more than they list, and give the reason only when they are asked to.
-        let Err(why) = open(name, config) else {
-            return Ok(format!(
-                "transport {name}: works; would be used with --{TRANSPORT} '{name}'\n"
-            ));
-        };
-        let ways = transport.ways.iter().map(|way| way.name.as_str());
-        let ways: Vec<_> = ways.collect();
-        return Ok(format!(
-            "transport {name}: cannot be used here: {why}\n  - the library lists {}\n",
-            ways.join(", ")
-        ));
+        return Ok(unlisted(name, transport, config));
     }
     let mut known: Vec<&str> = transports.iter().map(|t| t.name).collect();
     known.extend(ways().map(|way| way.name.as_str()));
-    known.extend(others.iter().map(|(.., named)| named.name));
+    known.push(MPI);
+    let others = [ENGINE, PML].map(|setting| choices(config, setting));
+    known.extend(others.iter().flatten().map(|named| named.name));
     Err(Failure::usage(match nearest(name, known.iter().copied()) {
         Some(near) => format!("nothing here is called '{name}'; did you mean '{near}'?"),
         None => format!(
@@ -69,11 +64,90 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Strin
     }))
 }
 
-fn choice(what: &str, setting: &str, named: &Named) -> String {
+/// A transport as a whole.
+fn whole(transport: &TransportReport) -> Explanation {
+    let mut text = format!(
+        "transport {}: {}\n",
+        transport.name,
+        verdict(transport.verdict)
+    );
+    for note in &transport.notes {
+        text.push_str(&format!("  - {note}\n"));
+    }
+    let usable = transport.verdict != Verdict::Unusable;
+    Explanation { text, usable }
+}
+
+/// What a library lists.
+fn listed(way: &WayReport) -> Explanation {
+    let mut text = format!("transport {}\n", summary(way));
+    for line in details(way) {
+        text.push_str(&format!("  - {line}\n"));
+    }
+    let usable = way.why_not.is_none();
+    Explanation { text, usable }
+}
+
+/// What a library does not list: it may open it all the same, and gives the reason only when it is asked to.
+fn unlisted(name: &str, transport: &TransportReport, config: &Config) -> Explanation {
+    match open(name, config) {
+        Ok(_) => Explanation {
+            text: format!("transport {name}: works; would be used with --{TRANSPORT} '{name}'\n"),
+            usable: true,
+        },
+        Err(why) => {
+            let ways = transport.ways.iter().map(|way| way.name.as_str());
+            let ways: Vec<_> = ways.collect();
+            Explanation {
+                text: format!(
+                    "transport {name}: cannot be used here: {why}\n  - the library lists {}\n",
+                    ways.join(", ")
+                ),
+                usable: false,
+            }
+        }
+    }
+}
+
+fn choice(what: &str, setting: &str, named: &Named, why_not: Option<String>) -> Explanation {
     let name = named.name;
-    if named.used {
-        format!("{what} {name}: would be used\n")
-    } else {
-        format!("{what} {name}: works; would be used with --{setting} {name}\n")
+    let usable = why_not.is_none();
+    let text = match why_not {
+        Some(why) => format!("{what} {name}: cannot be used here: {why}\n"),
+        None if named.used => format!("{what} {name}: would be used\n"),
+        None => format!("{what} {name}: works; would be used with --{setting} {name}\n"),
+    };
+    Explanation { text, usable }
+}
+
+/// What `bench` calls a library of the MPI standard ABI.
+const MPI: &str = "mpi";
+
+/// The path behind `mpi:`; the outer `None` where it is no name of an MPI library.
+fn mpi_path(name: &str) -> Result<Option<Option<&Path>>, Failure> {
+    match name.split_once(':') {
+        None if name == MPI => Ok(Some(None)),
+        Some((MPI, "")) => Err(Failure::usage("'mpi:' lacks the path of a library")),
+        Some((MPI, path)) => Ok(Some(Some(Path::new(path)))),
+        _ => Ok(None),
+    }
+}
+
+fn mpi(name: &str, path: Option<&Path>) -> Explanation {
+    match MpiLibrary::find(path) {
+        Ok(found) => Explanation {
+            text: format!(
+                "transport {name}: works with 'bench', beside the others or alone\n  - {}\n  - library: {} ({})\n  - launcher: {}\n",
+                found.version,
+                found.file.display(),
+                found.why,
+                found.launcher.display()
+            ),
+            usable: true,
+        },
+        Err(why) => Explanation {
+            text: format!("transport {name}: cannot be used here: {why}\n"),
+            usable: false,
+        },
     }
 }

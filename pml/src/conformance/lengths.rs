@@ -142,29 +142,35 @@ pub(super) fn truncation_concerns_one_receive(factory: &Factory) -> Checked {
             ] {
                 let mut world = World::pair(factory)?;
                 let early = if posted_first {
-                    Some(world.recv(1, ANYONE, ANYTHING, room)?)
+                    Some(world.recv(0, ANYONE, ANYTHING, room)?)
                 } else {
                     None
                 };
-                let sent = world.send(0, 1, 1, &pattern(3, len), mode)?;
-                let after = world.send(0, 1, 2, &pattern(4, 4), SendMode::Standard)?;
+                let sent = world.send(1, 0, 1, &pattern(3, len), mode)?;
+                let after = world.send(1, 0, 2, &pattern(4, 4), SendMode::Standard)?;
                 world.settle();
                 let receiving = match early {
                     Some(receiving) => receiving,
-                    None => world.recv(1, ANYONE, ANYTHING, room)?,
+                    None => world.recv(0, ANYONE, ANYTHING, room)?,
                 };
-                let status = world.finish(1, receiving.request)?;
-                same("the failure", status.failure, Some(Failure::Truncated))?;
-                same("the true length", status.length, len)?;
-                same("the tag", status.tag, tag(1))?;
+                let status = world.finish(0, receiving.request)?;
+                // Rank 1 sends, since a status that nobody filled in has rank 0.
+                let wanted = Status {
+                    source: Rank::new(1),
+                    tag: tag(1),
+                    length: len,
+                    cancelled: false,
+                    failure: Some(Failure::Truncated),
+                };
+                same("the status", status, wanted)?;
                 ensure!(
                     !world.gives_cuts || world.bytes(receiving) == &pattern(3, len)[..room],
                     "the first {room} of {len} bytes are not those that were sent"
                 );
-                world.finish_well(0, sent)?;
-                let next = world.recv(1, ANYONE, ANYTHING, 4)?;
-                world.got(next, 0, 2, 4, 4)?;
-                world.finish_well(0, after)?;
+                world.finish_well(1, sent)?;
+                let next = world.recv(0, ANYONE, ANYTHING, 4)?;
+                world.got(next, 1, 2, 4, 4)?;
+                world.finish_well(1, after)?;
                 world.is_idle()?;
             }
         }
@@ -294,8 +300,14 @@ pub(super) fn ten_thousand_requests_are_open_at_once(factory: &Factory) -> Check
 
 pub(super) fn statuses_are_full(factory: &Factory) -> Checked {
     let mut world = World::open(factory, 3, &Setup::default())?;
-    for (sender, value, len) in [(0, 4711, 12), (2, 0, 0), (0, 0x7fff_ffff, 20_000)] {
-        let receiving = world.recv(1, ANYONE, ANYTHING, len + 5)?;
+    for (sender, value, len, room) in [
+        (0, 4711, 12, 17),
+        (2, 0, 0, 5),
+        (0, 0x7fff_ffff, 20_000, 20_005),
+        (2, 12, 13, 12),
+        (2, 13, 20_000, 9),
+    ] {
+        let receiving = world.recv(1, ANYONE, ANYTHING, room)?;
         let sent = world.send(sender, 1, value, &pattern(1, len), SendMode::Synchronous)?;
         let status = world.finish(1, receiving.request)?;
         let wanted = Status {
@@ -303,7 +315,7 @@ pub(super) fn statuses_are_full(factory: &Factory) -> Checked {
             tag: tag(value),
             length: len,
             cancelled: false,
-            failure: None,
+            failure: (len > room).then_some(Failure::Truncated),
         };
         same("a receive's status", status, wanted)?;
         let status = world.finish(sender, sent)?;
