@@ -199,7 +199,7 @@ fn a_receive_whose_matching_panicked_keeps_its_elements() {
         let moved = || catch_unwind(AssertUnwindSafe(|| session.progress().unwrap()));
         while moved().is_ok() {}
         let taken = recv.into_data();
-        assert!(matches!(taken, Err(Error::UnderWay)), "{taken:?}");
         over.store(true, SeqCst);
+        assert!(matches!(taken, Err(Error::UnderWay)), "{taken:?}");
     });
 }
