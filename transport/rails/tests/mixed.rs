@@ -152,7 +152,11 @@ impl Upcalls for Keeper {
 #[test]
 fn buffers_are_kept_while_their_names_leave_room_for_the_rail() {
     let near = MemoryNetwork::new(2, MemoryOptions::full());
-    let far = MemoryNetwork::new(2, far());
+    let options = MemoryOptions {
+        retain: true,
+        ..far()
+    };
+    let far = MemoryNetwork::new(2, options);
     let knobs = Arc::new(Knobs::default());
     let mut ranks: Vec<Mixed> = (0..2)
         .map(|rank| {
