@@ -89,6 +89,9 @@ pub struct JobSpec {
     pub grace: Duration,
     /// Who reads the launcher's standard input.
     pub stdin: StdinPolicy,
+    /// Whether the launcher leaves it to the caller to report ranks that fail, and ranks without a core of
+    /// their own.
+    pub quiet: bool,
 }
 
 impl JobSpec {
@@ -107,6 +110,7 @@ impl JobSpec {
             timeout: None,
             grace: Duration::from_secs(5),
             stdin: StdinPolicy::default(),
+            quiet: false,
         }
     }
 
@@ -180,7 +184,7 @@ impl Job {
             )));
         }
         let placement = spec.binding.place(spec.ranks)?;
-        if spec.ranks as usize > placement.distinct {
+        if spec.ranks as usize > placement.distinct && !spec.quiet {
             note(format_args!(
                 "note: {} ranks on {} core{}: they take turns",
                 spec.ranks,

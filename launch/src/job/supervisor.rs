@@ -287,13 +287,20 @@ impl Supervisor {
             }
         };
         match self.spec.on_failure {
-            OnFailure::Continue => note(format_args!("rank {rank} (process {pid}) {how}")),
+            OnFailure::Continue => self.report(format_args!("rank {rank} (process {pid}) {how}")),
             OnFailure::Abort => {
-                note(format_args!(
+                self.report(format_args!(
                     "rank {rank} (process {pid}) {how}: ending the job"
                 ));
                 self.end_ranks();
             }
+        }
+    }
+
+    /// Reports a rank that failed, unless the caller does.
+    fn report(&self, message: std::fmt::Arguments<'_>) {
+        if !self.spec.quiet {
+            note(message);
         }
     }
 
