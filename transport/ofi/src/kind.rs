@@ -8,6 +8,7 @@ use tagwire_transport::{
     ByteTransport, ForeignLibrary, Limits, MatchTransport, Result, TransportKind, Way,
 };
 
+use crate::open::{Use, open_info};
 use crate::survey::{ProviderReport, survey};
 use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
 
@@ -44,6 +45,19 @@ impl TransportKind for OfiKind {
             library.file(),
             address,
         ))
+    }
+
+    fn opened(
+        &self,
+        detail: Option<&str>,
+        matches: bool,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Option<String> {
+        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
+        let wanted = if matches { Use::Matching } else { Use::Bytes };
+        let info = open_info(&options, bootstrap.size(), wanted).ok()?;
+        Some(info.provider().name())
     }
 
     fn ways(&self, config: &Config) -> Vec<Way> {
