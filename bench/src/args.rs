@@ -64,11 +64,25 @@ impl TestName {
         }
     }
 
-    const fn has_window(self) -> bool {
-        matches!(
-            self,
-            Self::Bandwidth | Self::Bibandwidth | Self::MessageRate
-        )
+    /// Whether the option of `bench` with this long name has a meaning for the test.
+    #[must_use]
+    pub fn has_option(self, name: &str) -> bool {
+        match name {
+            "window" => matches!(
+                self,
+                Self::Bandwidth | Self::Bibandwidth | Self::MessageRate
+            ),
+            "threads" => matches!(self, Self::MessageRate | Self::Partitioned),
+            "posted" | "unexpected" => self == Self::Latency,
+            "seconds" => self == Self::Idle,
+            "side" => self.computes(),
+            "memory" | "profile" => self != Self::Partitioned,
+            "percentiles" => self != Self::Idle && self != Self::Partitioned && !self.computes(),
+            // The bare transport does not match, and these need that.
+            "raw" | "layers" => self != Self::Partitioned && !self.computes(),
+            name if PartitionedArgs::has_option(name) => self == Self::Partitioned,
+            _ => true,
+        }
     }
 
     /// Whether a rank computes while a message is on its way.
@@ -185,7 +199,7 @@ pub struct BenchArgs {
     pub sizes: Option<Sizes>,
 
     /// Iterations of each size [default: by size and time]
-    #[arg(short = 'i', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'i', long, visible_alias = "iters", value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: Option<u64>,
 
     /// Iterations before anything is measured [default: by size and time]
@@ -252,6 +266,11 @@ pub struct BenchArgs {
     /// Start the job so many times; several jobs are interleaved in random order
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub launches: u32,
+
+    /// Measure what can be measured: a transport that cannot be used, or a job that fails, leaves a row
+    /// with its error, and the status is 2 at the end
+    #[arg(long)]
+    pub keep_going: bool,
 
     /// Seed of the patterns and of the order of launches [default: from the clock]
     #[arg(long, value_name = "NUMBER")]
@@ -459,41 +478,22 @@ impl BenchArgs {
     }
 
     fn check_meaning(&self) -> Result<()> {
-        let test = self.test;
-        let meant = [
-            ("--window", self.window.is_some(), test.has_window()),
-            (
-                "--threads",
-                self.threads.is_some(),
-                matches!(test, TestName::MessageRate | TestName::Partitioned),
-            ),
-            ("--posted", self.posted.is_some(), test == TestName::Latency),
-            (
-                "--unexpected",
-                self.unexpected.is_some(),
-                test == TestName::Latency,
-            ),
-            ("--seconds", self.seconds.is_some(), test == TestName::Idle),
-            ("--side", self.side.is_some(), test.computes()),
-            (
-                "--memory",
-                self.memory.is_some(),
-                test != TestName::Partitioned,
-            ),
-            (
-                "--percentiles",
-                self.percentiles.is_some(),
-                test != TestName::Idle && test != TestName::Partitioned && !test.computes(),
-            ),
-            ("--profile", self.profile, test != TestName::Partitioned),
+        let given = [
+            ("window", self.window.is_some()),
+            ("threads", self.threads.is_some()),
+            ("posted", self.posted.is_some()),
+            ("unexpected", self.unexpected.is_some()),
+            ("seconds", self.seconds.is_some()),
+            ("side", self.side.is_some()),
+            ("memory", self.memory.is_some()),
+            ("percentiles", self.percentiles.is_some()),
+            ("profile", self.profile),
         ];
-        if test != TestName::Partitioned
-            && let Some(name) = self.partitioned.given()
-        {
-            return usage(format!("{name} has no meaning for {test}"));
-        }
-        match meant.iter().find(|(_, given, means)| *given && !means) {
-            Some((name, ..)) => usage(format!("{name} has no meaning for {test}")),
+        let given = given.into_iter().chain(self.partitioned.given());
+        let test = self.test;
+        let mut given = given.filter(|(_, given)| *given).map(|(name, _)| name);
+        match given.find(|name| !test.has_option(name)) {
+            Some(name) => usage(format!("--{name} has no meaning for {test}")),
             None => Ok(()),
         }
     }

@@ -20,7 +20,7 @@ mod ring;
 mod unexpected;
 
 pub(crate) use bandwidth::{Bandwidth, Direction};
-pub(crate) use idle::measure as measure_idle;
+pub(crate) use idle::{measure as measure_idle, processor_time};
 pub(crate) use latency::Latency;
 pub(crate) use rate::{Rate, ThreadedRate};
 pub(crate) use ring::Ring;

@@ -11,13 +11,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::Format;
 use crate::environment::MPI;
 use crate::error::{Error, ExitStatus, Result};
+use crate::load::{OTHERS, SWITCHES, WAIT, is_disturbed};
 use crate::record::{Quantity, SCHEMA};
 use crate::report::main_quantity;
 use crate::stats::Summary;
@@ -40,7 +40,18 @@ pub struct CompareArgs {
 
     /// How the comparison is printed
     #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub format: CompareFormat,
+}
+
+/// How a comparison is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[non_exhaustive]
+pub enum CompareFormat {
+    /// A line per row: its variables, both figures, their ratio and spreads, and a verdict
+    #[default]
+    Text,
+    /// One JSON document with the same, an object per row
+    Json,
 }
 
 /// A part of a figure, in percent.
@@ -86,15 +97,10 @@ fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
         });
     }
     let text = match args.format {
-        Format::Text => comparison.to_text(),
-        Format::Json => {
+        CompareFormat::Text => comparison.to_text(),
+        CompareFormat::Json => {
             let text = serde_json::to_string_pretty(&comparison);
             text.map_err(|error| Error::Job(error.to_string()))? + "\n"
-        }
-        Format::Csv => {
-            return Err(Error::Usage(
-                "a comparison is printed as text or json".to_owned(),
-            ));
         }
     };
     std::io::stdout()
@@ -115,6 +121,8 @@ fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
 #[derive(Debug)]
 struct Results {
     groups: BTreeMap<String, Group>,
+    /// The rows of jobs that failed, each with its error.
+    failed: Vec<String>,
 }
 
 /// All launches of the same thing.
@@ -124,7 +132,11 @@ struct Group {
     order: usize,
     /// The library that carried the messages, where that is not in the name.
     library: Option<String>,
+    /// What the library opened.
+    provider: Option<String>,
     quantity: Quantity,
+    /// Launches beside which other processes ran.
+    disturbed: usize,
     medians: Vec<f64>,
     bounds: Vec<(f64, f64)>,
 }
@@ -158,8 +170,16 @@ impl Results {
         if rows.is_empty() {
             return Err("has no rows".to_owned());
         }
-        let rows = rows.iter().enumerate().map(|(number, row)| {
-            read_row(test, row).map_err(|reason| format!("row {number}: {reason}"))
+        let oversubscribed = &document["environment"]["oversubscribed"];
+        let oversubscribed = oversubscribed.as_bool().unwrap_or(false);
+        let (failed, rows): (Vec<_>, Vec<_>) = rows
+            .iter()
+            .enumerate()
+            .partition(|(_, row)| row.get("error").is_some());
+        let failed = failed.into_iter().map(|(_, row)| failed_row(test, row));
+        let failed = failed.collect();
+        let rows = rows.into_iter().map(|(number, row)| {
+            read_row(test, row, oversubscribed).map_err(|reason| format!("row {number}: {reason}"))
         });
         let mut rows: Vec<Measured> = rows.collect::<Result<_, _>>()?;
         let all: BTreeSet<_> = rows
@@ -181,14 +201,17 @@ impl Results {
             let group = groups.entry(row.name).or_insert_with(|| Group {
                 order,
                 library: row.library,
+                provider: row.provider,
                 quantity: main_quantity(test),
+                disturbed: 0,
                 medians: Vec::new(),
                 bounds: Vec::new(),
             });
+            group.disturbed += usize::from(row.is_disturbed);
             group.medians.push(row.figure.median);
             group.bounds.push((row.figure.min, row.figure.max));
         }
-        Ok(Self { groups })
+        Ok(Self { groups, failed })
     }
 }
 
@@ -198,11 +221,28 @@ struct Measured {
     name: String,
     /// The library that a transport of ours used.
     library: Option<String>,
+    /// What the library opened.
+    provider: Option<String>,
     figure: Summary,
+    is_disturbed: bool,
+}
+
+/// A row without figures, in words.
+fn failed_row(test: &str, row: &Value) -> String {
+    let word = |key: &str| match &row[key] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    format!(
+        "{test} size={} transport={}: {}",
+        word("size"),
+        word("transport"),
+        word("error")
+    )
 }
 
 /// A row's variables as text, and its main figure.
-fn read_row(test: &str, row: &Value) -> Result<Measured, String> {
+fn read_row(test: &str, row: &Value, oversubscribed: bool) -> Result<Measured, String> {
     let fields = row.as_object().ok_or("not an object")?;
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let library = match text("transport") {
@@ -233,7 +273,10 @@ fn read_row(test: &str, row: &Value) -> Result<Measured, String> {
         figure(&min).unwrap_or(median),
         figure(&max).unwrap_or(median),
     );
+    let seen = |key: &str| fields.get(key).and_then(Value::as_f64);
     Ok(Measured {
+        is_disturbed: is_disturbed(seen(WAIT), seen(OTHERS), oversubscribed),
+        provider: text("provider").map(str::to_owned),
         name,
         figure: Summary { median, min, max },
         library,
@@ -245,12 +288,15 @@ fn is_variable(key: &str) -> bool {
     const UNITS: [&str; 7] = ["_us", "_ns", "_ms", "_mb_s", "_msg_s", "_pct", "_ratio"];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
     // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 5] = [
+    const BARE: [&str; 8] = [
         "overhead",
         "application_availability",
         "early_bird",
         "samples",
         "way",
+        "load",
+        "provider",
+        SWITCHES,
     ];
     !COUNTS.contains(&key)
         && !BARE.iter().any(|stem| key.starts_with(stem))
@@ -261,6 +307,11 @@ fn is_variable(key: &str) -> bool {
 impl Group {
     fn summary(&self) -> Summary {
         Summary::of(&self.medians).expect("a group has a row, and rows have finite figures")
+    }
+
+    /// Whether the median is not to be trusted: other processes ran beside half of the launches or more.
+    fn is_disturbed(&self) -> bool {
+        2 * self.disturbed >= self.medians.len().max(1)
     }
 
     /// Where the figure lies if it is measured again: between the extremes of the launches, or,
@@ -309,7 +360,22 @@ struct Compared {
     new_spread_pct: f64,
     base_launches: usize,
     new_launches: usize,
+    /// Other processes ran beside the measurement: the figure is not to be trusted.
+    base_disturbed: bool,
+    new_disturbed: bool,
     verdict: Verdict,
+}
+
+impl Compared {
+    /// Which of both is not to be trusted.
+    const fn disturbed(&self) -> Option<&'static str> {
+        match (self.base_disturbed, self.new_disturbed) {
+            (true, true) => Some("both"),
+            (true, false) => Some("base"),
+            (false, true) => Some("new"),
+            (false, false) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -321,6 +387,8 @@ struct Comparison {
     missing: Vec<String>,
     /// Rows that only the new results have.
     added: Vec<String>,
+    /// Jobs of the new results that failed.
+    failed: Vec<String>,
 }
 
 impl Comparison {
@@ -344,6 +412,7 @@ impl Comparison {
             rows,
             missing,
             added: added.cloned().collect(),
+            failed: new.failed.clone(),
         }
     }
 
@@ -372,11 +441,21 @@ impl Comparison {
                 Verdict::Noise => "changed within the noise".to_owned(),
                 Verdict::Same => "same".to_owned(),
             };
+            let doubt = row.disturbed().map_or_else(String::new, |which| {
+                format!(", not to be trusted: other load beside {which}")
+            });
             let _ = writeln!(
                 text,
-                "  {:<width$} {:>12.3} {:>12.3} {:>8.3} {:>8.1} {:>8.1}  {verdict}",
+                "  {:<width$} {:>12.3} {:>12.3} {:>8.3} {:>8.1} {:>8.1}  {verdict}{doubt}",
                 row.row, row.base, row.new, row.ratio, row.base_spread_pct, row.new_spread_pct
             );
+        }
+        if self.rows.iter().any(|row| row.disturbed().is_some()) {
+            text += "# Other processes ran on the ranks' CPUs while some rows were measured: measure these again, \
+                     on a quiet machine or on idle CPUs (--bind)\n";
+        }
+        for why in &self.failed {
+            let _ = writeln!(text, "# FAILED in the new results: {why}");
         }
         for name in &self.missing {
             let _ = writeln!(text, "# MISSING from the new results: {name}");
@@ -418,6 +497,11 @@ fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compare
         let known = |group: &Group| group.library.clone().unwrap_or_else(|| "?".to_owned());
         let _ = write!(row, " library={} -> {}", known(before), known(after));
     }
+    if let (Some(old), Some(new)) = (&before.provider, &after.provider)
+        && old != new
+    {
+        let _ = write!(row, " provider={old} -> {new}");
+    }
     Compared {
         row,
         unit: before.quantity.unit,
@@ -429,6 +513,8 @@ fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compare
         new_spread_pct: interval_pct(after),
         base_launches: before.medians.len(),
         new_launches: after.medians.len(),
+        base_disturbed: before.is_disturbed(),
+        new_disturbed: after.is_disturbed(),
         verdict,
     }
 }

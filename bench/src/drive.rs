@@ -1,26 +1,30 @@
 //! The command: starts the jobs of a run and gathers their results.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tagwire_launch::detect::{Detection, Launcher};
-use tagwire_launch::{JobReport, JobSpec};
+use tagwire_launch::{JobReport, JobSpec, Outcome};
 
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice};
 use crate::binding::Placement;
-use crate::environment::{Environment, Jobs, MPI, Used};
-use crate::error::{Error, ExitStatus, Result};
+use crate::environment::{Environment, Jobs};
+use crate::error::{Error, ExitStatus, Result, signal_name};
 use crate::joined;
 use crate::link::{Desk, Message};
-use crate::mpi::{Family, Mpi, find_launcher, find_library, was_launched};
-use crate::plan::{self, Carrier, Plan};
+use crate::mpi::{Family, was_launched};
+use crate::plan::{self, Plan};
 use crate::rank;
+use crate::record::Row;
 use crate::report::Report;
 use crate::report::output::Output;
 use crate::stats::Seeded;
+
+use self::start::{Start, Unusable, refuse_aliases, starts};
+
+mod start;
 
 /// Runs the benchmark that `args` describe: as a rank, when this process is one, else as the
 /// command that starts the ranks. Errors go to standard error.
@@ -53,11 +57,11 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         args.rank_count(),
         args.threads.unwrap_or(1),
     )?;
-    let starts = starts(args, &host)?;
+    let (starts, unusable) = starts(args, &host)?;
     let seed = args.seed.unwrap_or_else(seed_of_clock);
     let environment = environment(args, &host, &placement, seed, &starts);
     let per_size = args.rows_per_size();
-    let streams = starts.len() == 1 && args.launches == 1 && per_size == 1;
+    let streams = starts.len() + unusable.len() == 1 && args.launches == 1 && per_size == 1;
     let report = Report::new(args.test, command_line(), environment);
     let mut output = Output::new(
         report,
@@ -68,18 +72,22 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         std::io::stdout(),
     )?;
     output.advises = args.partitioned.advise;
+    output.starts_again = true;
     let total = starts.len() * args.launches as usize * args.size_list().as_slice().len();
     let progress = progress_bar(per_size * total);
     let mut run = Run {
         args,
         host: &host,
         placement,
+        jobs: (starts.len() + unusable.len()) * args.launches as usize,
         starts,
+        unusable,
+        failed: Failed::default(),
         seed,
         output,
         progress,
     };
-    let result = run.all();
+    let result = run.open_all().and_then(|()| run.all());
     run.progress.finish_and_clear();
     // What was measured is printed even when the run broke off.
     let printed = run.output.finish();
@@ -96,70 +104,6 @@ pub(crate) fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
         }
     }
     Ok(host)
-}
-
-/// How the jobs over one transport are started.
-#[derive(Debug, Clone)]
-struct Start {
-    carrier: Carrier,
-    used: Used,
-    /// The foreign launcher and its kind.
-    mpiexec: Option<(PathBuf, Family)>,
-}
-
-fn starts(args: &BenchArgs, host: &Host) -> Result<Vec<Start>> {
-    let choices = args.transports(&host.config);
-    if args.rank_count() > 1 && choices.iter().any(TransportChoice::reaches_nobody) {
-        return Err(Error::Usage(
-            "transport 'null' carries nothing to another rank: name one that does".to_owned(),
-        ));
-    }
-    choices
-        .iter()
-        .map(|choice| start_of(args, choice))
-        .collect()
-}
-
-fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
-    let path = match choice {
-        TransportChoice::Mpi(path) => path,
-        TransportChoice::Ours(name) => return Ok(start_of_ours(args, name)),
-    };
-    let found = find_library(path.as_deref())?;
-    // Loaded here too, so that a library that cannot be used is known before anything starts.
-    let mpi = Mpi::load(&found.file)?;
-    let mpiexec = find_launcher(&found.file, args.mpiexec.as_deref())?;
-    let used = Used {
-        transport: MPI.to_owned(),
-        why: found.why,
-        library: Some(mpi.version().to_owned()),
-        file: Some(mpi.file().display().to_string()),
-        launcher: Some(mpiexec.display().to_string()),
-        ..Used::default()
-    };
-    let family = Family::of(mpi.version());
-    Ok(Start {
-        carrier: Carrier::Mpi(found.file),
-        used,
-        mpiexec: Some((mpiexec, family)),
-    })
-}
-
-fn start_of_ours(args: &BenchArgs, name: &str) -> Start {
-    let why = match (args.transport.is_empty(), name) {
-        (true, "shm") => "the default; all ranks are on this machine",
-        (true, _) => "by the setting 'transport'",
-        (false, _) => "asked for",
-    };
-    Start {
-        carrier: Carrier::Ours(name.to_owned()),
-        used: Used {
-            transport: name.to_owned(),
-            why: why.to_owned(),
-            ..Used::default()
-        },
-        mpiexec: None,
-    }
 }
 
 fn environment(
@@ -187,9 +131,21 @@ struct Run<'a, W: Write> {
     host: &'a Host,
     placement: Placement,
     starts: Vec<Start>,
+    /// What cannot be used, of several transports.
+    unusable: Vec<Unusable>,
+    failed: Failed,
+    /// How many jobs were asked for.
+    jobs: usize,
     seed: u64,
     output: Output<W>,
     progress: ProgressBar,
+}
+
+/// The jobs that were passed over.
+#[derive(Debug, Default)]
+struct Failed {
+    count: usize,
+    status: Option<ExitStatus>,
 }
 
 /// What a job has said so far.
@@ -201,6 +157,46 @@ struct Heard {
 }
 
 impl<W: Write + Send> Run<'_, W> {
+    /// Opens each of several transports before anything is measured: a job whose ranks do no more.
+    fn open_all(&mut self) -> Result<()> {
+        let all = self.starts.len() + self.unusable.len();
+        if all > 1 {
+            let mut usable = Vec::new();
+            for job in 0..self.starts.len() {
+                match self.one(job, 0, true) {
+                    Ok(()) => usable.push(job),
+                    Err(error @ Error::Interrupted { .. }) => return Err(error),
+                    Err(error) => {
+                        self.unusable.push((self.starts[job].name.clone(), error));
+                    }
+                }
+            }
+            self.keep(&usable);
+            refuse_aliases(&self.starts, &self.output.report().environment.transports)?;
+        }
+        if self.unusable.is_empty() {
+            return Ok(());
+        }
+        let why = |(name, error): &Unusable| (name.clone(), error.to_string());
+        let list: Vec<(String, String)> = self.unusable.iter().map(why).collect();
+        if !self.args.keep_going {
+            return Err(Error::Unusable { all, list });
+        }
+        for (name, why) in list {
+            self.failed.count += self.args.launches as usize;
+            self.failed.status.get_or_insert(ExitStatus::Failed);
+            self.pass_over(name, None, 0, why)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves out all jobs but these.
+    fn keep(&mut self, jobs: &[usize]) {
+        self.starts = jobs.iter().map(|&job| self.starts[job].clone()).collect();
+        let transports = &mut self.output.report_mut().environment.transports;
+        *transports = jobs.iter().map(|&job| transports[job].clone()).collect();
+    }
+
     /// All launches of all jobs; in each round in another order.
     fn all(&mut self) -> Result<()> {
         let mut random = Seeded::new(self.seed);
@@ -208,16 +204,75 @@ impl<W: Write + Send> Run<'_, W> {
             let mut order: Vec<usize> = (0..self.starts.len()).collect();
             random.shuffle(&mut order);
             for job in order {
-                self.one(job, launch)?;
+                match self.one(job, launch, false) {
+                    Err(error) if self.args.keep_going && error.is_of_a_job() => {
+                        self.fail(job, launch, &error)?;
+                    }
+                    result => result?,
+                }
             }
         }
-        Ok(())
+        match self.failed.status {
+            None => Ok(()),
+            Some(status) => Err(Error::Incomplete {
+                count: self.failed.count,
+                all: self.jobs,
+                status,
+            }),
+        }
     }
 
-    fn one(&mut self, job: usize, launch: u32) -> Result<()> {
+    /// A job has failed, and the others go on.
+    fn fail(&mut self, job: usize, launch: u32, error: &Error) -> Result<()> {
+        let status = error.exit_status();
+        self.failed.count += 1;
+        // Wrong bytes are worse than anything else.
+        if self.failed.status != Some(ExitStatus::Invalid) {
+            self.failed.status = Some(match status {
+                ExitStatus::Invalid => status,
+                _ => ExitStatus::Failed,
+            });
+        }
+        let used = self.output.report().environment.transports[job].clone();
+        let (name, library) = (used.transport, used.library);
+        self.pass_over(name, library, launch, error.to_string())
+    }
+
+    /// Leaves a row with the error of a job.
+    fn pass_over(
+        &mut self,
+        transport: String,
+        library: Option<String>,
+        launch: u32,
+        error: String,
+    ) -> Result<()> {
+        let sizes = self.args.size_list();
+        let done = |size: u64| {
+            let mut rows = self.output.report().rows.iter();
+            rows.any(|row| {
+                let job = (&row.transport, &row.library, row.launch);
+                row.size == size && job == (&transport, &library, Some(launch))
+            })
+        };
+        let size = sizes.as_slice().iter().copied().find(|&size| !done(size));
+        let row = Row {
+            size: size.unwrap_or_else(|| sizes.largest()),
+            ranks: self.args.rank_count(),
+            launch: Some(launch),
+            error: Some(error),
+            transport,
+            library,
+            ..Row::default()
+        };
+        self.output.row(row)
+    }
+
+    /// One launch of a job, which `opens_only` or measures.
+    fn one(&mut self, job: usize, launch: u32, opens_only: bool) -> Result<()> {
         let desk = Desk::open()?;
         let start = &self.starts[job];
         let mut plan = Plan::new(self.args, start.carrier.clone(), self.seed, launch);
+        plan.opens_only = opens_only;
         plan.results = Some(desk.address().clone());
         let spec = self.spec(start, &mut plan)?;
         let mut heard = Heard::default();
@@ -275,6 +330,8 @@ impl<W: Write + Send> Run<'_, W> {
             }
         };
         spec.timeout = self.args.timeout;
+        // The failure that a rank reports is the cause; how its process ended follows from it.
+        spec.quiet = true;
         spec.env = vec![(plan::VARIABLE.into(), plan.to_text()?.into())];
         let settings = self.host.config.to_environment();
         spec.env
@@ -317,16 +374,25 @@ fn judge(ended: &JobReport, heard: &Heard, args: &BenchArgs) -> Result<()> {
         )));
     }
     if let Some(signal) = ended.interrupted {
-        return Err(Error::Job(format!("interrupted by signal {signal}")));
+        return Err(Error::Interrupted { signal });
     }
     heard.result()?;
     if ended.exit_status != 0 {
-        let who = ended
+        let how = ended
             .first_failure
-            .map_or_else(String::new, |rank| format!(" of rank {rank}"));
+            .map(|rank| (rank, ended.outcomes[rank.index()]));
+        let how = match how {
+            None => format!("the job ended with exit status {}", ended.exit_status),
+            Some((rank, Outcome::Exited(status))) => {
+                format!("rank {rank} ended with status {status}")
+            }
+            Some((rank, Outcome::Signaled(signal))) => {
+                let name = signal_name(signal);
+                format!("rank {rank} was killed by signal {signal} ({name})")
+            }
+        };
         return Err(Error::Job(format!(
-            "the job ended with exit status {}{who} before its results were complete",
-            ended.exit_status
+            "{how} before the results were complete"
         )));
     }
     if !heard.is_done {

@@ -85,6 +85,9 @@ pub struct Used {
     /// transport uses, as `libfabric 1.17`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
+    /// What the library opened for the transport, such as its provider `tcp;ofi_rxm` for `ofi:tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Where the library lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -104,6 +107,7 @@ impl Used {
         if told.transport != MPI {
             self.transport = told.transport;
             (self.library, self.file) = (told.library, told.file);
+            self.provider = told.provider;
         }
     }
 }

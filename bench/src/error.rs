@@ -16,6 +16,8 @@ pub enum ExitStatus {
     Invalid,
     /// A threshold or a baseline was violated.
     Violated,
+    /// This signal ended the command.
+    Signal(u8),
 }
 
 impl ExitStatus {
@@ -28,6 +30,7 @@ impl ExitStatus {
             Self::Failed => 2,
             Self::Invalid => 3,
             Self::Violated => 4,
+            Self::Signal(number) => 128 + number,
         }
     }
 
@@ -155,6 +158,33 @@ pub enum Error {
         /// The exit status that it asks for.
         status: i32,
     },
+    /// Some of several transports cannot be used.
+    #[error(
+        "{count} of {all} transports cannot be used; --keep-going measures the others: {list}",
+        count = list.len(), list = enumerate(list)
+    )]
+    Unusable {
+        /// How many there are.
+        all: usize,
+        /// The names of those, and why.
+        list: Vec<(String, String)>,
+    },
+    /// With `--keep-going`, jobs have failed.
+    #[error("{count} of {all} jobs failed; their rows have an error")]
+    Incomplete {
+        /// How many.
+        count: usize,
+        /// Of how many.
+        all: usize,
+        /// The exit status of the worst.
+        status: ExitStatus,
+    },
+    /// A signal ended the run.
+    #[error("interrupted by signal {signal} ({name})", name = signal_name(*signal))]
+    Interrupted {
+        /// Its number.
+        signal: i32,
+    },
     /// A job ended without its results.
     #[error("{0}")]
     Job(String),
@@ -200,12 +230,22 @@ impl Error {
             )
             | Self::Launch(tagwire_launch::Error::Usage(_)) => ExitStatus::Usage,
             Self::Validation(_) => ExitStatus::Invalid,
+            Self::Incomplete { status, .. } => *status,
+            Self::Interrupted { signal } => ExitStatus::Signal(*signal as u8),
             Self::Rank { status, .. } => match ExitStatus::from_code(*status) {
                 ExitStatus::Good => ExitStatus::Failed,
                 status => status,
             },
             _ => ExitStatus::Failed,
         }
+    }
+
+    /// Whether a job failed by itself: the next one may do better.
+    pub(crate) const fn is_of_a_job(&self) -> bool {
+        matches!(
+            self,
+            Self::Rank { .. } | Self::Job(_) | Self::Launch(_) | Self::Base(_)
+        )
     }
 
     /// A stable number for this kind of error, for exit reports.
@@ -226,12 +266,25 @@ impl Error {
             Self::Job(_) => 611,
             Self::System { .. } => 612,
             Self::Arena { .. } => 613,
+            Self::Unusable { .. } => 614,
+            Self::Incomplete { .. } => 615,
+            Self::Interrupted { .. } => 616,
             Self::Base(error) => error.code(),
             Self::Transport(error) => error.code(),
             Self::Pml(error) => error.code(),
             Self::Launch(error) => error.code(),
         }
     }
+}
+
+/// A signal's name.
+pub(crate) fn signal_name(signal: i32) -> &'static str {
+    signal_hook::low_level::signal_name(signal).unwrap_or("no known name")
+}
+
+fn enumerate(list: &[(String, String)]) -> String {
+    let parts = list.iter().map(|(name, why)| format!("{name}: {why}"));
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// This crate's results.

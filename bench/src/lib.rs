@@ -12,6 +12,7 @@ mod environment;
 mod error;
 mod joined;
 mod link;
+mod load;
 mod measure;
 mod mpi;
 mod plan;
@@ -22,18 +23,21 @@ mod record;
 mod report;
 mod sizes;
 mod stats;
+mod warnings;
 
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
-pub use compare::{CompareArgs, Threshold, run_compare};
+pub use compare::{CompareArgs, CompareFormat, Threshold, run_compare};
 pub use drive::run;
 pub use environment::{Environment, Used};
 pub use error::{Error, ExitStatus, Mismatch, Result};
+pub use load::RankLoad;
 pub use mpi::MpiLibrary;
 pub use profile::{Call, Messages, Profile};
 pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::Report;
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;
+pub use warnings::Warning;
 
 /// Environment variables that `tagwire bench` sets for its ranks. They are no settings: whoever
 /// refuses unknown `TAGWIRE_` variables lets these pass.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::args::Percentiles;
 use crate::body::{Body, Measured, Times};
 use crate::error::{Error, Result};
-use crate::port::{Control, Port};
+use crate::load::{Load, Watch};
+use crate::port::{Control, Port, greatest};
 use crate::stats::Summary;
 
 pub(crate) mod overlap;
@@ -52,7 +53,7 @@ pub(crate) trait Stage {
     fn end(&mut self, size: usize) -> Result<()>;
     fn times(&self) -> &Times;
     fn broadcast(&mut self, words: [u64; 5]) -> Result<[u64; 5]>;
-    fn greatest(&mut self, value: u64) -> Result<u64>;
+    fn gather(&mut self, words: [u64; 5]) -> Result<Vec<[u64; 5]>>;
 }
 
 /// The one implementation: static below, dynamic once per block.
@@ -97,8 +98,8 @@ impl<P: Port, B: Body<P>> Stage for Runner<'_, P, B> {
         self.control.broadcast(self.port, words)
     }
 
-    fn greatest(&mut self, value: u64) -> Result<u64> {
-        self.control.greatest(self.port, value)
+    fn gather(&mut self, words: [u64; 5]) -> Result<Vec<[u64; 5]>> {
+        self.control.gather(self.port, words)
     }
 }
 
@@ -112,6 +113,11 @@ pub(crate) struct Sample {
     pub repetitions: u32,
     /// The time of one unit, in nanoseconds, over the repetitions.
     pub unit_ns: Summary,
+    /// How much longer the first block took than the longest of the others, in percent; `None`
+    /// where there are too few.
+    pub first_block_pct: Option<f64>,
+    /// What else ran while the blocks of this size were measured.
+    pub load: Load,
     /// The time of all blocks together.
     pub elapsed: Duration,
     /// Percentile and the time of one unit, in nanoseconds.
@@ -135,6 +141,10 @@ enum Step {
         stage: usize,
         size: usize,
     },
+    /// The measured blocks begin: all ranks watch what else runs.
+    Watch,
+    /// The measured blocks are over: all ranks report what they saw.
+    Report,
     Finish,
 }
 
@@ -150,6 +160,8 @@ impl Step {
             } => [1, stage as u64, size as u64, count, each as u64],
             Self::End { stage, size } => [2, stage as u64, size as u64, 0, 0],
             Self::Finish => [3, 0, 0, 0, 0],
+            Self::Watch => [4, 0, 0, 0, 0],
+            Self::Report => [5, 0, 0, 0, 0],
         }
     }
 
@@ -170,6 +182,8 @@ impl Step {
             }),
             2 => Ok(Self::End { stage, size }),
             3 => Ok(Self::Finish),
+            4 => Ok(Self::Watch),
+            5 => Ok(Self::Report),
             _ => Err(nonsense()),
         }
     }
@@ -177,11 +191,14 @@ impl Step {
 
 /// Does what rank 0 announces until it announces the end.
 pub(crate) fn follow(stages: &mut [Box<dyn Stage + '_>]) -> Result<()> {
+    let mut watch = Watch::begin();
     loop {
         let words = stages[0].broadcast([0; 5])?;
         match Step::from_words(words, stages.len())? {
             Step::Begin { stage, size } => stages[stage].begin(size)?,
             Step::End { stage, size } => stages[stage].end(size)?,
+            Step::Watch => watch = Watch::begin(),
+            Step::Report => drop(watch.report(|words| stages[0].gather(words))?),
             Step::Finish => return Ok(()),
             Step::Block {
                 stage,
@@ -190,7 +207,7 @@ pub(crate) fn follow(stages: &mut [Box<dyn Stage + '_>]) -> Result<()> {
                 each,
             } => {
                 let measured = stages[stage].block(size, count, each)?;
-                stages[0].greatest(nanoseconds(measured.elapsed))?;
+                stages[0].gather([nanoseconds(measured.elapsed), 0, 0, 0, 0])?;
             }
         }
     }
@@ -237,7 +254,8 @@ impl Leader<'_, '_> {
             each,
         })?;
         let measured = self.stages[stage].block(size, count, each)?;
-        let longest = self.stages[0].greatest(nanoseconds(measured.elapsed))?;
+        let elapsed = nanoseconds(measured.elapsed);
+        let longest = greatest(&self.stages[0].gather([elapsed, 0, 0, 0, 0])?);
         Ok(Measured {
             elapsed: Duration::from_nanos(longest),
             units: measured.units,
@@ -260,6 +278,8 @@ impl Leader<'_, '_> {
             });
         }
         let each = self.effort.percentiles.is_some();
+        self.announce(Step::Watch)?;
+        let watch = Watch::begin();
         for repetition in 0..progress[0].blocks.len() {
             for (stage, progress) in progress.iter_mut().enumerate() {
                 let measured = self.block(stage, size, progress.blocks[repetition], each)?;
@@ -268,15 +288,17 @@ impl Leader<'_, '_> {
                 progress.elapsed += measured.elapsed;
             }
         }
+        self.announce(Step::Report)?;
+        let load = watch.report(|words| self.stages[0].gather(words))?;
         for stage in stages {
             self.announce(Step::End { stage, size })?;
             self.stages[stage].end(size)?;
         }
-        let sample = |(stage, progress)| self.sample(stage, size, &progress);
+        let sample = |(stage, progress)| self.sample(stage, size, &progress, &load);
         Ok(progress.into_iter().enumerate().map(sample).collect())
     }
 
-    fn sample(&self, stage: usize, size: usize, progress: &Progress) -> Sample {
+    fn sample(&self, stage: usize, size: usize, progress: &Progress, load: &Load) -> Sample {
         let times = self.stages[stage].times();
         let list = self
             .effort
@@ -289,6 +311,8 @@ impl Leader<'_, '_> {
             iterations: progress.blocks.iter().sum(),
             repetitions: u32::try_from(progress.blocks.len()).unwrap_or(u32::MAX),
             unit_ns: Summary::of(&progress.unit_ns).expect("at least one block, of finite time"),
+            first_block_pct: first_block_pct(&progress.unit_ns),
+            load: load.clone(),
             elapsed: progress.elapsed,
             percentiles: list.iter().map(|&p| (p, times.percentile_ns(p))).collect(),
         }
@@ -353,6 +377,14 @@ fn divide(total: u64, parts: u64) -> Vec<u64> {
         .collect()
 }
 
+/// How much longer the first of the blocks took than the longest of the others, in percent; `None`
+/// where fewer than three are others.
+fn first_block_pct(unit_ns: &[f64]) -> Option<f64> {
+    let (first, others) = unit_ns.split_first()?;
+    let longest = others.iter().copied().fold(0.0, f64::max);
+    (others.len() >= 3 && longest > 0.0).then(|| 100.0 * (first / longest - 1.0))
+}
+
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -378,6 +410,17 @@ mod tests {
     }
 
     #[test]
+    fn the_first_block_is_held_against_the_longest_of_the_others() {
+        assert_eq!(
+            first_block_pct(&[3.0, 1.0, 2.0, 1.0]).unwrap().round(),
+            50.0
+        );
+        assert_eq!(first_block_pct(&[1.0, 1.0, 2.0, 1.0]), Some(-50.0));
+        assert_eq!(first_block_pct(&[3.0, 1.0, 2.0]), None);
+        assert_eq!(first_block_pct(&[]), None);
+    }
+
+    #[test]
     fn steps_survive_their_words() {
         for step in [
             Step::Begin { stage: 1, size: 9 },
@@ -391,6 +434,8 @@ mod tests {
                 stage: 1,
                 size: 1 << 40,
             },
+            Step::Watch,
+            Step::Report,
             Step::Finish,
         ] {
             assert_eq!(Step::from_words(step.to_words(), 2).unwrap(), step);

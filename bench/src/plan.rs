@@ -78,6 +78,9 @@ pub(crate) struct Plan {
     pub profile: bool,
     pub seed: u64,
     pub launch: u32,
+    /// Ranks open everything, report what they use, and end.
+    #[serde(default)]
+    pub opens_only: bool,
     /// The CPUs of the ranks, where each has to bind itself.
     pub bind_here: Option<Vec<usize>>,
     /// Where the results go: the name of an abstract socket, and what proves that a rank belongs
@@ -125,6 +128,7 @@ impl Plan {
             profile: args.profile,
             seed,
             launch,
+            opens_only: false,
             bind_here: None,
             results: None,
         }

@@ -137,23 +137,33 @@ impl Control {
         Ok(self.words())
     }
 
-    /// The greatest of all ranks' values, on rank 0; on the others their own.
-    pub(crate) fn greatest<P: Port>(&mut self, port: &P, value: u64) -> Result<u64> {
+    /// Returns the words of all ranks, in order, on rank 0; on the others their own.
+    pub(crate) fn gather<P: Port>(
+        &mut self,
+        port: &P,
+        words: [u64; WORDS],
+    ) -> Result<Vec<[u64; WORDS]>> {
+        let mut all = vec![words];
         if port.rank().as_u32() != 0 {
-            self.write([value, 0, 0, 0, 0]);
+            self.write(words);
             port.send(self.out.outgoing(0..8 * WORDS), Rank::new(0), tags::CONTROL)?;
-            return Ok(value);
+            return Ok(all);
         }
-        let mut greatest = value;
         for rank in 1..port.size() {
             port.recv(
                 self.into.incoming(0..8 * WORDS),
                 Rank::new(rank),
                 tags::CONTROL,
             )?;
-            greatest = greatest.max(self.words()[0]);
+            all.push(self.words());
         }
-        Ok(greatest)
+        Ok(all)
+    }
+
+    /// The greatest of all ranks' values, on rank 0; on the others their own.
+    pub(crate) fn greatest<P: Port>(&mut self, port: &P, value: u64) -> Result<u64> {
+        let all = self.gather(port, [value, 0, 0, 0, 0])?;
+        Ok(greatest(&all))
     }
 
     fn write(&mut self, words: [u64; WORDS]) {
@@ -172,6 +182,11 @@ impl Control {
         }
         words
     }
+}
+
+/// The greatest of the first words of `all`.
+pub(crate) fn greatest(all: &[[u64; WORDS]]) -> u64 {
+    all.iter().map(|words| words[0]).max().unwrap_or(0)
 }
 
 /// Returns once every rank has called it.

@@ -12,15 +12,16 @@ use crate::buffer::Memory;
 use crate::environment::{MPI, Used};
 use crate::error::{Error, ExitStatus, Result};
 use crate::link::{Message, Reporter};
+use crate::load::{Load, Watch};
 use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
-use crate::port::Port;
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
 use crate::port::raw::RawPort;
+use crate::port::{Control, Port};
 use crate::profile::Profile;
-use crate::record::{Figures, Quantity, Row};
+use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
 use crate::stats::Summary;
 
 mod computing;
@@ -93,6 +94,9 @@ impl Job<'_> {
         let rank = port.rank().as_u32();
         let ranks = crate::args::check_ranks(self.plan.test, port.size());
         let measured = ranks.and_then(|()| match self.plan.test {
+            _ if self.plan.opens_only => {
+                greet(&port, &used, sink).and_then(|leads| done(leads, sink))
+            }
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
             _ => self.measure_shared(&port, used, sink),
         });
@@ -138,8 +142,10 @@ impl Job<'_> {
         let pml = pml.then(open).transpose()?;
         let cm = layers.contains(&Layer::Cm) && config.choice("pml") != "cm";
         let cm = cm.then(|| self.open_cm(&config, &bootstrap)).flatten();
-        let used = Self::used(&config, pml.as_ref(), cm.as_ref())?;
+        let used = Self::used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
         match (&pml, &raw) {
+            (Some(pml), _) if self.plan.opens_only => done(greet(pml, &used, sink)?, sink)?,
+            (None, Some(raw)) if self.plan.opens_only => done(greet(raw, &used, sink)?, sink)?,
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
             }
@@ -190,16 +196,26 @@ impl Job<'_> {
     }
 
     /// The engine is the one that matches, which under cm the setting does not choose.
-    fn used(config: &Config, pml: Option<&PmlPort>, cm: Option<&PmlPort>) -> Result<Used> {
+    fn used(
+        config: &Config,
+        pml: Option<&PmlPort>,
+        cm: Option<&PmlPort>,
+        bootstrap: &SharedBootstrap,
+    ) -> Result<Used> {
         let matcher = |port: Option<&PmlPort>| {
             port.map(|port| port.messenger().matcher().map(str::to_owned))
                 .transpose()
         };
         let libraries = tagwire_rails::libraries(config);
         let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(" + "));
+        let matches = pml.is_some() && config.choice("pml") == "cm";
+        // One rank reports it.
+        let leads = bootstrap.rank().as_u32() == 0;
+        let opened = leads.then(|| tagwire_rails::opened(config, matches, bootstrap));
         Ok(Used {
             transport: tagwire_rails::named(config),
             library: joined(libraries.iter().map(ToString::to_string).collect()),
+            provider: opened.flatten(),
             file: joined(libraries.into_iter().map(|library| library.file).collect()),
             pml: pml.map(|_| config.choice("pml").to_owned()),
             engine: matcher(pml)?,
@@ -327,16 +343,17 @@ impl Job<'_> {
                 ..profile
             })))?;
         }
-        if leads {
-            sink(Message::Done)?;
-        }
-        Ok(())
+        done(leads, sink)
     }
 
     fn measure_idle<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {
         let mut traffic = self.traffic(port, 0)?;
+        let mut control = Control::new()?;
         for size in self.sizes()? {
-            let Some(idle) = measure_idle(port, &mut traffic, size, self.plan.idle)? else {
+            let watch = Watch::begin();
+            let idle = measure_idle(port, &mut traffic, size, self.plan.idle)?;
+            let load = watch.report(|words| control.gather(port, words))?;
+            let Some(idle) = idle else {
                 continue;
             };
             let mut row = self.row(self.plan.layers[0], size, port.size(), used);
@@ -345,6 +362,7 @@ impl Job<'_> {
             row.figures.set(Quantity::CPU.key(), cpu);
             row.figures.set("elapsed_ms", elapsed * 1e3);
             (row.iterations, row.repetitions) = (1, 1);
+            add_load(&mut row, &load);
             sink(Message::Row(Box::new(row)))?;
         }
         Ok(())
@@ -374,6 +392,7 @@ impl Job<'_> {
                 let mut row = self.row(layers[sample.stage], sample.size, ranks, used);
                 (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
                 row.figures = figures(self.plan.test, sample);
+                add_load(&mut row, &sample.load);
                 row
             })
             .collect();
@@ -403,6 +422,7 @@ impl Job<'_> {
             size: size as u64,
             transport: used.transport.clone(),
             library: used.library.clone(),
+            provider: used.provider.clone(),
             pml,
             engine,
             layer: plan
@@ -414,24 +434,11 @@ impl Job<'_> {
             threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
             posted: some(plan.posted),
             unexpected: some(plan.unexpected),
-            partitions: None,
-            policy: None,
-            compute: None,
-            noise: None,
-            buffers: None,
-            cold_cache: false,
-            way: None,
-            samples: None,
-            side: None,
-            receive: None,
             memory: plan.memory.map(|memory| memory.as_str().to_owned()),
             validated: plan.validate,
             profiled: plan.profile,
             launch: Some(plan.launch),
-            launches: None,
-            iterations: 0,
-            repetitions: 0,
-            figures: Figures::default(),
+            ..Row::default()
         }
     }
 }
@@ -446,6 +453,20 @@ fn greet<P: Port>(port: &P, used: &Used, sink: Sink<'_>) -> Result<bool> {
         }))?;
     }
     Ok(leads)
+}
+
+/// Says that everything is over, where this is rank 0.
+fn done(leads: bool, sink: Sink<'_>) -> Result<()> {
+    if leads {
+        sink(Message::Done)?;
+    }
+    Ok(())
+}
+
+/// Adds what ranks saw of the machine while `row` was measured.
+fn add_load(row: &mut Row, load: &Load) {
+    load.add_to(&mut row.figures);
+    row.load = Some(load.ranks.clone());
 }
 
 /// Says why this rank ends.
@@ -511,6 +532,9 @@ fn figures(test: TestName, sample: &Sample) -> Figures {
     if test == TestName::Ring {
         figures.set("elapsed_ms", sample.elapsed.as_secs_f64() * 1e3);
     }
+    if let Some(longer) = sample.first_block_pct {
+        figures.set(FIRST_BLOCK, longer);
+    }
     for &(percentile, time) in &sample.percentiles {
         figures.set(Percentiles::key(percentile), time / 1e3);
     }
@@ -532,6 +556,8 @@ mod tests {
                 min: 400.0,
                 max: 1000.0,
             },
+            first_block_pct: Some(-10.0),
+            load: Load::default(),
             elapsed: std::time::Duration::from_millis(5),
             percentiles: vec![(99.9, 800.0)],
         }

@@ -7,13 +7,14 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::environment::MPI;
+use crate::load::RankLoad;
 use crate::stats::Summary;
 
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
 pub const SCHEMA: &str = "tagwire.bench/1";
 
 /// One row: a key for each independent variable, then how it was measured, then the figures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Row {
     /// Message size in bytes.
@@ -23,6 +24,9 @@ pub struct Row {
     /// The foreign library and its version: an MPI, or what the transport uses (`libfabric 1.17`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub library: Option<String>,
+    /// What the library opened for the transport, such as its provider `tcp;ofi_rxm` for `ofi:tcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// What matched them; none for the bare transport and for foreign libraries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pml: Option<String>,
@@ -91,6 +95,12 @@ pub struct Row {
     /// The samples that the figures are medians of, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<BTreeMap<String, Vec<f64>>>,
+    /// What each rank went through while this was measured, in the order of ranks. None in a summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Vec<RankLoad>>,
+    /// Why there are no figures: with `--keep-going`, a job that failed at this size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Iterations of all repetitions together.
     pub iterations: u64,
     /// How many times the block of iterations was repeated.
@@ -99,6 +109,9 @@ pub struct Row {
     #[serde(flatten)]
     pub figures: Figures,
 }
+
+/// The key of how much longer the first block took than the longest of the others, in percent.
+pub(crate) const FIRST_BLOCK: &str = "first_block_pct";
 
 /// Named figures, in the order in which they were added. A name ends in its unit.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -340,30 +353,12 @@ pub(crate) mod tests {
             library: (!ours).then(|| "Some MPI 1.0".to_owned()),
             pml: ours.then(|| "ob1".to_owned()),
             engine: ours.then(|| "hash-bins".to_owned()),
-            layer: None,
             ranks: 2,
-            window: None,
-            threads: None,
-            posted: None,
-            unexpected: None,
-            partitions: None,
-            policy: None,
-            compute: None,
-            noise: None,
-            buffers: None,
-            cold_cache: false,
-            way: None,
-            samples: None,
-            side: None,
-            receive: None,
-            memory: None,
-            validated: false,
-            profiled: false,
             launch: Some(launch),
-            launches: None,
             iterations: 10_000,
             repetitions: 5,
             figures,
+            ..Row::default()
         }
     }
 

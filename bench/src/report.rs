@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use self::advice::Advice;
 use crate::args::TestName;
 use crate::environment::{Environment, Used};
+use crate::load::{OTHERS, SIBLINGS, WAIT};
 use crate::profile::Profile;
-use crate::record::{Figures, Quantity, Row, SCHEMA};
+use crate::record::{FIRST_BLOCK, Figures, Quantity, Row, SCHEMA};
 use crate::stats::Summary;
+use crate::warnings::{Measurements, Seen, Warning};
 
 pub(crate) mod advice;
 pub(crate) mod csv;
@@ -39,6 +41,9 @@ pub struct Report {
     /// With `--advise`: one for each size and transport.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<Advice>,
+    /// What makes the figures doubtful.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 impl Report {
@@ -53,6 +58,7 @@ impl Report {
             summary: Vec::new(),
             profiles: Vec::new(),
             advice: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -72,11 +78,45 @@ impl Report {
         self.profiles.insert(at, profile);
     }
 
+    /// The rows that have figures.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.error.is_none())
+    }
+
+    /// What the warnings follow from, where the command can start jobs `again`.
+    pub(crate) fn measurements(&self, again: bool) -> Measurements {
+        let environment = &self.environment;
+        let seen = |row: &Row| Seen {
+            size: row.size,
+            wait: row.figures.named(WAIT),
+            others: row.figures.named(OTHERS),
+            siblings: row.figures.named(SIBLINGS),
+            first_block: row.figures.named(FIRST_BLOCK),
+        };
+        let spread = format!("{}_spread_pct", main_quantity(&self.test).stem);
+        let spreads = self.summary.iter();
+        let spreads = spreads.filter_map(|row| Some((row.size, row.figures.named(&spread)?)));
+        let is_busy = |row: &Row| {
+            row.compute
+                .as_ref()
+                .is_some_and(|how| how.starts_with("busy"))
+        };
+        Measurements {
+            rows: self.measured().map(seen).collect(),
+            spreads: spreads.collect(),
+            governors: environment.governors.clone(),
+            launches: again.then_some(environment.launches),
+            ranks: environment.ranks,
+            oversubscribed: environment.oversubscribed,
+            computes_busily: self.measured().any(is_busy),
+        }
+    }
+
     /// The series, each by its first row: in the order of the command, whatever the order of the
     /// launches was.
     pub(crate) fn series(&self) -> Vec<&Row> {
         let mut series: Vec<&Row> = Vec::new();
-        for row in &self.rows {
+        for row in self.measured() {
             if !series.iter().any(|known| same_series(known, row)) {
                 series.push(row);
             }
@@ -98,7 +138,7 @@ impl Report {
         let mut summary = Vec::new();
         let series = self.series();
         let mut sizes: Vec<u64> = Vec::new();
-        for row in &self.rows {
+        for row in self.measured() {
             if !sizes.contains(&row.size) {
                 sizes.push(row.size);
             }
@@ -106,7 +146,7 @@ impl Report {
         for size in sizes {
             for series in &series {
                 let fits = |row: &&Row| row.size == size && same_series(row, series);
-                let group: Vec<&Row> = self.rows.iter().filter(fits).collect();
+                let group: Vec<&Row> = self.measured().filter(fits).collect();
                 if !group.is_empty() {
                     summary.push(summary_of(&group));
                 }
@@ -136,7 +176,7 @@ impl Report {
             }
         }
         let profiles = part("profiles", &self.profiles)?;
-        let advice = part("advice", &self.advice)?;
+        let advice = part("advice", &self.advice)? + &part("warnings", &self.warnings)?;
         let environment = serde_json::to_string_pretty(&self.environment)?.replace('\n', "\n  ");
         Ok(format!(
             "{{\n  \"schema\": {},\n  \"test\": {},\n  \"command\": {},\n  \
@@ -170,7 +210,7 @@ fn same_series(a: &Row, b: &Row) -> bool {
         let mut row = row.clone();
         (row.size, row.iterations, row.repetitions) = (0, 0, 0);
         (row.launch, row.launches, row.figures) = (None, None, Figures::default());
-        (row.way, row.samples) = (None, None);
+        (row.way, row.samples, row.load) = (None, None, None);
         row
     };
     variables(a) == variables(b)
@@ -179,7 +219,7 @@ fn same_series(a: &Row, b: &Row) -> bool {
 fn summary_of(group: &[&Row]) -> Row {
     let mut summary = group[0].clone();
     summary.launch = None;
-    summary.samples = None;
+    (summary.samples, summary.load) = (None, None);
     summary.launches = Some(u32::try_from(group.len()).unwrap_or(u32::MAX));
     summary.iterations = group.iter().map(|row| row.iterations).sum();
     if group.len() == 1 {

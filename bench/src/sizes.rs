@@ -33,6 +33,11 @@ pub enum SizesError {
     /// A piece is no number.
     #[error("'{0}' is no size; write '8', '4K', '8:1M', '8:1M:x2', '8:64:+8' or '1,3,17'")]
     NotANumber(String),
+    /// A size has a unit of powers of 1000 to some and of 1024 to others.
+    #[error(
+        "'{0}' has two meanings; write '{1}' or '{1}iB' for powers of 1024, or the bytes as a number"
+    )]
+    Ambiguous(String, String),
     /// A size is out of bounds.
     #[error("size '{0}' is over 2^40 bytes")]
     TooLarge(String),
@@ -159,6 +164,10 @@ fn parse_size(text: &str) -> Result<u64, SizesError> {
         "M" | "MIB" => 20,
         "G" | "GIB" => 30,
         "T" | "TIB" => 40,
+        "KB" | "MB" | "GB" | "TB" if digits > 0 => {
+            let plain = text[..=digits].to_owned();
+            return Err(SizesError::Ambiguous(text.to_owned(), plain));
+        }
         _ => return Err(SizesError::NotANumber(text.to_owned())),
     };
     if digits == 0 {
@@ -188,6 +197,7 @@ mod tests {
     fn the_documented_forms() {
         assert_eq!(parse("8"), Ok(vec![8]));
         assert_eq!(parse("4K"), Ok(vec![4096]));
+        assert_eq!(parse("4KiB"), Ok(vec![4096]));
         assert_eq!(parse("1m"), Ok(vec![1 << 20]));
         assert_eq!(parse("8:64"), Ok(vec![8, 16, 32, 64]));
         assert_eq!(parse("8:100:x4"), Ok(vec![8, 32]));
@@ -204,6 +214,13 @@ mod tests {
         assert_eq!(parse("K"), Err(SizesError::NotANumber("K".into())));
         assert_eq!(parse("-8"), Err(SizesError::NotANumber("-8".into())));
         assert_eq!(parse("8Q"), Err(SizesError::NotANumber("8Q".into())));
+        let ambiguous = parse("8,4KB").unwrap_err();
+        assert_eq!(ambiguous, SizesError::Ambiguous("4KB".into(), "4K".into()));
+        assert!(
+            ambiguous.to_string().contains("'4K' or '4KiB'"),
+            "{ambiguous}"
+        );
+        assert_eq!(parse("KB"), Err(SizesError::NotANumber("KB".into())));
         assert_eq!(
             parse("1099511627777"),
             Err(SizesError::TooLarge("1099511627777".into()))

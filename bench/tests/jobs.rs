@@ -258,10 +258,12 @@ fn computing_ranks_are_measured_on_both_sides() {
             assert_positive(row, key);
         }
         let overhead = figure("iter_us") - figure("work_us");
-        assert!((overhead - figure("overhead_us")).abs() < 1e-3, "{row}");
+        // Figures have seven digits.
+        let digits = 1e-3 + 2e-6 * figure("iter_us");
+        assert!((overhead - figure("overhead_us")).abs() < digits, "{row}");
         let available = 100.0 * (1.0 - overhead / figure("base_us"));
         assert!(
-            (available - figure("availability_pct")).abs() < 0.1,
+            (available - figure("availability_pct")).abs() < 0.1 + 1e-5 * available.abs(),
             "{row}"
         );
         assert!(figure("availability_min_pct") <= figure("availability_max_pct"));

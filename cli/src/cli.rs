@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{
+    Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 use tagwire_base::config::{Kind, Registry, Setting};
+use tagwire_bench::TestName;
 
 use crate::{info, run, stamp};
 
@@ -49,20 +52,33 @@ Examples:
 const AFTER_BENCH: &str = "\
 Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; K is 1024.
 
-Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed (with -c).
+Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed (with -c), 128 + n after signal n.
+'tagwire bench TEST --help' shows the options of that test alone.
 
 Examples:
   tagwire bench latency                                  two ranks on shared memory
   tagwire bench bandwidth -m 64K:4M:x2 -c                every byte checked
   tagwire bench latency -m 8 -t shm,mpi --launches 5     beside an MPI library, interleaved
+  tagwire bench bibandwidth -m 1M                        both directions at once
+  tagwire bench message-rate -n 4 -o rate.json           kept for 'tagwire compare'
+  tagwire bench ring -n 4 -m 8                           one message round four ranks
+  tagwire bench idle --seconds 1                         what waiting costs
   tagwire bench availability -m 64K,1M -t shm,mpi        what a message leaves of a computing rank
-  tagwire bench message-rate -n 4 -o rate.json           kept for 'tagwire compare'";
+  tagwire bench overlap -m 1K,1M                         what message and work hide of each other
+  tagwire bench partitioned --partitions 1,16 -m 16K     what many parts cost against one message";
 
 const AFTER_COMPARE: &str = "\
-Message sizes are bytes; K is 1024.
+Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their
+variables: size, transport, layer and so on. Message sizes are bytes; K is 1024.
+A change counts when it is over the threshold (--fail-above, else 5 %) and outside
+of what was measured on the other side. Rows that were measured beside other load
+are named as not to be trusted.
 
-Exit status: 0 nothing got worse, 1 usage (also a file that cannot be read), 2 the output could not
-be written, 4 something got worse by more than --fail-above.
+Exit status:
+  0  compared; with --fail-above also: nothing got worse
+  1  usage: an unknown option, a file that is no report, no row in common
+  2  the output could not be written
+  4  with --fail-above: a row got worse by more, or is missing from NEW.json
 
 Examples:
   tagwire compare before.json after.json
@@ -80,13 +96,50 @@ pub struct Invocation {
 /// Understands a command line.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let registry = tagwire::settings::registry();
-    let matches = command(&registry).try_get_matches_from(arguments)?;
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let command = match test_to_explain(&arguments) {
+        Some(test) => command(&registry).mut_subcommand("bench", |bench| only(bench, test)),
+        None => command(&registry),
+    };
+    let matches = command.try_get_matches_from(arguments)?;
     let settings = matches
         .subcommand()
         .map(|(_, matches)| given_settings(&registry, matches))
         .unwrap_or_default();
     let Cli { action } = Cli::from_arg_matches(&matches)?;
     Ok(Invocation { action, settings })
+}
+
+/// The test of a `bench` whose help is asked for.
+fn test_to_explain(arguments: &[OsString]) -> Option<TestName> {
+    let words = arguments.get(1..)?;
+    let (first, words) = words.split_first()?;
+    let asks = words.iter().any(|word| word == "--help" || word == "-h");
+    let mut words = words.iter().filter_map(|word| word.to_str());
+    let mut test = words.find_map(|word| TestName::from_str(word, false).ok());
+    test.take_if(|_| asks && first == "bench")
+}
+
+/// `bench` as far as it has a meaning for one test.
+fn only(bench: Command, test: TestName) -> Command {
+    let value = test.to_possible_value();
+    let about = value.and_then(|value| value.get_help().map(ToString::to_string));
+    let hidden = |arg: &Arg| {
+        arg.is_positional() || arg.get_long().is_some_and(|name| !test.has_option(name))
+    };
+    let examples = AFTER_BENCH.lines().filter(|line| {
+        let is_example = line.starts_with("  tagwire bench ");
+        !line.starts_with('\'') && (!is_example || line.split(' ').nth(4) == Some(test.as_str()))
+    });
+    let examples = examples.collect::<Vec<_>>().join("\n");
+    bench
+        .about(about.unwrap_or_default())
+        .override_usage(format!("tagwire bench {test} [OPTIONS]"))
+        .after_help(examples)
+        .mut_args(|arg| match hidden(&arg) {
+            true => arg.hide(true),
+            false => arg,
+        })
 }
 
 /// Subcommands that only look at files.
@@ -181,6 +234,74 @@ mod tests {
                 let name = format!("{} {}", subcommand.get_name(), option.get_id());
                 assert!(option.get_help().is_some(), "{name} has no help");
             }
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_test_has_its_options_and_those_of_all() {
+        let help = |line: &str| {
+            let words = line.split(' ').map(OsString::from);
+            parse(words).unwrap_err().to_string()
+        };
+        let has = |text: &str, option: &str| text.contains(&format!("--{option}"));
+        for (test, own, foreign) in [
+            (
+                "latency",
+                &["posted", "unexpected", "raw"][..],
+                &["window", "partitions", "seconds"][..],
+            ),
+            (
+                "bandwidth",
+                &["window"],
+                &["posted", "threads", "noise", "side"],
+            ),
+            (
+                "idle",
+                &["seconds"],
+                &["window", "percentiles", "advise", "side"],
+            ),
+            (
+                "overlap",
+                &["side"],
+                &["raw", "layers", "posted", "seconds"],
+            ),
+            (
+                "partitioned",
+                &["partitions", "noise-pct", "threads"],
+                &["raw", "posted", "profile"],
+            ),
+        ] {
+            for line in [
+                format!("tagwire bench {test} --help"),
+                format!("tagwire bench -n 2 {test} -h"),
+            ] {
+                let text = help(&line);
+                for option in own
+                    .iter()
+                    .chain(&["sizes", "format", "launches", "shm-cma"])
+                {
+                    assert!(has(&text, option), "{line} lacks --{option}: {text}");
+                }
+                for option in foreign {
+                    assert!(
+                        !has(&text, &format!("{option} ")),
+                        "{line} has --{option}: {text}"
+                    );
+                }
+                assert!(
+                    text.contains(&format!("Usage: tagwire bench {test} [OPTIONS]")),
+                    "{text}"
+                );
+                let (_, examples) = text.split_once("Examples:\n").unwrap();
+                let mut examples = examples.lines().peekable();
+                assert!(examples.peek().is_some(), "{text}");
+                let own = format!("  tagwire bench {test} ");
+                assert!(examples.all(|line| line.starts_with(&own)), "{text}");
+            }
+        }
+        let all = help("tagwire bench --help");
+        for option in ["window", "partitions", "seconds", "raw"] {
+            assert!(has(&all, option), "{all}");
         }
     }
 

@@ -130,6 +130,53 @@ fn mistyped_names_get_the_nearest() {
 }
 
 #[test]
+fn what_other_tools_have_is_named_by_what_there_is() {
+    for (arguments, hint) in [
+        (
+            &["bench", "latency", "--resume"][..],
+            "complete after every row",
+        ),
+        (&["bench", "latency", "--plot", "x.png"], "'-o FILE.csv'"),
+        (&["bench", "latency", "--plot=x.png"], "'-o FILE.csv'"),
+        (&["bench", "latency", "--runs", "3"], "'--launches COUNT'"),
+        (&["bench", "latency", "--json"], "'--format json'"),
+        (&["bench", "latency", "-m", "4KB"], "'4K' or '4KiB'"),
+    ] {
+        let outcome = outcome(arguments);
+        assert_eq!(outcome.status, 1, "{arguments:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(hint), "{arguments:?}: {outcome:?}");
+        assert!(
+            !outcome.stderr.contains("similar"),
+            "{arguments:?}: {outcome:?}"
+        );
+    }
+    // Of other subcommands it is a mistyped name as ever.
+    let other = outcome(&["info", "--plot"]);
+    assert!(!other.stderr.contains("'-o FILE.csv'"), "{other:?}");
+}
+
+#[test]
+fn compare_has_its_own_formats_and_exit_statuses() {
+    let help = outcome(&["compare", "--help"]).stdout;
+    for part in [
+        "verdict",
+        "  0  compared",
+        "  1  usage",
+        "  2  the output",
+        "  4  with --fail-above",
+    ] {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+    for part in ["size value", "csv"] {
+        assert!(!help.contains(part), "{part}: {help}");
+    }
+    assert_eq!(
+        outcome(&["compare", "a.json", "b.json", "--format", "csv"]).status,
+        1
+    );
+}
+
+#[test]
 fn settings_in_the_environment_are_checked() {
     for (name, value, said) in [
         ("TAGWIRE_LOGG", "warn", "did you mean 'TAGWIRE_LOG'?"),

@@ -93,6 +93,9 @@ pub struct JobSpec {
     pub grace: Duration,
     /// Who reads the launcher's standard input.
     pub stdin: StdinPolicy,
+    /// Whether the launcher leaves it to the caller to report ranks that fail, and ranks without a core of
+    /// their own.
+    pub quiet: bool,
 }
 
 impl JobSpec {
@@ -111,6 +114,7 @@ impl JobSpec {
             timeout: None,
             grace: Duration::from_secs(5),
             stdin: StdinPolicy::default(),
+            quiet: false,
         }
     }
 
@@ -185,7 +189,7 @@ impl Job {
         }
         let placement = spec.binding.place(spec.ranks)?;
         let notes = Notes::default();
-        if spec.ranks as usize > placement.distinct {
+        if spec.ranks as usize > placement.distinct && !spec.quiet {
             notes.say(format_args!(
                 "note: {} ranks on {} core{}: they take turns",
                 spec.ranks,

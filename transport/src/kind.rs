@@ -88,6 +88,19 @@ pub trait TransportKind: fmt::Debug + Sync {
         None
     }
 
+    /// What the library opens for `detail`, in its own words; `None` where no library chooses. A transport
+    /// that `matches` may get another one than one that moves bytes.
+    fn opened(
+        &self,
+        detail: Option<&str>,
+        matches: bool,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Option<String> {
+        let _ = (detail, matches, config, bootstrap);
+        None
+    }
+
     /// What may stand behind the colon on this machine, and what cannot and why. Looks at
     /// libraries and devices: may take seconds.
     fn ways(&self, config: &Config) -> Vec<Way> {

@@ -116,20 +116,25 @@ pub struct PartitionedArgs {
 }
 
 impl PartitionedArgs {
-    /// The first of these options that was given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let list = [
-            ("--partitions", self.partitions.is_some()),
-            ("--policy", self.policy.is_some()),
-            ("--compute", self.compute.is_some()),
-            ("--compute-time", self.compute_time.is_some()),
-            ("--noise", self.noise.is_some()),
-            ("--noise-pct", self.noise_pct.is_some()),
-            ("--buffers", self.buffers.is_some()),
-            ("--cache", self.cache.is_some()),
-            ("--advise", self.advise),
-        ];
-        list.iter().find(|(_, given)| *given).map(|(name, _)| *name)
+    /// The long names of these options, and whether each was given.
+    pub(crate) const fn given(&self) -> [(&'static str, bool); 9] {
+        [
+            ("partitions", self.partitions.is_some()),
+            ("policy", self.policy.is_some()),
+            ("compute", self.compute.is_some()),
+            ("compute-time", self.compute_time.is_some()),
+            ("noise", self.noise.is_some()),
+            ("noise-pct", self.noise_pct.is_some()),
+            ("buffers", self.buffers.is_some()),
+            ("cache", self.cache.is_some()),
+            ("advise", self.advise),
+        ]
+    }
+
+    /// Whether this is the long name of one of these options.
+    pub(crate) fn has_option(name: &str) -> bool {
+        let options = Self::default().given();
+        options.iter().any(|(option, _)| *option == name)
     }
 
     /// What is to be measured.

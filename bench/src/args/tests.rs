@@ -30,6 +30,11 @@ fn the_short_names_are_those_of_cluster_scripts() {
 }
 
 #[test]
+fn iterations_have_the_name_that_other_tools_give_them() {
+    assert_eq!(parse("latency --iters 10").unwrap().iterations, Some(10));
+}
+
+#[test]
 fn several_transports_by_comma_or_repeated() {
     let config = Config::defaults(&tagwire_base::Registry::new(&[tagwire_rails::SETTINGS]));
     let paths = |line: &str| parse(line).unwrap().transports(&config);
@@ -111,6 +116,7 @@ fn nonsense_is_refused_with_its_reason() {
         ("latency --iteration 5", "'--iterations'"),
         ("latency -i 0", "0 is not in 1.."),
         ("latency -W 3", "--window has no meaning for latency"),
+        ("ring --advise", "--advise has no meaning for ring"),
         ("ring --seconds 3", "--seconds has no meaning for ring"),
         ("latency --raw -t mpi", "transport 'mpi' has none"),
         ("latency --raw --layers", "cannot be used with"),

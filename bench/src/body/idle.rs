@@ -41,7 +41,8 @@ pub(crate) fn measure<P: Port>(
     }))
 }
 
-fn processor_time() -> Duration {
+/// The processor time of this process so far, all threads, also those that have ended.
+pub(crate) fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     // The kernel gives neither a negative time nor more than a billion nanoseconds.
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

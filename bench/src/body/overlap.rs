@@ -75,9 +75,42 @@ pub(crate) struct Block {
     pub units: u64,
 }
 
-impl Block {
-    /// As a control message, which begins with a word that is not zero.
+/// What rank 0 announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Block(Block),
+    /// What is measured begins: all ranks watch what else runs.
+    Watch,
+    /// It is over: all ranks report what they saw.
+    Report,
+    Finish,
+}
+
+impl Step {
+    /// As a control message.
     pub(crate) const fn to_words(self) -> [u64; 5] {
+        match self {
+            Self::Finish => [0; 5],
+            Self::Watch => [1, 0, 0, 0, 0],
+            Self::Report => [2, 0, 0, 0, 0],
+            Self::Block(block) => block.to_words(),
+        }
+    }
+
+    /// The step of a control message.
+    pub(crate) fn from_words(words: [u64; 5]) -> Result<Self> {
+        match words[0] {
+            0 => Ok(Self::Finish),
+            1 => Ok(Self::Watch),
+            2 => Ok(Self::Report),
+            _ => Block::from_words(words).map(Self::Block),
+        }
+    }
+}
+
+impl Block {
+    /// As a control message, which begins with a word of at least 256.
+    const fn to_words(self) -> [u64; 5] {
         let kind = match self.kind {
             Kind::Work => 0,
             Kind::Both => 1,
@@ -90,13 +123,10 @@ impl Block {
         [what, self.case.size as u64, self.count, self.units, 0]
     }
 
-    /// The block of a control message; `None` at the end.
-    pub(crate) fn from_words(words: [u64; 5]) -> Result<Option<Self>> {
+    /// The block of a control message.
+    fn from_words(words: [u64; 5]) -> Result<Self> {
         let nonsense = || Error::Peer("rank 0 announced a step that does not exist".to_owned());
         let [what, size, count, units, _] = words;
-        if what == 0 {
-            return Ok(None);
-        }
         let kind = match what >> 2 {
             0x40 => Kind::Work,
             0x41 => Kind::Both,
@@ -116,12 +146,12 @@ impl Block {
         };
         let size = usize::try_from(size).map_err(|_| nonsense())?;
         let case = Case { size, side, order };
-        Ok(Some(Self {
+        Ok(Self {
             case,
             kind,
             count,
             units,
-        }))
+        })
     }
 }
 
@@ -242,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_survive_their_words() {
+    fn steps_survive_their_words() {
         let kinds = [Kind::Work, Kind::Both, Kind::AloneHere, Kind::AloneThere];
         for kind in kinds {
             for side in [Side::Send, Side::Recv] {
@@ -254,12 +284,15 @@ mod tests {
                         count: 7,
                         units: 9,
                     };
-                    assert_eq!(Block::from_words(block.to_words()).unwrap(), Some(block));
+                    let step = Step::Block(block);
+                    assert_eq!(Step::from_words(step.to_words()).unwrap(), step);
                 }
             }
         }
-        assert_eq!(Block::from_words([0; 5]).unwrap(), None);
-        assert!(Block::from_words([5, 0, 0, 0, 0]).is_err());
-        assert!(Block::from_words([1 << 9, 0, 0, 0, 0]).is_err());
+        for step in [Step::Watch, Step::Report, Step::Finish] {
+            assert_eq!(Step::from_words(step.to_words()).unwrap(), step);
+        }
+        assert!(Step::from_words([5, 0, 0, 0, 0]).is_err());
+        assert!(Step::from_words([1 << 9, 0, 0, 0, 0]).is_err());
     }
 }

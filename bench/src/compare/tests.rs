@@ -160,7 +160,7 @@ fn run(base: &str, new: &str, fail_above: Option<&str>) -> ExitStatus {
         base: file("base.json", base),
         new: file("new.json", new),
         fail_above: fail_above.map(|text| text.parse().unwrap()),
-        format: Format::Json,
+        format: CompareFormat::Json,
     })
 }
 
@@ -180,6 +180,87 @@ fn the_exit_status_is_the_verdict() {
         ExitStatus::Usage
     );
     assert_eq!(run(&good, "{", Some("5%")), ExitStatus::Usage);
+}
+
+/// A report with one row for each launch, with `keys` beside its figure.
+fn with_keys(launches: &[&str]) -> Results {
+    let row = |(launch, keys): (usize, &&str)| {
+        format!(
+            "{{\"size\":8,\"transport\":\"ofi:tcp\",\"launch\":{launch},\"latency_us\":1.0{keys}}}"
+        )
+    };
+    let rows: Vec<_> = launches.iter().enumerate().map(row).collect();
+    let rows = rows.join(",");
+    Results::parse(&format!(
+        "{{\"schema\":\"{SCHEMA}\",\"test\":\"latency\",\"rows\":[{rows}]}}"
+    ))
+    .unwrap()
+}
+
+#[test]
+fn what_was_measured_beside_other_load_is_not_trusted() {
+    const QUIET: &str = ",\"run_queue_wait_pct\":0.1,\"other_load_pct\":0.5,\
+                         \"involuntary_switches\":3.0,\"load\":[{\"measured_ms\":1.0}]";
+    const BUSY: &str = ",\"run_queue_wait_pct\":48.0,\"other_load_pct\":50.0,\
+                        \"involuntary_switches\":300.0,\"load\":[{\"measured_ms\":2.0}]";
+    for (base, new, which) in [
+        (&[QUIET][..], &[QUIET][..], None),
+        (&[QUIET], &[BUSY], Some("new")),
+        (&[BUSY], &[QUIET], Some("base")),
+        (&[BUSY], &[BUSY], Some("both")),
+        (&[""], &[BUSY], Some("new")),
+        // The median stands while fewer than half of the launches were disturbed.
+        (&[QUIET], &[QUIET, BUSY, QUIET], None),
+        (&[QUIET], &[QUIET, BUSY], Some("new")),
+    ] {
+        let comparison = Comparison::of(&with_keys(base), &with_keys(new), 5.0);
+        assert!(comparison.missing.is_empty(), "{comparison:?}");
+        assert_eq!(comparison.rows[0].disturbed(), which);
+        let text = comparison.to_text();
+        let doubt =
+            which.map(|which| format!("same, not to be trusted: other load beside {which}\n"));
+        match doubt {
+            Some(doubt) => assert!(text.contains(&doubt) && text.contains("--bind"), "{text}"),
+            None => assert!(
+                !text.contains("trusted") && !text.contains("--bind"),
+                "{text}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_changed_provider_is_named() {
+    let of = |provider: &str| with_keys(&[&format!(",\"provider\":\"{provider}\"")]);
+    let name = |base: &Results, new: &Results| Comparison::of(base, new, 5.0).rows[0].row.clone();
+    let (rxm, plain) = (of("tcp;ofi_rxm"), of("tcp"));
+    assert!(name(&rxm, &plain).ends_with(" provider=tcp;ofi_rxm -> tcp"));
+    assert_eq!(name(&rxm, &rxm), "latency size=8 transport=ofi:tcp");
+    // Before it was told.
+    assert_eq!(
+        name(&with_keys(&[""]), &plain),
+        "latency size=8 transport=ofi:tcp"
+    );
+}
+
+#[test]
+fn rows_of_jobs_that_failed_have_no_figure() {
+    let base = report("latency", "latency_us", &[(8, &[1.0]), (16, &[1.0])]);
+    let failed = "{\"size\":16,\"transport\":\"shm\",\"error\":\"no such thing\"}]";
+    let new = report("latency", "latency_us", &[(8, &[1.0])]);
+    let new = new.replace("}]", &format!("}},{failed}"));
+    let parse = |text: &str| Results::parse(text).unwrap();
+    let comparison = Comparison::of(&parse(&base), &parse(&new), 5.0);
+    assert_eq!(comparison.missing, ["latency size=16 transport=shm"]);
+    assert_eq!(
+        comparison.failed,
+        ["latency size=16 transport=shm: no such thing"]
+    );
+    assert!(
+        comparison
+            .to_text()
+            .contains("# FAILED in the new results: latency size=16")
+    );
 }
 
 #[test]

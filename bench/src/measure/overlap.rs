@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use super::{Effort, divide};
 use crate::args::Side;
 use crate::body::compute::{look_ns, unit_ns};
-use crate::body::overlap::{Block, Case, Kind, Order, Overlap};
+use crate::body::overlap::{Block, Case, Kind, Order, Overlap, Step};
 use crate::error::Result;
+use crate::load::{Load, Watch};
 use crate::port::{Control, Port};
 use crate::stats::Summary;
 
@@ -70,13 +71,25 @@ pub(crate) struct Overlapped {
 pub(crate) fn follow<P: Port>(port: &P, mut body: Overlap<P>) -> Result<()> {
     let mut control = Control::new()?;
     let look = look_ns();
-    while let Some(block) = Block::from_words(control.broadcast(port, [0; 5])?)? {
+    let mut watch = Watch::begin();
+    loop {
+        let block = match Step::from_words(control.broadcast(port, [0; 5])?)? {
+            Step::Finish => return Ok(()),
+            Step::Block(block) => block,
+            Step::Watch => {
+                watch = Watch::begin();
+                continue;
+            }
+            Step::Report => {
+                watch.report(|words| control.gather(port, words))?;
+                continue;
+            }
+        };
         let time = body.block(port, block)?;
         if block.kind == Kind::AloneThere {
             control.greatest(port, (time - look).max(0.0) as u64)?;
         }
     }
-    Ok(())
 }
 
 /// Rank 0.
@@ -84,6 +97,7 @@ pub(crate) struct Leader<'a, P: Port> {
     port: &'a P,
     body: Overlap<P>,
     control: Control,
+    watch: Watch,
     effort: &'a Effort,
     unit_ns: f64,
     look_ns: f64,
@@ -95,6 +109,7 @@ impl<'a, P: Port> Leader<'a, P> {
             port,
             body,
             control: Control::new()?,
+            watch: Watch::begin(),
             effort,
             unit_ns: unit_ns(),
             look_ns: look_ns(),
@@ -103,7 +118,26 @@ impl<'a, P: Port> Leader<'a, P> {
 
     /// Lets the other rank go.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.control.broadcast(self.port, [0; 5]).map(drop)
+        self.announce(Step::Finish)
+    }
+
+    /// Has all ranks watch what else runs, from now on.
+    pub(crate) fn watch(&mut self) -> Result<()> {
+        self.announce(Step::Watch)?;
+        self.watch = Watch::begin();
+        Ok(())
+    }
+
+    /// Returns what they saw.
+    pub(crate) fn report(&mut self) -> Result<Load> {
+        self.announce(Step::Report)?;
+        let (port, control) = (self.port, &mut self.control);
+        self.watch.report(|words| control.gather(port, words))
+    }
+
+    fn announce(&mut self, step: Step) -> Result<()> {
+        let words = step.to_words();
+        self.control.broadcast(self.port, words).map(drop)
     }
 
     /// The post-work-wait method, with the receive posted early.
@@ -161,7 +195,7 @@ impl<'a, P: Port> Leader<'a, P> {
             count,
             units,
         };
-        self.control.broadcast(self.port, block.to_words())?;
+        self.announce(Step::Block(block))?;
         let time = self.body.block(self.port, block)?;
         if kind == Kind::AloneThere {
             return Ok(self.control.greatest(self.port, 0)? as f64);

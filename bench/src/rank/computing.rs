@@ -1,11 +1,12 @@
 //! The tests in which a rank computes while a message is on its way.
 
-use super::{Job, Sink, effort};
+use super::{Job, Sink, add_load, effort};
 use crate::args::TestName;
 use crate::body::overlap::{Case, Order, Overlap};
 use crate::environment::Used;
 use crate::error::Result;
 use crate::link::Message;
+use crate::load::Load;
 use crate::measure::overlap::{Availability, Leader, Overlapped, follow};
 use crate::port::Port;
 use crate::record::{Figures, Quantity};
@@ -27,28 +28,28 @@ impl Job<'_> {
         let mut leader = Leader::new(port, body, &effort)?;
         for size in self.sizes()? {
             for &side in &self.plan.sides {
-                let mut emit = |order: Option<Order>, iterations, repetitions, figures| {
-                    let mut row = self.row(self.plan.layers[0], size, port.size(), used);
-                    row.side = Some(side.as_str().to_owned());
-                    row.receive = order.map(|order| order.as_str().to_owned());
-                    (row.iterations, row.repetitions) = (iterations, repetitions);
-                    row.figures = figures;
-                    sink(Message::Row(Box::new(row)))
-                };
+                let mut emit =
+                    |order: Option<Order>, iterations, repetitions, figures, load: &Load| {
+                        let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+                        row.side = Some(side.as_str().to_owned());
+                        row.receive = order.map(|order| order.as_str().to_owned());
+                        (row.iterations, row.repetitions) = (iterations, repetitions);
+                        row.figures = figures;
+                        add_load(&mut row, load);
+                        sink(Message::Row(Box::new(row)))
+                    };
                 if self.plan.test == TestName::Availability {
+                    leader.watch()?;
                     let found = leader.availability(size, side)?;
-                    emit(
-                        None,
-                        found.iterations,
-                        found.repetitions,
-                        availability(&found),
-                    )?;
+                    let (figures, load) = (availability(&found), leader.report()?);
+                    emit(None, found.iterations, found.repetitions, figures, &load)?;
                     continue;
                 }
                 for order in [Order::Early, Order::Late] {
+                    leader.watch()?;
                     let found = leader.overlap(Case { size, side, order })?;
-                    let order = Some(order);
-                    emit(order, found.iterations, found.repetitions, overlap(&found))?;
+                    let (order, figures, load) = (Some(order), overlap(&found), leader.report()?);
+                    emit(order, found.iterations, found.repetitions, figures, &load)?;
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! The test of partitioned operations.
 
-use super::{Job, Sink, effort, greet};
+use super::{Job, Sink, add_load, done, effort, greet};
 use crate::args::partitioned::PartitionedPlan;
 use crate::body::partitioned::{Rounds, Setting};
 use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::link::Message;
+use crate::load::Watch;
 use crate::measure::partitioned::{Found, Leader, follow};
 use crate::port::Control;
 use crate::port::partitioned::{Operation, PartitionedPort};
@@ -40,8 +41,10 @@ impl Job<'_> {
                 };
                 tag = (tag + operations.len() as u32) % 4096;
                 let rounds = Rounds::open(port, setting, size, partitions, &operations)?;
+                let watch = Watch::begin();
                 if !leads {
                     follow(port, &mut control, rounds)?;
+                    watch.report(|words| control.gather(port, words))?;
                     continue;
                 }
                 let mut leader = Leader {
@@ -50,17 +53,16 @@ impl Job<'_> {
                     effort: &effort(self.plan),
                 };
                 let found = leader.measure(rounds, operations.len(), size)?;
+                let load = watch.report(|words| control.gather(port, words))?;
                 for (operation, found) in operations.iter().zip(&found) {
                     let row = self.row(self.plan.layers[0], size, port.size(), &used);
-                    let row = self.partitioned_row(row, plan, (partitions, operation), found);
+                    let mut row = self.partitioned_row(row, plan, (partitions, operation), found);
+                    add_load(&mut row, &load);
                     sink(Message::Row(Box::new(row)))?;
                 }
             }
         }
-        if leads {
-            sink(Message::Done)?;
-        }
-        Ok(())
+        done(leads, sink)
     }
 
     fn partitioned_row(

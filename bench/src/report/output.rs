@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::advice::Advice;
 use super::file::ResultsFile;
-use super::text::{Table, preamble};
+use super::text::{Table, closing, preamble};
 use super::{Report, csv};
 use crate::args::{Format, Percentiles};
 use crate::error::{Error, Result};
 use crate::profile::Profile;
 use crate::record::Row;
+use crate::warnings;
 
 /// A report, its file, and the standard output.
 pub(crate) struct Output<W: Write> {
@@ -24,6 +25,8 @@ pub(crate) struct Output<W: Write> {
     table: Option<Table>,
     /// The best of the measured cases are named at the end.
     pub(crate) advises: bool,
+    /// Jobs can be started again by `--launches`.
+    pub(crate) starts_again: bool,
 }
 
 impl<W: Write> Output<W> {
@@ -47,7 +50,12 @@ impl<W: Write> Output<W> {
             streams,
             table: None,
             advises: false,
+            starts_again: false,
         })
+    }
+
+    pub(crate) const fn report(&self) -> &Report {
+        &self.report
     }
 
     pub(crate) const fn report_mut(&mut self) -> &mut Report {
@@ -60,10 +68,12 @@ impl<W: Write> Output<W> {
         if self.advises {
             self.report.advice = super::advice::of(&self.report);
         }
+        let seen = self.report.measurements(self.starts_again);
+        self.report.warnings = warnings::of(&seen);
         if let Some((file, format)) = &mut self.file {
             file.update(&render(&self.report, *format)?)?;
         }
-        if self.format != Format::Text || !self.streams {
+        if self.format != Format::Text || !self.streams || row.error.is_some() {
             return Ok(());
         }
         let mut text = String::new();
@@ -95,15 +105,25 @@ impl<W: Write> Output<W> {
         match self.format {
             Format::Text => {
                 let mut text = String::new();
-                if !self.streams {
+                if self.table.is_none() {
                     let table = Table::of(&self.report, self.percentiles.as_ref());
                     text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
                 }
                 text.extend(self.report.advice.iter().map(Advice::to_text));
                 text.extend(self.report.profiles.iter().map(Profile::to_text));
+                text += &closing(&self.report);
                 self.print(&text)
             }
-            format => {
+            Format::Csv => {
+                let text = render(&self.report, Format::Csv)?;
+                self.print(&text)?;
+                // There is no place for them in the rows.
+                for warning in &self.report.warnings {
+                    let _ = writeln!(io::stderr(), "warning: {}", warning.to_text());
+                }
+                Ok(())
+            }
+            format @ Format::Json => {
                 let text = render(&self.report, format)?;
                 self.print(&text)
             }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::output::Output;
-use super::text::{Table, preamble};
+use super::text::{Table, closing, preamble};
 use super::*;
 use crate::args::{Format, Percentiles};
 use crate::environment::Used;
@@ -237,4 +237,101 @@ fn every_format_goes_to_the_output() {
             );
         }
     }
+}
+
+/// A row that was measured beside other load.
+fn disturbed(size: u64) -> Row {
+    let mut row = sample(size, "shm", 0, 0.5);
+    for (key, value) in [(WAIT, 48.0), (OTHERS, 50.5), ("involuntary_switches", 30.0)] {
+        row.figures.set(key, value);
+    }
+    let load = "[{\"measured_ms\":100.0,\"involuntary_switches\":20,\"run_queue_wait_ms\":48.0},\
+                 {\"measured_ms\":100.0,\"involuntary_switches\":10,\"run_queue_wait_ms\":12.0}]";
+    row.load = serde_json::from_str(load).unwrap();
+    row
+}
+
+/// A job that failed.
+fn failed(size: u64) -> Row {
+    Row {
+        size,
+        transport: "ofi:verbs".to_owned(),
+        launch: Some(0),
+        error: Some("no device\nhere".to_owned()),
+        ..Row::default()
+    }
+}
+
+#[test]
+fn load_errors_and_warnings_stand_behind_the_table() {
+    let mut text = Vec::new();
+    let mut output = Output::new(report(1), Format::Text, None, None, false, &mut text).unwrap();
+    output.starts_again = true;
+    for row in [disturbed(8), failed(8), disturbed(64)] {
+        output.row(row).unwrap();
+    }
+    output.finish().unwrap();
+    let kinds = output.report().warnings.iter();
+    let kinds: Vec<&str> = kinds.map(|warning| warning.kind.as_str()).collect();
+    assert_eq!(kinds, ["other-load", "spread", "one-launch"]);
+    let end = closing(output.report());
+    let expected = "\
+# Load: measured time in wait for a CPU (involuntary switches): rank 0 48.0 % (40), rank 1 12.0 % (20); \
+others had up to 50.5 % of a rank's CPUs
+# Error: ofi:verbs, launch 0, size 8: no device here
+# Warning: other processes ran on the ranks' CPUs (sizes 8, 64): ";
+    assert!(end.starts_with(expected), "{end}");
+    drop(output);
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.ends_with(&end), "{text}");
+    // The row without figures is in no table.
+    let rows: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+}
+
+#[test]
+fn warnings_and_load_are_in_the_json_after_every_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.json");
+    let mut output = Output::new(
+        report(2),
+        Format::Json,
+        None,
+        Some(&path),
+        false,
+        Vec::new(),
+    )
+    .unwrap();
+    output.row(disturbed(8)).unwrap();
+    output.row(failed(8)).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["warnings"][0]["kind"], "other-load");
+    assert!(
+        value["warnings"][0]["advice"]
+            .as_str()
+            .unwrap()
+            .contains("--bind")
+    );
+    assert_eq!(value["rows"][0]["load"][1]["involuntary_switches"], 10);
+    assert_eq!(value["rows"][0]["run_queue_wait_pct"], 48.0);
+    assert_eq!(value["rows"][1]["error"], "no device\nhere");
+    // A job that failed has no summary.
+    assert_eq!(value["summary"].as_array().unwrap().len(), 1);
+    assert_eq!(value["summary"][0]["other_load_pct"], 50.5);
+    let read: Report = serde_json::from_str(&text).unwrap();
+    assert_eq!(&read, output.report());
+}
+
+#[test]
+fn what_the_library_opened_is_named() {
+    let mut report = report(1);
+    let used = &mut report.environment.transports[0];
+    used.transport = "ofi:tcp".to_owned();
+    used.provider = Some("tcp;ofi_rxm".to_owned());
+    let text = preamble(&report);
+    assert!(
+        text.contains("# Transport: ofi:tcp (asked for)\n# Provider: tcp;ofi_rxm\n"),
+        "{text}"
+    );
 }

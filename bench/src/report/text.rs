@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::{Report, main_quantity, same_series};
 use crate::args::Percentiles;
 use crate::environment::MPI;
+use crate::load::OTHERS;
 use crate::record::{Quantity, Row};
 
 /// What a table's columns show.
@@ -227,6 +228,9 @@ pub(crate) fn preamble(report: &Report) -> String {
     );
     for used in &environment.transports {
         line("Transport", &format!("{} ({})", used.transport, used.why));
+        if let Some(provider) = &used.provider {
+            line("Provider", provider);
+        }
         if let Some(pml) = &used.pml {
             let engine = used
                 .engine
@@ -244,23 +248,6 @@ pub(crate) fn preamble(report: &Report) -> String {
     }
     line("Machine", &machine(report));
     line("Ranks", &ranks(report));
-    if environment.oversubscribed {
-        line(
-            "Warning",
-            "more ranks or threads than cores: they take turns, times are long",
-        );
-    }
-    let is_busy = |row: &Row| {
-        row.compute
-            .as_ref()
-            .is_some_and(|how| how.starts_with("busy"))
-    };
-    if environment.oversubscribed && report.rows.iter().any(is_busy) {
-        line(
-            "Warning",
-            "threads that compute busily take turns on too few cores; only --compute sleep means something here",
-        );
-    }
     let source = environment.clock_source.as_deref().unwrap_or("unknown");
     line(
         "Clock",
@@ -280,6 +267,70 @@ pub(crate) fn preamble(report: &Report) -> String {
         line("Validation", "on; times include filling and checking");
     }
     text
+}
+
+/// The lines behind the table: what else ran, what failed, what makes the figures doubtful.
+pub(crate) fn closing(report: &Report) -> String {
+    let mut text = load(report).map_or_else(String::new, |load| format!("# Load: {load}\n"));
+    for row in &report.rows {
+        text += &error_line(row);
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(text, "# Warning: {}", warning.to_text());
+    }
+    text
+}
+
+/// Why a row has no figures; nothing where it has.
+fn error_line(row: &Row) -> String {
+    let Some(error) = &row.error else {
+        return String::new();
+    };
+    let launch = row.launch.unwrap_or(0);
+    let line = error.lines().collect::<Vec<_>>().join(" ");
+    format!(
+        "# Error: {}, launch {launch}, size {}: {line}\n",
+        row.transport, row.size
+    )
+}
+
+/// How many ranks are named one by one.
+const NAMED_RANKS: usize = 8;
+
+/// What each rank went through in all rows together.
+fn load(report: &Report) -> Option<String> {
+    let mut ranks: Vec<(f64, Option<f64>, Option<u64>)> = Vec::new();
+    for loads in report.rows.iter().filter_map(|row| row.load.as_ref()) {
+        ranks.resize(ranks.len().max(loads.len()), (0.0, Some(0.0), Some(0)));
+        for ((measured, wait, switches), load) in ranks.iter_mut().zip(loads) {
+            *measured += load.measured_ms;
+            *wait = wait.zip(load.run_queue_wait_ms).map(|(sum, own)| sum + own);
+            *switches = switches
+                .zip(load.involuntary_switches)
+                .map(|(sum, own)| sum + own);
+        }
+    }
+    let told = ranks.iter().enumerate().filter_map(|(rank, load)| {
+        let (measured, Some(wait), Some(switches)) = *load else {
+            return None;
+        };
+        let pct = 100.0 * wait / measured.max(1e-6);
+        Some(format!("rank {rank} {pct:.1} % ({switches})"))
+    });
+    let told: Vec<String> = told.take(NAMED_RANKS).collect();
+    let mut parts = Vec::new();
+    if !told.is_empty() {
+        parts.push(format!(
+            "measured time in wait for a CPU (involuntary switches): {}",
+            told.join(", ")
+        ));
+    }
+    let others = report.rows.iter();
+    let others = others.filter_map(|row| row.figures.named(OTHERS));
+    if let Some(most) = others.reduce(f64::max) {
+        parts.push(format!("others had up to {most:.1} % of a rank's CPUs"));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn machine(report: &Report) -> String {

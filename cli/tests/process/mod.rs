@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "shared by several test programs")]
 
 pub mod hosts;
-#[path = "../../ci/wheels.rs"]
+#[path = "../../../ci/wheels.rs"]
 mod wheels;
 
 use std::ffi::OsStr;

@@ -291,16 +291,20 @@ impl Supervisor {
             }
         };
         match self.spec.on_failure {
-            OnFailure::Continue => {
-                self.notes
-                    .say(format_args!("rank {rank} (process {pid}) {how}"));
-            }
+            OnFailure::Continue => self.report(format_args!("rank {rank} (process {pid}) {how}")),
             OnFailure::Abort => {
-                self.notes.say(format_args!(
+                self.report(format_args!(
                     "rank {rank} (process {pid}) {how}: ending the job"
                 ));
                 self.end_ranks();
             }
+        }
+    }
+
+    /// Reports a rank that failed, unless the caller does.
+    fn report(&self, message: std::fmt::Arguments<'_>) {
+        if !self.spec.quiet {
+            self.notes.say(message);
         }
     }
 

@@ -9,6 +9,7 @@ use tagwire_transport::{
 };
 
 use crate::fabric::file_of;
+use crate::open::{Use, open_info};
 use crate::survey::{ProviderReport, survey};
 use crate::{NAME, Ofi, OfiMatch, OfiOptions, SETTINGS};
 
@@ -39,6 +40,19 @@ impl TransportKind for OfiKind {
         // SAFETY: whoever names another file than the system's in the setting names a libfabric.
         let library = unsafe { Library::open(options.library_name()) }.ok()?;
         Some(file_of(&library))
+    }
+
+    fn opened(
+        &self,
+        detail: Option<&str>,
+        matches: bool,
+        config: &Config,
+        bootstrap: &SharedBootstrap,
+    ) -> Option<String> {
+        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
+        let wanted = if matches { Use::Matching } else { Use::Bytes };
+        let info = open_info(&options, bootstrap.size(), wanted).ok()?;
+        Some(info.provider().name())
     }
 
     fn ways(&self, config: &Config) -> Vec<Way> {

@@ -205,6 +205,35 @@ pub fn libraries(config: &Config) -> Vec<ForeignLibrary> {
     all
 }
 
+/// What the libraries opened for what `config` names: the provider alone where it names one transport,
+/// else the whole with the providers in the place of the details. `None` where no library chooses. A
+/// transport that `matches` may get another provider than one that moves bytes.
+#[must_use]
+pub fn opened(config: &Config, matches: bool, bootstrap: &SharedBootstrap) -> Option<String> {
+    let parts = config.stack("transport");
+    let opened = parts.iter().map(|part| {
+        let (detail, config) = (part.detail.as_deref(), config_of(config, part));
+        kind_of(part).opened(detail, matches, &config, bootstrap)
+    });
+    join_opened(parts, &opened.collect::<Vec<_>>())
+}
+
+fn join_opened(parts: &[Chosen], opened: &[Option<String>]) -> Option<String> {
+    if let [one] = opened {
+        return one.clone();
+    }
+    opened.iter().flatten().next()?;
+    let whole = parts.iter().zip(opened).map(|(part, opened)| {
+        let part = Chosen {
+            file: None,
+            detail: opened.clone().or_else(|| part.detail.clone()),
+            ..part.clone()
+        };
+        part.to_string()
+    });
+    Some(whole.collect::<Vec<_>>().join("+"))
+}
+
 /// The configuration for one part of what it names: with the library whose file goes with the part.
 #[must_use]
 pub fn config_of<'a>(config: &'a Config, part: &Chosen) -> Cow<'a, Config> {
@@ -224,6 +253,26 @@ fn kind_of(part: &Chosen) -> &'static dyn TransportKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_opened_stands_in_the_place_of_what_was_asked_for() {
+        let config = |text: &str| {
+            let registry = tagwire_base::config::Registry::new(&[SETTINGS]);
+            let mut config = Config::defaults(&registry);
+            config.set("transport", text).unwrap();
+            config
+        };
+        let of = |text: &str, opened: &[Option<&str>]| {
+            let opened: Vec<_> = opened.iter().map(|it| it.map(str::to_owned)).collect();
+            join_opened(config(text).stack("transport"), &opened)
+        };
+        let rxm = Some("tcp;ofi_rxm");
+        assert_eq!(of("ofi:tcp", &[rxm]).as_deref(), rxm);
+        assert_eq!(of("shm", &[None]), None);
+        assert_eq!(of("shm+ucx:tcp", &[None, None]), None);
+        let whole = of("shm+ofi@/some/file:tcp", &[None, rxm]);
+        assert_eq!(whole.as_deref(), Some("shm+ofi:tcp;ofi_rxm"));
+    }
 
     #[test]
     fn one_library_of_a_kind_is_loaded() {
