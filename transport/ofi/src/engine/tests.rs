@@ -11,6 +11,7 @@ use tagwire_transport::{
 };
 
 use super::{Engine, Op, Sink};
+use crate::config::OfiOptions;
 use crate::fabric::Took;
 use crate::fabric::faulty::{self, Fate};
 use crate::fixture;
@@ -55,6 +56,28 @@ impl Events {
     fn failures(&self) -> usize {
         let failed = |event: &&PeerEvent| matches!(event, PeerEvent::Failed(_));
         self.peers.iter().filter(failed).count()
+    }
+}
+
+/// Waiting ranks leave their core to threads of the provider, where it has such.
+#[test]
+fn providers_with_threads_are_known() {
+    let Some(options) = fixture::options(Use::Bytes) else {
+        return;
+    };
+    for (provider, has_threads) in [("tcp;ofi_rxm", false), ("sockets", true)] {
+        let options = OfiOptions {
+            provider: provider.to_owned(),
+            ..options.clone()
+        };
+        let job = LocalJob::new(1).unwrap();
+        match open_info(&options, 1, Use::Bytes) {
+            Ok(info) => {
+                let engine = Engine::open(info, &options, &job.member(Rank::new(0))).unwrap();
+                assert_eq!(engine.has_threads(), has_threads, "{provider}");
+            }
+            Err(error) => println!("SKIPPED: {error}"),
+        }
     }
 }
 
