@@ -1,6 +1,7 @@
 //! First contact when something is in its way: a shortage that passes, an end, the loss of the store; and how long a
 //! rank that opens waits for the others.
 #![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::collections::VecDeque;
 use std::os::fd::{BorrowedFd, OwnedFd};

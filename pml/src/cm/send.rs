@@ -356,7 +356,7 @@ impl Cm {
         let left = self.leavers.iter().any(|(leaver, _)| *leaver == rank);
         let known = known
             .or_else(|| self.core.losses.of(rank))
-            .or(left.then_some(Failure::PeerLeft(rank)));
+            .or_else(|| left.then_some(Failure::PeerLeft(rank)));
         let Some(failure) = known.or(evidence) else {
             return error;
         };
