@@ -221,10 +221,7 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
     ///
     /// # Errors
     /// The receive itself when the time passed: it goes on.
-    pub fn wait_for(
-        mut self,
-        timeout: Duration,
-    ) -> Result<Result<(Status, Vec<T>), OwnedError<T>>, Self> {
+    pub fn wait_for(mut self, timeout: Duration) -> Result<Ended<T>, Self> {
         match self.0.wait(Some(timeout)) {
             Err(error) if error.is_timeout() => Err(self),
             Err(error) => Ok(Err(refused(error))),
