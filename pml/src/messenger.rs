@@ -38,6 +38,16 @@ const NUDGES: u32 = 16;
 /// one does, would have given it back.
 const LONG_YIELD: Duration = Duration::from_micros(100);
 
+/// A turn of a wait in which nothing came.
+struct Turn<'a> {
+    step: Step,
+    timeout: Option<Duration>,
+    deadline: &'a mut Option<Instant>,
+    /// When the last turn began, if it yielded.
+    yielded: &'a mut Option<Instant>,
+    backoff: &'a mut Backoff,
+}
+
 /// One rank's port for point-to-point messages.
 ///
 /// Calls that name no wait return at once. Waits spin, yield and sleep by the [`WaitPolicy`];
@@ -713,6 +723,7 @@ impl Messenger {
         self.send_lingering()?;
         let mut backoff = Backoff::new(self.policy);
         let mut deadline = None;
+        let mut yielded = None;
         let mut busy = 0u32;
         loop {
             let mut layer = self.enter()?;
@@ -744,49 +755,58 @@ impl Messenger {
                 answer = done(pml)?;
                 Ok(answer.is_some())
             };
-            let away = self.idle(step, timeout, &mut deadline, &mut look)?;
+            let mut turn = Turn {
+                step,
+                timeout,
+                deadline: &mut deadline,
+                yielded: &mut yielded,
+                backoff: &mut backoff,
+            };
+            self.idle(&mut turn, &mut look)?;
             if let Some(answer) = answer {
                 return Ok(answer);
-            }
-            if away > LONG_YIELD {
-                backoff.core_is_contended();
             }
         }
     }
 
-    /// Yields or sleeps, and looks after everything that is not a message. Answers for how long a
-    /// yield gave the core away. `look` tells whether the wait is over; nothing is done after it
-    /// has said so.
+    /// Yields or sleeps, and looks after everything that is not a message. `look` tells whether the
+    /// wait is over; nothing is done after it has said so.
     #[cold]
     fn idle(
         &self,
-        step: Step,
-        timeout: Option<Duration>,
-        deadline: &mut Option<Instant>,
+        turn: &mut Turn<'_>,
         look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
-    ) -> Result<Duration> {
+    ) -> Result<()> {
+        // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
         let now = Instant::now();
         let mut nap = self.policy.sleep;
-        if let Some(timeout) = timeout {
+        if let Some(timeout) = turn.timeout {
             // A timeout that ends after the clock does is none.
-            *deadline = deadline.or_else(|| now.checked_add(timeout));
-            if let Some(deadline) = *deadline {
+            *turn.deadline = turn.deadline.or_else(|| now.checked_add(timeout));
+            if let Some(deadline) = *turn.deadline {
                 nap = nap.min(deadline.saturating_duration_since(now));
                 if now >= deadline {
                     return Err(Error::TimedOut(timeout));
                 }
             }
         }
-        let mut away = Duration::ZERO;
-        match step {
+        if let Some(before) = turn.yielded.take()
+            && now.duration_since(before) > LONG_YIELD
+        {
+            turn.backoff.core_is_contended();
+            if turn.step == Step::Yield {
+                turn.step = turn.backoff.step();
+            }
+        }
+        match turn.step {
             Step::Spin => {}
             Step::Yield => {
                 rustix::thread::sched_yield();
-                away = now.elapsed();
+                *turn.yielded = Some(now);
             }
             Step::Sleep => {
                 if self.sleep(nap, look)? {
-                    return Ok(away);
+                    return Ok(());
                 }
             }
         }
@@ -795,7 +815,7 @@ impl Messenger {
             // In one piece: other ranks write to the same place.
             let _ = std::io::stderr().write_all(self.dump()?.as_bytes());
         }
-        Ok(away)
+        Ok(())
     }
 
     /// Sleeps, unless something has happened. Answers whether the wait is over.

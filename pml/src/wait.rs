@@ -38,7 +38,7 @@ impl WaitPolicy {
             mode: WaitMode::Adaptive,
             // Alone on its core a rank loses nothing by spinning for some 100 us, longer than a
             // wake-up takes. On a shared core every spin is taken from the rank it waits for.
-            spins: if oversubscribed { 40 } else { 10_000 },
+            spins: if oversubscribed { 0 } else { 10_000 },
             yields: if oversubscribed { 200 } else { 100 },
             sleep: Duration::from_millis(50),
         }
@@ -149,7 +149,7 @@ mod tests {
         backoff.core_is_contended();
         assert_eq!(backoff.step(), Step::Sleep);
         backoff.reset();
-        assert_eq!(backoff.step(), Step::Spin);
+        assert_eq!(backoff.step(), Step::Yield);
     }
 
     #[test]
