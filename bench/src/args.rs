@@ -285,8 +285,8 @@ pub struct BenchArgs {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Where ranks run: none, core, or a list of CPUs [default: core, or none when there are
-    /// more ranks than cores]
+    /// Where ranks run: none, core, or a list of CPUs [default: core, or none for ranks of
+    /// several threads]
     #[arg(long, value_name = "WHERE")]
     pub bind: Option<String>,
 

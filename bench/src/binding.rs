@@ -26,11 +26,11 @@ impl Placement {
             .map(|cpus| cpus.iter().map(|cpu| cpu as usize).collect())
             .unwrap_or_default();
         let cores = one_of_each_core(&allowed, core);
-        // A rank's threads would have to share the one core that it is bound to.
-        let fits = threads == 1 && ranks as usize <= cores.len();
+        // Ranks that share cores are shared out evenly, which a scheduler does not do with ranks that yield to each
+        // other. The threads of a rank would have to share the one core that it is bound to.
         let binding = match asked {
             Some(text) => text.parse::<Binding>().map_err(Error::Launch)?,
-            None if fits => Binding::Core,
+            None if threads == 1 && !cores.is_empty() => Binding::Core,
             None => Binding::None,
         };
         Ok(match binding {
@@ -103,10 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_do_not_fit_are_not_bound() {
+    fn ranks_are_bound_and_threads_are_not() {
+        let one = Placement::new(None, 1, 1).unwrap();
         let many = Placement::new(None, 60_000, 1).unwrap();
-        assert_eq!((many.cpus, many.text.as_str()), (None, "none"));
-        assert_eq!(Placement::new(None, 1, 8).unwrap().cpus, None);
+        assert_eq!(many.cpus, one.cpus, "the same cores, round robin");
+        assert!(many.cpus.is_some());
+        let threaded = Placement::new(None, 1, 8).unwrap();
+        assert_eq!((threaded.cpus, threaded.text.as_str()), (None, "none"));
         assert!(Placement::new(Some("core"), 1, 1).unwrap().cpus.is_some());
         let error = Placement::new(Some("0-4000"), 2, 1).unwrap_err();
         assert_eq!(error.exit_status().code(), 1);
