@@ -737,6 +737,8 @@ impl Messenger {
             let step = if events > 0 {
                 self.after_progress(events);
                 backoff.reset();
+                // What was done since a yield is no time that the core was away.
+                yielded = None;
                 busy += 1;
                 // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
                 if !busy.is_multiple_of(BUSY_ROUNDS) {
@@ -769,8 +771,8 @@ impl Messenger {
         }
     }
 
-    /// Yields or sleeps, and looks after everything that is not a message. `look` tells whether the
-    /// wait is over; nothing is done after it has said so.
+    /// Yields or sleeps, and looks after everything that is not a message. `look` returns whether the
+    /// wait is over; nothing is done after that.
     #[cold]
     fn idle(
         &self,
