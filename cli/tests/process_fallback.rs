@@ -42,7 +42,7 @@ fn confined_info(words: &[&str]) -> String {
         Line::of(&confine(), words)
             .args(["--"])
             .args([tagwire()])
-            .args(["info"]),
+            .args(["info", "shm"]),
     )
 }
 
@@ -53,7 +53,7 @@ fn without_restrictions_large_messages_are_copied_once() {
         .args(["exchange"])
         .finish();
     check_exchanged(&outcome);
-    assert!(info(Line::new(["info"])).contains("large messages are copied once"));
+    assert!(info(Line::new(["info", "shm"])).contains("large messages are copied once"));
 }
 
 /// Under a limit of file sizes, in blocks of 512 bytes: `sh -c 'ulimit -f BLOCKS; COMMAND'`.
@@ -68,12 +68,13 @@ fn with_small_files(blocks: u32, command: &str) -> Line {
 #[test]
 fn small_files_leave_room_for_messages() {
     let run = "exec \"$1\" run -n 3 -- \"$2\" exchange";
-    check_exchanged(&with_small_files(1024, run).finish());
+    let ob1 = |blocks| with_small_files(blocks, run).env("TAGWIRE_PML", "ob1");
+    check_exchanged(&ob1(1024).finish());
     // Not for the lists of a rank that matches in shared memory, nor for an area for each rank.
     let cm = with_small_files(1024, run)
         .env("TAGWIRE_PML", "cm")
         .finish();
-    let tiny = with_small_files(64, run).finish();
+    let tiny = ob1(64).finish();
     for (outcome, remedy) in [(cm, "'pml'"), (tiny, "ulimit -f")] {
         assert_eq!(outcome.status, 1, "{outcome:#?}");
         for part in ["RLIMIT_FSIZE", remedy] {
@@ -84,7 +85,7 @@ fn small_files_leave_room_for_messages() {
 
 #[test]
 fn small_files_are_mentioned_by_info_and_are_errors_of_writing() {
-    let text = info(with_small_files(1024, "exec \"$1\" info"));
+    let text = info(with_small_files(1024, "exec \"$1\" info shm"));
     assert!(text.contains("RLIMIT_FSIZE"), "{text}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("out");
@@ -103,7 +104,7 @@ fn attaching_may_be_switched_off() {
         .env("TAGWIRE_SHM_CMA", "off")
         .finish();
     check_exchanged(&outcome);
-    let said = info(Line::new(["info"]).env("TAGWIRE_SHM_CMA", "off"));
+    let said = info(Line::new(["info", "shm"]).env("TAGWIRE_SHM_CMA", "off"));
     assert!(said.contains("copied twice: 'shm-cma' is off"), "{said}");
 }
 
@@ -195,7 +196,7 @@ fn ordinary_users_may_do_all_this() {
     let said = info(
         Line::of(&confine(), ["user", "--"])
             .args([&programs[0]])
-            .args(["info"]),
+            .args(["info", "shm"]),
     );
     assert!(said.contains("large messages are copied"), "{said}");
 }

@@ -121,7 +121,7 @@ fn a_job_that_takes_too_long_is_ended() {
 #[test]
 fn inside_a_job_info_names_the_launcher() {
     let program = env!("CARGO_BIN_EXE_tagwire");
-    let outcome = run(&["-n", "2", "--tag-output", "--", program, "info"]);
+    let outcome = run(&["-n", "2", "--tag-output", "--", program, "info", "launcher"]);
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert!(
         outcome
