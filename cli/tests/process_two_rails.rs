@@ -19,10 +19,13 @@ fn a_run_outlives_one_of_its_cables() {
     let place = format!("{}:7471", hosts.address(0));
     let options = ["-t", RAILS, "-m", "8,64K,1M", "-i", "100", "-c"];
     let patience = ["--rail-patience", "500ms", "--log", "warn"];
-    let listen = ["bench", "latency", "--listen", &place];
+    let listen = ["bench", "latency", "--listen", &place, "--secret", "ours"];
     let mut listener = hosts.tagwire(0, &[&listen[..], &options, &patience].concat());
     listener.hear("listening at");
-    let connector = hosts.tagwire(1, &["bench", "latency", "--connect", &place]);
+    let connector = hosts.tagwire(
+        1,
+        &["bench", "latency", "--connect", &place, "--secret", "ours"],
+    );
     // What is left to do is far more than fits into the time until the cable is pulled.
     listener.hear("# Size");
     hosts.cut_the_cable(1);
