@@ -121,7 +121,7 @@ pub struct TagLimits {
 }
 
 impl TagLimits {
-    /// Every [`Tag`] and every [`ContextId`](tagwire_base::ContextId), and any number of receives.
+    /// Every [`Tag`] and every [`ContextId`], and any number of receives.
     pub const ALL: Self = Self {
         largest_tag: Tag::USER_MAX,
         contexts: ContextId::COUNT,
