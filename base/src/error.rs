@@ -113,7 +113,7 @@ impl Error {
     }
 }
 
-/// Whether `error` says that the system lacked descriptors or memory, which may be different a moment later.
+/// Returns whether `error` means that the system lacked descriptors or memory, which may be different a moment later.
 #[must_use]
 pub fn is_shortage(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);

@@ -58,7 +58,7 @@ pub(super) fn siblings(root: &Path, cpus: &CpuList) -> CpuList {
         .collect()
 }
 
-/// What tells this run of this machine's kernel from every other one.
+/// Distinguishes this run of this machine's kernel from every other one.
 pub(super) fn boot(root: &Path) -> String {
     fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What the launcher says on standard error.
+//! The notes that the launcher writes to standard error.
 //!
 //! Nobody may be reading there: a pager that is stopped, a pipe that is full. So a thread of its own writes, and whoever
 //! has something to say does not wait for it.
