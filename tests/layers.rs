@@ -11,6 +11,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-derive", &[]),
     ("tagwire-base", &[]),
     ("tagwire-matching", &["tagwire-base"]),
+    (
+        "tagwire-matching-bench",
+        &["tagwire-base", "tagwire-matching"],
+    ),
     ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),
     ("tagwire-libfabric-sys", &[]),
     (

@@ -21,6 +21,8 @@ provider_conformance!(on_udp_rxd, crate::common::system(), "udp;ofi_rxd");
 /// has it, so that of two that close side by side one now and then reaches for what the other has returned. Ranks that
 /// are processes each have a mapping of their own.
 mod on_shm {
+    #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
     use std::os::unix::process::ExitStatusExt;
     use std::process::Command;
 

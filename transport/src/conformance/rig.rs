@@ -29,6 +29,16 @@ static IDLE_TIME: LazyLock<Duration> = LazyLock::new(|| {
     Duration::from_secs(given.and_then(|text| text.parse().ok()).unwrap_or(3))
 });
 
+/// Whether checks run at length: `TAGWIRE_CONFORMANCE_ROUNDS` is set, as `ci/full` does.
+pub(super) fn at_length() -> bool {
+    std::env::var_os("TAGWIRE_CONFORMANCE_ROUNDS").is_some()
+}
+
+/// Returns how many rounds of a race to run: all `at_length`, else a quarter.
+pub(super) fn rounds(all: u64) -> u64 {
+    if at_length() { all } else { all / 4 }
+}
+
 /// How long a rig waits for anything at all, for transports that are busy with nothing.
 const BUSY_TIME: Duration = Duration::from_secs(60);
 

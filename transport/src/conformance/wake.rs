@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use super::Factory;
 use super::log::Log;
-use super::rig::{LANE, Rig, ensure, header};
+use super::rig::{LANE, Rig, ensure, header, rounds};
 use crate::byte::{ByteTransport, Class, Post};
 use crate::fault::SplitMix64;
 use crate::message::EndpointId;
 use crate::wait::{WaitKey, Waiter};
 
-/// Rounds of sleeping and waking.
+/// Rounds of sleeping and waking, at length.
 const ROUNDS: u64 = 10_000;
 
 /// The first of these, in which what wakes the sleeper comes after it has armed and before it sleeps
@@ -134,7 +134,7 @@ pub(super) fn other_threads_wake_a_sleeper(factory: &Factory) -> Result<(), Stri
         let (waiter, meeting) = (Arc::clone(&waiter), Arc::clone(&meeting));
         thread::spawn(move || {
             let mut random = SplitMix64::new(1);
-            (1..=ROUNDS).all(|round| {
+            (1..=rounds(ROUNDS)).all(|round| {
                 while meeting.posted.load(Ordering::Acquire) < round {
                     let key = waiter.arm();
                     if meeting.posted.load(Ordering::Acquire) >= round {
@@ -152,7 +152,7 @@ pub(super) fn other_threads_wake_a_sleeper(factory: &Factory) -> Result<(), Stri
         })
     };
     let mut random = SplitMix64::new(2);
-    for round in 1..=ROUNDS {
+    for round in 1..=rounds(ROUNDS) {
         meeting.before_wake(round, &mut random, || ());
         meeting.posted.store(round, Ordering::Release);
         waiter.wake();
@@ -167,14 +167,14 @@ pub(super) fn other_threads_wake_a_sleeper(factory: &Factory) -> Result<(), Stri
     ensure(good, || "a wake-up was lost".to_owned())
 }
 
-/// Receives until `ROUNDS` messages are there, sleeping whenever there is nothing to do; answers
+/// Receives until all messages of the rounds are there, sleeping whenever there is nothing to do; answers
 /// whether no wake-up was lost.
 fn receive_asleep(transport: &mut dyn ByteTransport, meeting: &Meeting) -> bool {
     let waiter = transport.waiter();
     let mut random = SplitMix64::new(3);
     let mut log = Log::default();
-    let mut received = 0;
-    while received < ROUNDS && !meeting.is_over() {
+    let (mut received, all) = (0, rounds(ROUNDS));
+    while received < all && !meeting.is_over() {
         let key = waiter.arm();
         let events = transport.progress(LANE, &mut log);
         received += log.message_count() as u64;
@@ -225,7 +225,7 @@ fn send_rounds(
 ) -> Result<(), String> {
     let mut random = SplitMix64::new(4);
     let mut log = Log::default();
-    for round in 1..=ROUNDS {
+    for round in 1..=rounds(ROUNDS) {
         meeting.before_wake(round, &mut random, || {
             transport.progress(LANE, &mut log);
         });

@@ -1,6 +1,6 @@
 //! Peers that die.
 
-use super::super::rig::ensure;
+use super::super::rig::{at_length, ensure};
 use super::Factory;
 use super::rig::{Checked, Rig, Sending, Word, exact, from};
 use crate::capability::Capabilities;
@@ -109,17 +109,16 @@ pub(super) fn sends_to_the_dead_end(factory: &Factory) -> Checked {
 }
 
 /// One side dies at every moment of a long message's transfer. Over networks, whose jobs take long to
-/// open, at every third one, unless `TAGWIRE_CONFORMANCE_ROUNDS` is set.
+/// open, at every third one, unless [`at_length`].
 pub(super) fn deaths_cut_messages_off(factory: &Factory) -> Checked {
     const LEN: usize = 300_000;
-    let at_length = std::env::var_os("TAGWIRE_CONFORMANCE_ROUNDS").is_some();
     for sender_dies in [true, false] {
         let mut next = 0;
         while next < 10 {
             let turns = next;
             let mut rig = Rig::plenty(factory, 3)?;
             let capabilities = rig.transport(0).capabilities();
-            let sparse = capabilities.contains(Capabilities::REMOTE) && !at_length;
+            let sparse = capabilities.contains(Capabilities::REMOTE) && !at_length();
             next += if sparse { 3 } else { 1 };
             rig.acquaint(0, 1)?;
             let (sender, receiver) = if sender_dies { (1, 0) } else { (0, 1) };

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::memory::Memory;
-use super::super::rig::{LANE, ensure, pattern as bytes_of};
+use super::super::rig::{LANE, at_length, ensure, pattern as bytes_of, rounds};
 use super::Factory;
 use super::rig::{Checked, Log, Rig, exact};
 use crate::capability::Capabilities;
@@ -313,7 +313,7 @@ pub(super) fn each_message_is_had_once(factory: &Factory) -> Checked {
     Ok(())
 }
 
-/// Rounds of sleeping and waking.
+/// Rounds of sleeping and waking, at length.
 const ROUNDS: u64 = 3000;
 
 /// How long a sleeper sleeps whom nobody wakes.
@@ -369,10 +369,10 @@ pub(super) fn messages_wake_a_sleeper(factory: &Factory) -> Checked {
     let (there, back) = (rig.connect(0, 1)?, rig.connect(1, 0)?);
     let mut other = rig.take(1);
     let thread = thread::spawn(move || {
-        let result = answer_asleep(&mut *other, back, ROUNDS, false);
+        let result = answer_asleep(&mut *other, back, rounds(ROUNDS), false);
         (result, other)
     });
-    let result = answer_asleep(rig.transport(0), there, ROUNDS, true);
+    let result = answer_asleep(rig.transport(0), there, rounds(ROUNDS), true);
     let (other, transport) = thread
         .join()
         .map_err(|_| "the sleeper panicked".to_owned())?;

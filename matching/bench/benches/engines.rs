@@ -1,7 +1,7 @@
 //! Time of one post and its arrival, by engine, depth, position and share of wildcards.
 //!
 //! A pair leaves the queue as it found it: the receive that is matched is posted again at the end,
-//! so positions are those of a queue that turns over. `cargo bench -p tagwire-matching`; see
+//! so positions are those of a queue that turns over. `cargo bench -p tagwire-matching-bench`; see
 //! `docs/matching.md` for counts of instructions, which do not depend on the machine's mood.
 
 use std::hint::black_box;
