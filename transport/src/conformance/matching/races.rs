@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::memory::Memory;
-use super::super::rig::{LANE, at_length, ensure, pattern as bytes_of, rounds};
+use super::super::rig::{LANE, ensure, pattern as bytes_of, rounds};
 use super::Factory;
 use super::rig::{Checked, Log, Rig, exact};
 use crate::capability::Capabilities;
