@@ -56,8 +56,7 @@ impl Ob1 {
             || !peer.is_free()
             || length > lengths.at_once
             || LEND_FROM <= length && length <= lengths.lent
-            || peer.credit.envelopes <= 0
-            || peer.credit.bytes < length as i64
+            || !peer.credit.covers(length)
         {
             return false;
         }

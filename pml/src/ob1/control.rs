@@ -5,6 +5,7 @@ use tagwire_transport::{Payload, Ticket};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::core::{Chore, Core};
+use super::credit::Window;
 use super::header::{ControlHeader, Kind, PullBody};
 use super::peer::{PeerIndex, PullWish};
 use super::request::{Buffer, Phase};
@@ -17,9 +18,7 @@ impl Core {
             Kind::Data => self.data(from, header, payload),
             Kind::Credit => {
                 if let Some(peer) = self.peers.get_mut(from) {
-                    let grant = super::flow::unpack(header.argument);
-                    peer.credit.envelopes += grant.envelopes;
-                    peer.credit.bytes += grant.bytes;
+                    peer.credit.add(Window::unpack(header.argument));
                     if !peer.queue.is_empty() {
                         self.flush_later(from);
                     }

@@ -12,9 +12,9 @@ use tagwire_transport::{
 };
 use zerocopy::{FromZeros, IntoBytes};
 
-use super::flow::Budget;
+use super::credit::{Budget, Charged};
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody, kind_of};
-use super::peer::{Early, Health, Peer, PeerIndex, Peers, Stream, Window};
+use super::peer::{Early, Health, Peer, PeerIndex, Peers, Stream};
 use super::remote::Source;
 use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
@@ -78,11 +78,6 @@ pub(super) struct Core {
     pub unexpected: Slab<Unexpected>,
     pub peers: Peers,
     pub budget: Budget,
-    pub refill_below: Window,
-    /// Peers whose windows wait for the budget.
-    pub starving: Vec<PeerIndex>,
-    /// Peers that have used something of their windows of which the budget does not know.
-    pub unsettled: Vec<PeerIndex>,
     pub chores: VecDeque<Chore>,
     pub losses: Losses,
     /// A rank is gone or a budget is spent: posted receives are looked at twice.
@@ -114,12 +109,6 @@ impl Core {
             unexpected: Slab::default(),
             peers: Peers::new(),
             budget,
-            refill_below: Window {
-                envelopes: Window::INITIAL.envelopes / 2,
-                bytes: Window::INITIAL.bytes / 2,
-            },
-            starving: Vec::new(),
-            unsettled: Vec::new(),
             chores: VecDeque::new(),
             losses: Losses::default(),
             in_trouble: false,
@@ -197,17 +186,13 @@ impl Core {
             return false;
         };
         let length = arrival.payload.len();
-        let left = Window {
-            envelopes: peer.granted.envelopes - 1,
-            bytes: peer.granted.bytes - length as i64,
-        };
+        let left = peer.account.granted.after(length);
         // The kind, and no flags.
         if word as u16 != Kind::Match as u16
             || (rest >> 32) as u32 != peer.next_in.as_u32()
             || !peer.plain
-            || !peer.unsettled
-            || left.envelopes < self.refill_below.envelopes
-            || left.bytes < self.refill_below.bytes
+            || !peer.account.unsettled
+            || left.is_below(self.budget.refill_below())
         {
             return false;
         }
@@ -215,7 +200,7 @@ impl Core {
             return false;
         };
         peer.next_in = peer.next_in.next();
-        peer.granted = left;
+        peer.account.granted = left;
         let source = peer.rank;
         self.eager(index, source, header, length, arrival.payload, None);
         true
@@ -230,15 +215,15 @@ impl Core {
         payload: Payload<'_>,
         synchronous: Option<Handle>,
     ) {
-        let low = self.charge(from, total);
-        if payload.len() > total || low && self.overran(from) {
+        let charged = self.charge(from, total);
+        if payload.len() > total || charged == Charged::Overdrawn {
             return self.broken(from, "more than it was granted");
         }
         let Some(peer) = self.peers.get(from) else {
             return;
         };
         self.eager(from, peer.rank, header, total, payload, synchronous);
-        if low {
+        if charged == Charged::Low {
             self.refill(from);
         }
     }
@@ -308,7 +293,7 @@ impl Core {
         payload: Payload<'_>,
         synchronous: Option<Handle>,
     ) {
-        self.store(total);
+        self.budget.keep(total);
         let offset = payload.len();
         let message = self.unexpected.insert(Unexpected {
             peer: from,
@@ -403,8 +388,8 @@ impl Core {
         if header.kind == Kind::Peeked {
             return self.peeked(from, header, &body);
         }
-        let low = self.charge(from, 0);
-        if low && self.overran(from) {
+        let charged = self.charge(from, 0);
+        if charged == Charged::Overdrawn {
             return self.broken(from, OVERRUN);
         }
         let Some(peer) = self.peers.get_mut(from) else {
@@ -431,7 +416,7 @@ impl Core {
                 }
             }
             ArriveOutcome::Queued(queued) => {
-                self.store(0);
+                self.budget.keep(0);
                 self.unexpected.insert(Unexpected {
                     peer: from,
                     tag: header.tag,
@@ -448,7 +433,7 @@ impl Core {
             }
             ArriveOutcome::Full => self.broken(from, OVERRUN),
         }
-        if low {
+        if charged == Charged::Low {
             self.refill(from);
         }
     }
@@ -690,13 +675,8 @@ impl Upcalls for Core {
                 let Some(peer) = self.peers.get_mut(index) else {
                     return;
                 };
-                peer.granted = Window::INITIAL;
-                // One that is gone already has this much for its last words, and no more.
-                if peer.health == Health::Alive {
-                    peer.accounted = Window::INITIAL;
-                    self.budget.envelopes -= Window::INITIAL.envelopes;
-                    self.budget.bytes -= Window::INITIAL.bytes;
-                }
+                let alive = peer.health == Health::Alive;
+                self.budget.open(&mut peer.account, alive);
             }
             PeerEvent::Left(endpoint) => {
                 if let Some(peer) = self.peers.of_endpoint(endpoint) {

@@ -63,8 +63,8 @@ impl Ob1 {
         writeln!(
             out,
             "  budget left: {} envelopes, {} bytes of payload; chores: {}",
-            core.budget.envelopes,
-            core.budget.bytes,
+            core.budget.left().envelopes,
+            core.budget.left().bytes,
             core.chores.len()
         )?;
         writeln!(out, "  peers in contact: {}", core.peers.len())?;
@@ -144,7 +144,9 @@ fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
 
 fn write_peer(out: &mut dyn Write, peer: &Peer) -> fmt::Result {
     let health = match peer.health {
-        Health::Alive if peer.starved => "alive, may hold envelopes back for want of credit",
+        Health::Alive if peer.account.starved => {
+            "alive, may hold envelopes back for want of credit"
+        }
         Health::Alive => "alive",
         Health::Left => "has left",
         Health::Failed => "failed",
@@ -159,8 +161,8 @@ fn write_peer(out: &mut dyn Write, peer: &Peer) -> fmt::Result {
         peer.next_in.as_u32(),
         peer.credit.envelopes,
         peer.credit.bytes,
-        peer.granted.envelopes,
-        peer.granted.bytes,
+        peer.account.granted.envelopes,
+        peer.account.granted.bytes,
         peer.queue.len()
     )
 }

@@ -5,7 +5,7 @@ use tagwire_matching::Engine;
 
 use super::core::Core;
 use super::peek::Peeks;
-use super::peer::{Health, PeerIndex, Stream, Window};
+use super::peer::{Health, PeerIndex, Stream};
 use super::request::Phase;
 use super::unexpected::Content;
 use crate::slab::Handle;
@@ -31,18 +31,13 @@ impl Core {
         peer.pulled = None;
         peer.early.clear();
         peer.stream = Stream::None;
-        peer.starved = false;
         peer.refresh_clear();
-        // The budget gets its window back. What it was granted stays the bound of its last words;
-        // what of them has to be kept is stored as it comes.
-        let window = std::mem::replace(&mut peer.accounted, Window::NOTHING);
         let rank = peer.rank;
         let Some(failure) = peer.failure() else {
             return;
         };
-        self.budget.envelopes += window.envelopes;
-        self.budget.bytes += window.bytes;
-        self.feed(index);
+        self.budget.close(&mut self.peers, index);
+        self.look_for_trouble();
         self.forget_messages_of(index);
         // It may have set flags before, of which nobody told.
         self.look_at_flags();
@@ -102,7 +97,7 @@ impl Core {
             };
             let _ = self.engine.discard(queued);
             if let Some(message) = self.unexpected.remove(handle) {
-                self.refund(message.charged);
+                self.budget.release(message.charged);
             }
         }
     }

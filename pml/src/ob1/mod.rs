@@ -23,6 +23,7 @@ mod coalesce;
 mod config;
 mod control;
 mod core;
+mod credit;
 mod dump;
 mod failure;
 mod flow;
@@ -55,7 +56,6 @@ use tagwire_transport::{
 pub use writes::ChannelWay;
 
 use self::core::Core;
-use self::flow::Budget;
 use self::peer::PeerIndex;
 use self::rail::Rail;
 use self::request::{Buffer, Phase, Request};
@@ -120,7 +120,7 @@ impl Ob1 {
         )?;
         let language = Language::new(LAYER, rail.name());
         language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
-        let budget = Budget::new(options.unexpected_payload, options.unexpected_headers);
+        let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
         let piece = remote::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
             core: Core::new(engine, budget, piece > 0),

@@ -98,7 +98,7 @@ impl Core {
         let shown = peer.peeks.shown.take()?;
         let status = status(peer.rank, &shown);
         self.say(index, Kind::PullTaken, shown.sender);
-        self.store(0);
+        self.budget.keep(0);
         let message = self.unexpected.insert(Unexpected {
             peer: index,
             tag: shown.tag,
@@ -117,8 +117,8 @@ impl Core {
 
     /// The peer that shows an answer to just this question; asks all of them where none does.
     fn showing(&mut self, pattern: &Pattern) -> Option<PeerIndex> {
-        for place in 0..self.starving.len() {
-            let index = self.starving[place];
+        for place in 0..self.budget.starving().len() {
+            let index = self.budget.starving()[place];
             let Some(peer) = self.peers.get(index) else {
                 continue;
             };

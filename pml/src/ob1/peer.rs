@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
+use super::credit::{Account, Accounts, Window};
 use super::peek::Peeks;
 use crate::peers;
 pub(super) use crate::peers::PeerIndex;
@@ -19,6 +20,13 @@ impl Peers {
     pub(super) fn is_alive(&self, index: PeerIndex) -> bool {
         let peer = self.get(index);
         peer.is_some_and(|peer| peer.health == Health::Alive)
+    }
+}
+
+impl Accounts for Peers {
+    #[inline]
+    fn account(&mut self, peer: PeerIndex) -> Option<&mut Account> {
+        self.get_mut(peer).map(|peer| &mut peer.account)
     }
 }
 
@@ -45,26 +53,6 @@ impl Health {
             _ => Self::Failed,
         }
     }
-}
-
-/// What one side of a pair may still send unasked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Window {
-    pub envelopes: i64,
-    pub bytes: i64,
-}
-
-impl Window {
-    pub(super) const NOTHING: Self = Self {
-        envelopes: 0,
-        bytes: 0,
-    };
-
-    /// What every sender has before it hears from its receiver. Part of the wire protocol.
-    pub(super) const INITIAL: Self = Self {
-        envelopes: 64,
-        bytes: 64 << 10,
-    };
 }
 
 /// Where the packets of an eager message that is arriving go.
@@ -142,15 +130,8 @@ pub(super) struct Peer {
     pub next_in: Sequence,
     /// What this rank may still send.
     pub credit: Window,
-    /// What the peer may still send, as far as this rank has granted it. Of one that is gone: what
-    /// its last words may still be.
-    pub granted: Window,
-    /// What of that the budget knows: it is told when the window is refilled, not per message.
-    pub accounted: Window,
-    /// It is in the list of those of whom the budget does not know all.
-    pub unsettled: bool,
-    /// The window could not be refilled: the budget is spent, and the peer may hold envelopes.
-    pub starved: bool,
+    /// What the peer may still send.
+    pub account: Account,
     pub stream: Stream,
     /// Sends that wait for their turn, in order.
     pub queue: VecDeque<Handle>,
@@ -183,10 +164,7 @@ impl Peer {
             next_out: Sequence::default(),
             next_in: Sequence::default(),
             credit: Window::INITIAL,
-            granted: Window::NOTHING,
-            accounted: Window::NOTHING,
-            unsettled: false,
-            starved: false,
+            account: Account::NEW,
             stream: Stream::None,
             queue: VecDeque::new(),
             flush_noted: false,
@@ -216,8 +194,7 @@ impl Peer {
     #[inline(always)]
     pub(super) const fn spend(&mut self, bytes: usize) {
         self.next_out = self.next_out.next();
-        self.credit.envelopes -= 1;
-        self.credit.bytes -= bytes as i64;
+        self.credit = self.credit.after(bytes);
     }
 
     /// Enters a wish of the peer. Wishes may have changed places on their way.
@@ -233,11 +210,6 @@ impl Peer {
             .wishes
             .partition_point(|other| other.order < wish.order);
         self.wishes.insert(place, wish);
-    }
-
-    /// Whether the next message could not go at once for want of credit.
-    pub(super) const fn lacks_credit(&self) -> bool {
-        self.credit.envelopes <= 0 || self.credit.bytes <= 0
     }
 
     /// What an operation with this peer fails with, if it cannot happen any more.

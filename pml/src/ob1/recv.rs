@@ -159,7 +159,7 @@ impl Core {
         else {
             return;
         };
-        self.refund(charged);
+        self.budget.release(charged);
         match content {
             Content::Rendezvous { .. } => self.counters.unexpected_long += 1,
             _ => self.counters.unexpected_short += 1,
@@ -200,7 +200,7 @@ impl Core {
         if let Some(sender) = synchronous {
             self.say(from, Kind::Matched, sender);
         }
-        if !self.starving.is_empty() {
+        if !self.budget.starving().is_empty() {
             self.feed_the_starved();
         }
     }
@@ -227,7 +227,7 @@ impl Core {
 
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Status> {
         let here = self.describe_first(pattern);
-        if here.is_some() || self.starving.is_empty() {
+        if here.is_some() || self.budget.starving().is_empty() {
             return here;
         }
         self.peek(pattern)
@@ -235,7 +235,7 @@ impl Core {
 
     pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(MessageId, Status)> {
         let Some((_, Cookie(slot))) = self.engine.claim(pattern) else {
-            if self.starving.is_empty() {
+            if self.budget.starving().is_empty() {
                 return None;
             }
             return self.take_shown(pattern);

@@ -53,11 +53,7 @@ impl Ob1 {
             return false;
         };
         let length = bytes.len();
-        if length > peer.lengths.at_once
-            || !peer.clear
-            || peer.credit.envelopes <= 0
-            || peer.credit.bytes < length as i64
-        {
+        if length > peer.lengths.at_once || !peer.clear || !peer.credit.covers(length) {
             return false;
         }
         let header = EnvelopeHeader {
@@ -113,7 +109,8 @@ impl Ob1 {
         // A program that only ever posts sends would not hear of new credit: this call asks.
         // A few times, since the peer's first contact comes before its first packet.
         for _ in 0..4 {
-            if !self.core.peers.get(index).is_some_and(Peer::lacks_credit) {
+            let peer = self.core.peers.get(index);
+            if !peer.is_some_and(|peer| peer.credit.is_spent()) {
                 break;
             }
             let events = self.rail.progress(LANE, &mut self.core);

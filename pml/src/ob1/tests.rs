@@ -430,14 +430,14 @@ fn a_flood_stays_within_the_budgets() {
             .iter()
             .map(|(_, message)| message.charged)
             .sum();
-        let slack = super::peer::Window::INITIAL;
+        let slack = super::credit::Window::INITIAL;
         assert!(
             kept <= (1 << 20) + slack.bytes as usize,
             "{kept} bytes kept"
         );
         let entries = core.unexpected.len();
         assert!(
-            entries <= core.budget.total.envelopes as usize + slack.envelopes as usize,
+            entries <= core.budget.total().envelopes as usize + slack.envelopes as usize,
             "{entries} envelopes kept"
         );
         assert!(entries < COUNT, "the flood fits: no test");
@@ -454,15 +454,9 @@ fn a_flood_stays_within_the_budgets() {
         for request in sent {
             assert_eq!(world.finish(0, request).failure, None);
         }
-        let budget = world.ranks[1].core.budget;
-        let granted = world.ranks[1]
-            .core
-            .peers
-            .get(super::peer::PeerIndex(0))
-            .unwrap()
-            .accounted;
-        assert_eq!(budget.envelopes + granted.envelopes, budget.total.envelopes);
-        assert_eq!(budget.bytes + granted.bytes, budget.total.bytes);
+        let core = &world.ranks[1].core;
+        assert!(core.unexpected.is_empty());
+        audit(core);
     }
 }
 
@@ -578,25 +572,10 @@ fn a_dead_peer_fails_what_involves_it() {
     }
 }
 
-/// Whatever is neither granted nor kept is in the budget, to the last envelope and byte.
 fn audit(core: &Core) {
-    let mut envelopes = core.budget.envelopes + core.unexpected.len() as i64;
-    let mut bytes = core.budget.bytes;
-    for (_, message) in core.unexpected.iter() {
-        bytes += message.charged as i64;
-    }
-    for (_, peer) in core.peers.iter() {
-        envelopes += peer.accounted.envelopes;
-        bytes += peer.accounted.bytes;
-        // Of whom it does not know all, they are in the list.
-        let known = peer.accounted == peer.granted || peer.health != Health::Alive;
-        assert!(peer.unsettled || known);
-    }
-    let listed = core.unsettled.len();
-    let flagged = core.peers.iter().filter(|(_, peer)| peer.unsettled).count();
-    assert_eq!(listed, flagged, "unsettled peers");
-    assert_eq!(envelopes, core.budget.total.envelopes, "envelopes");
-    assert_eq!(bytes, core.budget.total.bytes, "bytes");
+    let accounts = core.peers.iter().map(|(_, peer)| &peer.account);
+    let kept = core.unexpected.iter().map(|(_, message)| message.charged);
+    core.budget.audit(accounts, kept);
 }
 
 /// A refill looks at those who have sent something, however many are in contact.
@@ -615,14 +594,14 @@ fn refills_look_only_at_who_has_sent() {
     for from in 1..=PEERS {
         receive(&mut world, from, 1);
     }
-    assert_eq!(world.ranks[0].core.unsettled.len(), PEERS as usize);
+    assert_eq!(world.ranks[0].core.budget.unsettled(), PEERS as usize);
     // More than half a window: it is refilled, and all accounts are settled.
     receive(&mut world, 1, 40);
-    assert!(world.ranks[0].core.unsettled.len() <= 1);
+    assert!(world.ranks[0].core.budget.unsettled() <= 1);
     audit(&world.ranks[0].core);
     // From now on it is one peer that counts.
     receive(&mut world, 1, 3000);
-    assert_eq!(world.ranks[0].core.unsettled.len(), 1);
+    assert_eq!(world.ranks[0].core.budget.unsettled(), 1);
     audit(&world.ranks[0].core);
 }
 

@@ -26,7 +26,7 @@ fn a_pull_does_not_look_at_all_requests() {
         world.send(0, 1, tag(value), b"flooding", SendMode::Standard);
     }
     world.settle();
-    assert!(!world.ranks[1].core.starving.is_empty(), "no test");
+    assert!(!world.ranks[1].core.budget.starving().is_empty(), "no test");
     let work = |world: &World| {
         let core = &world.ranks[1].core;
         let seen = core.engine.stats().posted.attempts as usize;
