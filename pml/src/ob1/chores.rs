@@ -2,10 +2,11 @@
 
 use tagwire_transport::{Class, Post, Token};
 
+use super::Ob1;
 use super::core::{Chore, Core};
 use super::peer::PeerIndex;
+use super::rail::LANE;
 use super::request::{Buffer, Phase};
-use super::{LANE, Ob1};
 use crate::contact::Reach;
 use crate::slab::Handle;
 use crate::types::Failure;

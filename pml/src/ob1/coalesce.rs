@@ -17,21 +17,16 @@ use tagwire_base::{ContextId, Tag};
 use tagwire_transport::{AmHeader, Arrival, Class, Post, SendBuffer};
 use zerocopy::IntoBytes;
 
+use super::Ob1;
 use super::core::Core;
 use super::header::{EnvelopeHeader, Kind, kind_of};
+use super::path::{HEADER, LEND_FROM};
 use super::peer::{Health, PeerIndex};
-use super::send::LEND_FROM;
-use super::{LANE, Ob1};
+use super::rail::LANE;
 use crate::types::SendMode;
 
 /// Messages that go at once before others wait.
 pub(super) const AT_ONCE: u32 = 2;
-
-/// Most bytes of a batch: its receiver is to begin while its sender goes on.
-pub(super) const FULL: usize = 8 << 10;
-
-/// Length of a message's header in a batch.
-pub(super) const HEADER: usize = size_of::<AmHeader>();
 
 impl Ob1 {
     /// Sends a message to a peer to whom messages may wait for others, or lets it wait. Answers

@@ -2,8 +2,7 @@
 
 use tagwire_transport::{Limits, Preference};
 
-use super::coalesce::{FULL, HEADER};
-use super::peer::Lengths;
+use super::path::{FULL, HEADER, Lengths};
 use crate::contact::OpenTimeout;
 
 /// How ob1 works. Sizes in bytes.

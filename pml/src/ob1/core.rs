@@ -15,10 +15,10 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::credit::{Budget, Charged};
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody, kind_of};
 use super::peer::{Early, Health, Peer, PeerIndex, Peers, Stream};
-use super::remote::Source;
+use super::reading::Source;
 use super::request::{Buffer, Phase, Requests};
 use super::unexpected::{Content, Unexpected};
-use super::writes::{self, Writes};
+use super::writes::state::{Writes, is_write};
 use crate::losses::Losses;
 use crate::slab::{Handle, Slab};
 use crate::types::{Counters, Failure};
@@ -627,7 +627,7 @@ impl Upcalls for Core {
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
-        if writes::is_write(token) {
+        if is_write(token) {
             return self.write_ended(token, outcome);
         }
         let handle = Handle::from_wire(token.0);

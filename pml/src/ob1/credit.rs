@@ -14,7 +14,7 @@
 //! Nothing here knows a peer, a transport or a message: [`Accounts`] finds an account by a peer's index, and what is to
 //! be done comes back as a value.
 
-use super::peer::PeerIndex;
+use crate::peers::PeerIndex;
 
 /// A window is refilled to this, as far as the budget allows.
 const FULL: Window = Window {

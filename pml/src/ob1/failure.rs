@@ -4,7 +4,7 @@ use tagwire_base::Rank;
 use tagwire_matching::Engine;
 
 use super::core::Core;
-use super::peek::Peeks;
+use super::peeks::Peeks;
 use super::peer::{Health, PeerIndex, Stream};
 use super::request::Phase;
 use super::unexpected::Content;

@@ -27,7 +27,7 @@ use tagwire_base::{ContextId, Sequence, Tag};
 use tagwire_transport::{AmHeader, Payload, Ticket};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use super::remote::{MAX_KEY, Reading, Source};
+use super::reading::{MAX_KEY, Reading, Source};
 use crate::slab::Handle;
 
 /// What packets there are, with the byte of each on the wire: one list for the type and for what reads it.

@@ -28,10 +28,13 @@ mod dump;
 mod failure;
 mod flow;
 mod header;
+mod path;
 mod peek;
+mod peeks;
 mod peer;
 mod protocols;
 mod rail;
+mod reading;
 mod recv;
 mod remote;
 mod request;
@@ -50,14 +53,14 @@ pub(crate) use protocols::protocols;
 use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
 use tagwire_transport::{
-    Allocation, Buffering, ByteTransport, EndpointId, Lane, OpenChannel, RecvBuffer, SendBuffer,
+    Allocation, Buffering, ByteTransport, EndpointId, OpenChannel, RecvBuffer, SendBuffer,
     SendChannel, Waiter,
 };
-pub use writes::ChannelWay;
+pub use writes::state::ChannelWay;
 
 use self::core::Core;
 use self::peer::PeerIndex;
-use self::rail::Rail;
+use self::rail::{LANE, Rail};
 use self::request::{Buffer, Phase, Request};
 use crate::contact::{self, Language};
 use crate::contexts::Contexts;
@@ -67,8 +70,6 @@ use crate::pml::Pml;
 use crate::types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
 };
-
-const LANE: Lane = Lane(0);
 
 /// The name of the layer.
 const LAYER: &str = "ob1";
@@ -121,7 +122,7 @@ impl Ob1 {
         let language = Language::new(LAYER, rail.name());
         language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
         let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
-        let piece = remote::piece(rail.capabilities(), &rail.limits());
+        let piece = reading::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
             core: Core::new(engine, budget, piece > 0),
             rank: bootstrap.rank(),

@@ -7,9 +7,7 @@
 //! for something, else after a few rounds, so that nothing waits for a probe that never comes
 //! again. A probe that repeats asks again.
 
-use std::collections::VecDeque;
-
-use tagwire_base::{ContextId, Rank, Tag, TagSelector};
+use tagwire_base::{ContextId, Rank, TagSelector};
 use tagwire_matching::{Engine, Envelope, Pattern};
 use tagwire_transport::Payload;
 use zerocopy::{FromZeros, IntoBytes};
@@ -17,8 +15,9 @@ use zerocopy::{FromZeros, IntoBytes};
 use super::Ob1;
 use super::core::{Chore, Core};
 use super::header::{ControlHeader, EnvelopeHeader, Kind, PullBody, RendezvousBody};
+use super::peeks::{Question, Shown};
 use super::peer::{Health, PeerIndex};
-use super::remote::Source;
+use super::reading::Source;
 use super::unexpected::{Content, Unexpected};
 use crate::slab::Handle;
 use crate::types::{MessageId, Status};
@@ -32,53 +31,6 @@ const MOST_ASKED: usize = 16;
 /// How many different questions of one peer are remembered. More than the peer has open: packets
 /// may change places on their way.
 const MOST_REMEMBERED: usize = 4 * MOST_ASKED;
-
-/// What probes and this peer have to do with each other.
-#[derive(Debug, Default)]
-pub(super) struct Peeks {
-    /// Questions to the peer that it has not answered.
-    asked: VecDeque<(TagSelector, ContextId)>,
-    /// What it shows.
-    shown: Option<Shown>,
-    /// Questions of the peer that nothing here has answered.
-    questions: VecDeque<Question>,
-}
-
-/// A question of a peer.
-#[derive(Debug)]
-struct Question {
-    tag: TagSelector,
-    context: ContextId,
-    /// The whole queue was looked through in vain.
-    tried: bool,
-}
-
-/// An envelope that a peer has taken out of its queue to show it.
-#[derive(Debug)]
-struct Shown {
-    /// What was asked.
-    asked: TagSelector,
-    context: ContextId,
-    tag: Tag,
-    length: usize,
-    sender: Handle,
-    rounds: u8,
-}
-
-impl Shown {
-    fn answers(&self, pattern: &Pattern) -> bool {
-        self.asked == pattern.tag && self.context == pattern.context
-    }
-}
-
-impl Peeks {
-    /// Something new waits for the peer: whoever asks for that may be answered now.
-    pub(super) fn look_again(&mut self, tag: Tag, context: ContextId) {
-        for question in &mut self.questions {
-            question.tried &= !(question.tag.accepts(tag) && question.context == context);
-        }
-    }
-}
 
 impl Core {
     /// What a starved peer shows of such a message; asks them where none does.

@@ -6,7 +6,8 @@ use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
 use super::credit::{Account, Accounts, Window};
-use super::peek::Peeks;
+use super::path::Lengths;
+use super::peeks::Peeks;
 use crate::peers;
 pub(super) use crate::peers::PeerIndex;
 use crate::slab::Handle;
@@ -90,23 +91,6 @@ pub(super) struct PullWish {
 pub(super) struct Early {
     pub header: AmHeader,
     pub payload: Box<[u8]>,
-}
-
-/// The lengths that decide what becomes of a message to a peer, in bytes.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lengths {
-    /// Most payload in one packet.
-    pub packet: usize,
-    /// The longest message that is sent before it is matched.
-    pub eager: usize,
-    /// The longest of these that goes in one packet.
-    pub at_once: usize,
-    /// The longest message that goes in one packet without a copy; 0 where none does.
-    pub lent: usize,
-    /// The longest message that may wait for others; 0 where none may.
-    pub coalesce: usize,
-    /// Most bytes of messages that leave together.
-    pub batch: usize,
 }
 
 /// A peer in contact.

@@ -4,8 +4,8 @@ use tagwire_base::config::parse::format_bytes;
 use tagwire_transport::{Capabilities, Limits, Preference};
 
 use super::Ob1Options;
-use super::remote::{WINDOW, piece};
-use super::send::LEND_FROM;
+use super::path::LEND_FROM;
+use super::reading::{WINDOW, piece};
 use crate::protocols::{Protocol, of_lengths};
 
 /// What happens to contiguous standard sends of which length, towards a peer with this preference.

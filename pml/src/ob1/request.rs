@@ -5,7 +5,7 @@ use tagwire_matching as matching;
 use tagwire_transport::{Payload, RecvBuffer, SendBuffer, Ticket};
 
 use super::peer::PeerIndex;
-use super::remote::Reach;
+use super::reading::Reach;
 use crate::slab::Handle;
 use crate::table::{Entry, Table};
 use crate::types::{Failure, SendMode, Status};

@@ -4,20 +4,18 @@ use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Class, Offer, Post, SendBuffer, Token};
 use zerocopy::IntoBytes;
 
+use super::Ob1;
 use super::core::Chore;
 use super::header::{ControlHeader, EnvelopeHeader, Kind, RendezvousBody};
-use super::peer::{Health, Lengths, Peer, PeerIndex};
+use super::path::{LEND_FROM, Lengths};
+use super::peer::{Health, Peer, PeerIndex};
+use super::rail::LANE;
 use super::request::{Phase, Request};
-use super::{LANE, Ob1};
 use crate::contact::{Reach, Setback};
 use crate::error::{Error, Result};
 use crate::lend::lend;
 use crate::slab::Handle;
 use crate::types::{Failure, RequestId, SendMode};
-
-/// The shortest message that is lent to a transport which would send it without a copy: what is
-/// shorter is copied in less time than it takes to look after its end.
-pub(super) const LEND_FROM: usize = 4 << 10;
 
 /// How far a queued send came.
 enum Launch {

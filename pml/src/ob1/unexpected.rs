@@ -5,7 +5,7 @@ use tagwire_matching as matching;
 use tagwire_transport::Payload;
 
 use super::peer::PeerIndex;
-use super::remote::Source;
+use super::reading::Source;
 use crate::slab::Handle;
 
 /// Short payloads are kept in the entry itself.

@@ -11,7 +11,7 @@ use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
 use tagwire_transport::{Buffering, Post, RecvChannel, SendChannel};
 
 use super::key::Run;
-use super::{Bell, Call};
+use super::state::{Bell, Call};
 
 const OPEN: u32 = 0;
 /// Nobody starts a round any more.

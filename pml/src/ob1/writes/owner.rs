@@ -7,15 +7,13 @@ use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
 
 use super::key::Run;
-use super::{Call, Flight, MOST_EARLY, Operation, Outgoing, Telling, Writes};
+use super::state::{Call, Flight, MOST_EARLY, OURS, Operation, Outgoing, Said, Telling, Writes};
+use crate::ob1::Ob1;
 use crate::ob1::core::{Chore, Core};
 use crate::ob1::header::{ControlHeader, Kind};
 use crate::ob1::peer::PeerIndex;
-use crate::ob1::{LANE, Ob1};
+use crate::ob1::rail::LANE;
 use crate::slab::{Handle, Slab};
-
-/// Set in the tokens of channels, and never in those of requests.
-const OURS: u64 = 1 << 63;
 
 /// Set in the word that tells of a flushed run in the second room.
 const SECOND_ROOM: u64 = 1 << 63;
@@ -43,12 +41,6 @@ fn queue(runs: &mut VecDeque<Run>, run: Run) {
         }
         _ => runs.push_back(run),
     }
-}
-
-/// Whether the token is that of a channel.
-#[inline(always)]
-pub(in crate::ob1) const fn is_write(token: Token) -> bool {
-    token.0 & OURS != 0
 }
 
 impl Ob1 {
@@ -456,17 +448,12 @@ impl Core {
         }
     }
 
-    fn receiver_said(
-        &mut self,
-        from: PeerIndex,
-        channel: Handle,
-        note: impl FnOnce(&mut super::Said),
-    ) {
+    fn receiver_said(&mut self, from: PeerIndex, channel: Handle, note: impl FnOnce(&mut Said)) {
         let writes = self.writes.get_or_insert_default();
         let name = (from, channel.to_wire());
         match writes.by_remote.get(&name) {
             Some(handle) => {
-                let mut said = super::Said::default();
+                let mut said = Said::default();
                 note(&mut said);
                 if let Some(out) = writes.outgoing.get(*handle) {
                     out.end.heed(said.opened, said.closed);
