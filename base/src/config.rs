@@ -336,19 +336,6 @@ impl Config {
         }
     }
 
-    /// Texts.
-    ///
-    /// # Panics
-    /// When no list of this name is registered.
-    #[must_use]
-    #[track_caller]
-    pub fn list(&self, name: &str) -> &[String] {
-        match self.read(name) {
-            Value::List(items) => items,
-            other => wrong_kind(name, "list", other),
-        }
-    }
-
     /// A text.
     ///
     /// # Panics

@@ -195,7 +195,6 @@ const fn value_name(kind: &Kind) -> &'static str {
         Kind::BytesOrAuto { .. } => "BYTES|auto",
         Kind::Duration { .. } => "DURATION",
         Kind::Choice { .. } | Kind::Stack { .. } => "NAME",
-        Kind::List { .. } => "LIST",
         _ => "TEXT",
     }
 }

@@ -1,4 +1,4 @@
-//! How values are written: sizes, durations, switches and lists. The same words hold for
+//! How values are written: sizes, durations and switches. The same words hold for
 //! settings, for the options of the command and for the files of results.
 
 use std::time::Duration;
@@ -142,21 +142,6 @@ pub fn flag(text: &str) -> Result<bool, String> {
     }
 }
 
-/// A list with commas between its items; the empty text is the empty list.
-///
-/// # Errors
-/// When an item is empty.
-pub fn list(text: &str) -> Result<Vec<String>, String> {
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    let items: Vec<String> = text.split(',').map(|item| item.trim().to_owned()).collect();
-    if items.iter().any(String::is_empty) {
-        return Err("expected items with single commas between them".to_owned());
-    }
-    Ok(items)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -224,13 +209,10 @@ mod tests {
     }
 
     #[test]
-    fn switches_and_lists() {
+    fn switches() {
         assert_eq!(flag("ON"), Ok(true));
         assert_eq!(flag("0"), Ok(false));
         assert!(flag("maybe").is_err());
-        assert_eq!(list(""), Ok(vec![]));
-        assert_eq!(list("a, b"), Ok(vec!["a".to_owned(), "b".to_owned()]));
-        assert!(list("a,,b").is_err());
     }
 
     proptest! {
@@ -255,7 +237,7 @@ mod tests {
 
         #[test]
         fn no_text_breaks_a_parser(text in any::<String>()) {
-            let _ = (bytes(&text), duration(&text), integer(&text), flag(&text), list(&text));
+            let _ = (bytes(&text), duration(&text), integer(&text), flag(&text));
         }
 
         #[test]

@@ -90,11 +90,6 @@ pub enum Kind {
         /// Those of the names that take a file and a detail.
         detailed: &'static [&'static str],
     },
-    /// Any number of texts.
-    List {
-        /// When nobody sets it.
-        default: &'static [&'static str],
-    },
     /// Any text.
     Text {
         /// When nobody sets it.
@@ -120,8 +115,6 @@ pub enum Value {
     Choice(&'static str),
     /// Some of the setting's names, each once or with different details.
     Stack(Vec<Chosen>),
-    /// Texts.
-    List(Vec<String>),
     /// A text.
     Text(String),
 }
@@ -252,17 +245,6 @@ impl Setting {
         Self::new(reader, name, kind, help)
     }
 
-    /// Texts with commas between them.
-    #[must_use]
-    pub const fn list(
-        reader: &'static str,
-        name: &'static str,
-        default: &'static [&'static str],
-        help: &'static str,
-    ) -> Self {
-        Self::new(reader, name, Kind::List { default }, help)
-    }
-
     /// Any text, such as a path.
     #[must_use]
     pub const fn text(
@@ -335,7 +317,6 @@ impl Setting {
                 file: None,
                 detail: None,
             }]),
-            Kind::List { default } => Value::List(default.iter().map(|s| (*s).into()).collect()),
             Kind::Text { default } => Value::Text(default.to_owned()),
         }
     }
@@ -368,7 +349,6 @@ impl Setting {
             Kind::Stack {
                 names, detailed, ..
             } => stack(text, names, detailed).map(Value::Stack),
-            Kind::List { .. } => parse::list(text).map(Value::List),
             Kind::Text { .. } => Ok(Value::Text(text.to_owned())),
         }
     }
@@ -444,7 +424,6 @@ impl Kind {
             Self::Duration { .. } => "duration",
             Self::Choice { .. } => "choice",
             Self::Stack { .. } => "choices",
-            Self::List { .. } => "list",
             Self::Text { .. } => "text",
         }
     }
@@ -482,7 +461,6 @@ impl Kind {
                 };
                 names.iter().map(shape).collect::<Vec<_>>().join(", ")
             }
-            Self::List { .. } => "texts with commas between them".to_owned(),
             Self::Text { .. } => "any text".to_owned(),
         }
     }
@@ -507,7 +485,6 @@ impl fmt::Display for Value {
                 }
                 Ok(())
             }
-            Self::List(items) => f.write_str(&items.join(",")),
             Self::Text(text) => f.write_str(text),
         }
     }

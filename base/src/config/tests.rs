@@ -29,7 +29,6 @@ const SAMPLE: &[Setting] = &[
         "Matching engine",
     ),
     Setting::flag("shm", "wake", true, "Sleep | in the kernel"),
-    Setting::list("pml", "rails", &["shm"], "Rails in order"),
     Setting::text("ofi", "library", "", "Path of the library"),
 ];
 
@@ -51,7 +50,6 @@ fn defaults_hold_when_nobody_says_otherwise() {
     assert_eq!(config.duration("give-up"), Duration::from_secs(1));
     assert_eq!(config.choice("engine"), "bins");
     assert!(config.flag("wake"));
-    assert_eq!(config.list("rails"), ["shm"]);
     assert_eq!(config.text("library"), "");
     assert!(
         config
@@ -123,7 +121,6 @@ fn values_out_of_range_say_the_range() {
             "did you mean 'bins'? The choices are list, bins",
         ),
         ("wake", "perhaps", "expected on or off"),
-        ("rails", "a,,b", "commas"),
     ] {
         let error = Config::defaults(&registry()).set(name, value).unwrap_err();
         assert_eq!(error.code(), 111);
@@ -140,7 +137,6 @@ fn a_configuration_travels_through_the_environment() {
         ("packet", "2K"),
         ("give-up", "1.5ms"),
         ("wake", "no"),
-        ("rails", "shm, ofi"),
         ("library", "/lib/x y.so"),
     ] {
         config.set(name, value).unwrap();
@@ -149,7 +145,7 @@ fn a_configuration_travels_through_the_environment() {
     for (ours, theirs) in config.entries().zip(copy.entries()) {
         assert_eq!(ours.value(), theirs.value());
     }
-    assert_eq!(config.to_environment().count(), 6);
+    assert_eq!(config.to_environment().count(), 5);
 }
 
 #[test]
