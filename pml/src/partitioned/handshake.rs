@@ -16,112 +16,29 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
 use tagwire_base::{ContextId, Rank, Tag};
-use tagwire_transport::{Buffering, RecvBuffer, WriteRegion};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use tagwire_transport::RecvBuffer;
 
 use super::awaited::{Awaited, say};
-use super::measure::measure;
+use super::ends::{ReceivingEnd, SendingEnd};
+use super::matched::{Matched, Way};
 use super::orphan::Orphan;
 use super::plan::Plan;
 use super::policy::Costs;
-use super::receiving::{Matched, Receiving, Way};
-use super::sending::Sending;
 use super::timer::{Alarm, Bell};
+use super::wire::{INIT_TAG, Init, Reply, Room, VERSION, again, reply_tag};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
-use crate::messenger::Messenger;
-use crate::pml::{CHANNEL_KEY, Pml};
+use crate::pml::Pml;
 use crate::types::Failure;
-
-/// What a sender says of itself.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(super) struct Init {
-    pub version: u32,
-    /// The user's tag.
-    pub tag: i32,
-    /// User partitions.
-    pub sender: u32,
-    /// Transport partitions.
-    pub transport: u32,
-    pub bytes: u64,
-    /// The first of the sender's internal tags for this channel: the reply's; the messages' follow.
-    pub first_tag: u32,
-    /// 1 where each transport partition is to be a message.
-    pub messages: u32,
-}
-
-/// What the receiver answers.
-#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub(super) struct Reply {
-    pub bytes: u64,
-    /// User partitions.
-    pub receiver: u32,
-    /// How many bytes of the key count; 0 where each transport partition is to be a message.
-    pub key_len: u32,
-    pub key: [u8; Self::MOST],
-}
-
-impl Reply {
-    const MOST: usize = CHANNEL_KEY;
-
-    /// The channel's key, if it has one.
-    pub(super) fn key(&self) -> Option<&[u8]> {
-        self.key
-            .get(..self.key_len as usize)
-            .filter(|key| !key.is_empty())
-    }
-}
-
-/// The tag of all inits.
-pub(super) const INIT_TAG: Tag = Tag::internal(PARTITIONED);
-
-/// Where the internal tags of partitioned channels begin.
-const PARTITIONED: u32 = 1 << 30;
-
-/// How many of them there are for replies, and as many for messages. They come again once all were used.
-const TAGS: u32 = (1 << 29) - 16;
-
-/// The internal tag of the reply with this number, counted on after [`Registry::take_tags`]. Replies and
-/// messages come from the same rank in the same context, under numbers that two ranks count: they have
-/// tags of their own, so that neither is taken for the other.
-pub(super) fn reply_tag(number: u32) -> Tag {
-    Tag::internal(PARTITIONED + 1 + 2 * (number % TAGS))
-}
-
-/// The internal tag of the message with this number.
-pub(super) fn message_tag(number: u32) -> Tag {
-    Tag::internal(PARTITIONED + 2 + 2 * (number % TAGS))
-}
 
 /// Most sends of one peer that are kept for receives to come: more than any program has.
 const MOST_UNMATCHED: usize = 1 << 16;
-
-/// The version of the handshake.
-pub(super) const VERSION: u32 = 1;
 
 /// A receive that no sender has matched.
 struct Pending {
     tag: Tag,
     room: Room,
-    end: Arc<Receiving>,
-}
-
-/// What a receiver has for the bytes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
-    pub partitions: u32,
-    /// For one round, or for two.
-    pub region: WriteRegion,
-    pub buffering: Buffering,
-}
-
-impl Room {
-    /// Bytes of one round.
-    pub(super) const fn bytes(&self) -> usize {
-        self.region.len() / self.buffering.rooms()
-    }
+    end: Arc<dyn ReceivingEnd>,
 }
 
 /// The matching of one peer and context.
@@ -146,7 +63,7 @@ pub(crate) struct Registry {
     /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
     pub(super) attention: Attention,
     ports: Mutex<Vec<Port>>,
-    sendings: Mutex<Vec<Weak<Sending>>>,
+    sendings: Mutex<Vec<Weak<dyn SendingEnd>>>,
     orphans: Mutex<Vec<Orphan>>,
 }
 
@@ -165,12 +82,10 @@ impl Attention {
 }
 
 impl Registry {
-    /// What transport partitions cost: measured the first time.
-    pub(super) fn costs(&self, messenger: &Arc<Messenger>) -> Costs {
+    /// Returns what transport partitions cost; calls `measure` the first time.
+    pub(super) fn costs(&self, measure: impl FnOnce() -> Option<Costs>) -> Costs {
         // Another thread that wants to know waits: two at once would take each other's rounds.
-        *self
-            .costs
-            .get_or_init(|| measure(messenger).unwrap_or(Costs::SHM))
+        *self.costs.get_or_init(|| measure().unwrap_or(Costs::SHM))
     }
 
     /// Internal tags for a reply and `messages` messages; answers the number of the first.
@@ -216,7 +131,7 @@ impl Registry {
         }
     }
 
-    fn sendings(&self) -> MutexGuard<'_, Vec<Weak<Sending>>> {
+    fn sendings(&self) -> MutexGuard<'_, Vec<Weak<dyn SendingEnd>>> {
         self.sendings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -226,7 +141,7 @@ impl Registry {
     }
 
     /// Takes a send into the rank's care.
-    pub(super) fn attend_to(&self, sending: &Arc<Sending>) {
+    pub(super) fn attend_to(&self, sending: &Arc<dyn SendingEnd>) {
         self.sendings().push(Arc::downgrade(sending));
         if sending.has_timer() {
             self.alarm().attend_to(sending);
@@ -234,11 +149,11 @@ impl Registry {
     }
 
     /// Lets it go.
-    pub(super) fn forget_sending(&self, gone: &Sending) {
+    pub(super) fn forget_sending(&self, gone: &dyn SendingEnd) {
         if gone.has_timer() {
             self.alarm().forget(gone);
         }
-        let is_gone = |sending: &Weak<Sending>| std::ptr::eq(sending.as_ptr(), gone);
+        let is_gone = |sending: &Weak<dyn SendingEnd>| std::ptr::addr_eq(sending.as_ptr(), gone);
         self.sendings().retain(|sending| !is_gone(sending));
     }
 
@@ -253,7 +168,7 @@ impl Registry {
         from: Rank,
         context: ContextId,
         receive: (Tag, Room),
-        end: Arc<Receiving>,
+        end: Arc<dyn ReceivingEnd>,
     ) {
         self.attention.wanted();
         let (tag, room) = receive;
@@ -276,11 +191,11 @@ impl Registry {
     }
 
     /// Takes a receive out again.
-    pub(super) fn forget(&self, gone: &Receiving) {
+    pub(super) fn forget(&self, gone: &dyn ReceivingEnd) {
         for port in &mut *self.lock() {
             let before = port.pending.len();
             port.pending
-                .retain(|pending| !std::ptr::eq(&raw const *pending.end, gone));
+                .retain(|pending| !std::ptr::addr_eq(&raw const *pending.end, gone));
             (port.pending.len()..before).for_each(|_| self.attention.done());
         }
     }
@@ -434,23 +349,6 @@ impl Pending {
             return Err(error);
         }
         Ok(matched)
-    }
-}
-
-/// The same error once more, for another call.
-pub(super) const fn again(error: &Error) -> Error {
-    match error {
-        Error::Failed(failure) => Error::Failed(*failure),
-        Error::Mismatch { sent, received } => Error::Mismatch {
-            sent: *sent,
-            received: *received,
-        },
-        Error::BadPartitions { count, bytes } => Error::BadPartitions {
-            count: *count,
-            bytes: *bytes,
-        },
-        Error::Closed => Error::Closed,
-        _ => Error::BadRound("could not be matched"),
     }
 }
 

@@ -17,7 +17,10 @@
 
 mod arrivals;
 mod awaited;
+mod closing;
+mod ends;
 mod handshake;
+mod matched;
 mod measure;
 #[cfg(all(test, loom))]
 mod models;
@@ -32,6 +35,7 @@ mod sending;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod timer;
+mod wire;
 
 pub(crate) use handshake::Registry;
 pub use plan::{MAX_PARTITIONS, Plan};

@@ -8,7 +8,7 @@ use tagwire_base::Rank;
 use tagwire_transport::SendChannel;
 
 use super::awaited::Awaited;
-use super::handshake::Reply;
+use super::wire::Reply;
 use crate::layer::Layer;
 use crate::lend::Held;
 use crate::pml::Pml;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Buffering, RecvBuffer};
 
-use super::handshake::Room;
 use super::plan::check_count;
 use super::receiving::Receiving;
+use super::wire::Room;
 use crate::error::{Error, Result};
 use crate::messenger::Messenger;
 use crate::pml::Pml;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::SendBuffer;
 
+use super::ends::SendingEnd;
 use super::policy::Policy;
 use super::sending::Sending;
 use crate::error::Result;
@@ -42,7 +43,8 @@ impl PartitionedSend {
     ) -> Result<Self> {
         let place = (to, tag, context);
         let sending = Arc::new(Sending::init(messenger, data, partitions, place, policy)?);
-        messenger.partitioned.attend_to(&sending);
+        let end: Arc<dyn SendingEnd> = Arc::<Sending>::clone(&sending);
+        messenger.partitioned.attend_to(&end);
         Ok(Self(sending))
     }
 

@@ -11,12 +11,15 @@ use tagwire_transport::{Post, ReadRegion, SendBuffer, SendChannel};
 
 use super::arrivals::{Arrival, Arrivals};
 use super::awaited::{Awaited, say};
-use super::handshake::{INIT_TAG, Init, Reply, VERSION, again, message_tag, reply_tag};
+use super::closing::close;
+use super::ends::SendingEnd;
+use super::measure::measure;
 use super::orphan::Orphan;
 use super::plan::{Plan, check_count};
 use super::policy::{Model, Policy};
 use super::round::{Rhythm, Round};
 use super::timer::{NEVER, Timer};
+use super::wire::{GIVEN_UP, INIT_TAG, Init, Reply, VERSION, again, message_tag, reply_tag};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
@@ -94,7 +97,7 @@ impl Sending {
             .ok_or(Error::BadRound("needs a contiguous buffer"))?;
         check_count(partitions, region.len())?;
         let worth = messenger.call(|layer| layer.worth_a_write(to))?;
-        let policy = policy.resolve(|| messenger.partitioned.costs(messenger), worth);
+        let policy = policy.resolve(|| messenger.partitioned.costs(|| measure(messenger)), worth);
         let count = policy.groups(partitions, region.len());
         let groups = Plan::new(partitions, 1, count, region.len())?;
         let timer = policy.patience().map(|after| {
@@ -282,25 +285,6 @@ impl Sending {
         self.arrivals.enqueue(epoch, unit);
     }
 
-    pub(super) const fn has_timer(&self) -> bool {
-        self.timer.is_some()
-    }
-
-    /// Posts what is due, as the rank's alarm asks; answers when it is to ask again.
-    pub(super) fn ring(&self) -> u64 {
-        let (Some(timer), Some(epoch)) = (&self.timer, self.round.active()) else {
-            return NEVER;
-        };
-        self.flush(epoch, None);
-        let waits = || self.is_overdue(timer, epoch) || self.is_held_back();
-        if waits() {
-            // The receiver's answer, or its credit, may be here, or room, and nobody looks.
-            self.messenger.nudge();
-            self.flush(epoch, None);
-        }
-        timer.next(waits())
-    }
-
     /// Whether something that was posted waits for progress.
     fn is_held_back(&self) -> bool {
         match self.way.get() {
@@ -318,16 +302,6 @@ impl Sending {
         };
         let mut groups = 0..self.groups.transport();
         self.arrivals.are_waiting() && groups.any(|group| timer.is_due(group, now) && waits(group))
-    }
-
-    /// Does what waits for somebody to do it.
-    pub(super) fn drive(&self, layer: &mut Layer) {
-        if !matches!(self.settle(layer), Ok(Some(_))) {
-            return;
-        }
-        if let Some(epoch) = self.round.active() {
-            self.flush(epoch, Some(layer));
-        }
     }
 
     /// Notes that so many were posted; the last one wakes a thread of this rank that waits for it.
@@ -668,16 +642,33 @@ impl Sending {
     }
 }
 
-/// What becomes of a round whose other end has gone.
-pub(super) const GIVEN_UP: Error = Error::BadRound("was given up by the other end");
+impl SendingEnd for Sending {
+    fn has_timer(&self) -> bool {
+        self.timer.is_some()
+    }
 
-/// Closes a channel by `close`, which may take the rank's progress.
-pub(super) fn close(messenger: &Messenger, driven: bool, close: impl Fn() -> bool) -> bool {
-    close()
-        || driven && {
-            messenger.nudge();
-            close()
+    fn ring(&self) -> u64 {
+        let (Some(timer), Some(epoch)) = (&self.timer, self.round.active()) else {
+            return NEVER;
+        };
+        self.flush(epoch, None);
+        let waits = || self.is_overdue(timer, epoch) || self.is_held_back();
+        if waits() {
+            // The receiver's answer, or its credit, may be here, or room, and nobody looks.
+            self.messenger.nudge();
+            self.flush(epoch, None);
         }
+        timer.next(waits())
+    }
+
+    fn drive(&self, layer: &mut Layer) {
+        if !matches!(self.settle(layer), Ok(Some(_))) {
+            return;
+        }
+        if let Some(epoch) = self.round.active() {
+            self.flush(epoch, Some(layer));
+        }
+    }
 }
 
 const TWICE: &str = "was ready before in this round";

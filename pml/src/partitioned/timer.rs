@@ -11,7 +11,7 @@ use tagwire_base::sync::{AtomicBool, AtomicU64, fence};
 use tagwire_base::sync::{Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
 
-use super::sending::Sending;
+use super::ends::SendingEnd;
 
 /// No time: nothing waits.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -121,7 +121,7 @@ pub(super) struct Alarm {
     wake: Wake,
     /// To be woken earlier; none where the system had no thread left.
     thread: OnceLock<Thread>,
-    sendings: Mutex<Vec<Weak<Sending>>>,
+    sendings: Mutex<Vec<Weak<dyn SendingEnd>>>,
     stop: AtomicBool,
 }
 
@@ -140,18 +140,18 @@ impl Alarm {
         }
     }
 
-    fn sendings(&self) -> MutexGuard<'_, Vec<Weak<Sending>>> {
+    fn sendings(&self) -> MutexGuard<'_, Vec<Weak<dyn SendingEnd>>> {
         self.sendings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Posts for `sending` from now on what is due.
-    pub(super) fn attend_to(&self, sending: &Arc<Sending>) {
+    pub(super) fn attend_to(&self, sending: &Arc<dyn SendingEnd>) {
         self.sendings().push(Arc::downgrade(sending));
     }
 
     /// Does so no longer. The handle lives until this has returned, so that the thread never has the last.
-    pub(super) fn forget(&self, gone: &Sending) {
-        let is_gone = |sending: &Weak<Sending>| std::ptr::eq(sending.as_ptr(), gone);
+    pub(super) fn forget(&self, gone: &dyn SendingEnd) {
+        let is_gone = |sending: &Weak<dyn SendingEnd>| std::ptr::addr_eq(sending.as_ptr(), gone);
         self.sendings().retain(|sending| !is_gone(sending));
     }
 
