@@ -133,7 +133,9 @@ const UNSAFE: &[&str] = &[
     "transport/ucx/src/matching/endpoint.rs",
     "transport/ucx/src/matching/unexpected.rs",
     "transport/ucx/src/operations.rs",
+    "transport/ucx/src/piece.rs",
     "transport/ucx/src/shared.rs",
+    "transport/ucx/src/upcalls.rs",
     "transport/ucx/src/worker.rs",
     "transport/ucx/ucx-sys/src/lib.rs",
 ];
@@ -151,7 +153,7 @@ const UNSAFE_REGIONS: &[&str] = &[
     "pml/src/partitioned/handshake.rs",
     "pml/src/partitioned/measure.rs",
     "pml/src/partitioned/orphan.rs",
-    "pml/src/partitioned/receiving.rs",
+    "pml/src/partitioned/matched.rs",
     "pml/src/partitioned/sending.rs",
     "transport/ofi/src/byte/mod.rs",
     "transport/ofi/src/byte/remote.rs",

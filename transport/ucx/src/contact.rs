@@ -12,9 +12,8 @@ use tagwire_transport::{
 use zerocopy::FromBytes;
 
 use crate::NAME;
-use crate::byte::DATA_MESSAGES;
-use crate::shared::LentUpcalls;
-use crate::wire::{Access, Control, ControlKind, Prefix, Write, is_session_of};
+use crate::upcalls::LentUpcalls;
+use crate::wire::{Access, Control, ControlKind, DATA_MESSAGES, Prefix, Write, is_session_of};
 
 /// A peer, as what it sends is looked at. The index is that of its endpoint.
 #[derive(Debug)]

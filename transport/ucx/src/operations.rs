@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 use tagwire_transport::Token;
 
+use crate::piece::Piece;
 use crate::shared::{Mark, Pinned, Shared};
-use crate::worker::Piece;
 
 /// What an operation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

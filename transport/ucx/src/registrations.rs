@@ -1,7 +1,7 @@
 //! Memory that peers may reach: what they name of it is checked here.
 
+use crate::piece::Piece;
 use crate::wire::Access;
-use crate::worker::Piece;
 
 /// Memory that peers may reach.
 #[derive(Debug)]

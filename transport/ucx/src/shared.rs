@@ -21,6 +21,7 @@ use tagwire_ucx_sys::{
 
 use crate::contact::{Inbox, Landing};
 use crate::registrations::Registrations;
+use crate::upcalls::LentUpcalls;
 
 /// A value that stays where it is until it is dropped, and that C may point to meanwhile.
 pub(crate) struct Pinned<T>(NonNull<T>);
@@ -141,17 +142,6 @@ impl Shared {
     }
 }
 
-/// The upcalls of a call of progress, for callbacks during it.
-pub(crate) struct LentUpcalls(NonNull<dyn Upcalls>);
-
-impl LentUpcalls {
-    pub(crate) fn as_mut(&mut self) -> &mut dyn Upcalls {
-        // SAFETY: made by `with_upcalls` alone, which takes it out of the inbox, where it is
-        // private, before the borrow that it stands for ends.
-        unsafe { self.0.as_mut() }
-    }
-}
-
 impl Shared {
     /// Tells what came early, then runs `run`; messages that UCX hands over meanwhile go straight
     /// to `upcalls`.
@@ -165,14 +155,10 @@ impl Shared {
         }
         let mut inbox = self.inbox.borrow_mut();
         inbox.tell_early(upcalls);
-        // SAFETY: only the lifetime is changed; `Returned` ends the use before it.
-        let lent: NonNull<dyn Upcalls> = unsafe {
-            std::mem::transmute::<NonNull<dyn Upcalls + '_>, NonNull<dyn Upcalls + 'static>>(
-                NonNull::from(upcalls),
-            )
-        };
+        // SAFETY: `Returned` takes it out of the inbox, where it is private, before the borrow ends.
+        let lent = unsafe { LentUpcalls::new(upcalls) };
         let _returned = Returned(self);
-        inbox.lend(Some(LentUpcalls(lent)));
+        inbox.lend(Some(lent));
         drop(inbox);
         run()
     }

@@ -21,6 +21,9 @@ use tagwire_transport::byte::RemoteMemory;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// Messages to one peer that may be under way: UCX itself has no bound. Its receiver holds it to that.
+pub(crate) const DATA_MESSAGES: usize = 64;
+
 const MAGIC: u32 = 0x5857_4754;
 const VERSION: u16 = 3;
 

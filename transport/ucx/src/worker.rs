@@ -13,6 +13,7 @@ use tagwire_ucx_sys::*;
 
 use crate::config::UcxOptions;
 use crate::library::Library;
+use crate::piece::Piece;
 use crate::settings::settings;
 use crate::shared::{
     Mark, Pinned, Shared, on_break, on_control, on_data, on_end, on_land, on_receive, on_write,
@@ -190,24 +191,6 @@ pub(crate) struct Endpoint(NonNull<ucp_ep>);
 
 // SAFETY: used through the worker alone, on the thread that drives it.
 unsafe impl Send for Endpoint {}
-
-/// Bytes that a message is made of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
-    pub(crate) start: *const u8,
-    pub(crate) len: usize,
-}
-
-impl Piece {
-    /// No bytes.
-    pub(crate) const NONE: Self = Self {
-        start: ptr::null(),
-        len: 0,
-    };
-}
-
-// SAFETY: who names bytes promises that they stay, whichever thread drives the worker.
-unsafe impl Send for Piece {}
 
 /// What became of a wish to be woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

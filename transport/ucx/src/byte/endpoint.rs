@@ -20,8 +20,9 @@ use crate::config::UcxOptions;
 use crate::core::Core;
 use crate::link::Flush;
 use crate::operations::Purpose;
-use crate::wire::Prefix;
-use crate::worker::{Endpoint, Piece};
+use crate::piece::Piece;
+use crate::wire::{DATA_MESSAGES, Prefix};
+use crate::worker::Endpoint;
 
 /// Largest payload of a message.
 const MAX_SEND: usize = 64 * 1024;
@@ -29,8 +30,7 @@ const MAX_SEND: usize = 64 * 1024;
 /// Largest payload that a message is expected to carry without a cost of its own.
 const MAX_INLINE: usize = 64;
 
-/// Messages to one peer, and bytes of them, that may be under way: UCX itself has no bound.
-pub(crate) const DATA_MESSAGES: usize = 64;
+/// Bytes of messages to one peer that may be under way: UCX itself has no bound.
 const DATA_BYTES: usize = 1 << 20;
 
 /// How much further control messages may go.

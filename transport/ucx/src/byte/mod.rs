@@ -5,5 +5,4 @@ mod progress;
 mod remote;
 mod write;
 
-pub(crate) use endpoint::DATA_MESSAGES;
 pub use endpoint::Ucx;

@@ -31,8 +31,8 @@ use zerocopy::IntoBytes;
 use super::Ucx;
 use crate::NAME;
 use crate::operations::Purpose;
+use crate::piece::Piece;
 use crate::wire::{Access, ControlKind, Key};
-use crate::worker::Piece;
 
 /// Largest single get.
 pub(super) const MAX_REMOTE: u64 = 1 << 40;

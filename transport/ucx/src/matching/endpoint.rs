@@ -23,7 +23,7 @@ use crate::config::UcxOptions;
 use crate::core::Core;
 use crate::layout::{COUNTED, SOURCE_MASK, SOURCE_SHIFT, USER_MASK};
 use crate::operations::Purpose;
-use crate::worker::Piece;
+use crate::piece::Piece;
 
 /// Length up to which sends are expected to be complete at once.
 const MAX_SHORT: usize = 1024;
