@@ -12,8 +12,8 @@ mod pairs;
 use pairs::published;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
+use tagwire_conformance::byte::{Factory, Job, passed_tiers, run_all};
 use tagwire_transport::ByteTransport;
-use tagwire_transport::conformance::{Factory, Job, passed_tiers, run_all};
 use tagwire_transport::null::{NullOptions, NullTransport};
 use tagwire_transport::shm::{CrossAttach, Shm, ShmOptions};
 
@@ -69,7 +69,7 @@ fn pairs_pass_what_is_published() {
             ("cm", "shm") => pairs::shm_matching(ShmOptions::default()),
             other => panic!("a pair without a factory here: {other:?}"),
         };
-        let passed: Vec<_> = tagwire_pml::conformance::tiers(&factory)
+        let passed: Vec<_> = tagwire_conformance::pml::tiers(&factory)
             .into_iter()
             .filter_map(|(tier, outcome)| Some((tier, outcome?)))
             .map(|(tier, outcome)| outcome.map(|()| tier.name()))

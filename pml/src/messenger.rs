@@ -1,6 +1,6 @@
 //! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use std::fmt;

@@ -14,7 +14,7 @@ pair!(cm_sysv: for_each, "cm", "ucx:sysv,cma,self", SYSTEM_UCX);
 /// A tier is published where some of its checks are run, and what is skipped or selected is a check.
 #[test]
 fn pairs_run_the_tiers_that_are_published() {
-    use tagwire_pml::conformance::{CHECKS, Check, Tier};
+    use tagwire_conformance::pml::{CHECKS, Check, Tier};
 
     for pair in common::published::FABRIC_PAIRS {
         let named = pair.but.iter().chain(pair.only.into_iter().flatten());

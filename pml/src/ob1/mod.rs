@@ -35,7 +35,7 @@ mod recv;
 mod remote;
 mod request;
 mod send;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 mod unexpected;
 mod writes;
