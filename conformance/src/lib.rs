@@ -17,10 +17,10 @@
 pub mod byte;
 mod closing;
 mod common;
+mod frame;
 pub mod matching;
 mod memory;
 pub mod network;
 pub mod pml;
-mod verdict;
 
-pub use verdict::Verdict;
+pub use frame::{Check, Subject, Verdict, assert_check, passed_tiers, run_all, tiers};

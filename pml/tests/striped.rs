@@ -85,7 +85,7 @@ mod ob1 {
             return;
         }
         if let Some(options) = ofi_options(true, "tcp") {
-            tagwire_conformance::pml::assert_check(name, &over(options).tried(3));
+            tagwire_conformance::assert_check(name, &over(options).tried(3));
         }
     }
 

@@ -2,8 +2,9 @@
 //! faults in between.
 
 use tagwire_base::Rank;
-use tagwire_conformance::byte::{Factory, Job, Tier, tiers};
+use tagwire_conformance::byte::{Factory, Job, Tier};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_conformance::tiers;
 use tagwire_conformance::transport_conformance;
 use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::{FaultOptions, FaultTransport};

@@ -1,5 +1,7 @@
 //! What a transport with faults does to messages, by seed.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
 use tagwire_base::Rank;
 
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport};

@@ -3,7 +3,8 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Bootstrap, LocalJob};
-use tagwire_conformance::byte::{Factory, Job, Tier, tiers};
+use tagwire_conformance::byte::{Factory, Job, Tier};
+use tagwire_conformance::tiers;
 use tagwire_conformance::transport_conformance;
 use tagwire_transport::ByteTransport;
 use tagwire_transport::shm::{CrossAttach, DescriptorWay, Shm, ShmOptions};

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! Checks come in [tiers](Tier): the core for all, the others where the transport claims the
-//! capability. A check that does not apply says why, and [`tiers`] lists which do, so that a
+//! capability. A check that does not apply says why, and [`tiers`](crate::tiers) lists which do, so that a
 //! test can pin what a transport is expected to offer. Nothing here asserts how long things
 //! take; what never happens is given up on after a while.
 
@@ -49,7 +49,7 @@ use tagwire_base::Rank;
 use tagwire_transport::byte::ByteTransport;
 use tagwire_transport::capability::Capabilities;
 
-use crate::Verdict;
+use crate::{Check, Subject};
 
 /// Ends a rank the hard way.
 type KillRank = Box<dyn FnMut(Rank, Box<dyn ByteTransport>)>;
@@ -137,9 +137,16 @@ impl Factory {
             ))
         }
     }
+}
 
-    /// Why `check` does not apply, if it does not.
-    fn refuses(&self, check: &Check) -> Result<Option<String>, String> {
+impl Subject for Factory {
+    type Tier = Tier;
+
+    const TIERS: &'static [Tier] = &Tier::ALL;
+
+    const CHECKS: &'static [Check<Self>] = CHECKS;
+
+    fn refuses(&self, check: &Check<Self>) -> Result<Option<String>, String> {
         if self.absent.is_some() {
             return Ok(self.absent.clone());
         }
@@ -148,16 +155,12 @@ impl Factory {
         if self.allocates && has.contains(Capabilities::ALLOCATION) {
             has |= Capabilities::COOPERATIVE;
         }
-        let missing = (check.tier.needs() | check.also) - has;
-        Ok(if !missing.is_empty() {
-            Some(format!("{missing:?} is not claimed"))
-        } else if check.ranks > self.most_ranks {
-            Some(format!("it takes {} ranks", check.ranks))
-        } else if check.tier == Tier::Detection && job.kill.is_none() {
-            Some("ranks of this job die with their process: no kill was given".to_owned())
-        } else {
-            None
-        })
+        Ok(inapplicable(
+            check,
+            self.most_ranks,
+            has,
+            job.kill.is_some(),
+        ))
     }
 }
 
@@ -241,66 +244,28 @@ impl Tier {
     }
 }
 
-/// One thing that transports have to do.
-#[derive(Debug, Clone, Copy)]
-pub struct Check {
-    name: &'static str,
-    tier: Tier,
-    also: Capabilities,
-    ranks: u32,
-    run: fn(&Factory) -> Result<(), String>,
-}
-
-impl Check {
-    const fn new(
-        name: &'static str,
-        tier: Tier,
-        ranks: u32,
-        run: fn(&Factory) -> Result<(), String>,
-    ) -> Self {
-        Self {
-            name,
-            tier,
-            also: Capabilities::empty(),
-            ranks,
-            run,
-        }
-    }
-
-    const fn also(mut self, capabilities: Capabilities) -> Self {
-        self.also = capabilities;
-        self
-    }
-
-    /// Its name: what the transport does.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Where it belongs.
-    #[must_use]
-    pub const fn tier(&self) -> Tier {
-        self.tier
-    }
-
-    /// Runs it on jobs of `factory`.
-    #[must_use]
-    pub fn run(&self, factory: &Factory) -> Verdict {
-        match factory.refuses(self) {
-            Ok(None) => {}
-            Ok(Some(reason)) => return Verdict::NotApplicable(reason),
-            Err(reason) => return Verdict::Failed(reason),
-        }
-        match (self.run)(factory) {
-            Ok(()) => Verdict::Passed,
-            Err(reason) => Verdict::Failed(reason),
-        }
+/// Why a check of a kit for transports does not apply, if it does not: to jobs of up to `most_ranks`, to transports that
+/// have the capabilities `has`, and ranks that can be killed or not.
+pub(crate) fn inapplicable<S: Subject<Tier = Tier>>(
+    check: &Check<S>,
+    most_ranks: u32,
+    has: Capabilities,
+    can_kill: bool,
+) -> Option<String> {
+    let missing = (check.tier().needs() | check.claims()) - has;
+    if !missing.is_empty() {
+        Some(format!("{missing:?} is not claimed"))
+    } else if check.ranks() > most_ranks {
+        Some(format!("it takes {} ranks", check.ranks()))
+    } else if check.tier() == Tier::Detection && !can_kill {
+        Some("ranks of this job die with their process: no kill was given".to_owned())
+    } else {
+        None
     }
 }
 
 /// Every check, by tier.
-pub const CHECKS: &[Check] = &[
+pub const CHECKS: &[Check<Factory>] = &[
     Check::new(
         "states_consistent_limits",
         Tier::Core,
@@ -566,87 +531,15 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
-/// Runs every check on `factory`.
-#[must_use]
-pub fn run_all(factory: &Factory) -> Vec<(&'static Check, Verdict)> {
-    CHECKS
-        .iter()
-        .map(|check| (check, check.run(factory)))
-        .collect()
-}
-
-/// The tiers of which every check that applies passes, and at least one does.
-#[must_use]
-pub fn passed_tiers(results: &[(&'static Check, Verdict)]) -> Vec<Tier> {
-    let of = |tier| results.iter().filter(move |(check, _)| check.tier == tier);
-    Tier::ALL
-        .into_iter()
-        .filter(|tier| {
-            of(*tier).any(|(_, verdict)| *verdict == Verdict::Passed)
-                && !of(*tier).any(|(_, verdict)| matches!(verdict, Verdict::Failed(_)))
-        })
-        .collect()
-}
-
-/// The tiers of which at least one check applies to `factory`.
-///
-/// # Errors
-/// When the factory opens no job.
-pub fn tiers(factory: &Factory) -> Result<Vec<Tier>, String> {
-    let mut offered = Vec::new();
-    for check in CHECKS {
-        if factory.refuses(check)?.is_none() {
-            offered.push(check.tier);
-        }
-    }
-    Ok(Tier::ALL
-        .into_iter()
-        .filter(|tier| offered.contains(tier))
-        .collect())
-}
-
-/// Runs the check called `name`; for [`transport_conformance!`](crate::transport_conformance).
-///
-/// # Panics
-/// When the check fails, as a test does, or when there is none of that name.
-pub fn assert_check(name: &str, factory: &Factory) {
-    let check = CHECKS.iter().find(|check| check.name == name);
-    match check.expect("the macro lists the checks").run(factory) {
-        Verdict::Passed => {}
-        Verdict::NotApplicable(reason) => println!("{name}: not applicable: {reason}"),
-        Verdict::Failed(reason) => panic!("{name}: {reason}"),
-    }
-}
-
 /// Makes a module `$name` with one test for each conformance check, on jobs of the
 /// [`Factory`] that `$factory` evaluates to.
 #[macro_export]
 macro_rules! transport_conformance {
     ($name:ident, $factory:expr) => {
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-
-            fn check(name: &str) {
-                $crate::byte::assert_check(name, &$factory);
-            }
-
-            $crate::transport_conformance!(@for_each tests);
-        }
-    };
-    (@tests $($check:ident)*) => {
-        $(
-            #[test]
-            fn $check() {
-                check(stringify!($check));
-            }
-        )*
-    };
-    (@names $($check:ident)*) => {
-        [$(stringify!($check)),*]
+        $crate::each_check!(@module transport_conformance, $name, $factory);
     };
     (@for_each $what:ident) => {
-        $crate::transport_conformance! {
+        $crate::each_check! {
             @$what
             states_consistent_limits
             delivers_every_size

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Verdict, run_all, tiers};
 
 #[test]
 fn the_macro_lists_every_check() {

@@ -1,263 +1,267 @@
 //! The list of checks, and the macro that makes tests of them.
 
-use super::{Check, alone, cancel, failure, flow, order, peers, probes, races, random, shapes};
-use tagwire_transport::capability::Capabilities;
-
-const NOTHING: Capabilities = Capabilities::empty();
+use super::{Factory, alone, cancel, failure, flow, order, peers, probes, races, random, shapes};
+use crate::Check;
+use crate::byte::Tier;
 
 /// Every check.
-pub const CHECKS: &[Check] = &[
+pub const CHECKS: &[Check<Factory>] = &[
     Check::new(
         "limits_are_consistent",
+        Tier::Core,
         1,
-        NOTHING,
         peers::limits_are_consistent,
     ),
     Check::new(
         "posted_receives_get_every_length",
+        Tier::Core,
         2,
-        NOTHING,
         order::posted_receives_get_every_length,
     ),
     Check::new(
         "unexpected_messages_keep_every_length",
+        Tier::Core,
         2,
-        NOTHING,
         order::unexpected_messages_keep_every_length,
     ),
     Check::new(
         "messages_match_in_the_order_of_sending",
+        Tier::Core,
         2,
-        NOTHING,
         order::messages_match_in_the_order_of_sending,
     ),
     Check::new(
         "the_earliest_receive_wins",
+        Tier::Core,
         2,
-        NOTHING,
         order::the_earliest_receive_wins,
     ),
     Check::new(
         "the_earliest_message_is_taken",
+        Tier::Core,
         2,
-        NOTHING,
         order::the_earliest_message_is_taken,
     ),
     Check::new(
         "only_ignored_bits_are_ignored",
+        Tier::Core,
         2,
-        NOTHING,
         order::only_ignored_bits_are_ignored,
     ),
     Check::new(
         "sources_are_told_apart",
+        Tier::Core,
         3,
-        NOTHING,
         order::sources_are_told_apart,
     ),
     Check::new(
         "any_source_takes_from_all",
+        Tier::Core,
         3,
-        NOTHING,
         order::any_source_takes_from_all,
     ),
     Check::new(
         "a_rank_reaches_itself",
+        Tier::Core,
         1,
-        NOTHING,
         order::a_rank_reaches_itself,
     ),
     Check::new(
         "random_runs_match_the_lists",
+        Tier::Core,
         3,
-        NOTHING,
         random::random_runs_match_the_lists,
     ),
     Check::new(
         "short_receives_get_what_fits",
+        Tier::Core,
         2,
-        NOTHING,
         shapes::short_receives_get_what_fits,
     ),
     Check::new(
         "long_receives_keep_the_rest",
+        Tier::Core,
         2,
-        NOTHING,
         shapes::long_receives_keep_the_rest,
     ),
     Check::new(
         "synchronous_sends_end_with_the_match",
+        Tier::Core,
         2,
-        NOTHING,
         shapes::synchronous_sends_end_with_the_match,
     ),
     Check::new(
         "odd_shapes_are_sent_or_refused",
+        Tier::Core,
         2,
-        NOTHING,
         shapes::odd_shapes_are_sent_or_refused,
     ),
     Check::new(
         "foreign_bits_are_refused",
+        Tier::Core,
         2,
-        NOTHING,
         shapes::foreign_bits_are_refused,
     ),
     Check::new(
         "probes_see_and_leave",
+        Tier::Core,
         2,
-        NOTHING,
         probes::probes_see_and_leave,
     ),
     Check::new(
         "claims_take_out_of_matching",
+        Tier::Core,
         2,
-        NOTHING,
         probes::claims_take_out_of_matching,
     ),
     Check::new(
         "unknown_claims_are_refused",
+        Tier::Core,
         2,
-        NOTHING,
         probes::unknown_claims_are_refused,
     ),
     Check::new(
         "cancelled_receives_take_nothing",
+        Tier::Core,
         2,
-        NOTHING,
         cancel::cancelled_receives_take_nothing,
     ),
     Check::new(
         "cancels_race_with_messages",
+        Tier::Core,
         2,
-        NOTHING,
         cancel::cancels_race_with_messages,
     ),
     Check::new(
         "floods_stay_within_bounds",
+        Tier::Core,
         2,
-        NOTHING,
         flow::floods_stay_within_bounds,
     ),
     Check::new(
         "receives_reach_behind_a_flood",
+        Tier::Core,
         3,
-        NOTHING,
         flow::receives_reach_behind_a_flood,
     ),
     Check::new(
         "long_messages_cost_an_envelope",
+        Tier::Core,
         2,
-        NOTHING,
         flow::long_messages_cost_an_envelope,
     ),
     Check::new(
         "one_full_receiver_leaves_others_alone",
+        Tier::Core,
         3,
-        NOTHING,
         flow::one_full_receiver_leaves_others_alone,
     ),
     Check::new(
         "one_held_sender_leaves_others_alone",
+        Tier::Core,
         3,
-        NOTHING,
         flow::one_held_sender_leaves_others_alone,
     ),
     Check::new(
         "a_sender_alone_delivers",
+        Tier::Cooperative,
         2,
-        Capabilities::COOPERATIVE,
         alone::a_sender_alone_delivers,
     ),
     Check::new(
         "idle_progress_does_nothing",
+        Tier::Core,
         2,
-        NOTHING,
         flow::idle_progress_does_nothing,
     ),
     Check::new(
         "connects_to_the_same_endpoint",
+        Tier::Core,
         2,
-        NOTHING,
         peers::connects_to_the_same_endpoint,
     ),
     Check::new(
         "bad_addresses_are_refused",
+        Tier::Core,
         2,
-        NOTHING,
         peers::bad_addresses_are_refused,
     ),
     Check::new(
         "peers_are_greeted_once",
+        Tier::Core,
         3,
-        NOTHING,
         peers::peers_are_greeted_once,
     ),
     Check::new(
         "goodbyes_come_after_the_last_message",
+        Tier::Core,
         3,
-        NOTHING,
         peers::goodbyes_come_after_the_last_message,
     ),
     Check::new(
         "goodbyes_end_what_is_under_way",
+        Tier::Core,
         2,
-        NOTHING,
         peers::goodbyes_end_what_is_under_way,
     ),
     Check::new(
         "dumps_name_messages_and_peers",
+        Tier::Core,
         2,
-        NOTHING,
         peers::dumps_name_messages_and_peers,
     ),
     Check::new(
         "failures_are_told_once",
+        Tier::Core,
         3,
-        NOTHING,
         failure::failures_are_told_once,
     ),
     Check::new(
         "deaths_are_found",
+        Tier::Detection,
         3,
-        Capabilities::FAILURE_DETECTION,
         failure::deaths_are_found,
     ),
     Check::new(
         "last_words_are_received",
+        Tier::Core,
         3,
-        NOTHING,
         failure::last_words_are_received,
     ),
     Check::new(
         "sends_to_the_dead_end",
+        Tier::Core,
         3,
-        NOTHING,
         failure::sends_to_the_dead_end,
     ),
     Check::new(
         "deaths_cut_messages_off",
+        Tier::Core,
         3,
-        NOTHING,
         failure::deaths_cut_messages_off,
     ),
     Check::new(
         "claims_of_the_dead_end",
+        Tier::Core,
         2,
-        NOTHING,
         failure::claims_of_the_dead_end,
     ),
-    Check::new("strangers_may_die", 3, NOTHING, failure::strangers_may_die),
+    Check::new(
+        "strangers_may_die",
+        Tier::Core,
+        3,
+        failure::strangers_may_die,
+    ),
     Check::new(
         "each_message_is_had_once",
+        Tier::Core,
         3,
-        NOTHING,
         races::each_message_is_had_once,
     ),
     Check::new(
         "messages_wake_a_sleeper",
+        Tier::Wake,
         2,
-        Capabilities::WAKE,
         races::messages_wake_a_sleeper,
     ),
 ];
@@ -267,30 +271,10 @@ pub const CHECKS: &[Check] = &[
 #[macro_export]
 macro_rules! match_conformance {
     ($name:ident, $factory:expr) => {
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-
-            fn check(name: &str) {
-                $crate::matching::assert_check(name, &$factory);
-            }
-
-            $crate::match_conformance!(@for_each tests);
-        }
-    };
-    (@tests $($check:ident)*) => {
-        $(
-            #[test]
-            fn $check() {
-                check(stringify!($check));
-            }
-        )*
-    };
-    (@names $($check:ident)*) => {
-        [$(stringify!($check)),*]
+        $crate::each_check!(@module match_conformance, $name, $factory);
     };
     (@for_each $what:ident) => {
-        $crate::match_conformance! {
+        $crate::each_check! {
             @$what
             limits_are_consistent
             posted_receives_get_every_length

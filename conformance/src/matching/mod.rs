@@ -1,7 +1,7 @@
 //! The conformance kit for transports that match: what every [`MatchTransport`] has to do, as
 //! checks that run on any of them.
 //!
-//! As for byte transports, a transport brings a [`Factory`] that opens jobs of connected ranks
+//! As for byte transports, whose [tiers](Tier) it has, a transport brings a [`Factory`] that opens jobs of connected ranks
 //! inside one process, and gets a test for each check:
 //!
 //! ```
@@ -54,8 +54,8 @@ use tagwire_base::Rank;
 
 pub use checks::CHECKS;
 
-use crate::Verdict;
-use tagwire_transport::capability::Capabilities;
+use crate::byte::{Tier, inapplicable};
+use crate::{Check, Subject};
 use tagwire_transport::network::MatchTransport;
 
 /// Ends a rank the hard way.
@@ -207,89 +207,32 @@ impl Factory {
             ))
         }
     }
+}
 
-    /// Why `check` does not apply, if it does not.
-    fn refuses(&self, check: &Check) -> Result<Option<String>, String> {
+impl Subject for Factory {
+    type Tier = Tier;
+
+    const TIERS: &'static [Tier] = &[Tier::Core, Tier::Detection, Tier::Cooperative, Tier::Wake];
+
+    const CHECKS: &'static [Check<Self>] = CHECKS;
+
+    fn refuses(&self, check: &Check<Self>) -> Result<Option<String>, String> {
         if self.absent.is_some() {
             return Ok(self.absent.clone());
         }
-        if check.ranks > self.most_ranks {
-            return Ok(Some(format!("it takes {} ranks", check.ranks)));
-        }
         let job = self.open(1, Wanted::PLENTY)?;
-        let missing = check.needs - job.ranks[0].capabilities();
-        if !missing.is_empty() {
-            return Ok(Some(format!("{missing:?} is not claimed")));
-        }
-        if check.needs.contains(Capabilities::FAILURE_DETECTION) && job.kill.is_none() {
-            return Ok(Some(
-                "ranks of this job die with their process: no kill was given".to_owned(),
-            ));
-        }
-        Ok(None)
+        let has = job.ranks[0].capabilities();
+        Ok(inapplicable(
+            check,
+            self.most_ranks,
+            has,
+            job.kill.is_some(),
+        ))
     }
 }
 
 impl fmt::Debug for Factory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Factory(up to {} ranks)", self.most_ranks)
-    }
-}
-
-/// One thing that matching transports have to do.
-#[derive(Debug, Clone, Copy)]
-pub struct Check {
-    name: &'static str,
-    ranks: u32,
-    needs: Capabilities,
-    run: fn(&Factory) -> Result<(), String>,
-}
-
-impl Check {
-    const fn new(
-        name: &'static str,
-        ranks: u32,
-        needs: Capabilities,
-        run: fn(&Factory) -> Result<(), String>,
-    ) -> Self {
-        Self {
-            name,
-            ranks,
-            needs,
-            run,
-        }
-    }
-
-    /// Its name: what the transport does.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Runs it on jobs of `factory`.
-    #[must_use]
-    pub fn run(&self, factory: &Factory) -> Verdict {
-        match factory.refuses(self) {
-            Ok(None) => {}
-            Ok(Some(reason)) => return Verdict::NotApplicable(reason),
-            Err(reason) => return Verdict::Failed(reason),
-        }
-        match (self.run)(factory) {
-            Ok(()) => Verdict::Passed,
-            Err(reason) => Verdict::Failed(reason),
-        }
-    }
-}
-
-/// The check called `name`, run as a test.
-///
-/// # Panics
-/// When it fails, or there is no such check.
-pub fn assert_check(name: &str, factory: &Factory) {
-    let check = CHECKS.iter().find(|check| check.name == name);
-    match check.expect("the macro lists the checks").run(factory) {
-        Verdict::Passed => {}
-        Verdict::NotApplicable(reason) => println!("{name}: not applicable: {reason}"),
-        Verdict::Failed(reason) => panic!("{name}: {reason}"),
     }
 }

@@ -1,13 +1,14 @@
 //! The table of checks, and the macro that makes tests of it.
 
-use super::{Check, Tier};
+use crate::Check;
+
 use super::{
-    buffers, cancel, close, eight, failure, flow, lengths, matching, partitioned, persistent,
-    probes, random, refusals, threads, waits,
+    Factory, Tier, buffers, cancel, close, eight, failure, flow, lengths, matching, partitioned,
+    persistent, probes, random, refusals, threads, waits,
 };
 
 /// Every check, by tier.
-pub const CHECKS: &[Check] = &[
+pub const CHECKS: &[Check<Factory>] = &[
     Check::new(
         "every_length_arrives",
         Tier::Core,
@@ -470,30 +471,10 @@ pub const CHECKS: &[Check] = &[
 #[macro_export]
 macro_rules! pml_conformance {
     ($name:ident, $factory:expr) => {
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
-
-            fn check(name: &str) {
-                $crate::pml::assert_check(name, &$factory);
-            }
-
-            $crate::pml_conformance!(@for_each tests);
-        }
-    };
-    (@tests $($check:ident)*) => {
-        $(
-            #[test]
-            fn $check() {
-                check(stringify!($check));
-            }
-        )*
-    };
-    (@names $($check:ident)*) => {
-        [$(stringify!($check)),*]
+        $crate::each_check!(@module pml_conformance, $name, $factory);
     };
     (@selection $what:ident) => {
-        $crate::pml_conformance! {
+        $crate::each_check! {
             @$what
             every_length_arrives
             messages_to_oneself_arrive
@@ -518,7 +499,7 @@ macro_rules! pml_conformance {
         }
     };
     (@for_each $what:ident) => {
-        $crate::pml_conformance! {
+        $crate::each_check! {
             @$what
             every_length_arrives
             ready_sends_go_to_posted_receives
@@ -606,7 +587,7 @@ mod tests {
 
     #[test]
     fn the_macro_lists_every_check() {
-        let names: Vec<_> = CHECKS.iter().map(super::Check::name).collect();
+        let names: Vec<_> = CHECKS.iter().map(crate::Check::name).collect();
         assert_eq!(names, crate::pml_conformance!(@for_each names));
         let selection = crate::pml_conformance!(@selection names);
         assert!(selection.iter().all(|name| names.contains(name)));

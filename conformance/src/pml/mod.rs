@@ -63,7 +63,7 @@ use tagwire_pml::ob1::Ob1Options;
 use tagwire_pml::pml::Pml;
 use tagwire_pml::wait::WaitPolicy;
 
-use crate::Verdict;
+use crate::{Check, Subject};
 
 /// The ranks of one job, all in this process. Each is opened once, on a thread of its own.
 pub trait Job: Send + Sync {
@@ -265,6 +265,28 @@ impl Factory {
     }
 }
 
+impl Subject for Factory {
+    type Tier = Tier;
+
+    const TIERS: &'static [Tier] = &Tier::ALL;
+
+    const CHECKS: &'static [Check<Self>] = CHECKS;
+
+    fn refuses(&self, check: &Check<Self>) -> Result<Option<String>, String> {
+        Ok(if !self.claims.contains(&check.tier()) {
+            Some(format!("'{}' is not claimed", check.tier().name()))
+        } else if check.ranks() > self.most_ranks {
+            Some(format!("it takes {} ranks", check.ranks()))
+        } else {
+            None
+        })
+    }
+
+    fn tries(&self) -> u32 {
+        self.tries
+    }
+}
+
 impl fmt::Debug for Factory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Factory(claims {:?})", self.claims)
@@ -316,99 +338,4 @@ impl Tier {
             Self::Dump => "dump",
         }
     }
-}
-
-/// One thing that point-to-point layers have to do.
-#[derive(Debug, Clone, Copy)]
-pub struct Check {
-    name: &'static str,
-    tier: Tier,
-    ranks: u32,
-    run: fn(&Factory) -> Result<(), String>,
-}
-
-impl Check {
-    const fn new(
-        name: &'static str,
-        tier: Tier,
-        ranks: u32,
-        run: fn(&Factory) -> Result<(), String>,
-    ) -> Self {
-        Self {
-            name,
-            tier,
-            ranks,
-            run,
-        }
-    }
-
-    /// Its name: what the layer does.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// Where it belongs.
-    #[must_use]
-    pub const fn tier(&self) -> Tier {
-        self.tier
-    }
-
-    /// Runs it on jobs of `factory`.
-    #[must_use]
-    pub fn run(&self, factory: &Factory) -> Verdict {
-        if !factory.claims.contains(&self.tier) {
-            return Verdict::NotApplicable(format!("'{}' is not claimed", self.tier.name()));
-        }
-        if self.ranks > factory.most_ranks {
-            return Verdict::NotApplicable(format!("it takes {} ranks", self.ranks));
-        }
-        for _ in 1..factory.tries {
-            match (self.run)(factory) {
-                Ok(()) => return Verdict::Passed,
-                Err(reason) => println!("{}: tried again after: {reason}", self.name),
-            }
-        }
-        match (self.run)(factory) {
-            Ok(()) => Verdict::Passed,
-            Err(reason) => Verdict::Failed(reason),
-        }
-    }
-}
-
-/// The check called `name`, run as a test.
-///
-/// # Panics
-/// When it fails, or there is no such check.
-pub fn assert_check(name: &str, factory: &Factory) {
-    let check = CHECKS.iter().find(|check| check.name == name);
-    match check.expect("the macro lists the checks").run(factory) {
-        Verdict::Passed => {}
-        Verdict::NotApplicable(reason) => println!("{name}: not applicable: {reason}"),
-        Verdict::Failed(reason) => panic!("{name}: {reason}"),
-    }
-}
-
-/// How each tier goes on jobs of `factory`: for tables of which pair passes which tier. A tier
-/// passes when all its checks do; `None` where none of them applies.
-#[must_use]
-pub fn tiers(factory: &Factory) -> Vec<(Tier, Option<Result<(), String>>)> {
-    let of_tier = |tier| CHECKS.iter().filter(move |check| check.tier == tier);
-    Tier::ALL
-        .into_iter()
-        .map(|tier| {
-            let mut outcome = None;
-            for check in of_tier(tier) {
-                match check.run(factory) {
-                    Verdict::Passed => outcome = outcome.or(Some(Ok(()))),
-                    Verdict::NotApplicable(_) => {}
-                    Verdict::Failed(reason) => {
-                        outcome = Some(Err(format!("{}: {reason}", check.name)));
-                        break;
-                    }
-                }
-            }
-            (tier, outcome)
-        })
-        .collect()
 }

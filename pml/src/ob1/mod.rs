@@ -36,6 +36,7 @@ mod remote;
 mod request;
 mod send;
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
 mod unexpected;
 mod writes;

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use tagwire_base::Bootstrap;
-use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, RailJob, Rails, assert_check};
+use tagwire_conformance::assert_check;
+use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, RailJob, Rails};
 use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
 use tagwire_transport::{ByteTransport, MatchTransport};
 use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};

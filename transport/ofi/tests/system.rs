@@ -37,7 +37,7 @@ mod on_shm {
             match crate::common::bench(crate::common::system(), "shm") {
                 Ok(options) => {
                     let factory = crate::common::factory(options);
-                    tagwire_conformance::byte::assert_check(name, &factory);
+                    tagwire_conformance::assert_check(name, &factory);
                 }
                 Err(reason) => println!("SKIPPED: no shm here: {reason}"),
             }
@@ -74,7 +74,7 @@ mod on_sockets {
         match crate::common::bench(crate::common::system(), "sockets") {
             Ok(options) => {
                 let factory = crate::common::factory(options);
-                tagwire_conformance::byte::assert_check(name, &factory);
+                tagwire_conformance::assert_check(name, &factory);
             }
             Err(reason) => println!("SKIPPED: no sockets here: {reason}"),
         }

@@ -8,9 +8,10 @@ use std::sync::atomic::Ordering;
 
 use common::{Knobs, LANE, Line};
 use tagwire_base::{Config, Rank, Registry};
-use tagwire_conformance::byte::{Factory, Job, passed_tiers, run_all};
+use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_conformance::transport_conformance;
+use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::Mixed;
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, Error, Outcome, PeerEvent,

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use tagwire_base::Rank;
-use tagwire_conformance::byte::{Factory, Job, passed_tiers, run_all};
+use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_conformance::transport_conformance;
+use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::{Striped, StripedOptions};
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::{ByteTransport, Capabilities, Error};

@@ -42,7 +42,7 @@ mod rc {
             println!("SKIPPED: UCX crashes now and then");
             return;
         }
-        tagwire_conformance::byte::assert_check(name, &bytes());
+        tagwire_conformance::assert_check(name, &bytes());
     }
 
     transport_conformance!(@for_each tests);
@@ -60,7 +60,7 @@ mod match_rc {
             None => match_factory(system(), CONNECTED),
             Some(why) => matching::Factory::absent(why),
         };
-        matching::assert_check(name, &factory);
+        tagwire_conformance::assert_check(name, &factory);
     }
 
     match_conformance!(@for_each tests);

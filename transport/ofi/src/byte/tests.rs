@@ -3,7 +3,8 @@
 #![allow(unsafe_code)]
 
 use tagwire_base::bootstrap::LocalBootstrap;
-use tagwire_conformance::byte::{Factory, Job, assert_check};
+use tagwire_conformance::assert_check;
+use tagwire_conformance::byte::{Factory, Job};
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO};
 use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::{

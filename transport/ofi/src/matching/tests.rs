@@ -4,7 +4,8 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalBootstrap;
-use tagwire_conformance::matching::{Factory, Job, assert_check};
+use tagwire_conformance::assert_check;
+use tagwire_conformance::matching::{Factory, Job};
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EINVAL, FI_EIO, FI_EOVERRUN, FI_ETRUNC};
 use tagwire_transport::{
     Cancel, EndpointId, Found, Lane, MatchEnvelope, MatchPattern, MatchTransport, MatchUpcalls,

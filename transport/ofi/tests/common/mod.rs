@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_conformance::byte::{Factory, Job, Tier, tiers};
+use tagwire_conformance::byte::{Factory, Job, Tier};
 use tagwire_conformance::matching;
+use tagwire_conformance::tiers;
 use tagwire_ofi::{Notices, Ofi, OfiMatch, OfiOptions};
 use tagwire_transport::{ByteTransport, Error, MatchTransport};
 
@@ -139,7 +140,7 @@ macro_rules! provider_conformance {
                     Ok(options) => {
                         let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
                         let factory = $crate::common::factory(but(options));
-                        tagwire_conformance::byte::assert_check(name, &factory);
+                        tagwire_conformance::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
                 }
@@ -193,7 +194,7 @@ macro_rules! provider_matching {
                     Ok(options) => {
                         let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
                         let factory = $crate::common::matching_factory(but(options));
-                        tagwire_conformance::matching::assert_check(name, &factory);
+                        tagwire_conformance::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
                 }

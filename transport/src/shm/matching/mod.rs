@@ -65,7 +65,6 @@ pub(super) use table::{load_state, store_state};
 /// Returns a count of the visits by senders to the match list of `rank`, which can be read after the rank is closed: for
 /// the test that races of the conformance kit have visitors.
 #[doc(hidden)]
-#[must_use]
 pub fn visits(rank: &ShmMatch) -> impl Fn() -> u32 + use<> {
     let map = rank.core.table.map.clone();
     move || map.head().visits.load(Relaxed)
