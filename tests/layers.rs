@@ -48,6 +48,10 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        SUITES,
+        &["tagwire-base", "tagwire-transport", "tagwire-pml"],
+    ),
+    (
         "tagwire-bench",
         &[
             "tagwire-base",
@@ -85,6 +89,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The crate of suites and of the in-process network. It stands above the crates that are tested with it, which have it as
+/// a dev-dependency; nobody else may.
+const SUITES: &str = "tagwire-conformance";
+
+/// Who is tested with it.
+const TESTED: &[&str] = &[
+    "tagwire-transport",
+    "tagwire-ofi",
+    "tagwire-ucx",
+    "tagwire-rails",
+    "tagwire-pml",
+    "tagwire",
+];
+
 /// The modules of the product in which `unsafe` is allowed: shared memory, system calls, C ABI,
 /// lent buffers, locks.
 const UNSAFE: &[&str] = &[
@@ -105,7 +123,6 @@ const UNSAFE: &[&str] = &[
     "src/scope.rs",
     "transport/src/allocation.rs",
     "transport/src/data.rs",
-    "transport/src/memory/transfer.rs",
     "transport/src/message.rs",
     "transport/src/null/memory.rs",
     "transport/ofi/libfabric-sys/src/calls.rs",
@@ -163,7 +180,6 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/ofi/src/matching/receive.rs",
     "transport/ofi/src/matching/send.rs",
     "transport/rails/src/striped/reads.rs",
-    "transport/src/memory/matching/state.rs",
     "transport/src/shm/channel/mod.rs",
     "transport/src/shm/channel/recv.rs",
     "transport/src/shm/channel/send.rs",
@@ -174,13 +190,15 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/ucx/src/library.rs",
 ];
 
-/// Tests, benches and test programs in which it is.
+/// Tests, benches, test programs and what only tests compile, in which it is.
 const UNSAFE_TESTS: &[&str] = &[
     "launch/tests/job.rs",
+    "conformance/src/network/transfer.rs",
+    "conformance/src/network/matching/state.rs",
     "pml/examples/instructions.rs",
     "pml/examples/ready.rs",
-    "pml/src/conformance/buffers.rs",
-    "pml/src/conformance/rig.rs",
+    "conformance/src/pml/buffers.rs",
+    "conformance/src/pml/rig.rs",
     "pml/src/ob1/tests.rs",
     "pml/src/partitioned/models.rs",
     "pml/tests/contact.rs",
@@ -188,8 +206,8 @@ const UNSAFE_TESTS: &[&str] = &[
     "pml/tests/quiet.rs",
     "cli/tests/programs/confine.rs",
     "cli/tests/programs/rank/shortage.rs",
-    "transport/src/conformance/memory.rs",
-    "transport/src/conformance/retain.rs",
+    "conformance/src/memory.rs",
+    "conformance/src/byte/retain.rs",
     "transport/src/shm/channel/models.rs",
     "transport/src/shm/models.rs",
     "transport/src/shm/matching/tests.rs",
@@ -201,8 +219,8 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/rails/tests/common/mod.rs",
     "transport/ofi/libfabric-sys/tests/library.rs",
     "transport/src/null/tests.rs",
-    "transport/tests/broken.rs",
-    "transport/tests/broken_matching.rs",
+    "conformance/tests/broken.rs",
+    "conformance/tests/broken_matching.rs",
     "transport/ucx/tests/suite/writes.rs",
 ];
 
@@ -263,10 +281,20 @@ fn name(manifest: &Path) -> String {
 
 /// The crates of ours that a manifest depends on: for tests and builds too, in any notation.
 fn dependencies(manifest: &Path) -> BTreeSet<String> {
+    dependencies_in(manifest, |_| true)
+}
+
+/// Those that its product depends on, which is all that a user of the crate compiles.
+fn dependencies_of_the_product(manifest: &Path) -> BTreeSet<String> {
+    dependencies_in(manifest, |section| !section.contains("dev-dependencies"))
+}
+
+/// Those in the sections that `wanted` names.
+fn dependencies_in(manifest: &Path, wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let ours: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).collect();
     let mut found = BTreeSet::new();
     for (section, lines) in sections(manifest) {
-        if section.starts_with("workspace") {
+        if section.starts_with("workspace") || !wanted(&section) {
             continue;
         }
         let Some((_, after)) = section.rsplit_once("dependencies") else {
@@ -317,8 +345,12 @@ fn every_crate_has_a_place_and_uses_only_what_is_below() {
         let place = LAYERS.iter().find(|(layer, _)| *layer == name);
         let (_, below) = place.unwrap_or_else(|| panic!("{name} has no place in the layers"));
         for used in dependencies(&manifest) {
-            assert!(below.contains(&used.as_str()), "{name} must not use {used}");
+            let is_tested = used == SUITES && TESTED.contains(&name.as_str());
+            let allowed = is_tested || below.contains(&used.as_str());
+            assert!(allowed, "{name} must not use {used}");
         }
+        let product = dependencies_of_the_product(&manifest);
+        assert!(!product.contains(SUITES), "{name} is no test");
         seen.insert(name);
     }
     let known: BTreeSet<_> = LAYERS.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -341,6 +373,9 @@ fn the_manifests_are_read_right() {
     let of = |folder: &str| dependencies(&root().join(folder).join("Cargo.toml"));
     assert_eq!(of("base"), BTreeSet::new());
     assert!(of("pml").contains("tagwire-matching") && of("pml").contains("tagwire-transport"));
+    let product = dependencies_of_the_product(&root().join("pml/Cargo.toml"));
+    assert!(product.contains("tagwire-transport") && !product.contains(SUITES));
+    assert!(of("pml").contains(SUITES));
     assert_eq!(name(&root().join("Cargo.toml")), "tagwire");
 }
 

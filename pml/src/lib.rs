@@ -14,7 +14,6 @@
 //! [`Messenger`] puts a thread level, waiting and timeouts around it.
 
 pub mod cm;
-pub mod conformance;
 pub mod contact;
 mod contexts;
 pub mod error;

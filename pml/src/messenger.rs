@@ -1,6 +1,7 @@
 //! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
 
 use std::fmt;

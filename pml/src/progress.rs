@@ -91,7 +91,7 @@ impl fmt::Debug for ProgressThread {
 mod tests {
     use tagwire_base::bootstrap::LocalJob;
     use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-    use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
+    use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
     use tagwire_transport::{RecvBuffer, SendBuffer};
 
     use super::*;

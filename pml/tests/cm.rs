@@ -1,9 +1,9 @@
 //! cm over the network in memory that matches, in all its ways.
 #![cfg(not(loom))]
 
-use tagwire_pml::conformance::{Factory, MatchJob, MatchRails};
-use tagwire_pml::pml_conformance;
-use tagwire_transport::memory::matching::{MatchNetwork, MatchOptions};
+use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+use tagwire_conformance::pml::{Factory, MatchJob, MatchRails};
+use tagwire_conformance::pml_conformance;
 use tagwire_transport::{Directed, MatchTransport};
 
 fn network(options: MatchOptions) -> Factory {

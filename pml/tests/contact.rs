@@ -13,13 +13,13 @@ use tagwire_base::{
     Bootstrap, ContextId, Error as BaseError, JobSecret, Locality, MemberEvent, Rank,
     SourceSelector, Tag, TagSelector,
 };
+use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_pml::cm::{Cm, CmOptions};
 use tagwire_pml::contact::OpenTimeout;
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::pml::Pml;
 use tagwire_pml::{Error, Failure, RequestId, SendMode, Status};
-use tagwire_transport::memory::matching::{MatchNetwork, MatchOptions};
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 const TAG: Tag = Tag::user(7).expect("not negative");

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{coalescing, memory, reading, tiny};
-use tagwire_pml::pml_conformance;
-use tagwire_transport::memory::MemoryOptions;
+use tagwire_conformance::network::MemoryOptions;
+use tagwire_conformance::pml_conformance;
 
 pml_conformance!(plain_list, memory("list", MemoryOptions::default(), ""));
 pml_conformance!(plain_source, memory("source", MemoryOptions::default(), ""));

@@ -25,7 +25,7 @@ macro_rules! without_notices {
                 if let Some(options) = ofi_options(true, "tcp") {
                     let notices = $notices;
                     let options = tagwire_ofi::OfiOptions { notices, ..options };
-                    tagwire_pml::conformance::assert_check(name, &ofi(options));
+                    tagwire_conformance::assert_check(name, &ofi(options));
                 }
             }
 

@@ -11,12 +11,12 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_conformance::network::MemoryOptions;
+use tagwire_conformance::pml::{Job, MatchJob, MatchRails, MemoryJob, RailJob, Rails};
 use tagwire_pml::cm::CmOptions;
-use tagwire_pml::conformance::{Job, MatchJob, MatchRails, MemoryJob, RailJob, Rails};
 use tagwire_pml::ob1::Ob1Options;
 use tagwire_pml::partitioned::{PartitionedRecv, PartitionedSend, Policy};
 use tagwire_pml::{Error, Failure, Messenger, ThreadLevel, WaitPolicy};
-use tagwire_transport::memory::MemoryOptions;
 use tagwire_transport::shm::{CrossAttach, Shm, ShmMatch, ShmOptions};
 use tagwire_transport::{ByteTransport, MatchTransport, RecvBuffer, SendBuffer};
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::shm;
-use tagwire_pml::pml_conformance;
+use tagwire_conformance::pml_conformance;
 use tagwire_transport::shm::CrossAttach;
 
 pml_conformance!(attach_list, shm("list", CrossAttach::Auto, ""));

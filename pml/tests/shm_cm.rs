@@ -4,7 +4,7 @@
 mod common;
 
 use common::shm_matching;
-use tagwire_pml::pml_conformance;
+use tagwire_conformance::pml_conformance;
 use tagwire_transport::shm::{CrossAttach, ShmOptions};
 
 pml_conformance!(attach, shm_matching(ShmOptions::default()));

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use common::{ofi_options, reading};
 use tagwire_base::Bootstrap;
+use tagwire_conformance::network::MemoryNetwork;
+use tagwire_conformance::pml::{Factory, RailJob, Rails, Tier};
+use tagwire_conformance::pml_conformance;
 use tagwire_ofi::{Ofi, OfiOptions};
-use tagwire_pml::conformance::{Factory, RailJob, Rails, Tier};
-use tagwire_pml::pml_conformance;
 use tagwire_rails::{Striped, StripedOptions};
 use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::FaultTransport;
-use tagwire_transport::memory::MemoryNetwork;
 
 /// Checks that no network passes whose ranks are driven by one thread, see `ofi.rs`.
 const ONE_THREAD: &[&str] = &[
@@ -85,7 +85,7 @@ mod ob1 {
             return;
         }
         if let Some(options) = ofi_options(true, "tcp") {
-            tagwire_pml::conformance::assert_check(name, &over(options).tried(3));
+            tagwire_conformance::assert_check(name, &over(options).tried(3));
         }
     }
 

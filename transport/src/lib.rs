@@ -14,12 +14,11 @@ pub mod allocation;
 pub mod byte;
 pub mod capability;
 pub mod channel;
-pub mod conformance;
 pub mod data;
+pub mod epoch;
 pub mod error;
 pub mod fault;
 pub mod kind;
-pub mod memory;
 pub mod message;
 pub mod network;
 pub mod null;
@@ -35,6 +34,7 @@ pub use channel::{Buffering, OpenChannel, RecvChannel, SendChannel};
 pub use data::{
     MemoryKind, Pack, ReadRegion, RecvBuffer, RecvPart, SendBuffer, Unpack, WriteRegion,
 };
+pub use epoch::EpochWaiter;
 pub use error::{Error, Result};
 pub use kind::{ForeignLibrary, TransportKind, Way};
 pub use message::{

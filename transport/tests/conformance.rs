@@ -2,11 +2,13 @@
 //! faults in between.
 
 use tagwire_base::Rank;
-use tagwire_transport::conformance::{Factory, Job, Tier, tiers};
+use tagwire_conformance::byte::{Factory, Job, Tier};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_conformance::tiers;
+use tagwire_conformance::transport_conformance;
+use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::null::{NullOptions, NullTransport};
-use tagwire_transport::{ByteTransport, transport_conformance};
 
 const MOST_RANKS: u32 = 16;
 

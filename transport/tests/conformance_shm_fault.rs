@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Bootstrap, LocalJob};
-use tagwire_transport::conformance::{Factory, Job};
+use tagwire_conformance::byte::{Factory, Job};
+use tagwire_conformance::transport_conformance;
+use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
 use tagwire_transport::shm::{Shm, ShmOptions};
-use tagwire_transport::{ByteTransport, transport_conformance};
 
 fn open(
     job: &LocalJob,

@@ -3,9 +3,11 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Bootstrap, LocalJob};
-use tagwire_transport::conformance::{Factory, Job, Tier, tiers};
+use tagwire_conformance::byte::{Factory, Job, Tier};
+use tagwire_conformance::tiers;
+use tagwire_conformance::transport_conformance;
+use tagwire_transport::ByteTransport;
 use tagwire_transport::shm::{CrossAttach, DescriptorWay, Shm, ShmOptions};
-use tagwire_transport::{ByteTransport, transport_conformance};
 
 fn job(size: u32, options: &ShmOptions) -> Result<Job, String> {
     let job = LocalJob::new(size).map_err(|error| error.to_string())?;

@@ -1,11 +1,16 @@
 //! The conformance kit for matching transports on shared memory: with cross-memory attach,
 //! without it, and with chunks so small that every transfer has many.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::{Bootstrap, LocalJob};
-use tagwire_transport::conformance::matching::{Allocates, Factory, Job, Slack, Wanted};
-use tagwire_transport::shm::{CrossAttach, DescriptorWay, ShmMatch, ShmOptions};
-use tagwire_transport::{MatchTransport, match_conformance};
+use tagwire_conformance::Verdict;
+use tagwire_conformance::match_conformance;
+use tagwire_conformance::matching::{Allocates, CHECKS, Factory, Job, Slack, Wanted};
+use tagwire_transport::MatchTransport;
+use tagwire_transport::shm::{CrossAttach, DescriptorWay, ShmMatch, ShmOptions, visits};
 
 fn job(size: u32, wanted: Wanted, options: &ShmOptions) -> Result<Job, String> {
     let job = LocalJob::new(size).map_err(|error| error.to_string())?;
@@ -82,3 +87,32 @@ match_conformance!(on_shm_from_the_arena, arena(true, false));
 match_conformance!(on_shm_into_the_arena, arena(false, true));
 match_conformance!(on_shm_by_the_arena_alone, arena(true, true));
 match_conformance!(on_shm_with_passed_descriptors, factory(passed()));
+
+/// The race of the kit in which the receiver computes now and then is one with visitors: they do come.
+#[test]
+fn races_have_visitors() {
+    let counters = Rc::new(RefCell::new(Vec::new()));
+    let factory = Factory::new(3, {
+        let counters = Rc::clone(&counters);
+        move |size, _| {
+            let job = LocalJob::new(size).map_err(|error| error.to_string())?;
+            let open = |rank| {
+                let mut member = job.member(Rank::new(rank));
+                let shm = ShmMatch::open(ShmOptions::default(), &mut member).unwrap();
+                counters.borrow_mut().push(visits(&shm));
+                Box::new(shm) as Box<dyn MatchTransport>
+            };
+            Ok(Job::new((0..size).map(open).collect()))
+        }
+    });
+    let name = "each_message_is_had_once";
+    let check = CHECKS.iter().find(|check| check.name() == name).unwrap();
+    assert_eq!(check.run(&factory), Verdict::Passed);
+    let visits: u64 = counters
+        .borrow()
+        .iter()
+        .map(|count| u64::from(count()))
+        .sum();
+    println!("{visits} visits");
+    assert!(visits > 20, "only {visits} visits");
+}

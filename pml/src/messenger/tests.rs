@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, OnceLock};
 
 use tagwire_base::bootstrap::LocalJob;
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::WaitKey;
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 
 use super::*;
 use crate::ob1::{Ob1, Ob1Options};

@@ -39,7 +39,8 @@ mod recv;
 mod remote;
 mod request;
 mod send;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
 mod unexpected;
 mod writes;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{AmHeader, Arrival, Payload, PeerEvent, Upcalls};
 
 use super::header::Kind;

@@ -9,11 +9,11 @@ mod wheels;
 use std::process::Command;
 
 use tagwire_base::Bootstrap;
+use tagwire_conformance::network::MemoryOptions;
+use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, MemoryJob, RailJob, Rails, Tier};
 use tagwire_ofi::OfiOptions;
-use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, MemoryJob, RailJob, Rails, Tier};
 use tagwire_pml::ob1::Ob1Options;
 use tagwire_transport::fault::FaultOptions;
-use tagwire_transport::memory::MemoryOptions;
 use tagwire_transport::shm::{CrossAttach, Shm, ShmMatch, ShmOptions};
 use tagwire_transport::{ByteTransport, MatchTransport};
 

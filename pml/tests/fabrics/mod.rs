@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use tagwire_base::Bootstrap;
+use tagwire_conformance::assert_check;
+use tagwire_conformance::pml::{Factory, MatchJob, MatchRails, RailJob, Rails};
 use tagwire_ofi::{Ofi, OfiMatch, OfiOptions};
-use tagwire_pml::conformance::{Factory, MatchJob, MatchRails, RailJob, Rails, assert_check};
 use tagwire_transport::{ByteTransport, MatchTransport};
 use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
 
@@ -24,11 +25,11 @@ macro_rules! pair {
                 $crate::fabrics::check($layer, $transport, $library, name);
             }
 
-            tagwire_pml::pml_conformance!(@$checks tests);
+            tagwire_conformance::pml_conformance!(@$checks tests);
 
             #[test]
             fn what_runs_is_published() {
-                let run = tagwire_pml::pml_conformance!(@$checks names);
+                let run = tagwire_conformance::pml_conformance!(@$checks names);
                 $crate::fabrics::expect_published($layer, $transport, $library, &run);
             }
         }
@@ -50,7 +51,7 @@ pub fn check(layer: &str, transport: &str, library: &str, name: &str) {
 
 /// Checks that the tests of a pair are those that are published.
 pub fn expect_published(layer: &str, transport: &str, library: &str, run: &[&str]) {
-    let whole = tagwire_pml::pml_conformance!(@for_each names);
+    let whole = tagwire_conformance::pml_conformance!(@for_each names);
     let only = published_pair(layer, transport, library).only;
     assert_eq!(run, only.unwrap_or(&whole));
 }

@@ -37,7 +37,7 @@ mod on_shm {
             match crate::common::bench(crate::common::system(), "shm") {
                 Ok(options) => {
                     let factory = crate::common::factory(options);
-                    tagwire_transport::conformance::assert_check(name, &factory);
+                    tagwire_conformance::assert_check(name, &factory);
                 }
                 Err(reason) => println!("SKIPPED: no shm here: {reason}"),
             }
@@ -62,7 +62,7 @@ mod on_shm {
         panic!("{TRIES} processes ended by SIGSEGV");
     }
 
-    tagwire_transport::transport_conformance!(@for_each tests);
+    tagwire_conformance::transport_conformance!(@for_each tests);
 }
 
 mod on_sockets {
@@ -74,13 +74,13 @@ mod on_sockets {
         match crate::common::bench(crate::common::system(), "sockets") {
             Ok(options) => {
                 let factory = crate::common::factory(options);
-                tagwire_transport::conformance::assert_check(name, &factory);
+                tagwire_conformance::assert_check(name, &factory);
             }
             Err(reason) => println!("SKIPPED: no sockets here: {reason}"),
         }
     }
 
-    tagwire_transport::transport_conformance!(@for_each tests);
+    tagwire_conformance::transport_conformance!(@for_each tests);
 }
 
 #[test]

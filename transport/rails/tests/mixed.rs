@@ -8,12 +8,14 @@ use std::sync::atomic::Ordering;
 
 use common::{Knobs, LANE, Line};
 use tagwire_base::{Config, Rank, Registry};
+use tagwire_conformance::byte::{Factory, Job};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_conformance::transport_conformance;
+use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::Mixed;
-use tagwire_transport::conformance::{Factory, Job, passed_tiers, run_all};
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, Error, Outcome, PeerEvent,
-    Post, Retained, Token, Upcalls, transport_conformance,
+    Post, Retained, Token, Upcalls,
 };
 
 fn config(host: &str) -> Config {

@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use tagwire_base::Rank;
+use tagwire_conformance::byte::{Factory, Job};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_conformance::transport_conformance;
+use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::{Striped, StripedOptions};
-use tagwire_transport::conformance::{Factory, Job, passed_tiers, run_all};
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions};
-use tagwire_transport::{ByteTransport, Capabilities, Error, transport_conformance};
+use tagwire_transport::{ByteTransport, Capabilities, Error};
 
 /// Jobs over so many networks in memory, with faults on the first.
 fn over(networks: &'static [fn() -> MemoryOptions], faults: &'static str) -> Factory {
@@ -84,7 +86,7 @@ fn order_is_offered_over_rails_without() {
         .into_iter()
         .filter(|(check, verdict)| {
             check.name() == "keeps_order_per_peer"
-                && *verdict == tagwire_transport::conformance::Verdict::Passed
+                && *verdict == tagwire_conformance::Verdict::Passed
         })
         .collect();
     assert_eq!(names.len(), 1);

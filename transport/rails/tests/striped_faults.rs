@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use common::{Hand, Knobs, LANE, Line, Log, readable, writable};
 use tagwire_base::Rank;
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport};
 use tagwire_rails::{Striped, StripedOptions};
 use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::fault::SplitMix64;
-use tagwire_transport::memory::{MemoryNetwork, MemoryOptions, MemoryTransport};
 use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Outcome, Post, Token};
 
 /// Messages each way in a run.

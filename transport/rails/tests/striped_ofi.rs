@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::{Config, Rank, Registry};
+use tagwire_conformance::byte::Tier::{Core, Failure, Get, Retain, Wake};
+use tagwire_conformance::byte::{Factory, Job};
+use tagwire_conformance::transport_conformance;
+use tagwire_conformance::{assert_check, tiers};
 use tagwire_ofi::{Ofi, OfiOptions};
 use tagwire_rails::{Striped, StripedOptions};
-use tagwire_transport::conformance::Tier::{Core, Failure, Get, Retain, Wake};
-use tagwire_transport::conformance::{Factory, Job, assert_check, tiers};
-use tagwire_transport::{ByteTransport, transport_conformance};
+use tagwire_transport::ByteTransport;
 
 const PROVIDER: &str = "tcp;ofi_rxm";
 

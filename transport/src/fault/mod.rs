@@ -22,8 +22,6 @@ mod endpoint;
 mod hold;
 mod progress;
 mod random;
-#[cfg(test)]
-mod tests;
 
 pub use config::{Delay, FaultOptions, Kill, SETTINGS};
 pub use endpoint::FaultTransport;

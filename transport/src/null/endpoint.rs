@@ -12,8 +12,8 @@ use super::memory::Registrations;
 use crate::byte::{ByteTransport, Class, Post, RegistrationHandle, RemoteMemory};
 use crate::capability::{Capabilities, Limits, Ordering, Registration, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer};
+use crate::epoch::EpochWaiter;
 use crate::error::{Error, Result};
-use crate::memory::EpochWaiter;
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Retained, Token, Upcalls};
 use crate::wait::Waiter;
 

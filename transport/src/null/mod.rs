@@ -16,7 +16,7 @@
 //!     tests.rs      what is special to this transport
 //! ```
 //!
-//! What all transports have in common is tested by the [conformance kit](crate::conformance):
+//! What all transports have in common is tested by the kit in the crate `tagwire-conformance`:
 //! hand it a factory, and claim a capability only when its tier passes.
 
 mod config;

@@ -52,7 +52,7 @@ mod tests;
 pub use config::{CrossAttach, DescriptorWay, SETTINGS, ShmOptions};
 pub use endpoint::Shm;
 pub use kind::ShmKind;
-pub use matching::ShmMatch;
+pub use matching::{ShmMatch, visits};
 pub use probe::{Probe, probe};
 
 /// The name in settings and reports.

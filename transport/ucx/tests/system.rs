@@ -5,7 +5,7 @@
 mod suite;
 
 use suite::{factory, match_factory, published, system as library};
-use tagwire_transport::{match_conformance, transport_conformance};
+use tagwire_conformance::{match_conformance, transport_conformance};
 
 transport_conformance!(tcp, factory(library(), "tcp,self"));
 transport_conformance!(posix, factory(library(), "posix,cma,self"));

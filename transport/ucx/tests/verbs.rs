@@ -6,8 +6,9 @@
 mod suite;
 
 use suite::{factory, match_factory, published, system};
-use tagwire_transport::conformance::{Factory, matching};
-use tagwire_transport::{match_conformance, transport_conformance};
+use tagwire_conformance::byte::Factory;
+use tagwire_conformance::matching;
+use tagwire_conformance::{match_conformance, transport_conformance};
 use tagwire_ucx::UcxOptions;
 
 /// Reliable connections, made by way of TCP. Unreliable datagrams are left to benchmarks.
@@ -41,7 +42,7 @@ mod rc {
             println!("SKIPPED: UCX crashes now and then");
             return;
         }
-        tagwire_transport::conformance::assert_check(name, &bytes());
+        tagwire_conformance::assert_check(name, &bytes());
     }
 
     transport_conformance!(@for_each tests);
@@ -59,7 +60,7 @@ mod match_rc {
             None => match_factory(system(), CONNECTED),
             Some(why) => matching::Factory::absent(why),
         };
-        matching::assert_check(name, &factory);
+        tagwire_conformance::assert_check(name, &factory);
     }
 
     match_conformance!(@for_each tests);

@@ -7,7 +7,7 @@ mod suite;
 mod wheels;
 
 use suite::{factory, match_factory, published};
-use tagwire_transport::{match_conformance, transport_conformance};
+use tagwire_conformance::{match_conformance, transport_conformance};
 
 /// Returns the library of the wheel, where that is installed.
 fn library() -> Option<String> {

@@ -3,9 +3,10 @@
 #![allow(unsafe_code)]
 
 use tagwire_base::bootstrap::LocalBootstrap;
+use tagwire_conformance::assert_check;
+use tagwire_conformance::byte::{Factory, Job};
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO};
 use tagwire_transport::byte::RemoteMemory;
-use tagwire_transport::conformance::{Factory, Job, assert_check};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Class, Disposition, EndpointId, Lane, Outcome, PeerEvent,
     Post, RecvBuffer, Result, SendBuffer, Token, Upcalls,
@@ -73,7 +74,7 @@ macro_rules! kit {
                 super::check(name, $patience, super::$open);
             }
 
-            tagwire_transport::transport_conformance!(@for_each tests);
+            tagwire_conformance::transport_conformance!(@for_each tests);
         }
     };
 }

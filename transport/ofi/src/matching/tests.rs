@@ -4,8 +4,9 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalBootstrap;
+use tagwire_conformance::assert_check;
+use tagwire_conformance::matching::{Factory, Job};
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EINVAL, FI_EIO, FI_EOVERRUN, FI_ETRUNC};
-use tagwire_transport::conformance::matching::{Factory, Job, assert_check};
 use tagwire_transport::{
     Cancel, EndpointId, Found, Lane, MatchEnvelope, MatchPattern, MatchTransport, MatchUpcalls,
     Outcome, PeerEvent, Posted, Probed, ReceiveEnd, RecvBuffer, Result, SendBuffer, Sent, Token,
@@ -57,7 +58,7 @@ mod without_room {
         super::check(name, false);
     }
 
-    tagwire_transport::match_conformance!(@for_each tests);
+    tagwire_conformance::match_conformance!(@for_each tests);
 }
 
 mod without_room_little_data {
@@ -65,7 +66,7 @@ mod without_room_little_data {
         super::check(name, true);
     }
 
-    tagwire_transport::match_conformance!(@for_each tests);
+    tagwire_conformance::match_conformance!(@for_each tests);
 }
 
 /// What a rank told.

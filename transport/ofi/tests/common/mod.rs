@@ -16,8 +16,10 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalBootstrap, LocalJob};
 use tagwire_base::{Error as BaseError, Rank};
+use tagwire_conformance::byte::{Factory, Job, Tier};
+use tagwire_conformance::matching;
+use tagwire_conformance::tiers;
 use tagwire_ofi::{Notices, Ofi, OfiMatch, OfiOptions};
-use tagwire_transport::conformance::{Factory, Job, Tier, matching, tiers};
 use tagwire_transport::{ByteTransport, Error, MatchTransport};
 
 /// What a command prints, without the line's end.
@@ -138,13 +140,13 @@ macro_rules! provider_conformance {
                     Ok(options) => {
                         let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
                         let factory = $crate::common::factory(but(options));
-                        tagwire_transport::conformance::assert_check(name, &factory);
+                        tagwire_conformance::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
                 }
             }
 
-            tagwire_transport::transport_conformance!(@for_each tests);
+            tagwire_conformance::transport_conformance!(@for_each tests);
         }
     };
 }
@@ -192,13 +194,13 @@ macro_rules! provider_matching {
                     Ok(options) => {
                         let but: fn(tagwire_ofi::OfiOptions) -> tagwire_ofi::OfiOptions = $but;
                         let factory = $crate::common::matching_factory(but(options));
-                        tagwire_transport::conformance::matching::assert_check(name, &factory);
+                        tagwire_conformance::assert_check(name, &factory);
                     }
                     Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
                 }
             }
 
-            tagwire_transport::match_conformance!(@for_each tests);
+            tagwire_conformance::match_conformance!(@for_each tests);
         }
     };
 }

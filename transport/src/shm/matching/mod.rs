@@ -53,9 +53,19 @@ mod tests;
 mod visit;
 mod wire;
 
+use std::sync::atomic::Ordering::Relaxed;
+
 pub use endpoint::ShmMatch;
 pub(super) use layout::{MAX_HEADERS, MAX_OVERFLOW, Shape};
 #[cfg(all(test, loom))]
 pub(super) use lock::{take_over, try_lock, unlock};
 pub(super) use memory::TargetMap;
 pub(super) use table::{load_state, store_state};
+
+/// Returns a count of the visits by senders to the match list of `rank`, which can be read after the rank is closed: for
+/// the test that races of the conformance kit have visitors.
+#[doc(hidden)]
+pub fn visits(rank: &ShmMatch) -> impl Fn() -> u32 + use<> {
+    let map = rank.core.table.map.clone();
+    move || map.head().visits.load(Relaxed)
+}

@@ -9,7 +9,9 @@ pub mod writes;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_transport::conformance::{Factory, Job, Tier, matching, tiers};
+use tagwire_conformance::byte::{Factory, Job, Tier};
+use tagwire_conformance::matching;
+use tagwire_conformance::tiers;
 use tagwire_transport::{ByteTransport, MatchTransport};
 use tagwire_ucx::{Ucx, UcxMatch, UcxOptions};
 

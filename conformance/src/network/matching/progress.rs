@@ -1,0 +1,168 @@
+//! What has happened to a rank: collected under the network's lock, told after it is free.
+
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+
+use super::endpoint::MatchMemory;
+use super::state::{End, State};
+use crate::network::state::Status;
+use tagwire_transport::message::{EndpointId, PeerEvent};
+use tagwire_transport::network::MatchUpcalls;
+
+/// Something to be told.
+#[derive(Debug)]
+pub(super) enum Event {
+    Up(EndpointId, Rank),
+    End(End),
+    Left(EndpointId),
+    Failed(EndpointId),
+}
+
+impl MatchMemory {
+    /// Takes what a call of progress may tell; answers how many other things happened.
+    pub(super) fn collect(&mut self) -> usize {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        if state.status(self.rank) != Status::Open {
+            return 0;
+        }
+        self.greet(&mut state);
+        let mut count = 0;
+        for index in 0..self.links.len() {
+            count += self.take_messages(&mut state, index, shared.options.burst);
+        }
+        count += state.move_chunks(self.rank, shared.options.chunk);
+        self.see_off(&mut state);
+        self.take_ends(&mut state);
+        count
+    }
+
+    /// Reports peers that got in contact, each once.
+    fn greet(&mut self, state: &mut State) {
+        let Some(member) = state.members.get(&self.rank) else {
+            return;
+        };
+        while let Some(channel) = member.inbound.get(self.seen_channels) {
+            self.seen_channels += 1;
+            let endpoint = self.link(channel.from);
+            let link = &mut self.links[endpoint.index()];
+            // Contact by a peer that was declared dead before comes too late.
+            if !link.closed {
+                link.up = true;
+                self.events.push(Event::Up(endpoint, channel.from));
+            }
+        }
+    }
+
+    /// Brings what a peer has sent into matching. Answers how many messages.
+    fn take_messages(&mut self, state: &mut State, index: usize, most: usize) -> usize {
+        let link = &self.links[index];
+        if !link.up || link.closed {
+            return 0;
+        }
+        let Some(member) = state.members.get_mut(&self.rank) else {
+            return 0;
+        };
+        let Some(place) = member.find_channel(link.rank) else {
+            return 0;
+        };
+        let channel = &mut member.inbound[place];
+        let count = channel.queue.len().min(most);
+        let messages: Vec<_> = channel.queue.drain(..count).collect();
+        if count > 0 && std::mem::take(&mut channel.starved) {
+            state.wake(link.rank);
+        }
+        for message in messages {
+            state.arrive(self.rank, message);
+        }
+        count
+    }
+
+    /// Reports peers that left, once all that they sent has been taken.
+    fn see_off(&mut self, state: &mut State) {
+        for index in 0..self.links.len() {
+            let peer = self.links[index].rank;
+            if self.links[index].closed || peer == self.rank || state.status(peer) != Status::Left {
+                continue;
+            }
+            let untaken = state.members.get(&self.rank).is_some_and(|member| {
+                member
+                    .find_channel(peer)
+                    .is_some_and(|place| !member.inbound[place].queue.is_empty())
+            });
+            if !untaken {
+                self.part(state, peer, Event::Left(EndpointId(index as u32)));
+            }
+        }
+    }
+
+    /// The end of `peer`: what happened before, the word, and what follows from it.
+    fn part(&mut self, state: &mut State, peer: Rank, word: Event) {
+        self.take_ends(state);
+        self.events.push(word);
+        let endpoint = self.link(peer);
+        self.links[endpoint.index()].closed = true;
+        if let Some(member) = state.members.get_mut(&self.rank)
+            && let Some(place) = member.find_channel(peer)
+        {
+            member.inbound[place].closed = true;
+        }
+        state.sever(self.rank, peer);
+        self.take_ends(state);
+    }
+
+    fn take_ends(&mut self, state: &mut State) {
+        if let Some(member) = state.members.get_mut(&self.rank) {
+            self.events.extend(member.ends.drain(..).map(Event::End));
+        }
+    }
+
+    /// Peers that have failed and whose failure was not reported.
+    pub(super) fn failed_peers(&self) -> Vec<Rank> {
+        let state = self.shared.state();
+        self.links
+            .iter()
+            .filter(|link| !link.closed && state.status(link.rank) == Status::Failed)
+            .map(|link| link.rank)
+            .collect()
+    }
+
+    pub(super) fn collect_failure(&mut self, rank: Rank) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.state();
+        if rank == self.rank || state.status(self.rank) != Status::Open {
+            return;
+        }
+        self.greet(&mut state);
+        let Some(endpoint) = self.find_link(rank) else {
+            // Nothing to end, but later contact finds it dead.
+            let endpoint = self.link(rank);
+            self.links[endpoint.index()].closed = true;
+            return;
+        };
+        if self.links[endpoint.index()].closed {
+            return;
+        }
+        self.take_messages(&mut state, endpoint.index(), usize::MAX);
+        self.part(&mut state, rank, Event::Failed(endpoint));
+    }
+
+    /// Tells what was collected; answers how many things it was.
+    pub(super) fn tell(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
+        let mut events = std::mem::take(&mut self.events);
+        let count = events.len();
+        for event in events.drain(..) {
+            match event {
+                Event::Up(endpoint, rank) => upcalls.peer(PeerEvent::Up { endpoint, rank }),
+                Event::End(End::Sent(token, outcome)) => upcalls.sent(token, outcome),
+                Event::End(End::Received(token, end)) => upcalls.received(token, end),
+                Event::End(End::Probed(token, found)) => upcalls.probed(token, found),
+                Event::Left(endpoint) => upcalls.peer(PeerEvent::Left(endpoint)),
+                Event::Failed(endpoint) => upcalls.peer(PeerEvent::Failed(endpoint)),
+            }
+        }
+        self.events = events;
+        count
+    }
+}
