@@ -48,7 +48,7 @@ pub struct Check<S: Subject> {
 }
 
 impl<S: Subject> Check<S> {
-    /// A check of `tier` on jobs of `ranks`.
+    /// Makes a check of `tier` on jobs of `ranks`.
     pub(crate) const fn new(
         name: &'static str,
         tier: S::Tier,
@@ -70,24 +70,24 @@ impl<S: Subject> Check<S> {
         self
     }
 
-    /// Its name: what the subject does.
+    /// Returns its name: what the subject does.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Where it belongs.
+    /// Returns the tier that it belongs to.
     #[must_use]
     pub const fn tier(&self) -> S::Tier {
         self.tier
     }
 
-    /// How many ranks it takes.
+    /// Returns how many ranks it takes.
     pub(crate) const fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// What a subject claims beside the tier.
+    /// Returns what a subject claims beside the tier.
     pub(crate) const fn claims(&self) -> Capabilities {
         self.also
     }
@@ -170,7 +170,7 @@ pub fn assert_check<S: Subject>(name: &str, subject: &S) {
     }
 }
 
-/// What the macros of all kits make of the names of checks.
+/// Makes tests, or a list of names, for the macros of all kits.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each_check {

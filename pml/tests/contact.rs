@@ -1,5 +1,6 @@
 //! First contact when something is in its way: a shortage that passes, an end, the loss of the store; and how long a
 //! rank that opens waits for the others.
+#![cfg(not(loom))]
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 

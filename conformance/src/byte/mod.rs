@@ -244,8 +244,8 @@ impl Tier {
     }
 }
 
-/// Why a check of a kit for transports does not apply, if it does not: to jobs of up to `most_ranks`, to transports that
-/// have the capabilities `has`, and ranks that can be killed or not.
+/// Returns why a check of a kit for transports does not apply, if it does not. Jobs have up to `most_ranks`, their
+/// transports the capabilities `has`, and `can_kill` is whether a rank can be killed.
 pub(crate) fn inapplicable<S: Subject<Tier = Tier>>(
     check: &Check<S>,
     most_ranks: u32,
