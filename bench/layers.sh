@@ -15,10 +15,17 @@ sizes=1,64,1K,8K,64K,256K,1M,4M
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# One run: its group of tables, its column there, and what `tagwire bench` is told. One that fails has no column.
+# One run of each build: its group of tables, its column there, and what `tagwire bench` is told. One that fails has no
+# column. An MPI library needs one build only.
 runs=0
 run() { # group column arguments...
-    local group=$1 column=$2
+    case $2 in
+    mpi) run_one "$@" ;;
+    *) by_builds run_one "$@" ;;
+    esac
+}
+run_one() {
+    local group=$1 column=$2$build
     shift 2
     runs=$((runs + 1))
     printf '%s\n%s\n' "$group" "$column" >"$folder/$runs.name"

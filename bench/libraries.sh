@@ -6,8 +6,36 @@
 #   UCX_PREFIX        the folder libucx of the wheel, or where another UCX is installed
 #   FABTESTS_PREFIX   what `bench/fabtests FOLDER` made
 #
+# and the release build itself, or several that are measured by turns:
+#
+#   TAGWIRE           the path of a `tagwire`; or NAME=PATH for each of several, with spaces between them
+#
 # shellcheck shell=bash disable=SC2034 # what is set here is used there
-tagwire=${CARGO_TARGET_DIR:-target}/release/tagwire
+
+# The builds: names and paths, of the same length. `tagwire` is the path of the one that is measured now, and `build` what
+# stands behind its columns' names: nothing where it is the only one.
+build_names=() build_paths=()
+# shellcheck disable=SC2086 # words
+for word in ${TAGWIRE:-${CARGO_TARGET_DIR:-target}/release/tagwire}; do
+    case $word in
+    *=*) build_names+=("${word%%=*}") ;;
+    *) build_names+=("build-$((${#build_names[@]} + 1))") ;;
+    esac
+    build_paths+=("${word#*=}")
+    [ -x "${word#*=}" ] || { echo "${0##*/}: there is no program '${word#*=}'; cargo build --release" >&2; exit 1; }
+done
+tagwire=${build_paths[0]} build=
+
+# Runs a command for each build in turn.
+by_builds() {
+    local place
+    for place in "${!build_paths[@]}"; do
+        tagwire=${build_paths[place]} build=
+        [ ${#build_paths[@]} = 1 ] || build=" ${build_names[place]}"
+        "$@"
+    done
+    tagwire=${build_paths[0]} build=
+}
 
 # The folder of a peer, absolute; nothing where it is not installed.
 peer_prefix() {

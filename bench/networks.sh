@@ -11,10 +11,18 @@ rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 note() { awk -v what="$1" -v way="$2" '/^[0-9]/ { print what "|" way "|" $1 "|" $2 "|" $4 }' >>"$rows"; }
 
-layers() { # library transport pml test arguments...
+layers() { by_builds layers_of "$@"; } # library transport pml test arguments...
+layers_of() {
     local with=$1 transport=$2 pml=$3
     shift 3
-    $with timeout 120 "$tagwire" bench "$@" -t "$transport" -p "$pml" --layers 2>/dev/null | note "$1" "$transport $pml"
+    $with timeout 120 "$tagwire" bench "$@" -t "$transport" -p "$pml" --layers 2>/dev/null | note "$1" "$transport $pml$build"
+}
+
+# One row of Tagwire: by which libraries, what, and what `tagwire bench` is told.
+ours() { # library what name arguments...
+    local with=$1 what=$2 name=$3
+    shift 3
+    $with timeout 120 "$tagwire" bench "$@" 2>/dev/null | note "$what" "$name$build"
 }
 
 perftest_latency() { # UCX_TLS size iterations
@@ -57,15 +65,15 @@ for _ in $(seq "${1:-3}"); do
             for size in 8 65536; do
                 fabtest fi_rdm_tagged_pingpong "$provider" $size 20000 |
                     awk -v size=$size '{ print size, $6, 0, 0 }' | note latency "fi_rdm_tagged_pingpong 1.22, $provider"
-                fab timeout 60 "$tagwire" bench latency --raw -m $size -i 20000 -t "ofi:$provider" 2>/dev/null |
-                    note latency "Tagwire raw, libfabric 1.22, $provider"
+                by_builds ours fab latency "Tagwire raw, libfabric 1.22, $provider" \
+                    latency --raw -m $size -i 20000 -t "ofi:$provider"
             done
         done
     fi
     for way in 'ob1 ofi:tcp' 'cm ofi:tcp' 'ob1 ucx:tcp,self' 'ob1 shm'; do
         for test in 'latency -m 8,64,64K,1M' 'bandwidth -m 1M' 'message-rate -m 8'; do
             # shellcheck disable=SC2086 # words
-            newer timeout 120 "$tagwire" bench $test -p ${way% *} -t ${way#* } 2>/dev/null | note "${test%% *}, TCP" "Tagwire $way"
+            by_builds ours newer "${test%% *}, TCP" "Tagwire $way" $test -p ${way% *} -t ${way#* }
         done
     done
     for name in "${mpis[@]}"; do

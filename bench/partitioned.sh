@@ -13,7 +13,13 @@ trap 'rm -rf "$rows"' EXIT
 runs=0
 
 run() { # table transport arguments...
-    local table=$1 transport=$2
+    case $2 in
+    "$mpich") run_one "$@" ;;
+    *) by_builds run_one "$@" ;;
+    esac
+}
+run_one() {
+    local table=$1$build transport=$2
     shift 2
     runs=$((runs + 1))
     newer timeout 300 "$tagwire" bench partitioned -t "$transport" "$@" --format json \
@@ -56,15 +62,17 @@ import collections, glob, json, os, statistics, sys
 advice = collections.defaultdict(list)
 tables = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
 for path in sorted(glob.glob(sys.argv[1] + "/*.json")):
-    table = os.path.basename(path).split(".")[0]
+    # The name of the build stands behind that of the table where there are several.
+    table, _, build = os.path.basename(path).rsplit(".", 2)[0].partition(" ")
     try:
         document = json.load(open(path))
     except ValueError:
         continue
     for one in document.get("advice", []):
+        # The advice of several builds is taken together: it is the machine's.
         advice[table, one["size"]].append(one)
     for row in document["rows"]:
-        case = (row["transport"].split(":/")[0], row["size"], row["partitions"], row["policy"])
+        case = (f"{row['transport'].split(':/')[0]} {build}".strip(), row["size"], row["partitions"], row["policy"])
         for figure in ("overhead", "part_us", "message_us", "early_bird", "application_availability",
                        "after_join_us", "perceived_bandwidth_mb_s"):
             tables[table][case][figure].append(row[figure])

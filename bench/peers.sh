@@ -20,9 +20,17 @@ if [ -n "$IMPI_PREFIX" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
 
 tw() { "$tagwire" bench "$@" 2>/dev/null | tail -1 | awk '{ print $2 }'; }
 
-# Tagwire's column, then the MPI libraries'.
+# The column of a build: NAME VALUE, where the name says which build it is if there are several.
+column() { # name options
+    local name="$1${build:+-${build# }}"
+    shift
+    printf ' %s %s' "$name" "$(tw "$@")"
+}
+
+# Tagwire's column for each build, then the MPI libraries'.
 row() { # what options [Tagwire's own options] [the others']
-    local line="$1 tagwire $(tw $2 ${3:-})" name
+    # shellcheck disable=SC2086 # words
+    local line="$1$(by_builds column tagwire $2 ${3:-})" name
     for name in "${names[@]}"; do line+=" $name $(tw $2 ${4:-} -t "${mpi[$name]}")"; done
     echo "$line"
 }
@@ -50,12 +58,17 @@ for _ in $(seq "${1:-5}"); do
             row availability-$side-$size "availability --side $side -m $size"
         done
     done
-    echo "posted none $(tw latency -m 8 -i 100000) behind-65536 $(tw latency -m 8 -i 100000 --posted 65536)"
-    echo "unexpected none $(tw latency -m 8 --unexpected 1) behind-65536 $(tw latency -m 8 --unexpected 65536)"
-    echo "rate-8-level single $(tw message-rate -m 8 -i 20000) multiple $(tw message-rate -m 8 -i 20000 --thread-level multiple)"
+    for pair in 'posted|none|-i 100000|behind-65536|-i 100000 --posted 65536' \
+        'unexpected|none|--unexpected 1|behind-65536|--unexpected 65536'; do
+        IFS='|' read -r what first few second many <<<"$pair"
+        # shellcheck disable=SC2086 # words
+        echo "$what$(by_builds column "$first" latency -m 8 $few)$(by_builds column "$second" latency -m 8 $many)"
+    done
+    echo "rate-8-level$(by_builds column single message-rate -m 8 -i 20000)$(
+        by_builds column multiple message-rate -m 8 -i 20000 --thread-level multiple)"
     row rate-8-4-processes "message-rate -n 4 -m 8" "-i 20000" "-i 500"
     row rate-8-2x2-threads "message-rate -m 8 --threads 2" "-i 5000" "-i 500"
     row rate-8-2x2-threads-bound "message-rate -m 8 --threads 2 --bind 0,1" "-i 5000" "-i 500"
     row ring-4 "ring -n 4"
-    echo "idle-percent tagwire $(tw idle --seconds 1)"
+    echo "idle-percent$(by_builds column tagwire idle --seconds 1)"
 done

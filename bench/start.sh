@@ -7,12 +7,11 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh
-ring=$(dirname "$tagwire")/examples/ring
 times=$(mktemp)
 trap 'rm -f "$times"' EXIT
 
 timed() { # what command...
-    local what=$1 began ended
+    local what=$1$build began ended
     shift
     began=$(date +%s%N)
     "$@" >/dev/null 2>&1 || { echo "bench/start.sh: $what failed" >&2; return; }
@@ -20,7 +19,9 @@ timed() { # what command...
     echo "$what|$(((ended - began) / 1000))" >>"$times"
 }
 
-for _ in $(seq "${1:-11}"); do
+round() {
+    local ring transport libraries name
+    ring=$(dirname "$tagwire")/examples/ring
     timed "/bin/true, twice (the launcher alone)" "$tagwire" run -n 2 -- /bin/true
     timed "shm" "$tagwire" run -n 2 -- "$ring" 1
     for transport in ofi:tcp 'ofi:tcp;ofi_rxm' ucx:tcp,self ucx:posix,self; do
@@ -31,7 +32,9 @@ for _ in $(seq "${1:-11}"); do
             TAGWIRE_TRANSPORT=$transport timed "$transport, $name" $libraries "$tagwire" run -n 2 -- "$ring" 1
         done
     done
-done
+}
+
+for _ in $(seq "${1:-11}"); do by_builds round; done
 
 python3 - "$times" <<'PYTHON'
 import collections, statistics, sys

@@ -9,6 +9,7 @@ use tagwire_base::topology::Topology;
 use crate::failure::{Failure, status};
 use crate::output;
 
+mod choices;
 mod conformance;
 mod messages;
 mod page;

@@ -7,7 +7,7 @@ use tagwire_base::config::Value;
 use tagwire_pml::Protocol;
 use tagwire_transport::{ByteTransport, Capabilities, EndpointId};
 
-use super::report::PML;
+use super::choices::PML;
 use super::transports::{TRANSPORT, only_rank, open};
 
 /// What carries messages to some of the other ranks.

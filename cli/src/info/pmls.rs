@@ -4,8 +4,8 @@ use serde::Serialize;
 use tagwire_base::Config;
 use tagwire_pml::{TagLimits, ThreadLevel};
 
+use super::choices::{Named, PML, choices};
 use super::conformance;
-use super::report::{Named, PML, choices};
 use super::transports::only_rank;
 
 /// What there is to say of a layer.

@@ -3,10 +3,11 @@
 use serde::Serialize;
 use tagwire_base::Config;
 use tagwire_base::clock::MonotonicClock;
-use tagwire_base::config::{Entry, Kind, Value};
+use tagwire_base::config::Entry;
 use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
+use super::choices::{ENGINE, Named, choices};
 use super::messages::MessagesReport;
 use super::pmls::PmlReport;
 use super::transports::{TransportReport, catalogue, survey};
@@ -67,17 +68,6 @@ pub struct Machine {
     pub seccomp: Option<u32>,
 }
 
-/// One of several that can be chosen.
-#[derive(Debug, Serialize)]
-pub struct Named {
-    /// Its name.
-    pub name: &'static str,
-    /// Whether it is used when nobody chooses.
-    pub default: bool,
-    /// Whether it would be used here and now.
-    pub used: bool,
-}
-
 /// The fields of a setting and of its entry in the configuration.
 #[derive(Debug, Serialize)]
 pub struct SettingReport {
@@ -91,11 +81,6 @@ pub struct SettingReport {
     pub read_by: &'static str,
     pub help: &'static str,
 }
-
-/// The setting that chooses the matching engine.
-pub const ENGINE: &str = "engine";
-/// The setting that chooses the pml.
-pub const PML: &str = "pml";
 
 /// Finds everything out.
 pub fn gather(config: &Config, topology: Topology) -> Report {
@@ -173,28 +158,6 @@ pub fn machine(topology: Topology) -> Machine {
         ptrace_scope: topology.ptrace_scope,
         seccomp: topology.seccomp,
     }
-}
-
-/// The names that the setting called `name` chooses from.
-pub fn choices(config: &Config, name: &str) -> Vec<Named> {
-    let Ok(entry) = config.entry(name) else {
-        return Vec::new();
-    };
-    let (Kind::Choice { default, names } | Kind::Stack { default, names, .. }) =
-        entry.setting().kind()
-    else {
-        return Vec::new();
-    };
-    let used = match entry.value() {
-        Value::Stack(parts) => parts.iter().map(|part| part.name.to_owned()).collect(),
-        value => vec![value.to_string()],
-    };
-    let named = |name: &&'static str| Named {
-        name,
-        default: *name == default,
-        used: used.iter().any(|used| used == name),
-    };
-    names.iter().map(named).collect()
 }
 
 fn setting(entry: &Entry) -> SettingReport {

@@ -2,9 +2,10 @@
 
 use super::page::Page;
 
+use super::choices::Named;
 use super::messages::MessagesReport;
 use super::pmls::PmlReport;
-use super::report::{LauncherReport, Machine, Named, Report, SettingReport};
+use super::report::{LauncherReport, Machine, Report, SettingReport};
 use super::transports::{LibraryReport, LimitsReport, TransportReport, Verdict, WayReport};
 use crate::stamp::Build;
 use tagwire_base::config::parse::format_bytes;

@@ -4,8 +4,9 @@ use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
 
+use super::choices::{ENGINE, PML, choices};
 use super::page::Page;
-use super::report::{self, ENGINE, PML, choices};
+use super::report;
 use super::transports::{self, WayReport};
 use super::{messages, pmls, text, why_not};
 use crate::failure::Failure;

@@ -12,9 +12,9 @@ use tagwire_base::{Config, Rank};
 use tagwire_pml::ob1::ChannelWay;
 use tagwire_transport::{ByteTransport, Capabilities, ForeignLibrary, Limits, Way};
 
+use super::choices::{Named, choices};
 use super::conformance;
 use super::messages::{ProtocolReport, of_cm, of_ob1};
-use super::report::{Named, choices};
 
 /// The setting that chooses the transport.
 pub const TRANSPORT: &str = "transport";

@@ -7,8 +7,8 @@ use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
 use tagwire_bench::MpiLibrary;
 
+use super::choices::{ENGINE, Named, PML, choices};
 use super::pmls;
-use super::report::{ENGINE, Named, PML, choices};
 use super::text::{details, summary, verdict};
 use super::transports::{
     TRANSPORT, TransportReport, Verdict, WayReport, catalogue, is_of, open, survey,

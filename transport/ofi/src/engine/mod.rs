@@ -11,6 +11,7 @@
 //! sender that is out of credit is `Busy`.
 
 mod parting;
+mod pool;
 mod receives;
 mod receiving;
 mod sending;
@@ -42,17 +43,10 @@ use crate::quirks;
 use crate::waiter::OfiWaiter;
 use crate::wire::{Address, HEADER};
 use parting::Parting;
+use pool::SendPool;
+pub(crate) use pool::{MAX_INLINE, MAX_SEND, MAX_WIRE};
 use receives::Receives;
-pub(crate) use sending::MAX_INLINE;
-use sending::SendPool;
 use slab::Slab;
-
-/// Longest message with its header. Providers send messages up to this length at once, without
-/// asking the receiver first.
-pub(crate) const MAX_WIRE: usize = 16 * 1024;
-
-/// Longest payload that is copied.
-pub(crate) const MAX_SEND: usize = MAX_WIRE - HEADER;
 
 /// Longest payload that is not copied, over providers that send messages of any length at once.
 const MAX_LENT: usize = 64 * 1024;

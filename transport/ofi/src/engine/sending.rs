@@ -3,52 +3,11 @@
 use tagwire_transport::data::ReadRegion;
 use tagwire_transport::{AmHeader, Class, EndpointId, Post, Token};
 
-use super::{Engine, MAX_SEND, MAX_WIRE, Op, PUT_OFF};
-use crate::fabric::{Net, OpId, Peer, Place, Registered, Took};
+use super::pool::{MAX_INJECT, MAX_SEND};
+use super::{Engine, Op, PUT_OFF};
+use crate::fabric::{OpId, Peer, Place, Registered, Took};
 use crate::link::{Flush, Greeting};
 use crate::wire::{self, HEADER, Header, Kind};
-
-/// Messages longer than this, with their header, are not injected even where they could be.
-const MAX_INJECT: usize = 256;
-
-/// Longest payload that is injected.
-pub(crate) const MAX_INLINE: usize = MAX_INJECT - HEADER;
-
-/// Buffers that come with each growth.
-const GROWTH: usize = 16;
-
-/// Buffers for messages whose bytes the provider may read for a while.
-#[derive(Debug, Default)]
-pub(super) struct SendPool {
-    free: Vec<Place>,
-}
-
-impl SendPool {
-    #[inline]
-    fn take(&mut self, net: &mut Net) -> Result<Place, i32> {
-        match self.free.pop() {
-            Some(place) => Ok(place),
-            None => self.grow(net),
-        }
-    }
-
-    #[inline]
-    pub(super) fn put_back(&mut self, place: Place) {
-        self.free.push(place);
-    }
-
-    /// As many buffers are there as were ever in use at once, which the windows of the peers bound.
-    #[cold]
-    fn grow(&mut self, net: &mut Net) -> Result<Place, i32> {
-        let block = net.allocate(GROWTH * MAX_WIRE)?;
-        let place = |number| Place {
-            block,
-            offset: number * MAX_WIRE,
-        };
-        self.free.extend((1..GROWTH).rev().map(place));
-        Ok(place(0))
-    }
-}
 
 impl Engine {
     /// How many messages of `class` may be under way to a peer.

@@ -13,9 +13,10 @@ use std::collections::HashMap;
 
 use tagwire_transport::{EndpointId, MatchUpcalls};
 
-use super::receive::Incoming;
+use super::OfiMatch;
+use super::incoming::Incoming;
+use super::outgoing::SLOT_BITS;
 use super::tags::{MAX_MESSAGE, NUMBER_BITS, Tags};
-use super::{OfiMatch, send};
 use crate::fabric::Completion;
 
 /// A message that was seen before its length.
@@ -41,7 +42,7 @@ impl Lengths {
         let of_it = self.come.entry(from).or_default();
         let sane = number >> NUMBER_BITS == 0 && length <= MAX_MESSAGE;
         // As many sends as one can tell apart.
-        let room = of_it.len() < 1 << send::SLOT_BITS;
+        let room = of_it.len() < 1 << SLOT_BITS;
         sane && room && of_it.insert(number, length).is_none()
     }
 

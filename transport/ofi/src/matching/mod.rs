@@ -15,7 +15,9 @@
 //! message has matched. A claim is a look, and then a receive of just what was seen.
 
 mod flow;
+mod incoming;
 mod lengths;
+mod outgoing;
 mod receive;
 mod send;
 mod sweep;
@@ -44,9 +46,9 @@ use crate::error::Failure;
 use crate::fabric::{BlockId, Completion, Fault, Place};
 use crate::open::{Use, open_info};
 use flow::{Count, Flows};
+use incoming::Incoming;
 use lengths::Lengths;
-use receive::Incoming;
-use send::Outgoing;
+use outgoing::Outgoing;
 use table::Table;
 use tags::{Asks, Tags};
 

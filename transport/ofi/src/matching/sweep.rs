@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tagwire_transport::EndpointId;
 
-use super::receive::Incoming;
+use super::incoming::Incoming;
 use super::{Happening, OfiMatch, Told};
 use crate::fabric::{Completion, Net, OpId, Pattern, Place, Took};
 

@@ -5,8 +5,8 @@ use tagwire_transport::{Class, EndpointId, Post, Upcalls};
 
 use super::core::{Core, Face};
 use super::links::{Link, State};
+use super::rail::{LANE, Rail};
 use super::wire::{Header, Kind};
-use super::{LANE, Rail};
 
 /// Posts by `first`, or another open way where that has no room; answers which one took it.
 pub(super) fn post(

@@ -7,11 +7,12 @@ use tagwire_transport::{
     Arrival, Disposition, EndpointId, Error, Outcome, Payload, PeerEvent, Retained, Token, Upcalls,
 };
 
+use super::config::StripedOptions;
 use super::links::{Link, Links, State};
 use super::order::Turn;
+use super::rail::{MOST, NAME, OWN, RAIL_SHIFT};
 use super::reads::Reads;
 use super::wire::{ABOVE, Header, Kind, read_above};
-use super::{NAME, OWN, RAIL_SHIFT, StripedOptions};
 
 /// Everything but the rails.
 #[derive(Debug)]
@@ -151,7 +152,7 @@ impl<'a> Face<'a> {
             Kind::Bye => link.last = Some(header.number),
             Kind::Down => {
                 let down = header.number as usize;
-                if down >= super::MOST {
+                if down >= MOST {
                     return Err("it gives up a rail that there cannot be");
                 }
                 core.give_up(ours, down);

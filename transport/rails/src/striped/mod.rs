@@ -29,6 +29,7 @@ mod config;
 mod core;
 mod links;
 mod order;
+mod rail;
 mod reads;
 mod watch;
 mod weigh;
@@ -53,33 +54,15 @@ use crate::waiter::SeveralWaiter;
 use chores::post;
 pub(crate) use config::SETTINGS;
 pub use config::{Clock, StripedOptions};
+use rail::{LANE, MOST, NAME, OWN, RAIL_SHIFT, Rail};
 use weigh::{charge, least_charged};
 use wire::{ABOVE, Header, Kind, write_above};
-
-/// The name in reports.
-const NAME: &str = "striped";
-
-/// More rails than this are refused.
-const MOST: usize = 4;
-
-/// Where a retained buffer's number has its rail: below the bits that a mixture around this uses.
-const RAIL_SHIFT: u32 = 58;
-
-/// The rail of buffers that are kept here.
-const OWN: u64 = 7;
 
 /// Messages up to this length go by the first rail that has room: order is cheap there.
 const SHORT: usize = 4096;
 
 /// The first byte of addresses and keys.
 const MAGIC: u8 = 0xb5;
-
-const LANE: Lane = Lane(0);
-
-/// One transport of the bundle.
-struct Rail {
-    transport: Box<dyn ByteTransport>,
-}
 
 /// Several rails to the same peers.
 pub struct Striped {

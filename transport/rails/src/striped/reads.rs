@@ -9,8 +9,8 @@ use tagwire_transport::{EndpointId, Outcome, Post, RecvBuffer, Token, Upcalls};
 
 use super::core::Core;
 use super::links::{Link, State};
+use super::rail::{LANE, Rail};
 use super::weigh::{charge, cut, least_charged};
-use super::{LANE, Rail};
 
 /// A get of the layer above.
 #[derive(Debug)]
