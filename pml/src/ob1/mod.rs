@@ -16,7 +16,7 @@
 //!   transport has one (either side copies), else gets by the receiver (`remote.rs`), else
 //!   fragments pushed by the sender.
 //!
-//! The wire format is in `docs/wire.md`, flow control in `flow.rs`.
+//! The wire format is in `docs/wire.md`, flow control in `credit.rs` (the arithmetic) and `flow.rs` (with its peers).
 
 mod chores;
 mod coalesce;
