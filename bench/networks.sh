@@ -11,18 +11,18 @@ rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 note() { awk -v what="$1" -v way="$2" '/^[0-9]/ { print what "|" way "|" $1 "|" $2 "|" $4 }' >>"$rows"; }
 
-layers() { by_builds layers_of "$@"; } # library transport pml test arguments...
-layers_of() {
-    local with=$1 transport=$2 pml=$3
-    shift 3
-    $with timeout 120 "$tagwire" bench "$@" -t "$transport" -p "$pml" --layers 2>/dev/null | note "$1" "$transport $pml$build"
-}
-
-# One row of Tagwire: by which libraries, what, and what `tagwire bench` is told.
-ours() { # library what name arguments...
+# One row of each build: with which libraries, what it is called, and the arguments of `tagwire bench`.
+ours() { by_builds one_of_ours "$@"; } # library what name arguments...
+one_of_ours() {
     local with=$1 what=$2 name=$3
     shift 3
     $with timeout 120 "$tagwire" bench "$@" 2>/dev/null | note "$what" "$name$build"
+}
+
+layers() { # library transport pml test arguments...
+    local with=$1 transport=$2 pml=$3
+    shift 3
+    ours "$with" "$1" "$transport $pml" "$@" -t "$transport" -p "$pml" --layers
 }
 
 perftest_latency() { # UCX_TLS size iterations
@@ -65,7 +65,7 @@ for _ in $(seq "${1:-3}"); do
             for size in 8 65536; do
                 fabtest fi_rdm_tagged_pingpong "$provider" $size 20000 |
                     awk -v size=$size '{ print size, $6, 0, 0 }' | note latency "fi_rdm_tagged_pingpong 1.22, $provider"
-                by_builds ours fab latency "Tagwire raw, libfabric 1.22, $provider" \
+                ours fab latency "Tagwire raw, libfabric 1.22, $provider" \
                     latency --raw -m $size -i 20000 -t "ofi:$provider"
             done
         done
@@ -73,7 +73,7 @@ for _ in $(seq "${1:-3}"); do
     for way in 'ob1 ofi:tcp' 'cm ofi:tcp' 'ob1 ucx:tcp,self' 'ob1 shm'; do
         for test in 'latency -m 8,64,64K,1M' 'bandwidth -m 1M' 'message-rate -m 8'; do
             # shellcheck disable=SC2086 # words
-            by_builds ours newer "${test%% *}, TCP" "Tagwire $way" $test -p ${way% *} -t ${way#* }
+            ours newer "${test%% *}, TCP" "Tagwire $way" $test -p ${way% *} -t ${way#* }
         done
     done
     for name in "${mpis[@]}"; do

@@ -48,7 +48,7 @@ impl Patience {
         }
     }
 
-    /// Takes note of a round in which `events` happened; answers whether to go on.
+    /// Takes note of a round in which `events` happened. Returns whether to go on.
     pub(super) fn goes_on(&mut self, events: usize) -> bool {
         if events > 0 {
             self.idle = 0;

@@ -168,7 +168,7 @@ pub(super) fn other_threads_wake_a_sleeper(factory: &Factory) -> Result<(), Stri
     ensure(good, || "a wake-up was lost".to_owned())
 }
 
-/// Receives until all messages of the rounds are there, sleeping whenever there is nothing to do; answers
+/// Receives until all messages of the rounds are there, sleeping whenever there is nothing to do. Returns
 /// whether no wake-up was lost.
 fn receive_asleep(transport: &mut dyn ByteTransport, meeting: &Meeting) -> bool {
     let waiter = transport.waiter();

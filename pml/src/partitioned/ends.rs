@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::layer::Layer;
 
 /// A receiving end, as it is matched.
-pub(super) trait ReceivingEnd: Debug + Send + Sync {
+pub(super) trait ReceivingEnd: Send + Sync {
     /// Its channel is about to be opened: the buffer is lent from here on.
     fn opens(&self);
 

@@ -123,7 +123,7 @@ impl Messages {
         Ok(())
     }
 
-    /// Takes the ends of those that are complete. Answers whether all are.
+    /// Takes the ends of those that are complete. Returns whether all are.
     pub(super) fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
         let mut all = true;
         let places = self.places(epoch);

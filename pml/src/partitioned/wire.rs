@@ -1,4 +1,4 @@
-//! What the two ends of a channel say to each other, and under which tags.
+//! The messages of the handshake between the two ends of a channel, and their tags.
 
 use tagwire_base::Tag;
 use tagwire_transport::{Buffering, WriteRegion};
@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::error::Error;
 use crate::pml::CHANNEL_KEY;
 
-/// What a sender says of itself.
+/// The first message of a sending end.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(super) struct Init {
@@ -25,7 +25,7 @@ pub(super) struct Init {
     pub messages: u32,
 }
 
-/// What the receiver answers.
+/// The reply of the receiving end.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(super) struct Reply {

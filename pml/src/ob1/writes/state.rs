@@ -23,7 +23,7 @@ pub(super) const MOST_EARLY: usize = 1 << 16;
 /// Most bytes of one put: longer runs are cut between partitions, where they can be.
 pub(super) const LONGEST_PUT: u64 = 1 << 30;
 
-/// How long a rank sleeps at most while flags may be set that nobody tells it of.
+/// How long a rank sleeps at most while flags may be set without a notice.
 pub(super) const FLAG_NAP: Duration = Duration::from_millis(1);
 
 /// A call for whoever drives the rank.
