@@ -323,6 +323,12 @@ pub const CHECKS: &[Check<Factory>] = &[
         failure::strangers_may_die,
     ),
     Check::new(
+        "receives_from_the_dead_are_posted_and_fail",
+        Tier::Failure,
+        3,
+        failure::receives_from_the_dead_are_posted_and_fail,
+    ),
+    Check::new(
         "deaths_cut_transfers_off",
         Tier::Failure,
         3,
@@ -554,6 +560,7 @@ macro_rules! pml_conformance {
             a_death_fails_what_involves_it
             any_source_waits_for_acknowledgement
             strangers_may_die
+            receives_from_the_dead_are_posted_and_fail
             deaths_cut_transfers_off
             budgets_survive_deaths
             those_who_left_are_no_failures

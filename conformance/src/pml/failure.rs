@@ -157,6 +157,16 @@ pub(super) fn strangers_may_die(factory: &Factory) -> Checked {
     world.got(receiving, 1, 7, 2, 8)
 }
 
+/// A receive from a rank that has ended, of which this rank has not heard yet: it is accepted, and fails.
+pub(super) fn receives_from_the_dead_are_posted_and_fail(factory: &Factory) -> Checked {
+    let mut world = World::open(factory, 3, &Setup::default())?;
+    world.kill(2);
+    let doomed = world.recv(0, from(2), ANYTHING, 8)?.request;
+    accepted("probe", world.pml(0)?.probe(from(2), ANYTHING, WORLD))?;
+    find_out(&mut world)?;
+    same("how it ends", world.finish(0, doomed)?.failure, FAILED)
+}
+
 /// A transfer is cut off in the middle, at every moment of it. Over networks, whose jobs take long to
 /// open, at every third one, unless more rounds than usual are asked for.
 pub(super) fn deaths_cut_transfers_off(factory: &Factory) -> Checked {

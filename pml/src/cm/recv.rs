@@ -119,23 +119,22 @@ impl Cm {
         Ok(RequestId(handle))
     }
 
-    /// Whether the source is there and the tag has a place; makes contact with the source, where
-    /// the transport asks for that.
+    /// Checks that source and tag are such; makes contact with the source, where the transport asks for that.
     #[inline]
     pub(super) fn check_receive(&mut self, from: SourceSelector, tag: TagSelector) -> Result<()> {
-        if let Some(tag) = tag.tag() {
-            self.check_tag(tag)?;
-        }
+        tag.tag().map_or(Ok(()), |tag| self.check_tag(tag))?;
+        let contact = self.directed == Directed::AfterConnect;
         match from.rank() {
             Some(rank) if rank.as_u32() >= self.size => Err(Error::NoSuchRank {
                 rank,
                 size: self.size,
             }),
-            Some(rank) if self.directed == Directed::AfterConnect => {
-                if self.core.losses.of(rank).is_none() {
-                    self.contact(rank)?;
+            Some(rank) if contact && self.core.losses.of(rank).is_none() => {
+                match self.contact(rank).map(drop) {
+                    // A source that turns out to have ended is lost by that: the receive is posted, and fails.
+                    Err(Error::Failed(_)) => Ok(()),
+                    met => met,
                 }
-                Ok(())
             }
             _ => Ok(()),
         }
