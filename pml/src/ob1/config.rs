@@ -1,9 +1,23 @@
 //! The settings of ob1.
 
-use tagwire_transport::{Limits, Preference};
+use tagwire_transport::{Capabilities, Limits, Preference};
 
-use super::path::{FULL, HEADER, Lengths};
+use super::path::{FULL, HEADER, Terms};
 use crate::contact::OpenTimeout;
+
+/// The name of the layer.
+pub(super) const LAYER: &str = "ob1";
+
+/// Most bytes of one get or put: several are under way, so that one is answered while the next is asked.
+const PIECE: usize = 1 << 20;
+
+/// Returns the longest piece of one get or put, in bytes; 0 where the transport has neither.
+pub(super) fn piece(capabilities: Capabilities, limits: &Limits) -> usize {
+    if !capabilities.intersects(Capabilities::GET | Capabilities::PUT) {
+        return 0;
+    }
+    usize::try_from(limits.max_remote_access).map_or(PIECE, |most| most.min(PIECE))
+}
 
 /// How ob1 works. Sizes in bytes.
 #[derive(Debug, Clone)]
@@ -35,9 +49,14 @@ impl Ob1Options {
     /// The longest message that waits for others over transports that prefer it.
     pub const COALESCE: usize = 1 << 10;
 
-    /// The lengths for a peer that its transport, of these limits, has this preference for: the
+    /// Returns the terms with a peer that its transport, with these capabilities and limits, has this preference for: the
     /// user's, where he chose.
-    pub(super) fn lengths(&self, preference: Preference, limits: &Limits) -> Lengths {
+    pub(super) fn terms(
+        &self,
+        preference: Preference,
+        capabilities: Capabilities,
+        limits: &Limits,
+    ) -> Terms {
         let max_send = limits.max_send;
         let packet = self.packet.unwrap_or(preference.packet).min(max_send);
         let eager = self.eager_limit.unwrap_or(preference.eager);
@@ -49,13 +68,16 @@ impl Ob1Options {
         };
         let batch = FULL.min(max_send);
         let most = at_once.min(batch.saturating_sub(HEADER));
-        Lengths {
+        Terms {
             packet,
             eager,
             at_once,
-            lent: limits.max_zero_copy.min(eager),
+            inline: limits.max_inline.min(at_once),
+            zero_copy: limits.max_zero_copy.min(eager),
             coalesce: self.coalesce.unwrap_or(preferred).min(most),
             batch,
+            piece: piece(capabilities, limits),
+            capabilities,
         }
     }
 }

@@ -2,79 +2,78 @@
 
 use std::fmt::{self, Write};
 
-use super::Ob1;
+use tagwire_base::Rank;
+use tagwire_transport::ByteTransport;
+
+use super::core::Core;
 use super::peer::{Health, Peer};
-use super::request::{Phase, Request};
+use super::request::Request;
 use super::unexpected::Content;
 
 /// How many lines of each list are written out.
 const SHOWN: usize = 16;
 
-impl Ob1 {
-    pub(super) fn write_dump(&self, out: &mut dyn Write) -> fmt::Result {
-        let core = &self.core;
-        writeln!(
-            out,
-            "tagwire: rank {} of {} (ob1 over {}, engine {})",
-            self.rank,
-            self.size,
-            self.rail.name(),
-            core.engine.name()
-        )?;
-        let active = || {
-            core.requests
-                .iter()
-                .filter(|(_, request)| request.is_active())
-        };
-        let receives = active().filter(|(_, request)| !request.is_send());
-        let mut receives: Vec<_> = receives.map(|(_, request)| request).collect();
-        receives.sort_unstable_by_key(|request| request.order);
-        writeln!(out, "  receives under way: {}", receives.len())?;
-        for request in receives.iter().take(SHOWN) {
-            write_receive(out, request)?;
-        }
-        more(out, receives.len())?;
-        let sends: Vec<_> = active()
-            .filter(|(_, r)| r.is_send())
-            .map(|(_, r)| r)
-            .collect();
-        writeln!(out, "  sends under way: {}", sends.len())?;
-        for request in sends.iter().take(SHOWN) {
-            write_send(out, request)?;
-        }
-        more(out, sends.len())?;
-        writeln!(out, "  unexpected messages: {}", core.unexpected.len())?;
-        for (_, message) in core.unexpected.iter().take(SHOWN) {
-            let source = core
-                .peers
-                .get(message.peer)
-                .map_or(u32::MAX, |peer| peer.rank.as_u32());
-            let place = match message.content {
-                Content::Rendezvous { .. } => "with its sender",
-                _ => "here",
-            };
-            writeln!(
-                out,
-                "    from rank {source}, {:?}, {:?}, {} bytes, {place}",
-                message.tag, message.context, message.length
-            )?;
-        }
-        more(out, core.unexpected.len())?;
-        writeln!(
-            out,
-            "  budget left: {} envelopes, {} bytes of payload; chores: {}",
-            core.budget.left().envelopes,
-            core.budget.left().bytes,
-            core.chores.len()
-        )?;
-        writeln!(out, "  peers in contact: {}", core.peers.len())?;
-        for (_, peer) in core.peers.iter().take(SHOWN) {
-            write_peer(out, peer)?;
-        }
-        more(out, core.peers.len())?;
-        self.rail.describe(out);
-        Ok(())
+/// Writes what the rank of this core, of a job of `size`, waits for over transport `rail`.
+pub(super) fn write(
+    core: &Core,
+    (rank, size): (Rank, u32),
+    rail: &dyn ByteTransport,
+    out: &mut dyn Write,
+) -> fmt::Result {
+    writeln!(
+        out,
+        "tagwire: rank {rank} of {size} (ob1 over {}, engine {})",
+        rail.name(),
+        core.matcher.name()
+    )?;
+    let active = || {
+        let requests = core.requests.iter().map(|(_, request)| request);
+        requests.filter(|request| request.is_active())
+    };
+    let mut receives: Vec<_> = active().filter(|request| !request.is_send()).collect();
+    receives.sort_unstable_by_key(|request| request.place().map_or(0, |place| place.order));
+    writeln!(out, "  receives under way: {}", receives.len())?;
+    for request in receives.iter().take(SHOWN) {
+        write_receive(out, request)?;
     }
+    more(out, receives.len())?;
+    let sends: Vec<_> = active().filter(|request| request.is_send()).collect();
+    writeln!(out, "  sends under way: {}", sends.len())?;
+    for request in sends.iter().take(SHOWN) {
+        write_send(out, request)?;
+    }
+    more(out, sends.len())?;
+    writeln!(out, "  unexpected messages: {}", core.matcher.len())?;
+    for message in core.matcher.messages().take(SHOWN) {
+        let source = core
+            .peers
+            .get(message.peer)
+            .map_or(u32::MAX, |peer| peer.rank.as_u32());
+        let place = match message.content {
+            Content::Announced(_) => "with its sender",
+            _ => "here",
+        };
+        writeln!(
+            out,
+            "    from rank {source}, {:?}, {:?}, {} bytes, {place}",
+            message.tag, message.context, message.length
+        )?;
+    }
+    more(out, core.matcher.len())?;
+    writeln!(
+        out,
+        "  budget left: {} envelopes, {} bytes of payload; pending operations: {}",
+        core.budget.left().envelopes,
+        core.budget.left().bytes,
+        core.pending.len()
+    )?;
+    writeln!(out, "  peers in contact: {}", core.peers.len())?;
+    for (_, peer) in core.peers.iter().take(SHOWN) {
+        write_peer(out, peer)?;
+    }
+    more(out, core.peers.len())?;
+    rail.describe(out);
+    Ok(())
 }
 
 fn more(out: &mut dyn Write, count: usize) -> fmt::Result {
@@ -98,47 +97,36 @@ pub(super) fn describe(request: &Request) -> String {
 }
 
 fn write_receive(out: &mut dyn Write, request: &Request) -> fmt::Result {
-    let state = match request.phase {
-        Phase::Posted => "not matched",
-        Phase::Streaming => "matched, packets are arriving",
-        Phase::ClaimPending => "matched, the transport was busy",
-        Phase::Claimed => "matched, being copied",
-        _ => "matched, fragments are arriving",
-    };
+    let (common, state) = (&request.common, request.state.describe());
     write!(
         out,
-        "    receive from {:?}, {:?}, {:?}, room for {} bytes: {state}",
-        request.from,
-        request.tag,
-        request.context,
-        request.capacity()
+        "    receive from {:?}, {:?}, {:?}, room for {} bytes: ",
+        common.from,
+        common.tag,
+        common.context,
+        common.capacity()
     )?;
-    if !matches!(request.phase, Phase::Posted) {
-        write!(
+    match request.place() {
+        Some(_) => writeln!(out, "{state}"),
+        None => writeln!(
             out,
-            " from rank {} ({} bytes)",
-            request.status.source, request.status.length
-        )?;
+            "matched, {state} from rank {} ({} bytes)",
+            common.status.source, common.status.length
+        ),
     }
-    writeln!(out)
 }
 
 fn write_send(out: &mut dyn Write, request: &Request) -> fmt::Result {
-    let state = match request.phase {
-        Phase::Queued => "waits for credit or room",
-        Phase::Leaving => "its bytes are leaving",
-        Phase::Offered => "envelope sent, not fetched",
-        Phase::AwaitMatch => "envelope sent, not matched",
-        _ => "fragments are leaving",
-    };
+    let common = &request.common;
     writeln!(
         out,
-        "    {:?} send to rank {}, {:?}, {:?}, {} bytes: {state}",
-        request.mode,
-        request.status.source,
-        request.status.tag,
-        request.context,
-        request.send_buffer().len()
+        "    {:?} send to rank {}, {:?}, {:?}, {} bytes: {}",
+        common.mode,
+        common.status.source,
+        common.status.tag,
+        common.context,
+        common.send_buffer().len(),
+        request.state.describe()
     )
 }
 

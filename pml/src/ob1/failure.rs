@@ -1,13 +1,11 @@
 //! Peers that are gone: what involves them ends, everyone else goes on.
 
 use tagwire_base::Rank;
-use tagwire_matching::Engine;
 
 use super::core::Core;
 use super::peeks::Peeks;
 use super::peer::{Health, PeerIndex, Stream};
-use super::request::Phase;
-use super::unexpected::Content;
+use super::protocols::State;
 use crate::slab::Handle;
 use crate::types::Failure;
 
@@ -25,7 +23,7 @@ impl Core {
         peer.health = health;
         peer.queue.clear();
         peer.batch.clear();
-        self.batched.retain(|batched| *batched != index);
+        self.coalescing.forget(index);
         peer.wishes.clear();
         peer.peeks = Peeks::default();
         peer.pulled = None;
@@ -38,10 +36,12 @@ impl Core {
         };
         self.budget.close(&mut self.peers, index);
         self.look_for_trouble();
-        self.forget_messages_of(index);
-        // It may have set flags before, of which nobody told.
-        self.look_at_flags();
+        let budget = &mut self.budget;
+        self.matcher
+            .forget(index, |charged| budget.release(charged));
         if let Some(writes) = &self.writes {
+            // It may have set flags before, of which nobody told.
+            writes.look_at_flags();
             writes.lose(index);
         }
         self.fail_operations(index, rank, failure);
@@ -71,62 +71,36 @@ impl Core {
         }
     }
 
-    /// Drops the messages of a lost peer whose bytes can no longer come.
-    fn forget_messages_of(&mut self, index: PeerIndex) {
-        let lost: Vec<Handle> = self
-            .unexpected
-            .iter()
-            .filter(|(_, message)| {
-                message.peer == index
-                    && match &message.content {
-                        Content::Inline { .. } => false,
-                        Content::Heap { bytes, arrived } => *arrived < bytes.len(),
-                        Content::Rendezvous { .. } => true,
-                    }
-            })
-            .map(|(handle, _)| handle)
-            .collect();
-        for handle in lost {
-            // A claimed message stays: its receive will report the failure.
-            let Some(queued) = self
-                .unexpected
-                .get(handle)
-                .and_then(|message| message.queued)
-            else {
-                continue;
-            };
-            let _ = self.engine.discard(queued);
-            if let Some(message) = self.unexpected.remove(handle) {
-                self.budget.release(message.charged);
-            }
-        }
-    }
-
     /// Ends the operations that involve `rank`.
     fn fail_operations(&mut self, index: PeerIndex, rank: Rank, failure: Failure) {
         // Any-source receives fail with the news, once: it may be acknowledged by now.
         let died = !matches!(failure, Failure::PeerLeft(_)) && self.losses.of(rank).is_none();
-        let concerned: Vec<(Handle, Phase)> = self
+        let concerned: Vec<Handle> = self
             .requests
             .iter()
-            .filter(|(_, request)| match request.phase {
-                Phase::Inactive | Phase::Concluding | Phase::Complete => false,
-                // An open transfer ends by the transport's word, once nobody touches the buffer.
-                _ if request.lent => false,
-                Phase::Posted if request.from.is_any() => died,
-                Phase::Posted => request.from.accepts(rank),
-                _ => index != PeerIndex::NONE && request.peer == index,
+            .filter(|(_, request)| match request.state {
+                State::Inactive | State::Complete => false,
+                State::Posted(_) if request.common.from.is_any() => died,
+                State::Posted(_) => request.common.from.accepts(rank),
+                _ => index != PeerIndex::NONE && request.common.peer == index,
             })
-            .map(|(handle, request)| (handle, request.phase))
+            .map(|(handle, _)| handle)
             .collect();
-        for (handle, phase) in concerned {
-            if phase == Phase::Posted
-                && let Some(request) = self.requests.get_mut(handle)
-            {
-                request.status.source = rank;
-                let _ = self.engine.cancel(request.queued);
+        for handle in concerned {
+            let Some(request) = self.requests.get_mut(handle) else {
+                continue;
+            };
+            match request.place() {
+                Some(place) => {
+                    request.common.status.source = rank;
+                    self.matcher.withdraw(place);
+                    self.finish(handle, Some(failure));
+                }
+                None => {
+                    let step = request.state.abort(failure);
+                    self.apply(handle, step);
+                }
             }
-            self.finish(handle, Some(failure));
         }
     }
 }

@@ -1,17 +1,23 @@
 //! Flow control with its peers: charges what arrives, sends the grants of the [`Budget`], and asks for what senders hold
 //! back.
-//!
-//! Each posted receive without a match asks every starved peer for an envelope (`Pull`), so that no receive hangs on
-//! the budget.
 
-use super::core::{Chore, Core};
+use super::core::Core;
 use super::credit::{Budget, Charged};
-use super::header::{ControlHeader, Kind, PullBody};
-use super::peer::{Health, PeerIndex};
+use super::header::{ControlHeader, Kind};
+use super::peer::PeerIndex;
+#[cfg(test)]
+use super::protocol::PacketKinds;
 use super::unexpected::Unexpected;
 use crate::slab::Handle;
-use tagwire_matching::{Cookie, Engine};
-use zerocopy::IntoBytes;
+
+impl Kind {
+    /// To a sender: more envelopes and bytes may come.
+    pub(super) const CREDIT: Self = Self::control(19);
+}
+
+/// The packets of flow control.
+#[cfg(test)]
+pub(super) const KINDS: PacketKinds = &[Kind::CREDIT];
 
 /// What an unexpected message costs in the engine, in bytes: its node, and a word in each of four indexes,
 /// which have up to twice as many words as there are messages.
@@ -57,11 +63,11 @@ impl Core {
         let refill = self.budget.refill(&mut self.peers, index, senders);
         if let Some(grant) = refill.grant {
             let header = ControlHeader {
-                kind: Kind::Credit,
+                kind: Kind::CREDIT,
                 handle: Handle::NONE,
                 argument: grant.pack(),
             };
-            self.chores.push_back(Chore::control(index, header, &[]));
+            self.pending.control(index, header, &[]);
         }
         self.look_for_trouble();
         if refill.starves {
@@ -80,17 +86,9 @@ impl Core {
         let Some(rank) = self.peers.get(peer).map(|peer| peer.rank) else {
             return;
         };
-        let mut waiting = Vec::new();
-        if self.engine.posted_len() > 0 {
-            self.engine.for_each_posted(&mut |pattern, Cookie(slot)| {
-                if pattern.source.accepts(rank) {
-                    waiting.push(slot);
-                }
-            });
-        }
-        for slot in waiting {
+        for slot in self.matcher.waiting(|pattern| pattern.source.accepts(rank)) {
             if let Some((receive, _)) = self.requests.at_mut(slot) {
-                self.pull(peer, receive);
+                self.held().pull(peer, receive);
             }
         }
     }
@@ -99,31 +97,8 @@ impl Core {
     #[cold]
     pub(super) fn pull_from_starved(&mut self, receive: Handle) {
         for place in 0..self.budget.starving().len() {
-            self.pull(self.budget.starving()[place], receive);
+            let index = self.budget.starving()[place];
+            self.held().pull(index, receive);
         }
-    }
-
-    pub(super) fn pull(&mut self, index: PeerIndex, receive: Handle) {
-        let (Some(peer), Some(request)) = (self.peers.get(index), self.requests.get(receive))
-        else {
-            return;
-        };
-        if peer.health != Health::Alive || !request.from.accepts(peer.rank) {
-            return;
-        }
-        let body = PullBody {
-            tag: request.tag.as_i32(),
-            context: request.context.as_u16(),
-            reserved: 0,
-        };
-        let header = ControlHeader {
-            kind: Kind::Pull,
-            handle: receive,
-            argument: request.order,
-        };
-        // What is shown to probes would keep the peer from answering.
-        self.give_back(index);
-        self.chores
-            .push_back(Chore::control(index, header, body.as_bytes()));
     }
 }

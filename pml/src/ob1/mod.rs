@@ -1,44 +1,44 @@
 //! ob1: matching in software, over any [`ByteTransport`].
 //!
 //! ```text
-//!    isend ---> fast path: one packet, one cache line, no request
-//!       \-----> queue per peer --> eager packets | envelope (rendezvous) | held, no credit
-//!
-//!    progress -> transport -> Core (upcalls) -> engine: post / arrive
-//!                                 \-> chores: control packets, claims, pushes
+//!   Ob1       posts, sends, waits: the calls of the layer; short messages take straight code
+//!    |
+//!   Driver    the transport: queues of sends, pending operations, connections
+//!    |  \___ Link ___ protocols/   how the bytes of a message travel: a state machine each
+//!   Core      what arrives: matching, credit, requests, peers
+//!       \___ Matcher, Budget, Held, Coalescing, Writes
 //! ```
 //!
-//! Protocols, by length and credit:
-//!
-//! - **eager**: the bytes follow the envelope at once, in packets; kept by the receiver when no
-//!   receive is posted.
-//! - **rendezvous**: the envelope alone; after the match a cooperative transfer where the
-//!   transport has one (either side copies), else gets by the receiver (`remote.rs`), else
-//!   fragments pushed by the sender.
-//!
-//! The wire format is in `docs/wire.md`, flow control in `credit.rs` (the arithmetic) and `flow.rs` (with its peers).
+//! Which protocols a message can take follows from its length, by the table of its peer ([`path::Path`]); what a protocol
+//! is says [`protocol`]. The wire format is in `docs/wire.md`, flow control in `credit.rs` (the arithmetic), `flow.rs` (with
+//! its peers) and `held.rs` (what senders hold back).
 
-mod chores;
+mod arrivals;
 mod coalesce;
+mod common;
 mod config;
-mod control;
+mod contacts;
 mod core;
 mod credit;
+mod driver;
 mod dump;
 mod failure;
 mod flow;
 mod header;
+mod held;
+mod link;
+mod matcher;
 mod path;
-mod peek;
 mod peeks;
 mod peer;
+mod pending;
+mod protocol;
 mod protocols;
 mod rail;
-mod reading;
 mod recv;
-mod remote;
 mod request;
 mod send;
+mod table;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
@@ -50,20 +50,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use config::Ob1Options;
-pub(crate) use protocols::protocols;
-use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_matching::{AnyEngine, Capacity, Engine, Pattern};
+pub(crate) use table::protocols;
+use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_matching::{AnyEngine, Capacity, Pattern};
 use tagwire_transport::{
-    Allocation, Buffering, ByteTransport, EndpointId, OpenChannel, RecvBuffer, SendBuffer,
-    SendChannel, Waiter,
+    Allocation, Buffering, ByteTransport, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 pub use writes::state::ChannelWay;
+use writes::state::Writes;
 
+use self::common::Buffer;
+use self::config::LAYER;
 use self::core::Core;
-use self::peer::PeerIndex;
-use self::rail::{LANE, Rail};
-use self::request::{Buffer, Phase, Request};
-use crate::contact::{self, Language};
+use self::driver::Driver;
+use self::matcher::Matcher;
+use self::protocols::State;
+use self::request::Request;
+use crate::contact::Language;
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::lend::lend;
@@ -72,35 +75,24 @@ use crate::types::{
     CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
 };
 
-/// The name of the layer.
-const LAYER: &str = "ob1";
-
 /// The first byte of a channel's key: whose channel it is.
 const RAILS_OWN: u8 = 0;
 const WRITTEN: u8 = 1;
 
 /// The ob1 layer of one rank.
 pub struct Ob1 {
-    rail: Rail,
-    bootstrap: Box<dyn Bootstrap>,
+    driver: Driver,
     core: Core,
-    rank: Rank,
-    size: u32,
-    /// Most bytes of one get; 0 where the transport has none.
-    piece: usize,
-    options: Ob1Options,
     contexts: Contexts,
     closing: bool,
-    /// Peers that could not be connected to for a shortage, until this rank next looks after its peers.
-    out_of_reach: Vec<PeerIndex>,
 }
 
 impl fmt::Debug for Ob1 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ob1")
-            .field("rank", &self.rank)
-            .field("size", &self.size)
-            .field("rail", &self.rail.name())
+            .field("rank", &self.driver.rank())
+            .field("size", &self.driver.size())
+            .field("rail", &self.driver.rail.name())
             .finish_non_exhaustive()
     }
 }
@@ -123,58 +115,13 @@ impl Ob1 {
         let language = Language::new(LAYER, rail.name());
         language.publish(&mut *bootstrap, &rail.address(), options.open_timeout)?;
         let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
-        let piece = reading::piece(rail.capabilities(), &rail.limits());
+        let piece = config::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
-            core: Core::new(engine, budget, piece > 0),
-            rank: bootstrap.rank(),
-            size: bootstrap.size(),
-            piece,
-            options: options.clone(),
+            core: Core::new(Matcher::new(engine), budget),
             contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
-            out_of_reach: Vec::new(),
-            rail: rail.into(),
-            bootstrap,
+            driver: Driver::new(rail.into(), bootstrap, options.clone(), piece),
         })
-    }
-
-    fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let language = Language::new(LAYER, self.rail.name());
-        let address = language.address(&mut *self.bootstrap, rank)?;
-        Ok(self.rail.connect(rank, &address)?)
-    }
-
-    /// Takes note of the ends of members, by the transport's word and by the bootstrap's.
-    fn hear_of_ends(&mut self) {
-        self.rail.look_after_peers(&mut self.core);
-        let events = self.bootstrap.poll_events();
-        if !events.is_empty() {
-            // Whoever left sent what it had to say before: its contact, which the transport may
-            // not have looked at yet, comes before the goodbye. What follows the contact then
-            // ends with the transport's own word.
-            let _ = self.rail.progress(LANE, &mut self.core);
-        }
-        for event in events {
-            match event {
-                MemberEvent::Left(rank) => {
-                    self.core.member_gone(rank, Failure::PeerLeft(rank));
-                }
-                MemberEvent::Failed(rank) => {
-                    self.rail.peer_failed(rank, &mut self.core);
-                    self.core.member_gone(rank, Failure::PeerFailed(rank));
-                }
-                MemberEvent::StoreLost => {
-                    tracing::error!("{}", contact::STORE_LOST);
-                    for rank in contact::others(self.rank, self.size) {
-                        // Those in contact are watched by the transport.
-                        if self.core.peers.find(rank).is_none() {
-                            self.core.member_gone(rank, Failure::Unreachable(rank));
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
     }
 
     /// As [`Pml::take`], for requests that are complete and not persistent.
@@ -200,13 +147,6 @@ impl Ob1 {
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
         std::mem::replace(&mut self.core.ended, 0)
-    }
-
-    /// The endpoint of `rank`, which is contacted if it was not.
-    fn endpoint(&mut self, rank: Rank) -> Result<EndpointId> {
-        let index = self.contact(rank)?;
-        let peer = self.core.peers.get(index);
-        peer.map(|peer| peer.endpoint).ok_or(Error::StaleRequest)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -240,8 +180,8 @@ impl Ob1 {
     }
 
     fn insert_inactive(&mut self, mut request: Request) -> RequestId {
-        request.phase = Phase::Inactive;
-        request.persistent = true;
+        request.state = State::Inactive;
+        request.common.persistent = true;
         RequestId(self.core.requests.insert(request))
     }
 
@@ -251,6 +191,7 @@ impl Ob1 {
         let Some(template) = self.core.requests.get(request.0) else {
             return Err(Error::StaleRequest);
         };
+        let (template, context) = (&template.common, template.common.context);
         let mut copy = vec![0; template.send_buffer().len()];
         template.send_buffer().copy_out(0, &mut copy);
         let Status {
@@ -259,7 +200,7 @@ impl Ob1 {
         // SAFETY: a buffered send has a copy of its own, or is out, when the call that starts it returns or
         // panics: nothing keeps this buffer for longer than `copy` is there.
         let data = unsafe { lend(&copy) };
-        self.start_send(data, to, tag, template.context, SendMode::Buffered)?;
+        self.start_send(data, to, tag, context, SendMode::Buffered)?;
         self.core.finish(request.0, None);
         Ok(())
     }
@@ -271,16 +212,16 @@ impl Pml for Ob1 {
     }
 
     fn rank(&self) -> Rank {
-        self.rank
+        self.driver.rank()
     }
 
     fn size(&self) -> u32 {
-        self.size
+        self.driver.size()
     }
 
     fn tag_limits(&self) -> TagLimits {
         TagLimits {
-            receives: self.options.match_capacity as usize,
+            receives: self.driver.options.match_capacity as usize,
             ..TagLimits::ALL
         }
     }
@@ -352,20 +293,17 @@ impl Pml for Ob1 {
 
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId> {
         self.check_open()?;
-        let (from, tag, context) = match self.core.unexpected.get(message.0) {
-            Some(message) if message.queued.is_none() => (
-                SourceSelector::ANY,
-                TagSelector::exact(message.tag),
-                message.context,
-            ),
-            _ => return Err(Error::StaleRequest),
+        let Some(claimed) = self.core.matcher.claimed(message.0) else {
+            return Err(Error::StaleRequest);
         };
+        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(claimed.tag));
+        let context = claimed.context;
         let handle = self
             .core
             .requests
             .insert(Request::recv(data, from, tag, context));
         self.core.receive_unexpected(handle, message.0);
-        self.run_chores();
+        self.driver.run_pending(&mut self.core);
         Ok(RequestId(handle))
     }
 
@@ -385,7 +323,7 @@ impl Pml for Ob1 {
         mode: SendMode,
     ) -> Result<RequestId> {
         self.check_context(context)?;
-        let peer = self.contact(to)?;
+        let peer = self.driver.contact(&mut self.core, to)?;
         Ok(self.insert_inactive(Request::send(data, peer, to, tag, context, mode)))
     }
 
@@ -408,28 +346,29 @@ impl Pml for Ob1 {
             .requests
             .get_mut(request.0)
             .ok_or(Error::StaleRequest)?;
-        if !entry.persistent || entry.phase != Phase::Inactive {
+        if !entry.common.persistent || !matches!(entry.state, State::Inactive) {
             return Err(Error::WrongRequest(
                 "started: it is not persistent and inactive",
             ));
         }
-        entry.status.failure = None;
-        match &entry.buffer {
-            Buffer::Send(_) if entry.mode == SendMode::Buffered => {
+        let common = &mut entry.common;
+        common.status.failure = None;
+        match &common.buffer {
+            Buffer::Send(_) if common.mode == SendMode::Buffered => {
                 return self.start_buffered(request);
             }
             Buffer::Send(_) => self.enqueue(request.0),
             Buffer::Recv(_) => {
-                entry.status = Status::EMPTY;
+                common.status = Status::EMPTY;
                 let pattern = Pattern {
-                    source: entry.from,
-                    tag: entry.tag,
-                    context: entry.context,
+                    source: common.from,
+                    tag: common.tag,
+                    context: common.context,
                 };
                 self.core.post(request.0, pattern)?;
             }
         }
-        self.run_chores();
+        self.driver.run_pending(&mut self.core);
         Ok(())
     }
 
@@ -439,7 +378,7 @@ impl Pml for Ob1 {
             .requests
             .get(request.0)
             .ok_or(Error::StaleRequest)?;
-        if !entry.persistent || entry.phase != Phase::Inactive {
+        if !entry.common.persistent || !matches!(entry.state, State::Inactive) {
             return Err(Error::WrongRequest(
                 "freed: it is not persistent and inactive",
             ));
@@ -466,54 +405,50 @@ impl Pml for Ob1 {
         let Some(entry) = self.core.requests.get_mut(request.0) else {
             return Err(Error::StaleRequest);
         };
-        match entry.phase {
-            Phase::Complete if entry.persistent => {
-                entry.phase = Phase::Inactive;
-                Ok(Some(entry.status))
+        let status = entry.common.status;
+        match entry.state {
+            State::Complete if entry.common.persistent => {
+                entry.state = State::Inactive;
+                Ok(Some(status))
             }
-            Phase::Complete => {
-                let status = entry.status;
+            State::Complete => {
                 self.core.requests.remove(request.0);
                 Ok(Some(status))
             }
-            Phase::Inactive => Ok(Some(Status::EMPTY)),
+            State::Inactive => Ok(Some(Status::EMPTY)),
             _ => Ok(None),
         }
     }
 
     #[inline]
     fn progress(&mut self) -> usize {
+        let Self { driver, core, .. } = self;
         let mut events = 0;
-        if self.core.coalesces {
-            events = self.send_batches();
+        if core.has_extras {
+            events = driver.run_extras(core);
         }
-        let writes = self.core.writes.is_some();
-        if writes && self.core.writes_call() {
-            events += self.drive_writes();
+        events += driver.rail.progress_in_line(core);
+        if core.has_extras || !core.pending.is_empty() {
+            events += core.look_at_flags() + driver.run_pending(core);
         }
-        events += self.rail.progress_in_line(&mut self.core);
-        if writes {
-            events += self.core.look_at_flags();
-        }
-        if !self.core.chores.is_empty() {
-            events += self.run_chores();
-        }
-        self.core.ended = 0;
+        core.ended = 0;
         events
     }
 
     fn look_after_peers(&mut self) {
-        self.out_of_reach.clear();
-        self.hear_of_ends();
-        self.run_chores();
+        self.driver.out_of_reach.clear();
+        self.driver.hear_of_ends(&mut self.core);
+        self.driver.run_pending(&mut self.core);
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
-        self.rail.waiter()
+        self.driver.rail.waiter()
     }
 
     fn longest_nap(&self) -> Duration {
-        self.core.longest_nap()
+        let Core { writes, peers, .. } = &self.core;
+        let nap = |writes: &Writes| writes.longest_nap(peers);
+        writes.as_deref().map_or(Duration::MAX, nap)
     }
 
     fn failed(&self) -> Vec<Rank> {
@@ -537,19 +472,19 @@ impl Pml for Ob1 {
             context,
         });
         let requests = self.core.requests.iter().map(|(_, request)| request);
-        let posted = requests.filter(|request| request.phase == Phase::Posted);
-        let posted = posted.map(|request| (request.context, request.tag));
+        let posted = requests.filter(|request| request.place().is_some());
+        let posted = posted.map(|request| (request.common.context, request.common.tag));
         Contexts::check_unused(context, posted, message)?;
         self.contexts.free(context)
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        self.rail.allocate(len)
+        self.driver.rail.allocate(len)
     }
 
     fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
-        let endpoint = self.endpoint(to)?;
-        Ok(self.rail.preference(endpoint).write)
+        let endpoint = self.driver.endpoint(&mut self.core, to)?;
+        Ok(self.driver.rail.preference(endpoint).write)
     }
 
     fn open_channel(
@@ -559,11 +494,20 @@ impl Pml for Ob1 {
         ends: &[u64],
         buffering: Buffering,
     ) -> Result<Option<OpenChannel>> {
-        let peer = self.contact(from)?;
-        let endpoint = self.endpoint(from)?;
-        let (kind, opened) = match self.rail.open_channel(endpoint, data, ends, buffering) {
+        let peer = self.driver.contact(&mut self.core, from)?;
+        let endpoint = self.driver.endpoint(&mut self.core, from)?;
+        let (kind, opened) = match self
+            .driver
+            .rail
+            .open_channel(endpoint, data, ends, buffering)
+        {
             Some(opened) => (RAILS_OWN, Some(opened)),
-            None => (WRITTEN, self.open_written(peer, data, ends, buffering)),
+            None => {
+                let writes = self.core.writes();
+                let rail = &mut *self.driver.rail;
+                let opened = writes.open(rail, (peer, endpoint), data, ends, buffering);
+                (WRITTEN, opened)
+            }
         };
         Ok(opened.map(|mut opened| {
             opened.key.insert(0, kind);
@@ -578,32 +522,34 @@ impl Pml for Ob1 {
         ends: &[u64],
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>> {
-        let peer = self.contact(to)?;
-        let endpoint = self.endpoint(to)?;
+        let peer = self.driver.contact(&mut self.core, to)?;
+        let endpoint = self.driver.endpoint(&mut self.core, to)?;
         match key.split_first() {
-            Some((&RAILS_OWN, key)) => Ok(self.rail.join_channel(endpoint, data, ends, key)?),
-            Some((&WRITTEN, key)) => self.join_written(peer, data, ends, key),
+            Some((&RAILS_OWN, key)) => {
+                Ok(self.driver.rail.join_channel(endpoint, data, ends, key)?)
+            }
+            Some((&WRITTEN, key)) => {
+                let writes = self.core.writes();
+                writes.join(&*self.driver.rail, (peer, endpoint), data, ends, key)
+            }
             _ => Err(Error::BadRound("was answered with a key of no known kind")),
         }
     }
 
     fn begin_close(&mut self) {
         self.closing = true;
-        let posted: Vec<_> = self
-            .core
-            .requests
-            .iter()
-            .filter(|(_, request)| request.phase == Phase::Posted)
-            .map(|(handle, request)| (handle, request.queued))
+        let requests = self.core.requests.iter();
+        let posted: Vec<_> = requests
+            .filter_map(|(handle, request)| Some((handle, request.place()?)))
             .collect();
-        for (handle, queued) in posted {
-            let _ = self.core.engine.cancel(queued);
+        for (handle, place) in posted {
+            self.core.matcher.withdraw(place);
             self.core.finish(handle, Some(Failure::Closed));
         }
     }
 
     fn matcher(&self) -> &'static str {
-        self.core.engine.name()
+        self.core.matcher.name()
     }
 
     fn counters(&self) -> Counters {
@@ -619,24 +565,24 @@ impl Pml for Ob1 {
             .writes
             .as_ref()
             .map_or(0, |writes| writes.unfinished());
-        let chores = self.core.chores.len() + self.core.batched.len() + closing;
-        if sends + receives + chores == 0 {
+        let pending = self.core.pending.len() + self.core.coalescing.len() + closing;
+        if sends + receives + pending == 0 {
             return None;
         }
         let mut peers: Vec<u32> = requests()
             .filter(|r| r.is_active())
-            .map(|r| r.status.source.as_u32())
+            .map(|r| r.common.status.source.as_u32())
             .collect();
         peers.sort_unstable();
         peers.dedup();
         Some(format!(
-            "{sends} sends, {receives} matched receives, {chores} control packets; with ranks {peers:?}"
+            "{sends} sends, {receives} matched receives, {pending} control packets; with ranks {peers:?}"
         ))
     }
 
     fn leave(&mut self) {
-        self.rail.leave();
-        self.bootstrap.leave();
+        self.driver.rail.leave();
+        self.driver.bootstrap.leave();
     }
 
     fn describe(&self, request: RequestId) -> Option<String> {
@@ -645,6 +591,7 @@ impl Pml for Ob1 {
     }
 
     fn dump(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        self.write_dump(out)
+        let rank = (self.rank(), self.size());
+        dump::write(&self.core, rank, &*self.driver.rail, out)
     }
 }

@@ -6,8 +6,9 @@ use tagwire_base::{ContextId, Rank, Sequence, TagSelector};
 use tagwire_transport::{AmHeader, EndpointId};
 
 use super::credit::{Account, Accounts, Window};
-use super::path::Lengths;
+use super::path::Path;
 use super::peeks::Peeks;
+use super::pending::{Operation, Pending};
 use crate::peers;
 pub(super) use crate::peers::PeerIndex;
 use crate::slab::Handle;
@@ -105,7 +106,8 @@ pub(super) struct Peer {
     pub clear: bool,
     /// Fast path inwards: alive, no packet came before its turn, no message is half here.
     pub plain: bool,
-    pub lengths: Lengths,
+    /// The protocols of messages to it.
+    pub path: Path,
     /// Messages that wait to leave together, as they go on the wire.
     pub batch: Vec<u8>,
     /// The sequence number of the next packet to it.
@@ -119,7 +121,7 @@ pub(super) struct Peer {
     pub stream: Stream,
     /// Sends that wait for their turn, in order.
     pub queue: VecDeque<Handle>,
-    /// There is a [`Chore::Flush`](super::core::Chore) for it.
+    /// There is an [`Operation::Flush`] for it.
     pub flush_noted: bool,
     /// Receives of the peer that wait for something this rank may hold back, now or later, in
     /// the order of posting. At most one for each of the peer's requests: a name in the same slot
@@ -143,7 +145,7 @@ impl Peer {
             health: Health::Alive,
             clear: false,
             plain: true,
-            lengths: Lengths::default(),
+            path: Path::default(),
             batch: Vec::new(),
             next_out: Sequence::default(),
             next_in: Sequence::default(),
@@ -161,7 +163,7 @@ impl Peer {
 
     /// Sets the fast paths' flags from what they stand for.
     pub(super) fn refresh_clear(&mut self) {
-        self.clear = self.is_free() && self.lengths.coalesce == 0;
+        self.clear = self.is_free() && self.path.terms.coalesce == 0;
         self.plain =
             self.health == Health::Alive && self.early.is_empty() && self.stream == Stream::None;
     }
@@ -179,6 +181,13 @@ impl Peer {
     pub(super) const fn spend(&mut self, bytes: usize) {
         self.next_out = self.next_out.next();
         self.credit = self.credit.after(bytes);
+    }
+
+    /// Notes that sends to this peer, which is `index`, may go on.
+    pub(super) fn flush_later(&mut self, index: PeerIndex, pending: &mut Pending) {
+        if !std::mem::replace(&mut self.flush_noted, true) {
+            pending.push(Operation::Flush(index));
+        }
     }
 
     /// Enters a wish of the peer. Wishes may have changed places on their way.

@@ -4,10 +4,9 @@ use std::any::Any;
 use std::ops::{Deref, DerefMut};
 
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Lane, Post, Upcalls};
+use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Upcalls};
 
-/// All traffic of a rank is on one lane.
-pub(super) const LANE: Lane = Lane(0);
+use super::link::LANE;
 
 /// A transport. Shared memory, where an indirect call is a tenth of a message's way, is known by its type:
 /// its sends, and the deliveries from its rings, are in line.

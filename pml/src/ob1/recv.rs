@@ -1,14 +1,17 @@
 //! The receiving half: posting, probing, claiming, cancelling.
 
-use tagwire_base::{ContextId, SourceSelector, TagSelector};
-use tagwire_matching::{CancelOutcome as Cancelled, Cookie, Engine, Pattern, PostOutcome};
+use tagwire_base::{ContextId, SourceSelector, Tag, TagSelector};
+use tagwire_matching::Pattern;
 use tagwire_transport::RecvBuffer;
 
 use super::Ob1;
 use super::core::Core;
 use super::header::Kind;
-use super::peer::Stream;
-use super::request::{Buffer, Phase};
+use super::held::Held;
+use super::matcher::Posted;
+use super::peeks::Shown;
+use super::peer::{PeerIndex, Stream};
+use super::protocols::State;
 use super::unexpected::{Content, Unexpected};
 use crate::error::{Error, Result};
 use crate::slab::Handle;
@@ -26,12 +29,12 @@ impl Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<RequestId> {
-        let exists = from.is_any() || from.as_u32() < self.size;
+        let exists = from.is_any() || from.as_u32() < self.driver.size();
         if !exists || !self.is_usable(context) {
             return None;
         }
         let core = &mut self.core;
-        if core.in_trouble || core.engine.unexpected_len() != 0 {
+        if core.in_trouble || !core.matcher.has_nothing_unexpected() {
             return None;
         }
         let requests = &mut core.requests;
@@ -41,12 +44,9 @@ impl Ob1 {
             tag,
             context,
         };
-        match core.engine.post(pattern, Cookie(handle.slot())) {
-            PostOutcome::Queued(queued) => {
-                request.phase = Phase::Posted;
-                request.queued = queued;
-                request.order = core.posted;
-                core.posted += 1;
+        match core.matcher.post(pattern, handle.slot()) {
+            Posted::Waits(place) => {
+                request.wait(place);
                 Some(RequestId(handle))
             }
             // No message was there to match, so that it is full.
@@ -79,8 +79,8 @@ impl Ob1 {
             Ok(()) => {
                 // Whoever waits for this one is still to be told its name.
                 self.core.ended = 0;
-                if !self.core.chores.is_empty() {
-                    self.run_chores();
+                if !self.core.pending.is_empty() {
+                    self.driver.run_pending(&mut self.core);
                 }
                 Ok(RequestId(handle))
             }
@@ -94,9 +94,9 @@ impl Ob1 {
     #[inline]
     pub(super) fn check_source(&self, from: SourceSelector) -> Result<()> {
         match from.rank() {
-            Some(rank) if rank.as_u32() >= self.size => Err(Error::NoSuchRank {
+            Some(rank) if rank.as_u32() >= self.driver.size() => Err(Error::NoSuchRank {
                 rank,
-                size: self.size,
+                size: self.driver.size(),
             }),
             _ => Ok(()),
         }
@@ -104,91 +104,77 @@ impl Ob1 {
 }
 
 impl Core {
-    /// Gives the receive `handle` to the engine.
+    /// Gives the receive `handle` to the matcher.
     #[inline]
     pub(super) fn post(&mut self, handle: Handle, pattern: Pattern) -> Result<()> {
-        match self.engine.post(pattern, Cookie(handle.slot())) {
-            PostOutcome::Queued(queued) => {
+        match self.matcher.post(pattern, handle.slot()) {
+            Posted::Waits(place) => {
                 if let Some(request) = self.requests.get_mut(handle) {
-                    request.phase = Phase::Posted;
-                    request.queued = queued;
-                    request.order = self.posted;
+                    request.wait(place);
                 }
-                self.posted += 1;
                 if self.in_trouble {
                     self.posted_in_trouble(handle, pattern.source);
                 }
                 Ok(())
             }
-            PostOutcome::Matched(Cookie(slot)) => {
-                if let Some((message, _)) = self.unexpected.at_mut(slot) {
-                    self.receive_unexpected(handle, message);
-                }
+            Posted::Takes(message) => {
+                self.receive_unexpected(handle, message);
                 Ok(())
             }
-            PostOutcome::Full => Err(Error::TooManyReceives),
+            Posted::Full => Err(Error::TooManyReceives),
         }
     }
 
     /// A receive was posted while ranks are gone or budgets are spent.
     #[cold]
     fn posted_in_trouble(&mut self, handle: Handle, from: SourceSelector) {
-        if let Some(failure) = self.losses.of_receive(from) {
-            if let Some(request) = self.requests.get_mut(handle) {
-                let _ = self.engine.cancel(request.queued);
-                if let Some(rank) = from.rank() {
-                    request.status.source = rank;
-                }
+        let Some(failure) = self.losses.of_receive(from) else {
+            return self.pull_from_starved(handle);
+        };
+        if let Some(request) = self.requests.get_mut(handle) {
+            if let Some(place) = request.place() {
+                self.matcher.withdraw(place);
             }
-            return self.finish(handle, Some(failure));
+            if let Some(rank) = from.rank() {
+                request.common.status.source = rank;
+            }
         }
-        self.pull_from_starved(handle);
+        self.finish(handle, Some(failure));
     }
 
     /// The receive `handle` takes a message that came before it.
     pub(super) fn receive_unexpected(&mut self, handle: Handle, message: Handle) {
-        let Some(Unexpected {
-            peer: from,
-            tag,
-            length,
-            charged,
-            synchronous,
-            content,
-            ..
-        }) = self.unexpected.remove(message)
-        else {
+        let Some(message) = self.matcher.take(message) else {
+            debug_assert!(false, "a message that matched is there");
             return;
         };
-        self.budget.release(charged);
-        match content {
-            Content::Rendezvous { .. } => self.counters.unexpected_long += 1,
+        let Unexpected {
+            peer: from, length, ..
+        } = message;
+        self.budget.release(message.charged);
+        match message.content {
+            Content::Announced(_) => self.counters.unexpected_long += 1,
             _ => self.counters.unexpected_short += 1,
         }
-        let Some(peer) = self.peers.get_mut(from) else {
+        let (Some(peer), Some(request)) = (self.peers.get_mut(from), self.requests.get_mut(handle))
+        else {
+            debug_assert!(false, "both ends of a message are there");
             return;
         };
-        let source = peer.rank;
         let failure = peer.failure();
-        let Some(request) = self.requests.get_mut(handle) else {
-            return;
-        };
-        request.matched(from, source, tag, length);
-        match content {
-            Content::Rendezvous { sender, source } => match failure {
-                Some(failure) => self.finish(handle, Some(failure)),
-                None => self.fetch(handle, sender, source),
-            },
-            content => {
+        request.common.matched(from, peer.rank, message.tag, length);
+        match (message.content, failure) {
+            (Content::Announced(_), Some(failure)) => self.finish(handle, Some(failure)),
+            (Content::Announced(state), None) => self.fetch(handle, state),
+            (content, failure) => {
                 let here = content.arrived();
-                if let Buffer::Recv(data) = &mut request.buffer {
-                    data.write(0, here);
-                }
+                request.common.write(0, here);
                 if here.len() == length {
                     self.finish(handle, None);
                 } else if let Some(failure) = failure {
                     self.finish(handle, Some(failure));
                 } else {
-                    request.phase = Phase::Streaming;
+                    request.state = State::STREAMING;
                     peer.stream = Stream::Request {
                         receive: handle,
                         offset: here.len(),
@@ -197,53 +183,78 @@ impl Core {
                 }
             }
         }
-        if let Some(sender) = synchronous {
-            self.say(from, Kind::Matched, sender);
+        if let Some(sender) = message.synchronous {
+            self.pending.say(from, Kind::MATCHED, sender);
         }
         if !self.budget.starving().is_empty() {
             self.feed_the_starved();
         }
     }
 
-    /// What a probe tells of a message.
-    fn describe_message(&self, slot: u32) -> Option<Status> {
-        let (_, message) = self.unexpected.at(slot)?;
-        let source = self.peers.get(message.peer)?.rank;
-        let Unexpected { tag, length, .. } = *message;
-        Some(Status {
-            source,
-            tag,
-            length,
-            cancelled: false,
-            failure: None,
-        })
-    }
-
-    /// The earliest message that is here and fits.
+    /// Returns what a probe reports of the earliest message that is here and fits.
     pub(super) fn describe_first(&mut self, pattern: Pattern) -> Option<Status> {
-        let (_, Cookie(slot)) = self.engine.probe(pattern)?;
-        self.describe_message(slot)
+        let message = self.matcher.probe(pattern).map(Seen::from)?;
+        self.status(message)
     }
 
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Status> {
         let here = self.describe_first(pattern);
-        if here.is_some() || self.budget.starving().is_empty() {
+        if here.is_some() {
             return here;
         }
-        self.peek(pattern)
+        let index = self.showing(&pattern)?;
+        let shown = self.peers.get(index)?.peeks.shown.as_ref()?;
+        self.status(Seen::of(index, shown))
     }
 
     pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(MessageId, Status)> {
-        let Some((_, Cookie(slot))) = self.engine.claim(pattern) else {
-            if self.budget.starving().is_empty() {
-                return None;
-            }
-            return self.take_shown(pattern);
+        let found = self.matcher.claim(pattern);
+        if let Some((handle, message)) = found.map(|(handle, found)| (handle, found.into())) {
+            return Some((MessageId(handle), self.status(message)?));
+        }
+        let index = self.showing(&pattern)?;
+        let shown = self.held().take_shown(index)?;
+        let status = self.status(Seen::of(index, &shown))?;
+        self.budget.keep(0);
+        let message = self.matcher.keep(Unexpected {
+            peer: index,
+            tag: shown.tag,
+            context: shown.context,
+            length: shown.length,
+            charged: 0,
+            queued: None,
+            synchronous: None,
+            content: Content::Announced(State::ask(shown.sender)),
+        });
+        Some((MessageId(message), status))
+    }
+
+    /// Returns the starved peer that shows an answer to a probe; asks them where none does.
+    fn showing(&mut self, pattern: &Pattern) -> Option<PeerIndex> {
+        let Self {
+            peers,
+            requests,
+            pending,
+            budget,
+            ..
+        } = self;
+        let mut held = Held {
+            peers,
+            requests,
+            pending,
         };
-        let status = self.describe_message(slot)?;
-        let (handle, message) = self.unexpected.at_mut(slot)?;
-        message.queued = None;
-        Some((MessageId(handle), status))
+        held.showing(budget.starving(), pattern)
+    }
+
+    /// Returns what a probe reports of a message.
+    fn status(&self, message: Seen) -> Option<Status> {
+        Some(Status {
+            source: self.peers.get(message.peer)?.rank,
+            tag: message.tag,
+            length: message.length,
+            cancelled: false,
+            failure: None,
+        })
     }
 
     pub(super) fn cancel(&mut self, handle: Handle) -> Result<CancelOutcome> {
@@ -251,16 +262,42 @@ impl Core {
         if request.is_send() {
             return Err(Error::WrongRequest("cancelled: it is a send"));
         }
-        if request.phase != Phase::Posted {
+        let Some(place) = request.place() else {
+            return Ok(CancelOutcome::AlreadyMatched);
+        };
+        if !self.matcher.withdraw(place) {
             return Ok(CancelOutcome::AlreadyMatched);
         }
-        match self.engine.cancel(request.queued) {
-            Cancelled::Cancelled(_) => {
-                request.status.cancelled = true;
-                self.finish(handle, None);
-                Ok(CancelOutcome::Cancelled)
-            }
-            Cancelled::AlreadyMatched => Ok(CancelOutcome::AlreadyMatched),
+        request.common.status.cancelled = true;
+        self.finish(handle, None);
+        Ok(CancelOutcome::Cancelled)
+    }
+}
+
+/// What a probe sees of a message.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    peer: PeerIndex,
+    tag: Tag,
+    length: usize,
+}
+
+impl Seen {
+    const fn of(peer: PeerIndex, shown: &Shown) -> Self {
+        Self {
+            peer,
+            tag: shown.tag,
+            length: shown.length,
+        }
+    }
+}
+
+impl From<&Unexpected> for Seen {
+    fn from(message: &Unexpected) -> Self {
+        Self {
+            peer: message.peer,
+            tag: message.tag,
+            length: message.length,
         }
     }
 }

@@ -1,107 +1,25 @@
-//! The table entry of an operation under way.
+//! The table of operations under way.
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_matching as matching;
-use tagwire_transport::{Payload, RecvBuffer, SendBuffer, Ticket};
+use tagwire_transport::{Payload, RecvBuffer, SendBuffer};
 
+use super::common::{Buffer, Common};
+use super::matcher::Place;
 use super::peer::PeerIndex;
-use super::reading::Reach;
+use super::protocols::State;
 use crate::slab::Handle;
 use crate::table::{Entry, Table};
-use crate::types::{Failure, SendMode, Status};
-
-/// Where a request stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum Phase {
-    /// Persistent, and not started.
-    Inactive,
-    /// A receive in the engine, at `queued`, not matched.
-    Posted,
-    /// A receive whose eager message is arriving, packet by packet.
-    Streaming,
-    /// A receive whose rendezvous is to be claimed: the transport was busy.
-    ClaimPending,
-    /// A receive that takes part in a cooperative transfer.
-    Claimed,
-    /// A receive that reads the bytes out of its sender's memory.
-    Reading,
-    /// A receive whose bytes come as fragments.
-    Fragments,
-    /// A send that waits for its turn at its peer.
-    Queued,
-    /// A send whose message is out, and its buffer with the transport.
-    Leaving,
-    /// A send whose cooperative transfer is open.
-    Offered,
-    /// A send whose envelope is out and whose receiver has not said how it wants the bytes.
-    AwaitMatch,
-    /// A send whose bytes go out as fragments.
-    Pushing,
-    /// A send that is over, but for its bytes, which its peer can still read.
-    Concluding,
-    /// Done; the status waits to be taken.
-    Complete,
-}
-
-/// The user's memory.
-#[derive(Debug)]
-pub(super) enum Buffer {
-    Send(SendBuffer),
-    Recv(RecvBuffer),
-}
-
-impl Buffer {
-    /// Whether the buffer is one region, and so owns nothing.
-    #[inline]
-    const fn is_contiguous(&self) -> bool {
-        match self {
-            Self::Send(data) => data.region().is_some(),
-            Self::Recv(data) => data.region().is_some(),
-        }
-    }
-}
+use crate::types::{SendMode, Status};
 
 /// An operation.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub phase: Phase,
-    pub persistent: bool,
-    /// Nobody waits for it: freed when complete (a buffered send).
-    pub detached: bool,
-    /// The transport has an open offer or claim on the buffer.
-    pub lent: bool,
-    pub mode: SendMode,
-    pub context: ContextId,
-    /// Where a send goes; where a matched receive comes from.
-    pub peer: PeerIndex,
-    /// What a receive asked for.
-    pub from: SourceSelector,
-    pub tag: TagSelector,
-    pub buffer: Buffer,
-    /// A posted receive's place in the engine.
-    pub queued: matching::Handle,
-    /// The cooperative transfer that a send offers or a receive is to claim.
-    pub ticket: Ticket,
-    /// Bytes moved so far.
-    pub moved: usize,
-    /// How many bytes there are to move.
-    pub wanted: usize,
-    /// The peer's name for its side.
-    pub remote: Handle,
-    pub status: Status,
-    /// The number of a posted receive, in the order of posting.
-    pub order: u64,
-    /// The envelope of a rendezvous is out.
-    pub announced: bool,
-    /// A buffered send's own copy.
-    pub owned: Option<Box<[u8]>>,
-    /// What a get has to do with it.
-    pub reach: Option<Box<Reach>>,
+    pub state: State,
+    pub common: Common,
 }
 
 impl Request {
-    /// A send to `rank`.
+    /// Returns a send to `rank`.
     pub(super) fn send(
         data: SendBuffer,
         peer: PeerIndex,
@@ -110,38 +28,13 @@ impl Request {
         context: ContextId,
         mode: SendMode,
     ) -> Self {
-        let length = data.len();
         Self {
-            phase: Phase::Queued,
-            persistent: false,
-            detached: false,
-            lent: false,
-            mode,
-            context,
-            peer,
-            from: SourceSelector::exact(rank),
-            tag: TagSelector::exact(tag),
-            buffer: Buffer::Send(data),
-            queued: NOWHERE,
-            ticket: Ticket([0; 2]),
-            moved: 0,
-            wanted: length,
-            remote: Handle::NONE,
-            status: Status {
-                source: rank,
-                tag,
-                length,
-                cancelled: false,
-                failure: None,
-            },
-            order: 0,
-            announced: false,
-            owned: None,
-            reach: None,
+            state: State::Queued,
+            common: Common::send(data, peer, rank, tag, context, mode),
         }
     }
 
-    /// A receive.
+    /// Returns a receive.
     pub(super) fn recv(
         data: RecvBuffer,
         from: SourceSelector,
@@ -149,11 +42,14 @@ impl Request {
         context: ContextId,
     ) -> Self {
         Self {
-            from,
-            tag,
-            context,
-            buffer: Buffer::Recv(data),
-            ..Self::blank()
+            state: State::Inactive,
+            common: Common {
+                from,
+                tag,
+                context,
+                buffer: Buffer::Recv(data),
+                ..Common::blank()
+            },
         }
     }
 
@@ -166,74 +62,56 @@ impl Request {
         tag: TagSelector,
         context: ContextId,
     ) {
-        self.phase = Phase::Inactive;
-        self.persistent = false;
-        self.detached = false;
-        self.lent = false;
-        self.context = context;
-        self.from = from;
-        self.tag = tag;
+        self.settle(State::Inactive);
+        let common = &mut self.common;
+        common.persistent = false;
+        common.detached = false;
+        common.context = context;
+        common.from = from;
+        common.tag = tag;
         // A vacant slot's buffer owns nothing (see `vacate`): there is nothing to drop.
-        std::mem::forget(std::mem::replace(&mut self.buffer, Buffer::Recv(data)));
-        self.status = Status::EMPTY;
+        std::mem::forget(std::mem::replace(&mut common.buffer, Buffer::Recv(data)));
+        common.status = Status::EMPTY;
     }
 
-    /// The bytes to be sent; empty for a receive.
-    pub(super) const fn send_buffer(&self) -> &SendBuffer {
-        const NOTHING: &SendBuffer = &SendBuffer::EMPTY;
-        match &self.buffer {
-            Buffer::Send(data) => data,
-            Buffer::Recv(_) => NOTHING,
-        }
+    /// Sets the state of a request that is under way by no protocol: such a state owns nothing, and is not dropped.
+    #[inline(always)]
+    fn settle(&mut self, state: State) {
+        std::mem::forget(std::mem::replace(&mut self.state, state));
     }
 
-    /// How many bytes there is room for.
-    #[inline]
-    pub(super) fn capacity(&self) -> usize {
-        match &self.buffer {
-            Buffer::Recv(data) => data.capacity(),
-            Buffer::Send(_) => 0,
-        }
+    /// A receive waits for its message.
+    #[inline(always)]
+    pub(super) fn wait(&mut self, place: Place) {
+        self.settle(State::Posted(place));
     }
 
     /// Whether this send waits for its turn and is what such a receive takes.
     pub(super) fn is_held_for(&self, tag: TagSelector, context: ContextId) -> bool {
-        self.phase == Phase::Queued
-            && self.moved == 0
-            && self.context == context
-            && tag.accepts(self.status.tag)
+        matches!(self.state, State::Queued)
+            && self.common.context == context
+            && tag.accepts(self.common.status.tag)
     }
 
     pub(super) const fn is_send(&self) -> bool {
-        matches!(self.buffer, Buffer::Send(_))
+        self.common.is_send()
     }
 
-    /// Whether a peer or the engine still has something to do for it.
+    /// Whether a peer or the matcher still has something to do for it.
+    #[inline]
     pub(super) const fn is_active(&self) -> bool {
-        !matches!(self.phase, Phase::Inactive | Phase::Complete)
+        self.state.is_active()
     }
 
-    /// Notes the envelope of the message that a receive takes, and whether it fits.
-    #[inline(always)]
-    pub(super) fn matched(&mut self, peer: PeerIndex, source: Rank, tag: Tag, length: usize) {
-        let capacity = self.capacity();
-        self.peer = peer;
-        self.wanted = length.min(capacity);
-        self.moved = 0;
-        self.status = Status {
-            source,
-            tag,
-            length,
-            cancelled: false,
-            failure: if length > capacity {
-                Some(Failure::Truncated)
-            } else {
-                None
-            },
-        };
+    /// Returns the place of a receive that waits for its message.
+    pub(super) const fn place(&self) -> Option<Place> {
+        match self.state {
+            State::Posted(place) => Some(place),
+            _ => None,
+        }
     }
 
-    /// Takes a whole message, which is here: the receive is complete.
+    /// A receive that waits takes a whole message, which is here, and is complete.
     #[inline(always)]
     pub(super) fn take_whole(
         &mut self,
@@ -242,69 +120,35 @@ impl Request {
         tag: Tag,
         payload: Payload<'_>,
     ) {
-        self.phase = Phase::Complete;
-        if let Buffer::Recv(data) = &mut self.buffer
-            && data.write_whole(payload)
-        {
-            self.status = Status {
-                source,
-                tag,
-                length: payload.len(),
-                cancelled: false,
-                failure: None,
-            };
-            return;
-        }
-        self.take_pieces(peer, source, tag, payload);
-    }
-
-    /// The same where it is cut off, or goes to several places.
-    #[cold]
-    fn take_pieces(&mut self, peer: PeerIndex, source: Rank, tag: Tag, payload: Payload<'_>) {
-        self.matched(peer, source, tag, payload.len());
-        if let Buffer::Recv(data) = &mut self.buffer {
-            data.write(0, payload);
-        }
+        self.settle(State::Complete);
+        self.common.take_whole(peer, source, tag, payload);
     }
 }
 
-/// A place in no engine.
-const NOWHERE: matching::Handle = matching::Handle::from_parts(u32::MAX, 0);
-
 impl Entry for Request {
     fn blank() -> Self {
-        let nobody = Rank::new(0);
-        let data = SendBuffer::EMPTY;
-        let world = ContextId::WORLD;
-        let tag = Status::EMPTY.tag;
         Self {
-            phase: Phase::Inactive,
-            from: SourceSelector::ANY,
-            tag: TagSelector::ANY,
-            ..Self::send(
-                data,
-                PeerIndex::NONE,
-                nobody,
-                tag,
-                world,
-                SendMode::Standard,
-            )
+            state: State::Inactive,
+            common: Common::blank(),
         }
     }
 
     #[inline(always)]
     fn vacate(&mut self) {
-        self.phase = Phase::Inactive;
-        if !self.buffer.is_contiguous() || self.owned.is_some() || self.reach.is_some() {
-            self.buffer = Buffer::Send(SendBuffer::EMPTY);
-            self.owned = None;
-            self.reach = None;
+        let Self { state, common } = self;
+        // The state of a protocol may own something.
+        if !matches!(state, State::Complete) {
+            *state = State::Inactive;
+        }
+        if !common.buffer.is_contiguous() || common.owned.is_some() {
+            common.buffer = Buffer::Send(SendBuffer::EMPTY);
+            common.owned = None;
         }
     }
 }
 
 /// The requests of a rank. A receive writes just the fields that it needs: nothing of the size of
-/// a request is moved on the way of a message.
+/// a request is moved on the path of a message.
 #[derive(Debug)]
 pub(super) struct Requests {
     table: Table<Request>,
@@ -372,7 +216,7 @@ impl Requests {
         self.table.get_mut(handle)
     }
 
-    /// The request in slot `number`, as the engine names it.
+    /// Returns the request in slot `number`, as the matcher names it.
     #[inline]
     pub(super) fn at_mut(&mut self, number: u32) -> Option<(Handle, &mut Request)> {
         self.table.at_mut(number)
@@ -381,16 +225,17 @@ impl Requests {
     /// Whether the request is there, complete and not persistent.
     #[inline(always)]
     pub(super) fn is_takeable(&self, handle: Handle) -> bool {
-        self.get(handle)
-            .is_some_and(|request| request.phase == Phase::Complete && !request.persistent)
+        self.get(handle).is_some_and(|request| {
+            matches!(request.state, State::Complete) && !request.common.persistent
+        })
     }
 
-    /// The status of a request that [is there to be taken](Requests::is_takeable); frees its slot.
+    /// Returns the status of a request that [is there to be taken](Requests::is_takeable); frees its slot.
     #[inline(always)]
     pub(super) fn take(&mut self, handle: Handle) -> Status {
         let status = self
             .get(handle)
-            .map_or(Status::EMPTY, |request| request.status);
+            .map_or(Status::EMPTY, |request| request.common.status);
         self.table.remove(handle);
         status
     }
@@ -406,7 +251,7 @@ impl Requests {
         self.table.iter().next().is_none()
     }
 
-    /// All requests in use, by slot.
+    /// Returns all requests in use, by slot.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, &Request)> {
         let used = self.table.iter();
         #[cfg(test)]

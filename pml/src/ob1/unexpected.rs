@@ -5,7 +5,7 @@ use tagwire_matching as matching;
 use tagwire_transport::Payload;
 
 use super::peer::PeerIndex;
-use super::reading::Source;
+use super::protocols::State;
 use crate::slab::Handle;
 
 /// Short payloads are kept in the entry itself.
@@ -18,8 +18,8 @@ pub(super) enum Content {
     Inline { len: u8, bytes: [u8; INLINE] },
     /// All of it, or what has arrived so far.
     Heap { bytes: Box<[u8]>, arrived: usize },
-    /// Its envelope; the bytes are with the sender.
-    Rendezvous { sender: Handle, source: Source },
+    /// Its envelope; the bytes are with the sender. The state is that of the receive that takes it.
+    Announced(State),
 }
 
 impl Content {
@@ -41,12 +41,21 @@ impl Content {
         }
     }
 
-    /// The bytes that are here.
+    /// Whether all bytes are here.
+    pub(super) const fn is_whole(&self) -> bool {
+        match self {
+            Self::Inline { .. } => true,
+            Self::Heap { bytes, arrived } => *arrived == bytes.len(),
+            Self::Announced(_) => false,
+        }
+    }
+
+    /// Returns the bytes that are here.
     pub(super) fn arrived(&self) -> Payload<'_> {
         match self {
             Self::Inline { len, bytes } => Payload::from_slice(bytes).slice(0..usize::from(*len)),
             Self::Heap { bytes, arrived } => Payload::from_slice(bytes).slice(0..*arrived),
-            Self::Rendezvous { .. } => Payload::EMPTY,
+            Self::Announced(_) => Payload::EMPTY,
         }
     }
 }

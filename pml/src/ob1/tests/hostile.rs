@@ -4,7 +4,8 @@ use tagwire_transport::{AmHeader, Arrival, Payload, Upcalls};
 use zerocopy::IntoBytes;
 
 use super::*;
-use crate::ob1::header::{ControlHeader, EnvelopeHeader, Kind, PullBody};
+use crate::ob1::header::{ControlHeader, EnvelopeHeader, Kind};
+use crate::ob1::held::PullBody;
 use crate::ob1::peer::{Health, PeerIndex};
 use crate::slab::Handle;
 
@@ -32,7 +33,7 @@ impl World {
             payload: Payload::from_slice(payload),
             retainable: None,
         });
-        self.ranks[0].run_chores();
+        self.ranks[0].run_pending();
     }
 
     fn forge_control(&mut self, kind: Kind, handle: Handle, argument: u64, body: &[u8]) {
@@ -69,7 +70,7 @@ impl World {
             context: 0,
             reserved: 0,
         };
-        self.forge_control(Kind::Pull, Handle::NONE, 0, body.as_bytes());
+        self.forge_control(Kind::PULL, Handle::NONE, 0, body.as_bytes());
         let peer = self.ranks[0].core.peers.get(PEER).unwrap();
         assert_eq!(peer.pulled, Some((sent.0, 0)), "nothing was pulled");
         sent
@@ -81,13 +82,13 @@ impl World {
 #[test]
 fn an_envelope_does_not_come_back_after_its_match() {
     for len in [100, 100_000] {
-        for answer in [Kind::Matched, Kind::Fragments] {
+        for answer in [Kind::MATCHED, Kind::FRAGMENTS] {
             let mut world = victim();
             let sent = world.pulled_send(len);
             let receive = Handle::from_wire(0);
             let wanted = (len as u64).to_le_bytes();
             world.forge_control(answer, sent.0, receive.to_wire(), &wanted);
-            world.forge_control(Kind::PullReturned, sent.0, 0, &[]);
+            world.forge_control(Kind::PULL_RETURNED, sent.0, 0, &[]);
             assert_eq!(world.health(), Health::Broken, "{len} bytes, {answer:?}");
             let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
             assert!(queue.is_empty(), "{len} bytes, {answer:?}");
@@ -99,7 +100,7 @@ fn an_envelope_does_not_come_back_after_its_match() {
 fn an_envelope_that_was_not_answered_comes_back() {
     let mut world = victim();
     let sent = world.pulled_send(100);
-    world.forge_control(Kind::PullReturned, sent.0, 0, &[]);
+    world.forge_control(Kind::PULL_RETURNED, sent.0, 0, &[]);
     assert_eq!(world.health(), Health::Alive);
     let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
     assert_eq!(queue.front(), Some(&sent.0));
@@ -107,7 +108,7 @@ fn an_envelope_that_was_not_answered_comes_back() {
 
 #[test]
 fn flags_of_another_version_are_refused() {
-    for kind in [Kind::Match, Kind::Head, Kind::Rendezvous] {
+    for kind in [Kind::MATCH, Kind::HEAD, Kind::RENDEZVOUS] {
         for bit in 8..16 {
             let mut world = victim();
             let header = EnvelopeHeader {
@@ -137,12 +138,12 @@ fn operations_with_a_broken_peer_name_it() {
 #[test]
 fn no_message_begins_inside_of_another() {
     for posted in [true, false] {
-        for kind in [Kind::Head, Kind::Match] {
+        for kind in [Kind::HEAD, Kind::MATCH] {
             let mut world = victim();
             if posted {
                 world.recv(0, SourceSelector::ANY, TagSelector::ANY, 100);
             }
-            world.forge_envelope(Kind::Head, 100, &[1; 40]);
+            world.forge_envelope(Kind::HEAD, 100, &[1; 40]);
             assert_eq!(world.health(), Health::Alive);
             world.forge_envelope(kind, 50, &[2; 50]);
             assert_eq!(world.health(), Health::Broken, "{kind:?}");
@@ -158,18 +159,18 @@ fn last_words_are_bounded() {
         world.network.fail(Rank::new(1));
         world.ranks[0].look_after_peers();
         assert_eq!(world.health(), Health::Failed);
-        world.forge_envelope(Kind::Match, 5, b"fine.");
-        assert_eq!(world.ranks[0].core.unexpected.len(), 1);
-        world.forge_envelope(Kind::Head, claim, &[1; 64]);
-        assert_eq!(world.ranks[0].core.unexpected.len(), 1, "{claim} bytes");
+        world.forge_envelope(Kind::MATCH, 5, b"fine.");
+        assert_eq!(world.ranks[0].core.matcher.len(), 1);
+        world.forge_envelope(Kind::HEAD, claim, &[1; 64]);
+        assert_eq!(world.ranks[0].core.matcher.len(), 1, "{claim} bytes");
     }
     let mut world = victim();
     world.network.fail(Rank::new(1));
     world.ranks[0].look_after_peers();
     for _ in 0..1000 {
-        world.forge_envelope(Kind::Match, 0, &[]);
+        world.forge_envelope(Kind::MATCH, 0, &[]);
     }
-    let kept = world.ranks[0].core.unexpected.len();
+    let kept = world.ranks[0].core.matcher.len();
     assert!(kept <= 64, "{kept} envelopes of a dead peer");
 }
 
@@ -189,10 +190,10 @@ fn batches_hold_whole_messages_and_nothing_else() {
         let mut world = victim();
         let next = world.ranks[0].core.peers.get(PEER).unwrap().next_in;
         let mut batch = Vec::new();
-        batch.extend_from_slice(header(Kind::Match, next, 5).0.as_bytes());
+        batch.extend_from_slice(header(Kind::MATCH, next, 5).0.as_bytes());
         batch.extend_from_slice(b"first");
         change(&mut batch, next.next());
-        world.forge(AmHeader([Kind::Batch as u64, 0]), &batch);
+        world.forge(AmHeader([u64::from(Kind::BATCH.as_byte()), 0]), &batch);
         world.health()
     };
     assert_eq!(forge(&|_, _| {}), Health::Alive);
@@ -202,11 +203,11 @@ fn batches_hold_whole_messages_and_nothing_else() {
             batch.extend_from_slice(bytes);
         }
     };
-    assert_eq!(forge(&second(Kind::Match, 6, b"second")), Health::Alive);
-    assert_eq!(forge(&second(Kind::Match, 7, b"second")), Health::Broken);
-    assert_eq!(forge(&second(Kind::Match, u32::MAX, b"")), Health::Broken);
-    assert_eq!(forge(&second(Kind::Batch, 0, b"")), Health::Broken);
-    assert_eq!(forge(&second(Kind::Sync, 8, &[0; 8])), Health::Broken);
+    assert_eq!(forge(&second(Kind::MATCH, 6, b"second")), Health::Alive);
+    assert_eq!(forge(&second(Kind::MATCH, 7, b"second")), Health::Broken);
+    assert_eq!(forge(&second(Kind::MATCH, u32::MAX, b"")), Health::Broken);
+    assert_eq!(forge(&second(Kind::BATCH, 0, b"")), Health::Broken);
+    assert_eq!(forge(&second(Kind::SYNC, 8, &[0; 8])), Health::Broken);
     assert_eq!(forge(&|batch, _| batch.push(1)), Health::Broken);
     // The same message twice.
     let twice = |batch: &mut Vec<u8>, _| batch.extend_from_within(..);

@@ -1,7 +1,5 @@
 //! How much work things are, counted in entries looked at: no clock.
 
-use tagwire_matching::Engine;
-
 use super::*;
 
 /// While a budget is spent, each receive pulls its message from the senders. What that costs does
@@ -29,7 +27,7 @@ fn a_pull_does_not_look_at_all_requests() {
     assert!(!world.ranks[1].core.budget.starving().is_empty(), "no test");
     let work = |world: &World| {
         let core = &world.ranks[1].core;
-        let seen = core.engine.stats().posted.attempts as usize;
+        let seen = core.matcher.attempts() as usize;
         (seen, core.requests.walked.get())
     };
     let before = work(&world);

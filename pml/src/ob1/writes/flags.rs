@@ -14,7 +14,7 @@ use tagwire_transport::{
 };
 
 use super::key::Run;
-use crate::ob1::rail::LANE;
+use crate::ob1::link::LANE;
 
 /// Bytes of a flag.
 const FLAG: u64 = size_of::<AtomicU64>() as u64;

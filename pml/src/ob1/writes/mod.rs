@@ -37,19 +37,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_transport::{
-    Buffering, ByteTransport, Capabilities, Limits, OpenChannel, RecvBuffer, SendBuffer,
-    SendChannel,
+    Buffering, ByteTransport, Capabilities, EndpointId, Limits, OpenChannel, RecvBuffer,
+    SendBuffer, SendChannel,
 };
 
 use self::ends::{Line, Receiver, Sender};
 use self::flags::{Sources, Targets};
 use self::key::{Key, Numbers, Told};
 use self::state::{
-    Call, ChannelWay, FLAG_NAP, Incoming, LONGEST_PUT, Outgoing, Telling, flags, notifies,
+    Call, ChannelWay, FLAG_NAP, Incoming, LONGEST_PUT, Outgoing, Telling, Writes, flags, notifies,
 };
-use super::Ob1;
-use super::core::Core;
-use super::peer::PeerIndex;
+use super::header::Kind;
+use super::peer::{PeerIndex, Peers};
+use super::protocol::PacketKinds;
 use crate::error::{Error, Result};
 
 /// Flags for a channel of so many transport partitions, where they serve and the key has room for theirs.
@@ -83,17 +83,37 @@ fn describe(transport: &str, way: ChannelWay) -> String {
     format!("{transport}: {}", way.about())
 }
 
-impl Ob1 {
-    /// Opens a receiving end for writes of rank `from`'s; `None` where the transport has none.
-    pub(super) fn open_written(
+impl Kind {
+    /// To the sender of a channel: its receiver has opened a round. Handle: the channel, as the receiver
+    /// calls it; argument: the round.
+    pub(super) const CHANNEL_OPENED: Self = Self::control(27);
+    /// To the receiver of a channel: partitions were written. Argument: the first, and the one after the last.
+    pub(super) const CHANNEL_LANDED: Self = Self::control(28);
+    /// To the receiver of a channel: its sender has closed it. Argument: the rounds that it has sent.
+    pub(super) const CHANNEL_ENDED: Self = Self::control(29);
+    /// To the sender of a channel: its receiver has closed it. Argument: the rounds that it has received.
+    pub(super) const CHANNEL_CLOSED: Self = Self::control(30);
+}
+
+impl Writes {
+    /// The packets of channels.
+    pub(super) const KINDS: PacketKinds = &[
+        Kind::CHANNEL_OPENED,
+        Kind::CHANNEL_LANDED,
+        Kind::CHANNEL_ENDED,
+        Kind::CHANNEL_CLOSED,
+    ];
+
+    /// Opens a receiving end for writes of the peer `from`; `None` where the transport has none.
+    pub(super) fn open(
         &mut self,
-        from: PeerIndex,
+        rail: &mut dyn ByteTransport,
+        (from, endpoint): (PeerIndex, EndpointId),
         data: &RecvBuffer,
         ends: &[u64],
         buffering: Buffering,
     ) -> Option<OpenChannel> {
-        let endpoint = self.core.peers.get(from)?.endpoint;
-        let (capabilities, limits) = self.rail.towards(endpoint);
+        let (capabilities, limits) = rail.towards(endpoint);
         let region = data.region()?;
         let total = ends.last().copied().unwrap_or(0);
         let fits = region.len() as u64 == total * buffering.rooms() as u64;
@@ -102,29 +122,23 @@ impl Ob1 {
         if !capabilities.contains(Capabilities::PUT) || !fits || !goes {
             return None;
         }
-        let registration = self.rail.register(data).ok()?;
+        let registration = rail.register(data).ok()?;
         if !Key::has_room_for(&registration.key) {
-            self.rail.deregister(registration);
+            rail.deregister(registration);
             return None;
         }
         let units = ends.len() as u32;
-        let writes = self.core.writes.get_or_insert_default();
         let hears = match notifies(capabilities, &limits) {
-            true => writes
+            true => self
                 .take_numbers(units, buffering)
                 .map_or(Telling::Messages, Telling::Numbers),
-            false => open_flags(
-                &mut *self.rail,
-                &limits,
-                &registration.key,
-                (units, buffering),
-            )
-            .map_or(Telling::Messages, Telling::Flags),
+            false => open_flags(rail, &limits, &registration.key, (units, buffering))
+                .map_or(Telling::Messages, Telling::Flags),
         };
-        let how = describe(self.rail.name(), hears.way());
+        let how = describe(rail.name(), hears.way());
         let memory: Box<[u8]> = registration.key.as_slice().into();
-        let bell = Arc::clone(&writes.bell);
-        let handle = writes.incoming.insert_with(|handle| Incoming {
+        let bell = Arc::clone(&self.bell);
+        let handle = self.incoming.insert_with(|handle| Incoming {
             end: Arc::new(Receiver::new(
                 Line::new(bell, Call::Receiver(handle), how),
                 units,
@@ -136,10 +150,10 @@ impl Ob1 {
             told: 0,
             said: false,
         });
-        let one = writes.incoming.get(handle)?;
+        let one = self.incoming.get(handle)?;
         match &one.hears {
-            Telling::Numbers(numbers) => drop(writes.by_number.insert(numbers.first(), handle)),
-            Telling::Flags(_) => writes.flagged.push(handle),
+            Telling::Numbers(numbers) => drop(self.by_number.insert(numbers.first(), handle)),
+            Telling::Flags(_) => self.flagged.push(handle),
             Telling::Messages => {}
         }
         let end = Arc::clone(&one.end);
@@ -157,9 +171,10 @@ impl Ob1 {
     }
 
     /// Joins the channel that the peer `to` opened.
-    pub(super) fn join_written(
+    pub(super) fn join(
         &mut self,
-        to: PeerIndex,
+        rail: &dyn ByteTransport,
+        (to, endpoint): (PeerIndex, EndpointId),
         data: &SendBuffer,
         ends: &[u64],
         key: &[u8],
@@ -168,13 +183,11 @@ impl Ob1 {
         let region = data
             .region()
             .ok_or(Error::BadRound("needs a contiguous buffer"))?;
-        let endpoint = self.core.peers.get(to).map(|peer| peer.endpoint);
-        let endpoint = endpoint.ok_or(Error::StaleRequest)?;
         if ends.last() != Some(&(region.len() as u64)) {
             return Err(Error::BadRound("has partitions beyond its buffer"));
         }
         let units = ends.len() as u32;
-        let (capabilities, limits) = self.rail.towards(endpoint);
+        let (capabilities, limits) = rail.towards(endpoint);
         let tells = match key.told {
             Told::Numbers(first) if notifies(capabilities, &limits) => {
                 Telling::Numbers(Numbers::new(first, units, key.buffering))
@@ -184,12 +197,11 @@ impl Ob1 {
             }
             _ => Telling::Messages,
         };
-        let how = describe(self.rail.name(), tells.way());
-        let writes = self.core.writes.get_or_insert_default();
+        let how = describe(rail.name(), tells.way());
         let name = (to, key.channel.to_wire());
-        let said = writes.early.remove(&name).unwrap_or_default();
-        let bell = Arc::clone(&writes.bell);
-        let handle = writes.outgoing.insert_with(|handle| Outgoing {
+        let said = self.early.remove(&name).unwrap_or_default();
+        let bell = Arc::clone(&self.bell);
+        let handle = self.outgoing.insert_with(|handle| Outgoing {
             end: Arc::new(Sender::new(
                 Line::new(bell, Call::Sender(handle), how),
                 units,
@@ -212,8 +224,8 @@ impl Ob1 {
             puts: 0,
             said: false,
         });
-        writes.by_remote.insert(name, handle);
-        let out = writes.outgoing.get(handle).ok_or(Error::StaleRequest)?;
+        self.by_remote.insert(name, handle);
+        let out = self.outgoing.get(handle).ok_or(Error::StaleRequest)?;
         out.end.heed(said.opened, said.closed);
         if said.closed.is_some() {
             // It waits for the word that nothing is written.
@@ -221,24 +233,20 @@ impl Ob1 {
         }
         Ok(Arc::clone(&out.end) as Arc<dyn SendChannel>)
     }
-}
 
-impl Core {
     /// Whether some channel has something to be done.
     #[inline]
-    pub(super) fn writes_call(&self) -> bool {
-        self.writes
-            .as_ref()
-            .is_some_and(|writes| !writes.bell.0.is_empty())
+    pub(super) fn is_called(&self) -> bool {
+        !self.bell.0.is_empty()
     }
 
-    /// How long the rank may sleep, as far as channels are concerned.
-    pub(super) fn longest_nap(&self) -> Duration {
-        let waits = self.writes.as_ref().is_some_and(|writes| {
-            let flagged = writes.flagged.iter();
-            let mut ends = flagged.filter_map(|handle| writes.incoming.get(*handle));
-            ends.any(|one| one.end.waits() && self.peers.is_alive(one.peer))
-        });
+    /// Returns how long the rank may sleep, as far as channels are concerned.
+    pub(super) fn longest_nap(&self, peers: &Peers) -> Duration {
+        let mut ends = self
+            .flagged
+            .iter()
+            .filter_map(|handle| self.incoming.get(*handle));
+        let waits = ends.any(|one| one.end.waits() && peers.is_alive(one.peer));
         if waits { FLAG_NAP } else { Duration::MAX }
     }
 }

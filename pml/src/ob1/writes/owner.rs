@@ -8,11 +8,10 @@ use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
 
 use super::key::Run;
 use super::state::{Call, Flight, MOST_EARLY, OURS, Operation, Outgoing, Said, Telling, Writes};
-use crate::ob1::Ob1;
-use crate::ob1::core::{Chore, Core};
 use crate::ob1::header::{ControlHeader, Kind};
-use crate::ob1::peer::PeerIndex;
-use crate::ob1::rail::LANE;
+use crate::ob1::link::LANE;
+use crate::ob1::peer::{PeerIndex, Peers};
+use crate::ob1::pending::Pending;
 use crate::slab::{Handle, Slab};
 
 /// Set in the word that tells of a flushed run in the second room.
@@ -43,53 +42,42 @@ fn queue(runs: &mut VecDeque<Run>, run: Run) {
     }
 }
 
-impl Ob1 {
-    /// Hears the channels that call; answers how many things were done.
+impl Writes {
+    /// Hears the channels that call; returns how many things were done.
     #[cold]
     #[inline(never)]
-    pub(in crate::ob1) fn drive_writes(&mut self) -> usize {
+    pub(in crate::ob1) fn drive(
+        &mut self,
+        rail: &mut dyn ByteTransport,
+        peers: &Peers,
+        pending: &mut Pending,
+    ) -> usize {
         let mut done = 0;
-        for _ in 0..self.calls() {
-            let Some(call) = self
-                .core
-                .writes
-                .as_ref()
-                .and_then(|writes| writes.bell.0.pop())
-            else {
+        for _ in 0..self.bell.0.len() {
+            let Some(call) = self.bell.0.pop() else {
                 break;
             };
             done += match call {
-                Call::Sender(handle) => self.drive_sender(handle),
-                Call::Receiver(handle) => self.drive_receiver(handle),
+                Call::Sender(handle) => self.drive_sender(handle, rail, peers, pending),
+                Call::Receiver(handle) => self.drive_receiver(handle, rail, peers, pending),
             };
         }
         done
     }
 
-    fn calls(&self) -> usize {
-        self.core
-            .writes
-            .as_ref()
-            .map_or(0, |writes| writes.bell.0.len())
-    }
-
-    fn drive_sender(&mut self, handle: Handle) -> usize {
-        let Self { rail, core, .. } = self;
-        let Core {
-            writes,
-            chores,
-            peers,
-            ..
-        } = core;
-        let Some(Writes {
+    fn drive_sender(
+        &mut self,
+        handle: Handle,
+        rail: &mut dyn ByteTransport,
+        peers: &Peers,
+        pending: &mut Pending,
+    ) -> usize {
+        let Self {
             outgoing,
             flights,
             by_remote,
             ..
-        }) = writes.as_deref_mut()
-        else {
-            return 0;
-        };
+        } = self;
         let Some(out) = outgoing.get_mut(handle) else {
             return 0;
         };
@@ -106,10 +94,10 @@ impl Ob1 {
             out.waiting.clear();
             out.unflagged.clear();
         }
-        let done = out.put(handle, &mut **rail, flights);
-        out.put_flags(handle, &mut **rail, flights);
+        let done = out.put(handle, rail, flights);
+        out.put_flags(handle, rail, flights);
         if alive {
-            out.flush(handle, &mut **rail, flights);
+            out.flush(handle, rail, flights);
         }
         out.end.line.hold(out.holds());
         if ending
@@ -119,11 +107,11 @@ impl Ob1 {
             && !std::mem::replace(&mut out.said, true)
         {
             let header = ControlHeader {
-                kind: Kind::ChannelEnded,
+                kind: Kind::CHANNEL_ENDED,
                 handle: out.remote,
                 argument: out.end.rounds(),
             };
-            chores.push_back(Chore::control(out.peer, header, &[]));
+            pending.control(out.peer, header, &[]);
         }
         if out.end.line.is_closing() && out.puts == 0 {
             out.end.line.end();
@@ -136,18 +124,14 @@ impl Ob1 {
         done
     }
 
-    fn drive_receiver(&mut self, handle: Handle) -> usize {
-        let Self { rail, core, .. } = self;
-        let Core {
-            writes,
-            chores,
-            peers,
-            ..
-        } = core;
-        let Some(writes) = writes.as_deref_mut() else {
-            return 0;
-        };
-        let Some(one) = writes.incoming.get_mut(handle) else {
+    fn drive_receiver(
+        &mut self,
+        handle: Handle,
+        rail: &mut dyn ByteTransport,
+        peers: &Peers,
+        pending: &mut Pending,
+    ) -> usize {
+        let Some(one) = self.incoming.get_mut(handle) else {
             return 0;
         };
         one.end.line.heard();
@@ -155,30 +139,30 @@ impl Ob1 {
         if opened > one.told {
             one.told = opened;
             let header = ControlHeader {
-                kind: Kind::ChannelOpened,
+                kind: Kind::CHANNEL_OPENED,
                 handle,
                 argument: opened,
             };
-            chores.push_back(Chore::control(one.peer, header, &[]));
+            pending.control(one.peer, header, &[]);
         }
         if one.end.line.is_closing() {
             let alive = peers.is_alive(one.peer);
             if alive && !std::mem::replace(&mut one.said, true) {
                 let header = ControlHeader {
-                    kind: Kind::ChannelClosed,
+                    kind: Kind::CHANNEL_CLOSED,
                     handle,
                     argument: one.end.rounds(),
                 };
-                chores.push_back(Chore::control(one.peer, header, &[]));
+                pending.control(one.peer, header, &[]);
             }
             // In the middle of a round the sender may be writing until it says that it does not.
             let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
-            if let Some(one) = quiet.then(|| writes.incoming.remove(handle)).flatten() {
+            if let Some(one) = quiet.then(|| self.incoming.remove(handle)).flatten() {
                 match one.hears {
-                    Telling::Numbers(numbers) => drop(writes.by_number.remove(&numbers.first())),
+                    Telling::Numbers(numbers) => drop(self.by_number.remove(&numbers.first())),
                     Telling::Flags(flags) => {
-                        writes.flagged.retain(|flagged| *flagged != handle);
-                        flags.end(&mut **rail);
+                        self.flagged.retain(|flagged| *flagged != handle);
+                        flags.end(rail);
                     }
                     Telling::Messages => {}
                 }
@@ -336,21 +320,22 @@ impl Outgoing {
     }
 }
 
-impl Core {
-    /// A put or a flush of a channel has ended.
+impl Writes {
+    /// A put or a flush of a channel has completed.
     #[cold]
     #[inline(never)]
-    pub(in crate::ob1) fn write_ended(&mut self, token: Token, outcome: Outcome) {
-        let Some(writes) = self.writes.as_deref_mut() else {
-            return;
-        };
-        let flight = writes.flights.remove(Handle::from_wire(token.0 & !OURS));
+    pub(in crate::ob1) fn complete(
+        &mut self,
+        token: Token,
+        outcome: Outcome,
+        pending: &mut Pending,
+    ) {
+        let flight = self.flights.remove(Handle::from_wire(token.0 & !OURS));
         let Some((flight, out)) =
-            flight.and_then(|flight| Some((flight, writes.outgoing.get_mut(flight.channel)?)))
+            flight.and_then(|flight| Some((flight, self.outgoing.get_mut(flight.channel)?)))
         else {
             return;
         };
-        self.ended += 1;
         let good = matches!(outcome, Outcome::Done(_));
         if !good {
             tracing::debug!(?outcome, "a write of a channel did not work");
@@ -378,11 +363,11 @@ impl Core {
                 for Run { room, units } in out.flushing.drain(..).filter(|_| good) {
                     out.end.tell(units.end - units.start);
                     let header = ControlHeader {
-                        kind: Kind::ChannelLanded,
+                        kind: Kind::CHANNEL_LANDED,
                         handle: out.remote,
                         argument: landed(room, &units),
                     };
-                    self.chores.push_back(Chore::control(out.peer, header, &[]));
+                    pending.control(out.peer, header, &[]);
                 }
             }
         }
@@ -393,34 +378,33 @@ impl Core {
     }
 
     /// Bytes were written into memory of this rank.
+    ///
+    /// # Errors
+    /// Which peer did what wrong.
     #[cold]
     #[inline(never)]
-    pub(in crate::ob1) fn written(&mut self, number: u64) {
-        let found = self.writes.as_deref().and_then(|writes| {
-            let number = u32::try_from(number).ok()?;
-            let (_, channel) = writes.by_number.range(..=number).next_back()?;
-            let one = writes.incoming.get(*channel)?;
+    pub(in crate::ob1) fn written(&self, number: u64) -> Result<(), (PeerIndex, &'static str)> {
+        let found = u32::try_from(number).ok().and_then(|number| {
+            let (_, channel) = self.by_number.range(..=number).next_back()?;
+            let one = self.incoming.get(*channel)?;
             Some((one, one.hears.numbers()?.run(number)?))
         });
         let Some((one, run)) = found else {
             // Of a channel that has closed in the middle of a round.
-            return tracing::debug!(number, "a write into no open channel");
+            tracing::debug!(number, "a write into no open channel");
+            return Ok(());
         };
-        let (peer, landed) = (one.peer, one.end.land(&run));
-        self.ended += 1;
-        if !landed {
-            self.broken(peer, "a partition was written twice in a round");
+        match one.end.land(&run) {
+            true => Ok(()),
+            false => Err((one.peer, "a partition was written twice in a round")),
         }
     }
 
-    /// Looks at the flags of the channels that have such; answers how many partitions have come.
-    pub(in crate::ob1) fn look_at_flags(&mut self) -> usize {
-        let Some(writes) = self.writes.as_deref() else {
-            return 0;
-        };
+    /// Looks at the flags of the channels that have such; returns how many partitions have come.
+    pub(in crate::ob1) fn look_at_flags(&self) -> usize {
         let mut come = 0;
-        let flagged = writes.flagged.iter();
-        for one in flagged.filter_map(|handle| writes.incoming.get(*handle)) {
+        let flagged = self.flagged.iter();
+        for one in flagged.filter_map(|handle| self.incoming.get(*handle)) {
             let Telling::Flags(flags) = &one.hears else {
                 continue;
             };
@@ -434,28 +418,35 @@ impl Core {
         come
     }
 
-    /// What a peer says of a channel.
-    pub(in crate::ob1) fn channel_said(&mut self, from: PeerIndex, header: ControlHeader) {
-        self.ended += 1;
+    /// Takes what a peer says of a channel.
+    ///
+    /// # Errors
+    /// What the peer did wrong.
+    pub(in crate::ob1) fn said(
+        &mut self,
+        from: PeerIndex,
+        header: ControlHeader,
+    ) -> Result<(), &'static str> {
+        let argument = header.argument;
         match header.kind {
-            Kind::ChannelOpened => self.receiver_said(from, header.handle, |said| {
-                said.opened = header.argument;
-            }),
-            Kind::ChannelClosed => self.receiver_said(from, header.handle, |said| {
-                said.closed = Some(header.argument);
-            }),
-            _ => self.sender_said(from, header),
+            Kind::CHANNEL_OPENED => {
+                self.receiver_said(from, header.handle, |said| said.opened = argument);
+            }
+            Kind::CHANNEL_CLOSED => {
+                self.receiver_said(from, header.handle, |said| said.closed = Some(argument));
+            }
+            _ => return self.sender_said(from, header),
         }
+        Ok(())
     }
 
     fn receiver_said(&mut self, from: PeerIndex, channel: Handle, note: impl FnOnce(&mut Said)) {
-        let writes = self.writes.get_or_insert_default();
         let name = (from, channel.to_wire());
-        match writes.by_remote.get(&name) {
+        match self.by_remote.get(&name) {
             Some(handle) => {
                 let mut said = Said::default();
                 note(&mut said);
-                if let Some(out) = writes.outgoing.get(*handle) {
+                if let Some(out) = self.outgoing.get(*handle) {
                     out.end.heed(said.opened, said.closed);
                     if said.closed.is_some() {
                         out.end.line.call();
@@ -463,31 +454,29 @@ impl Core {
                 }
             }
             // Its answer to the handshake was sent before, and is still to be looked at.
-            None if writes.early.len() < MOST_EARLY => {
-                note(writes.early.entry(name).or_default());
+            None if self.early.len() < MOST_EARLY => {
+                note(self.early.entry(name).or_default());
             }
             None => tracing::debug!("a word on one channel too many is dropped"),
         }
     }
 
-    fn sender_said(&mut self, from: PeerIndex, header: ControlHeader) {
-        let incoming = self
-            .writes
-            .as_deref()
-            .and_then(|writes| writes.incoming.get(header.handle));
-        let Some(one) = incoming else {
+    fn sender_said(&self, from: PeerIndex, header: ControlHeader) -> Result<(), &'static str> {
+        let Some(one) = self.incoming.get(header.handle) else {
             // It has closed meanwhile.
-            return;
+            return Ok(());
         };
         if one.peer != from {
-            return self.broken(from, "a word on another's channel");
+            return Err("a word on another's channel");
         }
-        if header.kind == Kind::ChannelEnded {
+        if header.kind == Kind::CHANNEL_ENDED {
             one.end.line.ended_there(header.argument);
-            return one.end.line.call();
+            one.end.line.call();
+            return Ok(());
         }
-        if !run_of(header.argument).is_some_and(|run| one.end.land(&run)) {
-            self.broken(from, "a partition was written that cannot be");
-        }
+        let landed = run_of(header.argument).is_some_and(|run| one.end.land(&run));
+        landed
+            .then_some(())
+            .ok_or("a partition was written that cannot be")
     }
 }

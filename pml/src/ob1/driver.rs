@@ -1,0 +1,305 @@
+//! Runs ob1 against its transport: whatever is pending, and the sends that wait for their turn.
+
+use tagwire_base::{Bootstrap, Rank};
+use tagwire_transport::{Class, Post};
+use zerocopy::IntoBytes;
+
+use super::config::Ob1Options;
+use super::core::Core;
+use super::header::{EnvelopeHeader, RendezvousBody};
+use super::link::{LANE, Link};
+use super::peer::PeerIndex;
+use super::pending::{Control, Operation};
+use super::protocol::{Launch, Turn};
+use super::protocols::State;
+use super::rail::Rail;
+use crate::contact::Reach;
+use crate::slab::Handle;
+use crate::types::SendMode;
+
+/// How far a queued send came.
+enum Turned {
+    /// Its turn is over.
+    Over,
+    /// The transport has no room just now. Some of its packets may have found some.
+    Busy { moved: bool },
+    /// It may not go: no credit.
+    Held,
+    /// The peer is gone; the transport will say how, and that ends whatever waits for it.
+    Lost,
+}
+
+/// The transport of a rank, and how it finds its peers.
+pub(super) struct Driver {
+    pub rail: Rail,
+    pub bootstrap: Box<dyn Bootstrap>,
+    pub options: Ob1Options,
+    rank: Rank,
+    size: u32,
+    /// The longest piece of one get or put; 0 where the transport has neither.
+    piece: usize,
+    /// Peers that could not be connected to for a shortage, until this rank next looks after its peers.
+    pub out_of_reach: Vec<PeerIndex>,
+}
+
+impl Driver {
+    pub(super) fn new(
+        rail: Rail,
+        bootstrap: Box<dyn Bootstrap>,
+        options: Ob1Options,
+        piece: usize,
+    ) -> Self {
+        Self {
+            rank: bootstrap.rank(),
+            size: bootstrap.size(),
+            rail,
+            bootstrap,
+            options,
+            piece,
+            out_of_reach: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) const fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    #[inline(always)]
+    pub(super) const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Sends what waits for others, and drives the partitioned channels that call. Returns how many things happened.
+    #[cold]
+    pub(super) fn run_extras(&mut self, core: &mut Core) -> usize {
+        let Core {
+            coalescing,
+            peers,
+            pending,
+            writes,
+            ..
+        } = core;
+        let rail = &mut *self.rail;
+        let batches = coalescing.flush_all(rail, peers);
+        match writes.as_deref_mut() {
+            Some(writes) if writes.is_called() => batches + writes.drive(rail, peers, pending),
+            _ => batches,
+        }
+    }
+
+    /// Does each pending operation once; what finds the transport busy stays for the next time. Returns how many things
+    /// happened.
+    pub(super) fn run_pending(&mut self, core: &mut Core) -> usize {
+        let mut events = 0;
+        for _ in 0..core.pending.len() {
+            let Some(operation) = core.pending.pop() else {
+                break;
+            };
+            events += match operation {
+                Operation::Control(control) => {
+                    let sent = self.send_control(core, &control);
+                    if !sent {
+                        core.pending.push(Operation::Control(control));
+                    }
+                    usize::from(sent)
+                }
+                Operation::Advance(request) => self.advance(core, request),
+                Operation::Age(peer) => core.held().age_shown(peer),
+                Operation::Flush(index) => {
+                    if let Some(peer) = core.peers.get_mut(index) {
+                        peer.flush_noted = false;
+                    }
+                    self.flush(core, index)
+                }
+            };
+        }
+        events
+    }
+
+    /// Returns whether the packet is off the list.
+    fn send_control(&mut self, core: &mut Core, control: &Control) -> bool {
+        match self.reach(core, control.peer) {
+            Reach::Now => {}
+            Reach::Later => return false,
+            Reach::Never => return true,
+        }
+        let Some(peer) = core.peers.get(control.peer) else {
+            return true;
+        };
+        let (to, header) = (peer.endpoint, control.header);
+        match self
+            .rail
+            .send(LANE, to, Class::Control, header, control.body())
+        {
+            Post::Busy => false,
+            // Where the peer is gone the transport will say how.
+            Post::Posted | Post::Gone | Post::Unsupported => true,
+        }
+    }
+
+    /// Lets the protocol of a request go on. Returns how many things happened.
+    fn advance(&mut self, core: &mut Core, handle: Handle) -> usize {
+        let Core {
+            requests,
+            peers,
+            pending,
+            ..
+        } = core;
+        // It may have ended since.
+        let Some(request) = requests.get_mut(handle) else {
+            return 0;
+        };
+        let Some(peer) = peers.get_mut(request.common.peer) else {
+            return 0;
+        };
+        let mut link = Link::new(&mut *self.rail, peer, handle, self.piece);
+        let mut turn = Turn { handle, pending };
+        let step = request
+            .state
+            .advance(&mut request.common, &mut link, &mut turn);
+        let events = link.posted() + usize::from(step.is_progress());
+        core.apply(handle, step);
+        events
+    }
+
+    /// Sends what waits for `index`, as far as credits and the transport allow. Returns how many things happened.
+    pub(super) fn flush(&mut self, core: &mut Core, index: PeerIndex) -> usize {
+        match self.reach(core, index) {
+            Reach::Now => {}
+            Reach::Later => {
+                core.flush_later(index);
+                return 0;
+            }
+            Reach::Never => return 0,
+        }
+        let Core {
+            coalescing, peers, ..
+        } = core;
+        if !coalescing.flush(&mut *self.rail, peers, index) {
+            core.flush_later(index);
+            return 0;
+        }
+        let mut sent = 0;
+        while let Some(peer) = core.peers.get(index)
+            && peer.pulled.is_none()
+            && let Some(&front) = peer.queue.front()
+        {
+            match self.launch(core, index, front) {
+                Turned::Over => {
+                    sent += 1;
+                    if let Some(peer) = core.peers.get_mut(index)
+                        && peer.queue.front() == Some(&front)
+                    {
+                        peer.queue.pop_front();
+                    }
+                }
+                Turned::Busy { moved } => {
+                    sent += usize::from(moved);
+                    core.flush_later(index);
+                    break;
+                }
+                Turned::Held => {
+                    self.send_asked_for(core, index);
+                    break;
+                }
+                Turned::Lost => break,
+            }
+        }
+        if let Some(peer) = core.peers.get_mut(index) {
+            peer.refresh_clear();
+        }
+        sent
+    }
+
+    /// Sends the send at the front of its peer's queue.
+    fn launch(&mut self, core: &mut Core, index: PeerIndex, handle: Handle) -> Turned {
+        let Core {
+            requests,
+            peers,
+            counters,
+            ..
+        } = core;
+        let (Some(peer), Some(request)) = (peers.get_mut(index), requests.get_mut(handle)) else {
+            return Turned::Over;
+        };
+        let (common, credit) = (&mut request.common, peer.credit);
+        let begun = !matches!(request.state, State::Queued);
+        if !begun && credit.envelopes <= 0 {
+            return Turned::Held;
+        }
+        let mut number = 0;
+        loop {
+            if !begun {
+                let synchronous = common.mode == SendMode::Synchronous;
+                let has_credit = credit.bytes >= common.wanted as i64;
+                let protocols = peer.path.choose(common.wanted, synchronous, has_credit);
+                let Some(protocol) = protocols.get(number) else {
+                    debug_assert!(false, "the last protocol takes every message");
+                    return Turned::Lost;
+                };
+                request.state = State::new(*protocol);
+                number += 1;
+            }
+            let mut link = Link::new(&mut *self.rail, peer, handle, self.piece);
+            return match request.state.launch(common, &mut link) {
+                Launch::Out => {
+                    counters.sent_long += u64::from(request.state.is_rendezvous());
+                    Turned::Over
+                }
+                Launch::Complete => {
+                    core.finish(handle, None);
+                    Turned::Over
+                }
+                Launch::Busy => {
+                    if !begun {
+                        request.state = State::Queued;
+                    }
+                    Turned::Busy { moved: false }
+                }
+                Launch::Begun { moved } => Turned::Busy { moved },
+                Launch::Declined if !begun => continue,
+                Launch::Declined | Launch::Lost => Turned::Lost,
+            };
+        }
+    }
+
+    /// While envelopes are held back: sends one that the peer has asked for, without credit.
+    fn send_asked_for(&mut self, core: &mut Core, index: PeerIndex) {
+        let Some(asked) = core.held().asked_for(index) else {
+            return;
+        };
+        let Some(peer) = core.peers.get_mut(index) else {
+            return;
+        };
+        let handle = peer.queue.get(asked.place).copied();
+        let Some((handle, request)) =
+            handle.and_then(|handle| Some((handle, core.requests.get(handle)?)))
+        else {
+            debug_assert!(false, "what was asked for is in the queue");
+            return;
+        };
+        let common = &request.common;
+        let header = EnvelopeHeader {
+            kind: asked.kind(),
+            context: common.context,
+            tag: common.status.tag,
+            sequence: peer.next_out,
+            length: common.wanted as u32,
+        };
+        let mut body = RendezvousBody::new(common.wanted, handle, RendezvousBody::NO_WORDS);
+        body.receiver = asked.receive;
+        let posted = self.rail.send(
+            LANE,
+            peer.endpoint,
+            Class::Control,
+            header.encode(),
+            body.as_bytes(),
+        );
+        let sent = posted == Post::Posted;
+        if sent {
+            peer.next_out = peer.next_out.next();
+        }
+        core.held().settle(index, &asked, sent);
+    }
+}

@@ -1,0 +1,358 @@
+//! Matching with its tables: the engine, and the messages that came before their receive.
+//!
+//! Inputs are envelopes, patterns and slots of receives, what is to be done comes back as a value. Nothing here knows a
+//! transport or a buffer of the user's; of a peer it keeps the index that it is given.
+
+use tagwire_matching::{
+    self as matching, AnyEngine, ArriveOutcome, CancelOutcome, Cookie, Engine, Envelope, Pattern,
+    PostOutcome,
+};
+use tagwire_transport::Payload;
+
+use super::peer::PeerIndex;
+use super::unexpected::{Content, Unexpected};
+use crate::slab::{Handle, Slab};
+
+/// A receive's place among those that wait for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its entry in the engine.
+    queued: matching::Handle,
+    /// Its number in the order of posting.
+    pub order: u64,
+}
+
+/// What became of a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Posted {
+    /// It waits.
+    Waits(Place),
+    /// It takes this message, which is here; [`Matcher::take`] has it.
+    Takes(Handle),
+    /// There are too many receives.
+    Full,
+}
+
+/// What became of an envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// The receive in this slot takes the message.
+    Matched(u32),
+    /// No receive takes it: it is to be [kept](Matcher::keep) under this entry at once.
+    Unexpected(matching::Handle),
+    /// There are too many messages.
+    Full,
+}
+
+/// The matching of one rank.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    engine: AnyEngine,
+    unexpected: Slab<Unexpected>,
+    /// How many receives were posted.
+    posted: u64,
+}
+
+impl Matcher {
+    pub(super) fn new(engine: AnyEngine) -> Self {
+        Self {
+            engine,
+            unexpected: Slab::default(),
+            posted: 0,
+        }
+    }
+
+    /// Returns the name of the engine.
+    pub(super) const fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    /// Posts the receive in `slot`.
+    #[inline(always)]
+    pub(super) fn post(&mut self, pattern: Pattern, slot: u32) -> Posted {
+        match self.engine.post(pattern, Cookie(slot)) {
+            PostOutcome::Queued(queued) => {
+                let order = self.posted;
+                self.posted += 1;
+                Posted::Waits(Place { queued, order })
+            }
+            PostOutcome::Matched(Cookie(slot)) => match self.unexpected.at(slot) {
+                Some((message, _)) => Posted::Takes(message),
+                None => {
+                    debug_assert!(false, "what the engine matches is kept");
+                    Posted::Full
+                }
+            },
+            PostOutcome::Full => Posted::Full,
+        }
+    }
+
+    /// Takes back a receive that waits. Returns whether it waited.
+    pub(super) fn withdraw(&mut self, place: Place) -> bool {
+        matches!(
+            self.engine.cancel(place.queued),
+            CancelOutcome::Cancelled(_)
+        )
+    }
+
+    /// Matches an envelope that has arrived.
+    #[inline(always)]
+    pub(super) fn arrive(&mut self, envelope: Envelope) -> Arrived {
+        match self
+            .engine
+            .arrive(envelope, Cookie(self.unexpected.next_slot()))
+        {
+            ArriveOutcome::Matched(Cookie(slot)) => Arrived::Matched(slot),
+            ArriveOutcome::Queued(queued) => Arrived::Unexpected(queued),
+            ArriveOutcome::Full => Arrived::Full,
+        }
+    }
+
+    /// Keeps the message that [`arrive`](Matcher::arrive) has just found unexpected, or one that is claimed already.
+    pub(super) fn keep(&mut self, message: Unexpected) -> Handle {
+        self.unexpected.insert(message)
+    }
+
+    /// Takes out a message, for its receive.
+    pub(super) fn take(&mut self, message: Handle) -> Option<Unexpected> {
+        self.unexpected.remove(message)
+    }
+
+    /// Adds bytes that arrived later to a kept message.
+    pub(super) fn add(&mut self, message: Handle, offset: usize, payload: Payload<'_>) {
+        if let Some(Unexpected {
+            content: Content::Heap { bytes, arrived },
+            ..
+        }) = self.unexpected.get_mut(message)
+        {
+            let end = offset + payload.len();
+            payload.copy_to_slice(&mut bytes[offset..end]);
+            *arrived = end;
+        }
+    }
+
+    /// Whether no message is here that waits for its receive.
+    #[inline(always)]
+    pub(super) fn has_nothing_unexpected(&self) -> bool {
+        self.engine.unexpected_len() == 0
+    }
+
+    /// Returns the slot of the receive that would take such a message.
+    pub(super) fn expects(&mut self, envelope: Envelope) -> Option<u32> {
+        self.engine.expects(envelope).map(|Cookie(slot)| slot)
+    }
+
+    /// Returns the earliest message that a receive of this pattern would take.
+    pub(super) fn probe(&mut self, pattern: Pattern) -> Option<&Unexpected> {
+        let (_, Cookie(slot)) = self.engine.probe(pattern)?;
+        self.unexpected.at(slot).map(|(_, message)| message)
+    }
+
+    /// Sets aside the earliest message that a receive of this pattern would take: no receive matches it any more.
+    pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(Handle, &Unexpected)> {
+        let (_, Cookie(slot)) = self.engine.claim(pattern)?;
+        let (handle, message) = self.unexpected.at_mut(slot)?;
+        message.queued = None;
+        Some((handle, message))
+    }
+
+    /// Returns a message that was set aside.
+    pub(super) fn claimed(&self, message: Handle) -> Option<&Unexpected> {
+        let message = self.unexpected.get(message);
+        message.filter(|message| message.queued.is_none())
+    }
+
+    /// Returns the slots of the receives that wait and that `accept` their pattern, in the order of posting.
+    pub(super) fn waiting(&self, accept: impl Fn(Pattern) -> bool) -> Vec<u32> {
+        let mut slots = Vec::new();
+        if self.engine.posted_len() > 0 {
+            self.engine.for_each_posted(&mut |pattern, Cookie(slot)| {
+                if accept(pattern) {
+                    slots.push(slot);
+                }
+            });
+        }
+        slots
+    }
+
+    /// Drops the messages of a lost peer whose bytes can no longer come, but for those that are claimed: their receive
+    /// reports the failure. Calls `dropped` with what each was charged.
+    pub(super) fn forget(&mut self, peer: PeerIndex, mut dropped: impl FnMut(usize)) {
+        let lost = |message: &Unexpected| message.peer == peer && !message.content.is_whole();
+        let lost: Vec<_> = self
+            .unexpected
+            .iter()
+            .filter(|(_, message)| lost(message))
+            .filter_map(|(handle, message)| Some((handle, message.queued?)))
+            .collect();
+        for (handle, queued) in lost {
+            let discarded = self.engine.discard(queued);
+            debug_assert!(matches!(discarded, CancelOutcome::Cancelled(_)));
+            if let Some(message) = self.unexpected.remove(handle) {
+                dropped(message.charged);
+            }
+        }
+    }
+
+    /// Returns how many messages are here, claimed ones too.
+    pub(super) fn len(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    /// Returns the messages that are here, by slot.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Unexpected> {
+        self.unexpected.iter().map(|(_, message)| message)
+    }
+
+    /// Returns how many receives searches among posted ones have looked at.
+    #[cfg(test)]
+    pub(super) fn attempts(&self) -> u64 {
+        self.engine.stats().posted.attempts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+    use tagwire_matching::Capacity;
+
+    use super::*;
+
+    const ANY: Pattern = Pattern {
+        source: SourceSelector::ANY,
+        tag: TagSelector::ANY,
+        context: ContextId::WORLD,
+    };
+
+    fn matcher(capacity: u32) -> Matcher {
+        let capacity = Capacity::new(capacity, capacity);
+        Matcher::new(AnyEngine::by_name("list", capacity).unwrap())
+    }
+
+    fn envelope(tag: i32) -> Envelope {
+        Envelope {
+            source: Rank::new(3),
+            tag: Tag::user(tag).unwrap(),
+            context: ContextId::WORLD,
+        }
+    }
+
+    fn exact(tag: i32) -> Pattern {
+        Pattern {
+            tag: TagSelector::exact(Tag::user(tag).unwrap()),
+            ..ANY
+        }
+    }
+
+    /// Lets a message of `total` bytes arrive, of which `here` are here; it is unexpected.
+    fn keep(matcher: &mut Matcher, tag: i32, total: usize, here: usize) -> Handle {
+        let Arrived::Unexpected(queued) = matcher.arrive(envelope(tag)) else {
+            panic!("nobody waits");
+        };
+        matcher.keep(Unexpected {
+            peer: PeerIndex::NONE,
+            tag: Tag::user(tag).unwrap(),
+            context: ContextId::WORLD,
+            length: total,
+            charged: total,
+            queued: Some(queued),
+            synchronous: None,
+            content: Content::eager(total, Payload::from_slice(&[1; 64][..here])),
+        })
+    }
+
+    #[test]
+    fn receives_wait_in_the_order_of_posting() {
+        let mut matcher = matcher(8);
+        let places: Vec<_> = (0..3).map(|slot| matcher.post(ANY, slot)).collect();
+        let orders: Vec<_> = places
+            .iter()
+            .map(|posted| match posted {
+                Posted::Waits(place) => place.order,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(orders, [0, 1, 2]);
+        assert_eq!(matcher.waiting(|pattern| pattern == ANY), [0, 1, 2]);
+        assert!(matcher.waiting(|_| false).is_empty());
+        let Posted::Waits(second) = places[1] else {
+            unreachable!()
+        };
+        assert!(matcher.withdraw(second));
+        assert!(!matcher.withdraw(second), "it waits no more");
+        assert_eq!(matcher.expects(envelope(1)), Some(0));
+        assert_eq!(matcher.arrive(envelope(1)), Arrived::Matched(0));
+        assert_eq!(matcher.arrive(envelope(1)), Arrived::Matched(2));
+        assert_eq!(matcher.expects(envelope(1)), None);
+    }
+
+    #[test]
+    fn a_receive_takes_the_earliest_message_that_it_accepts() {
+        let mut matcher = matcher(8);
+        assert!(matcher.has_nothing_unexpected());
+        let messages: Vec<_> = [5, 6, 6].map(|tag| keep(&mut matcher, tag, 8, 8)).into();
+        assert!(!matcher.has_nothing_unexpected());
+        assert_eq!(matcher.probe(exact(6)).unwrap().tag, envelope(6).tag);
+        assert!(matcher.probe(exact(7)).is_none());
+        assert_eq!(matcher.post(exact(6), 0), Posted::Takes(messages[1]));
+        assert_eq!(matcher.take(messages[1]).unwrap().length, 8);
+        assert_eq!(matcher.post(ANY, 1), Posted::Takes(messages[0]));
+        assert_eq!(matcher.len(), 2, "until it is taken");
+        assert!(matcher.take(messages[0]).is_some());
+        assert!(matcher.take(messages[0]).is_none());
+        assert_eq!(matcher.messages().count(), 1);
+    }
+
+    #[test]
+    fn what_is_claimed_matches_nothing_more() {
+        let mut matcher = matcher(8);
+        let message = keep(&mut matcher, 5, 8, 8);
+        assert!(matcher.claimed(message).is_none());
+        assert_eq!(matcher.claim(exact(5)).unwrap().0, message);
+        assert!(matcher.claim(exact(5)).is_none());
+        assert!(matcher.claimed(message).is_some());
+        assert!(matches!(matcher.post(ANY, 0), Posted::Waits(_)));
+        assert!(matcher.has_nothing_unexpected());
+        assert_eq!(matcher.len(), 1);
+    }
+
+    #[test]
+    fn bytes_that_come_later_are_added() {
+        let mut matcher = matcher(8);
+        let message = keep(&mut matcher, 5, 100, 40);
+        assert!(!matcher.messages().next().unwrap().content.is_whole());
+        matcher.add(message, 40, Payload::from_slice(&[2; 60]));
+        let message = matcher.take(message).unwrap();
+        assert!(message.content.is_whole());
+        let bytes = message.content.arrived().to_vec();
+        assert_eq!((&bytes[..40], &bytes[40..]), (&[1; 40][..], &[2; 60][..]));
+    }
+
+    #[test]
+    fn a_lost_peer_keeps_what_is_whole_or_claimed() {
+        let mut matcher = matcher(8);
+        let whole = keep(&mut matcher, 1, 64, 64);
+        let half = keep(&mut matcher, 2, 64, 10);
+        let claimed = keep(&mut matcher, 3, 64, 10);
+        assert!(matcher.claim(exact(3)).is_some());
+        let mut charged = Vec::new();
+        matcher.forget(PeerIndex::NONE, |bytes| charged.push(bytes));
+        assert_eq!(charged, [64]);
+        assert!(matcher.take(half).is_none());
+        assert!(
+            matcher.probe(exact(2)).is_none(),
+            "the engine forgot it too"
+        );
+        assert!(matcher.take(whole).is_some());
+        assert!(matcher.take(claimed).is_some());
+    }
+
+    #[test]
+    fn there_may_be_too_many_of_both() {
+        let mut matcher = matcher(1);
+        assert!(matches!(matcher.post(exact(1), 0), Posted::Waits(_)));
+        assert_eq!(matcher.post(exact(1), 1), Posted::Full);
+        keep(&mut matcher, 2, 0, 0);
+        assert_eq!(matcher.arrive(envelope(2)), Arrived::Full);
+    }
+}

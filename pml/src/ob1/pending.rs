@@ -1,0 +1,127 @@
+//! Operations that are pending: what upcalls, which must not call the transport, leave to be done with it right after.
+
+use std::collections::VecDeque;
+
+use tagwire_transport::AmHeader;
+
+use super::header::{ControlHeader, Kind};
+use crate::peers::PeerIndex;
+use crate::slab::Handle;
+
+/// Most bytes that follow the header of a control packet.
+const BODY: usize = 16;
+
+/// A control packet that is to be sent.
+#[derive(Debug)]
+pub(super) struct Control {
+    pub peer: PeerIndex,
+    pub header: AmHeader,
+    body: [u8; BODY],
+    len: u8,
+}
+
+impl Control {
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body[..usize::from(self.len)]
+    }
+}
+
+/// Something to be done with the transport, outside its progress.
+#[derive(Debug)]
+pub(super) enum Operation {
+    /// Send a control packet.
+    Control(Control),
+    /// Let the protocol of this request go on.
+    Advance(Handle),
+    /// Sends that wait for this peer may go on.
+    Flush(PeerIndex),
+    /// The envelope that this peer shows to probes grows old.
+    Age(PeerIndex),
+}
+
+/// The pending operations of a rank, in order.
+#[derive(Debug)]
+pub(super) struct Pending(VecDeque<Operation>);
+
+impl Pending {
+    pub(super) const fn new() -> Self {
+        Self(VecDeque::new())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn push(&mut self, operation: Operation) {
+        self.0.push_back(operation);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Operation> {
+        self.0.pop_front()
+    }
+
+    /// Sends `peer` a control packet about its operation `header.handle`, with at most 16 bytes behind the header.
+    pub(super) fn control(&mut self, peer: PeerIndex, header: ControlHeader, payload: &[u8]) {
+        let mut body = [0; BODY];
+        body[..payload.len()].copy_from_slice(payload);
+        self.push(Operation::Control(Control {
+            peer,
+            header: header.encode(),
+            body,
+            len: payload.len() as u8,
+        }));
+    }
+
+    /// Sends `peer` a control packet of `kind` about its operation `handle`, without argument.
+    pub(super) fn say(&mut self, peer: PeerIndex, kind: Kind, handle: Handle) {
+        let header = ControlHeader {
+            kind,
+            handle,
+            argument: 0,
+        };
+        self.control(peer, header, &[]);
+    }
+
+    /// Lets the protocol of `request` go on, with the transport.
+    pub(super) fn advance(&mut self, request: Handle) {
+        self.push(Operation::Advance(request));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_come_back_in_order_with_their_bytes() {
+        let mut pending = Pending::new();
+        let peer = PeerIndex::NONE;
+        pending.control(
+            peer,
+            ControlHeader {
+                kind: Kind::FRAGMENTS,
+                handle: Handle::NONE,
+                argument: 7,
+            },
+            &[1, 2, 3],
+        );
+        pending.say(peer, Kind::PULL_TAKEN, Handle::NONE);
+        pending.advance(Handle::NONE);
+        assert_eq!(pending.len(), 3);
+        let Some(Operation::Control(first)) = pending.pop() else {
+            panic!("the control packet went in first");
+        };
+        assert_eq!((first.header.0[1], first.body()), (7, &[1, 2, 3][..]));
+        let Some(Operation::Control(second)) = pending.pop() else {
+            panic!("the word went in second");
+        };
+        assert_eq!((second.header.0[1], second.body()), (0, &[][..]));
+        assert!(matches!(pending.pop(), Some(Operation::Advance(_))));
+        assert!(pending.is_empty());
+    }
+}

@@ -1,0 +1,264 @@
+//! Rendezvous by offer and claim: a cooperative transfer of the transport, whose ticket travels with the envelope, and
+//! whose bytes are copied by whichever side has time.
+//!
+//! A transport has room for so many offers at once, and all of them may be for messages that are not matched before this
+//! one. Its envelope then goes alone, and it is offered once its receiver asks for the bytes.
+
+use std::ops::RangeInclusive;
+
+use tagwire_transport::{Capabilities, Offer, Outcome, Payload, Post, Ticket};
+use zerocopy::IntoBytes;
+
+use super::push;
+use crate::ob1::common::Common;
+use crate::ob1::header::{ControlHeader, Kind, RendezvousBody};
+use crate::ob1::link::Link;
+use crate::ob1::path::{Sends, Terms};
+use crate::ob1::protocol::{
+    Fallback, Launch, OUT_OF_TURN, Packet, PacketKinds, Protocol, Step, Turn, end_of,
+};
+use crate::slab::Handle;
+use crate::types::Failure;
+
+impl Kind {
+    /// To a receiver that asked for fragments: claim this instead. Handle: the receive; body: the ticket, 16 bytes.
+    pub(in crate::ob1) const TICKET: Self = Self::control(23);
+}
+
+/// A rendezvous by offer under way.
+#[derive(Debug)]
+pub(in crate::ob1) enum State {
+    /// A send that is to be launched.
+    New,
+    /// A send whose transfer is open. Its receiver may have asked for fragments: it is then to be withdrawn.
+    Offered {
+        ticket: Ticket,
+        asked: Option<Handle>,
+    },
+    /// A send that could not be offered with its envelope.
+    Announced,
+    /// A send that is to be offered to its receive, which has asked for the bytes.
+    OfferLate { receive: Handle },
+    /// A receive that is to claim its transfer.
+    Claiming { ticket: Ticket, send: Handle },
+    /// A receive that takes part in a transfer.
+    Claimed { send: Handle },
+    /// A receive that asks for fragments, and may get a ticket instead.
+    Asking { send: Handle, state: push::State },
+}
+
+impl State {
+    /// Returns the state of a receive whose sender is to be asked for the bytes.
+    pub(in crate::ob1) const fn ask(send: Handle) -> Self {
+        Self::Asking {
+            send,
+            state: push::State::Asking { send },
+        }
+    }
+
+    /// Sends the envelope with the ticket of the open transfer.
+    fn announce(ticket: Ticket, common: &Common, link: &mut Link<'_>) -> Launch {
+        let Ticket(words) = ticket;
+        let body = RendezvousBody::new(common.wanted, link.handle(), words);
+        match link.send_envelope(Kind::RENDEZVOUS, common, body.as_bytes(), 0) {
+            Post::Posted => Launch::Out,
+            Post::Busy => Launch::Begun { moved: false },
+            Post::Gone | Post::Unsupported => Launch::Lost,
+        }
+    }
+
+    /// Offers the bytes to a receiver that has asked for them, or sends them in fragments.
+    fn offer_late(
+        &mut self,
+        common: &Common,
+        receive: Handle,
+        link: &mut Link<'_>,
+        turn: &mut Turn<'_>,
+    ) -> Step {
+        if common.wanted > link.terms().packet
+            && let Offer::Open(ticket) = link.offer(common.send_buffer())
+        {
+            let header = ControlHeader {
+                kind: Kind::TICKET,
+                handle: receive,
+                argument: 0,
+            };
+            turn.pending
+                .control(common.peer, header, ticket.0.as_bytes());
+            *self = Self::Offered {
+                ticket,
+                asked: None,
+            };
+            return Step::Wait;
+        }
+        Step::Fallback(Fallback::Push { receive })
+    }
+}
+
+impl Protocol for State {
+    const NEW: Self = Self::New;
+    const SENDS: Sends = Sends::Rendezvous;
+    const KINDS: PacketKinds = &[Kind::RENDEZVOUS, Kind::TICKET];
+
+    fn serves(terms: &Terms) -> Option<RangeInclusive<usize>> {
+        let transfers = Capabilities::COOPERATIVE | Capabilities::ALLOCATION;
+        terms
+            .capabilities
+            .intersects(transfers)
+            .then_some(0..=usize::MAX)
+    }
+
+    fn describe(terms: &Terms, _: usize) -> Option<String> {
+        let always = terms.capabilities.contains(Capabilities::COOPERATIVE);
+        let how = "rendezvous: copied once, in chunks, by whichever of the two ranks has time";
+        always.then(|| how.to_owned())
+    }
+
+    fn launch(&mut self, common: &mut Common, link: &mut Link<'_>) -> Launch {
+        if let Self::New = self {
+            match link.offer(common.send_buffer()) {
+                Offer::Open(ticket) => {
+                    *self = Self::Offered {
+                        ticket,
+                        asked: None,
+                    };
+                }
+                Offer::Busy => *self = Self::Announced,
+                Offer::Unsupported => return Launch::Declined,
+            }
+        }
+        match self {
+            Self::Offered { ticket, .. } => Self::announce(*ticket, common, link),
+            _ => push::announce(common, link),
+        }
+    }
+
+    fn announced(body: &RendezvousBody, _: Payload<'_>) -> Option<Self> {
+        let send = Handle::from_wire(body.sender);
+        Some(match body.words {
+            RendezvousBody::NO_WORDS => Self::ask(send),
+            words => Self::Claiming {
+                ticket: Ticket(words),
+                send,
+            },
+        })
+    }
+
+    fn matched(&mut self, common: &mut Common, turn: &mut Turn<'_>) -> Step {
+        match self {
+            Self::Asking { state, .. } => state.matched(common, turn),
+            _ => Step::Advance,
+        }
+    }
+
+    fn on_packet(&mut self, common: &mut Common, packet: Packet<'_>, turn: &mut Turn<'_>) -> Step {
+        match (packet.kind, &mut *self) {
+            (Kind::FRAGMENTS, Self::Offered { asked, .. }) => {
+                *asked = push::asked(common, &packet);
+                match asked {
+                    Some(_) => Step::Advance,
+                    None => Step::Broken(push::CUT_SHORT),
+                }
+            }
+            (Kind::FRAGMENTS, Self::Announced) => match push::asked(common, &packet) {
+                Some(receive) => {
+                    *self = Self::OfferLate { receive };
+                    Step::Advance
+                }
+                None => Step::Broken(push::CUT_SHORT),
+            },
+            (
+                Kind::TICKET,
+                Self::Asking {
+                    send,
+                    state: push::State::Receiving { moved: 0 },
+                },
+            ) => {
+                let mut words = [0; 2];
+                if !packet
+                    .payload
+                    .read_into(<[u64; 2]>::as_mut_bytes(&mut words))
+                {
+                    return Step::Broken("a ticket that is cut short");
+                }
+                let (ticket, send) = (Ticket(words), *send);
+                *self = Self::Claiming { ticket, send };
+                Step::Advance
+            }
+            (_, Self::Asking { state, .. }) => state.on_packet(common, packet, turn),
+            _ => Step::Broken(OUT_OF_TURN),
+        }
+    }
+
+    fn on_complete(
+        &mut self,
+        common: &mut Common,
+        outcome: Outcome,
+        gone: Option<Failure>,
+        _: &mut Turn<'_>,
+    ) -> Step {
+        let cannot = matches!(outcome, Outcome::Impossible | Outcome::Withdrawn) && gone.is_none();
+        match (outcome, &*self) {
+            (Outcome::Done(bytes), Self::Claimed { .. }) if bytes < common.wanted as u64 => {
+                Step::Done(Some(Failure::Protocol(common.status.source)))
+            }
+            (Outcome::Impossible, Self::Claimed { send }) if cannot => {
+                Step::Fallback(Fallback::Ask { send: *send })
+            }
+            (_, Self::Offered { asked, .. }) if cannot => Step::Fallback(
+                asked.map_or(Fallback::Announced, |receive| Fallback::Push { receive }),
+            ),
+            _ => Step::Done(end_of(common, outcome, gone)),
+        }
+    }
+
+    fn advance(&mut self, common: &mut Common, link: &mut Link<'_>, turn: &mut Turn<'_>) -> Step {
+        match *self {
+            Self::Offered {
+                ticket,
+                asked: Some(_),
+            } => {
+                link.withdraw(ticket);
+                Step::Wait
+            }
+            Self::OfferLate { receive } => self.offer_late(common, receive, link, turn),
+            Self::Claiming { ticket, send } => {
+                let Some(data) = common.recv_buffer() else {
+                    debug_assert!(false, "a receive claims");
+                    return Step::Wait;
+                };
+                match link.claim(ticket, data) {
+                    Post::Posted => {
+                        *self = Self::Claimed { send };
+                        Step::Wait
+                    }
+                    Post::Busy => Step::Advance,
+                    Post::Unsupported => Step::Fallback(Fallback::Ask { send }),
+                    Post::Gone => {
+                        let gone = Failure::PeerFailed(common.status.source);
+                        Step::Done(Some(link.failure().unwrap_or(gone)))
+                    }
+                }
+            }
+            _ => Step::Wait,
+        }
+    }
+
+    fn abort(&mut self, failure: Failure) -> Step {
+        match self {
+            Self::Offered { .. } | Self::Claimed { .. } => Step::Wait,
+            _ => Step::Done(Some(failure)),
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match self {
+            Self::New | Self::Offered { .. } => "envelope sent, not fetched",
+            Self::Announced => "envelope sent, not matched",
+            Self::OfferLate { .. } => "asked for, the transport is busy",
+            Self::Claiming { .. } => "the transport is busy",
+            Self::Claimed { .. } => "being copied",
+            Self::Asking { state, .. } => state.state(),
+        }
+    }
+}
