@@ -67,6 +67,13 @@ pub const SETTINGS: &[Setting] = &[
         0..=1 << 16,
         "Longest message of a non-blocking send of ob1 that may wait for others to the same rank, until the rank next waits, tests or makes progress; 0: none; auto: 0 over shared memory, 1K over networks",
     ),
+    Setting::choice(
+        READER,
+        "rendezvous",
+        "auto",
+        Ob1Options::RENDEZVOUS,
+        "Protocol of ob1's messages past eager-limit, where the transport has it: offer (copied once, by either rank), get (read by the receiver), put (written by the sender), push (sent in packets); auto: the first of these",
+    ),
     Setting::bytes(
         READER,
         "unexpected-payload",
@@ -141,6 +148,7 @@ impl Ob1Options {
             packet: config.bytes_or_auto("packet"),
             eager_limit: config.bytes_or_auto("eager-limit"),
             coalesce: config.bytes_or_auto("coalesce"),
+            rendezvous: config.choice("rendezvous").to_owned(),
             unexpected_payload: config.bytes("unexpected-payload"),
             unexpected_headers: config.bytes("unexpected-headers"),
             buffer_limit: config.bytes("buffer-limit"),
@@ -222,6 +230,7 @@ const OF_OB1: &[&str] = &[
     "eager-limit",
     "packet",
     "coalesce",
+    "rendezvous",
     "unexpected-payload",
     "unexpected-headers",
 ];

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{memory, reading, tiny};
+use common::{memory, reading, tiny, writing};
 use tagwire_conformance::network::MemoryOptions;
 use tagwire_conformance::pml_conformance;
 
@@ -34,4 +34,8 @@ pml_conformance!(
 pml_conformance!(
     reading_busy,
     memory("bins", reading(), "seed=5,delay=0..4,reorder=4,busy=40%")
+);
+pml_conformance!(
+    writing_busy,
+    memory("bins", writing(), "seed=6,delay=0..4,reorder=4,busy=40%")
 );

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{coalescing, memory, reading, tiny};
+use common::{coalescing, memory, reading, tiny, writing};
 use tagwire_conformance::network::MemoryOptions;
 use tagwire_conformance::pml_conformance;
 
@@ -17,3 +17,4 @@ pml_conformance!(tiny_bins, memory("bins", tiny(), ""));
 pml_conformance!(in_batches, coalescing(MemoryOptions::default(), ""));
 pml_conformance!(tiny_in_batches, coalescing(tiny(), ""));
 pml_conformance!(reading_bins, memory("bins", reading(), ""));
+pml_conformance!(writing_bins, memory("bins", writing(), ""));

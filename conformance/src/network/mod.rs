@@ -114,9 +114,17 @@ impl MemoryNetwork {
         self.shared.state().exposed.len()
     }
 
-    /// Lets nothing that is exposed now be read any more: gets of it fail.
+    /// How many pieces of memory peers may write just now.
+    #[must_use]
+    pub fn registered(&self) -> usize {
+        self.shared.state().writable.len()
+    }
+
+    /// Lets nothing that is exposed or registered now be read or written any more: gets and puts of it fail.
     pub fn hide_all(&self) {
-        self.shared.state().exposed.clear();
+        let mut state = self.shared.state();
+        state.exposed.clear();
+        state.writable.clear();
     }
 
     /// How many ranks the network has room for.

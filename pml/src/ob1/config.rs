@@ -35,6 +35,9 @@ pub struct Ob1Options {
     /// The longest message that may wait for others to the same rank, see `coalesce.rs`: 0 where
     /// none may; [`COALESCE`](Self::COALESCE) over transports that prefer it where it is not said.
     pub coalesce: Option<usize>,
+    /// The rendezvous protocol that long messages take where the transport has it: one of
+    /// [`RENDEZVOUS`](Self::RENDEZVOUS).
+    pub rendezvous: String,
     /// Budget for the payload of unexpected messages, over all peers.
     pub unexpected_payload: usize,
     /// Budget for the envelopes of unexpected messages, over all peers.
@@ -46,6 +49,9 @@ pub struct Ob1Options {
 }
 
 impl Ob1Options {
+    /// The choices of a rendezvous protocol, and `auto`: the first of them that the transport has.
+    pub const RENDEZVOUS: &[&str] = &["auto", "offer", "get", "put", "push"];
+
     /// The longest message that waits for others over transports that prefer it.
     pub const COALESCE: usize = 1 << 10;
 
@@ -90,6 +96,7 @@ impl Default for Ob1Options {
             packet: None,
             eager_limit: None,
             coalesce: None,
+            rendezvous: "auto".to_owned(),
             unexpected_payload: 64 << 20,
             unexpected_headers: 16 << 20,
             buffer_limit: 64 << 20,

@@ -92,7 +92,8 @@ impl Driver {
         };
         let preference = self.rail.preference(peer.endpoint);
         let (capabilities, limits) = self.rail.towards(peer.endpoint);
-        peer.path = protocols::path(self.options.terms(preference, capabilities, &limits));
+        let terms = self.options.terms(preference, capabilities, &limits);
+        peer.path = protocols::path(terms, &self.options.rendezvous);
         peer.connected = true;
         peer.refresh_clear();
         let coalesces = peer.path.terms.coalesce > 0;

@@ -197,4 +197,42 @@ impl<'a> Link<'a> {
         let post = self.rail.get(LANE, self.peer.endpoint, data, source, token);
         self.count(post)
     }
+
+    /// As [`ByteTransport::register`]; `None` where that does not work.
+    pub(super) fn register(&mut self, data: &RecvBuffer) -> Option<RegistrationHandle> {
+        self.rail.register(data).ok()
+    }
+
+    /// As [`ByteTransport::put`] of `range` of `data`, without notice.
+    #[allow(unsafe_code, reason = "a part of a buffer is lent that is lent itself")]
+    pub(super) fn put(
+        &mut self,
+        data: &SendBuffer,
+        range: Range<usize>,
+        target: RemoteMemory<'_>,
+    ) -> Post {
+        let Some(part) = data.region().and_then(|region| region.slice(range)) else {
+            return Post::Unsupported;
+        };
+        // SAFETY: inside of the operation's buffer, which is lent until the operation is complete: that is after its
+        // tokens have completed, of which this put has one.
+        let part = unsafe { SendBuffer::of(part) };
+        let token = self.token();
+        let post = self
+            .rail
+            .put(LANE, self.peer.endpoint, &part, target, None, token);
+        self.count(post)
+    }
+
+    /// As [`ByteTransport::flush`].
+    pub(super) fn flush(&mut self) -> Post {
+        let token = self.token();
+        let post = self.rail.flush(LANE, self.peer.endpoint, token);
+        self.count(post)
+    }
+
+    /// Returns the most bytes of one control packet.
+    pub(super) fn longest(&self) -> usize {
+        self.rail.limits().max_send
+    }
 }

@@ -8,21 +8,30 @@ use super::header::{ControlHeader, Kind};
 use crate::peers::PeerIndex;
 use crate::slab::Handle;
 
-/// Most bytes that follow the header of a control packet.
+/// Most bytes behind the header of a control packet that lie beside it.
 const BODY: usize = 16;
+
+/// What follows the header of a control packet.
+#[derive(Debug)]
+enum Body {
+    Inline { bytes: [u8; BODY], len: u8 },
+    Heap(Box<[u8]>),
+}
 
 /// A control packet that is to be sent.
 #[derive(Debug)]
 pub(super) struct Control {
     pub peer: PeerIndex,
     pub header: AmHeader,
-    body: [u8; BODY],
-    len: u8,
+    body: Body,
 }
 
 impl Control {
     pub(super) fn body(&self) -> &[u8] {
-        &self.body[..usize::from(self.len)]
+        match &self.body {
+            Body::Inline { bytes, len } => &bytes[..usize::from(*len)],
+            Body::Heap(bytes) => bytes,
+        }
     }
 }
 
@@ -65,15 +74,21 @@ impl Pending {
         self.0.pop_front()
     }
 
-    /// Sends `peer` a control packet about its operation `header.handle`, with at most 16 bytes behind the header.
+    /// Sends `peer` a control packet about its operation `header.handle`.
     pub(super) fn control(&mut self, peer: PeerIndex, header: ControlHeader, payload: &[u8]) {
-        let mut body = [0; BODY];
-        body[..payload.len()].copy_from_slice(payload);
+        let body = match payload.len() {
+            len @ ..=BODY => {
+                let mut bytes = [0; BODY];
+                bytes[..len].copy_from_slice(payload);
+                let len = len as u8;
+                Body::Inline { bytes, len }
+            }
+            _ => Body::Heap(payload.into()),
+        };
         self.push(Operation::Control(Control {
             peer,
             header: header.encode(),
             body,
-            len: payload.len() as u8,
         }));
     }
 
@@ -111,8 +126,14 @@ mod tests {
             &[1, 2, 3],
         );
         pending.say(peer, Kind::PULL_TAKEN, Handle::NONE);
+        let header = ControlHeader {
+            kind: Kind::TARGET,
+            handle: Handle::NONE,
+            argument: 0,
+        };
+        pending.control(peer, header, &[7; 100]);
         pending.advance(Handle::NONE);
-        assert_eq!(pending.len(), 3);
+        assert_eq!(pending.len(), 4);
         let Some(Operation::Control(first)) = pending.pop() else {
             panic!("the control packet went in first");
         };
@@ -121,6 +142,10 @@ mod tests {
             panic!("the word went in second");
         };
         assert_eq!((second.header.0[1], second.body()), (0, &[][..]));
+        let Some(Operation::Control(third)) = pending.pop() else {
+            panic!("the long packet went in third");
+        };
+        assert_eq!(third.body(), [7; 100]);
         assert!(matches!(pending.pop(), Some(Operation::Advance(_))));
         assert!(pending.is_empty());
     }

@@ -99,6 +99,9 @@ pub(super) struct Turn<'a> {
 
 /// A protocol, which is the state of one operation on one side.
 pub(super) trait Protocol: fmt::Debug + Sized {
+    /// Its name in settings.
+    const NAME: &'static str;
+
     /// The state of a send that is to be launched.
     const NEW: Self;
 

@@ -13,7 +13,10 @@ pub(crate) fn protocols(
     limits: &Limits,
     preference: Preference,
 ) -> Vec<Protocol> {
-    let path = path(options.terms(preference, capabilities, limits));
+    let path = path(
+        options.terms(preference, capabilities, limits),
+        &options.rendezvous,
+    );
     let terms = &path.terms;
     let how = |length: u64| {
         let length = usize::try_from(length).unwrap_or(usize::MAX);

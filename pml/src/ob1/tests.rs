@@ -14,6 +14,7 @@ use super::*;
 
 mod coalesce;
 mod hostile;
+mod puts;
 mod reads;
 mod work;
 
@@ -154,7 +155,16 @@ fn networks() -> Vec<MemoryOptions> {
             ..MemoryOptions::full()
         },
         reading(),
+        writing(),
     ]
+}
+
+/// Senders write long messages into their peer's memory.
+fn writing() -> MemoryOptions {
+    MemoryOptions {
+        put: true,
+        ..MemoryOptions::default()
+    }
 }
 
 /// Peers read long messages out of their sender's memory.

@@ -37,6 +37,14 @@ pub fn reading() -> MemoryOptions {
     }
 }
 
+/// Senders write long messages into their peer's memory.
+pub fn writing() -> MemoryOptions {
+    MemoryOptions {
+        put: true,
+        ..MemoryOptions::default()
+    }
+}
+
 fn with_engine(engine: &str, options: Ob1Options) -> Ob1Options {
     Ob1Options {
         engine: engine.to_owned(),

@@ -31,6 +31,7 @@ pub(in crate::ob1) enum State {
 }
 
 impl Protocol for State {
+    const NAME: &'static str = "eager";
     const NEW: Self = Self::Sending { moved: 0 };
     const SENDS: Sends = Sends::Eager;
     const KINDS: PacketKinds = &[Kind::MATCH, Kind::HEAD, Kind::BODY];

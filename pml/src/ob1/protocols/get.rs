@@ -162,6 +162,7 @@ pub(super) fn remote(terms: &Terms, what: Capabilities) -> Option<RangeInclusive
 }
 
 impl Protocol for State {
+    const NAME: &'static str = "get";
     const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Rendezvous;
     const KINDS: PacketKinds = &[Kind::READABLE, Kind::GOT];

@@ -4,6 +4,7 @@ pub(super) mod eager;
 pub(super) mod get;
 pub(super) mod offer;
 pub(super) mod push;
+pub(super) mod put;
 pub(super) mod synchronous;
 pub(super) mod zero_copy;
 
@@ -56,6 +57,9 @@ macro_rules! protocols {
                 serves: <$module::State as Protocol>::serves,
             },
         )*];
+
+        /// The names of the protocols.
+        const NAMES: &[&str] = &[$(<$module::State as Protocol>::NAME,)*];
 
         /// The packets of all protocols.
         const KINDS: &[PacketKinds] = &[$(<$module::State as Protocol>::KINDS,)*];
@@ -189,6 +193,7 @@ protocols! {
     Synchronous: synchronous,
     Offer: offer,
     Get: get,
+    Put: put,
     Push: push,
 }
 
@@ -222,9 +227,11 @@ impl From<Fallback> for State {
     }
 }
 
-/// Returns the tables of a peer.
-pub(super) fn path(terms: Terms) -> Path {
-    Path::new(terms, TABLE)
+/// Returns the tables of a peer. The protocol called `preferred` is tried before the others, where there is one.
+pub(super) fn path(terms: Terms, preferred: &str) -> Path {
+    let mut table = TABLE.to_vec();
+    table.sort_by_key(|entry| NAMES[usize::from(entry.id.0)] != preferred);
+    Path::new(terms, &table)
 }
 
 /// Describes to the user how a contiguous standard message of `length` travels to a peer.

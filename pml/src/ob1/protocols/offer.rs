@@ -96,6 +96,7 @@ impl State {
 }
 
 impl Protocol for State {
+    const NAME: &'static str = "offer";
     const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Rendezvous;
     const KINDS: PacketKinds = &[Kind::RENDEZVOUS, Kind::TICKET];

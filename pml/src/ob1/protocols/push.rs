@@ -112,6 +112,7 @@ impl State {
 }
 
 impl Protocol for State {
+    const NAME: &'static str = "push";
     const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Rendezvous;
     const KINDS: PacketKinds = &[Kind::FRAGMENTS, Kind::DATA];

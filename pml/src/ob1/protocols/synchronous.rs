@@ -35,6 +35,7 @@ pub(in crate::ob1) fn split(payload: Payload<'_>) -> Option<(Handle, Payload<'_>
 }
 
 impl Protocol for State {
+    const NAME: &'static str = "synchronous";
     const NEW: Self = Self;
     const SENDS: Sends = Sends::Synchronous;
     const KINDS: PacketKinds = &[Kind::SYNC, Kind::MATCHED];

@@ -20,6 +20,7 @@ pub(in crate::ob1) const SHORTEST: usize = 4 << 10;
 pub(in crate::ob1) struct State;
 
 impl Protocol for State {
+    const NAME: &'static str = "zero-copy";
     const NEW: Self = Self;
     const SENDS: Sends = Sends::Eager;
     const KINDS: PacketKinds = &[];

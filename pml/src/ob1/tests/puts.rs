@@ -1,0 +1,150 @@
+//! Long messages that their sender writes into the receiver's memory.
+
+use super::*;
+
+/// Longer than all pieces that are under way at once.
+const LONG: usize = 5_000_000;
+
+fn world() -> World {
+    let options = Ob1Options {
+        rendezvous: "put".to_owned(),
+        ..Ob1Options::default()
+    };
+    let network = MemoryOptions {
+        get: true,
+        put: true,
+        ..MemoryOptions::default()
+    };
+    World::new(2, network, &options)
+}
+
+impl World {
+    /// Posts a receive at rank 1 and lets it tell the sender where its memory is.
+    fn registered(&mut self, room: usize) -> (RequestId, usize) {
+        let (receive, place) = self.recv(1, SourceSelector::ANY, TagSelector::ANY, room);
+        for _ in 0..100 {
+            if self.network.registered() == 1 {
+                return (receive, place);
+            }
+            self.ranks[1].progress();
+        }
+        panic!("no memory was registered");
+    }
+}
+
+#[test]
+fn memory_can_be_written_no_longer_than_needed() {
+    let mut world = world();
+    let data = pattern(1, LONG);
+    let send = world.send(0, 1, tag(1), &data, SendMode::Standard);
+    world.settle();
+    assert_eq!(world.network.registered(), 0, "nobody waits for it");
+    let (receive, place) = world.registered(LONG);
+    let status = world.finish(1, receive);
+    assert_eq!((status.length, status.failure), (LONG, None));
+    assert_eq!(world.finish(0, send).failure, None);
+    assert!(*world.lent[place] == *data);
+    assert_eq!(
+        (world.network.registered(), world.network.exposed()),
+        (0, 0)
+    );
+}
+
+#[test]
+fn only_as_much_is_written_as_there_is_room_for() {
+    let mut world = world();
+    let data = pattern(2, LONG);
+    for room in [0, 1, LONG - 1] {
+        let send = world.send(0, 1, tag(1), &data, SendMode::Synchronous);
+        let (receive, place) = world.recv(1, SourceSelector::ANY, TagSelector::ANY, room);
+        let status = world.finish(1, receive);
+        assert_eq!(status.failure, Some(Failure::Truncated));
+        assert_eq!(status.length, LONG);
+        assert_eq!(world.finish(0, send).failure, None);
+        assert!(*world.lent[place] == data[..room]);
+    }
+    assert_eq!(world.network.registered(), 0);
+}
+
+/// The writer dies: the receive ends, and its memory is its own again.
+#[test]
+fn a_dead_writer_writes_no_more() {
+    let mut world = world();
+    world.send(0, 1, tag(1), &pattern(3, LONG), SendMode::Standard);
+    world.settle();
+    let (receive, _) = world.registered(LONG);
+    world.network.fail(Rank::new(0));
+    world.ranks[1].look_after_peers();
+    assert_eq!(world.network.registered(), 0);
+    let status = world.ranks[1].take(receive).unwrap().unwrap();
+    assert_eq!(status.failure, Some(Failure::PeerFailed(Rank::new(0))));
+}
+
+/// The receiver dies: the sender ends with the news, whatever it has written.
+#[test]
+fn a_dead_receiver_is_written_no_more() {
+    for steps in 0..4 {
+        let mut world = world();
+        let send = world.send(0, 1, tag(1), &pattern(4, LONG), SendMode::Standard);
+        world.settle();
+        world.registered(LONG);
+        for _ in 0..steps {
+            world.ranks[0].progress();
+        }
+        world.network.fail(Rank::new(1));
+        for _ in 0..10 {
+            world.ranks[0].progress();
+            world.ranks[0].look_after_peers();
+        }
+        let status = world.ranks[0].take(send).unwrap().unwrap();
+        let failure = Failure::PeerFailed(Rank::new(1));
+        assert!(
+            [None, Some(failure)].contains(&status.failure),
+            "{steps} steps"
+        );
+        assert!(world.ranks[0].open_work().is_none(), "{steps} steps");
+    }
+}
+
+/// Puts that reach nothing: the bytes come in fragments.
+#[test]
+fn what_cannot_be_written_is_sent() {
+    let mut world = world();
+    let data = pattern(5, LONG);
+    let send = world.send(0, 1, tag(1), &data, SendMode::Standard);
+    world.settle();
+    let (receive, place) = world.registered(LONG);
+    world.network.hide_all();
+    assert_eq!(world.finish(1, receive).failure, None);
+    assert_eq!(world.finish(0, send).failure, None);
+    assert!(*world.lent[place] == *data);
+}
+
+/// The setting names the protocols of the table, and each can be preferred.
+#[test]
+fn the_preferred_rendezvous_is_the_one_that_is_described() {
+    let network = MemoryOptions {
+        get: true,
+        put: true,
+        ..MemoryOptions::full()
+    };
+    let rail = MemoryNetwork::new(1, network).rank(Rank::new(0));
+    let preference = rail.preference(EndpointId(0));
+    for (rendezvous, how) in [
+        ("auto", "copied once"),
+        ("offer", "copied once"),
+        ("get", "read by its receiver"),
+        ("put", "written by its sender"),
+        ("push", "sent in packets"),
+    ] {
+        assert!(Ob1Options::RENDEZVOUS.contains(&rendezvous));
+        let options = Ob1Options {
+            rendezvous: rendezvous.to_owned(),
+            ..Ob1Options::default()
+        };
+        let all = protocols(&options, rail.capabilities(), &rail.limits(), preference);
+        let long = all.last().unwrap();
+        assert!(long.how.contains(how), "{rendezvous}: {long}");
+    }
+    assert_eq!(Ob1Options::RENDEZVOUS.len(), 5);
+}
