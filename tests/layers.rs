@@ -183,9 +183,10 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/src/shm/channel/mod.rs",
     "transport/src/shm/channel/recv.rs",
     "transport/src/shm/channel/send.rs",
-    "transport/src/shm/matching/endpoint.rs",
-    "transport/src/shm/matching/owner.rs",
-    "transport/src/shm/matching/send.rs",
+    "transport/src/shm/matching/list.rs",
+    "transport/src/shm/matching/receiver.rs",
+    "transport/src/shm/matching/receives.rs",
+    "transport/src/shm/matching/sends.rs",
     "transport/src/shm/transfers.rs",
     "transport/ucx/src/library.rs",
 ];
