@@ -81,21 +81,6 @@ impl ShmMatch {
         self.shm.set_descriptor_source(source);
     }
 
-    /// As [`Shm::connect_through`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn connect_through(
-        &mut self,
-        peer: Rank,
-        address: &[u8],
-        bootstrap: &mut dyn Bootstrap,
-    ) -> Result<EndpointId> {
-        let endpoint = self.shm.connect_through(peer, address, bootstrap)?;
-        self.state.know(endpoint, peer);
-        Ok(endpoint)
-    }
-
     /// As [`Shm::memory_in_use`].
     ///
     /// # Errors
