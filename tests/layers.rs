@@ -208,7 +208,6 @@ const UNSAFE_TESTS: &[&str] = &[
     "cli/tests/programs/confine.rs",
     "cli/tests/programs/rank/shortage.rs",
     "conformance/src/memory.rs",
-    "conformance/src/byte/retain.rs",
     "transport/src/shm/channel/models.rs",
     "transport/src/shm/models.rs",
     "transport/src/shm/matching/tests.rs",
@@ -220,7 +219,6 @@ const UNSAFE_TESTS: &[&str] = &[
     "transport/rails/tests/common/mod.rs",
     "transport/ofi/libfabric-sys/tests/library.rs",
     "transport/src/null/tests.rs",
-    "conformance/tests/broken.rs",
     "conformance/tests/broken_matching.rs",
     "transport/ucx/tests/suite/writes.rs",
 ];

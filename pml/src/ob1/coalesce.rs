@@ -144,7 +144,6 @@ impl Core {
                 from: arrival.from,
                 header,
                 payload: rest.slice(HEADER..end),
-                retainable: None,
             };
             if message.payload.len() < length {
                 return self.broken(from, "a batch that is cut short");

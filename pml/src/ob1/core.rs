@@ -7,9 +7,7 @@ use std::collections::VecDeque;
 
 use tagwire_base::{ContextId, Rank, Sequence, Tag};
 use tagwire_matching::{AnyEngine, ArriveOutcome, Cookie, Engine, Envelope};
-use tagwire_transport::{
-    AmHeader, Arrival, Disposition, Outcome, Payload, PeerEvent, Token, Upcalls,
-};
+use tagwire_transport::{AmHeader, Arrival, Outcome, Payload, PeerEvent, Token, Upcalls};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::credit::{Budget, Charged};
@@ -619,11 +617,10 @@ impl Core {
 
 impl Upcalls for Core {
     #[inline(always)]
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         if !self.deliver_plain(&arrival) {
             self.deliver_other(&arrival);
         }
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

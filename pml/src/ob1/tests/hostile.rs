@@ -30,7 +30,6 @@ impl World {
             from: endpoint,
             header,
             payload: Payload::from_slice(payload),
-            retainable: None,
         });
         self.ranks[0].run_chores();
     }

@@ -1,8 +1,6 @@
 //! What the byte transport underneath delivers: messages, control messages, ends of transfers and peers.
 
-use crate::message::{
-    AmHeader, Arrival, Disposition, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls,
-};
+use crate::message::{AmHeader, Arrival, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls};
 use crate::network::MatchUpcalls;
 use crate::shm::Shm;
 use crate::shm::matching::completions::{Ended, lend};
@@ -120,9 +118,8 @@ impl<'a> Deliver<'a> {
 
 impl Upcalls for Deliver<'_> {
     #[inline]
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         self.arrived(arrival.from, arrival.header, arrival.payload);
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
