@@ -133,14 +133,13 @@ impl Upcalls for Breaker<'_> {
             }
             _ => {}
         }
-        let disposition = self.pass(&arrival, arrival.header, arrival.payload);
+        self.pass(&arrival, arrival.header, arrival.payload);
         if let Some((from, header, bytes)) = self.late.take() {
             self.deliver_copy(from, header, &bytes);
         }
         if let Some(greeting) = self.late_greeting.take() {
             self.above.peer(greeting);
         }
-        disposition
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

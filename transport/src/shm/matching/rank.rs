@@ -204,7 +204,7 @@ impl ShmMatch {
         };
         if kept.is_answered() {
             let peer = self.shm.by_rank.get(&kept.envelope.source);
-            if !peer.is_some_and(|at| self.shm.peers[at.index()].inbound.is_some()) {
+            if peer.is_none_or(|at| self.shm.peers[at.index()].inbound.is_none()) {
                 // It has matched for us before we took note of its contact. Should it be gone as well, the
                 // message is not taken for one that waits.
                 self.state.receiver.list.mark_claimed(header);

@@ -44,6 +44,26 @@ pub(super) enum Placing {
     Full,
 }
 
+/// How the bytes of a matched message come.
+#[derive(Clone, Copy)]
+enum Fetch {
+    /// By the offer with this ticket.
+    Claim([u64; 2]),
+    /// By the same, which the sender has claimed.
+    Adopt([u64; 2]),
+    /// Through the ring.
+    Ask,
+}
+
+impl Fetch {
+    const fn of(kind: Kind, ticket: [u64; 2]) -> Self {
+        match kind {
+            Kind::Long => Self::Claim(ticket),
+            _ => Self::Ask,
+        }
+    }
+}
+
 /// What a peer did that no correct peer does.
 pub(super) type Breach = &'static str;
 
@@ -182,18 +202,12 @@ impl Receiver {
                     self.late.push(index);
                     return 0;
                 };
-                let number = get(&shared.number);
-                let phase = match state {
-                    ReceiveState::Long => ReceivePhase::Claiming,
-                    _ => ReceivePhase::Streaming,
+                let how = match state {
+                    ReceiveState::Long => Fetch::Adopt(data),
+                    _ => Fetch::Ask,
                 };
-                own.matched(phase, envelope, from, number);
-                self.receives.hide(index);
-                let name = self.receives.name(index);
-                self.pending.push(match state {
-                    ReceiveState::Long => Operation::Adopt(name, data),
-                    _ => Operation::Ask(name),
-                });
+                let number = get(&shared.number);
+                self.fetch(index, envelope, from, number, how);
                 return 1;
             }
         };
@@ -258,20 +272,33 @@ impl Receiver {
         self.give_back(shm, kept);
         self.fetched += 1;
         let opened = from.and_then(|from| Some((from, self.receives.open(region, token)?)));
-        let Some((from, (index, own))) = opened else {
+        let Some((from, index)) = opened else {
             return Posted::Done(ReceiveEnd::Matched(envelope, Outcome::PeerFailed));
         };
-        let phase = match kept.kind {
-            Kind::Long => ReceivePhase::Claiming,
-            _ => ReceivePhase::Streaming,
-        };
-        own.matched(phase, envelope, from, kept.number);
-        let name = self.receives.name(index);
-        self.pending.push(match kept.kind {
-            Kind::Long => Operation::Claim(name, kept.data),
-            _ => Operation::Ask(name),
-        });
+        let how = Fetch::of(kept.kind, kept.data);
+        self.fetch(index, envelope, from, kept.number, how);
         Posted::Open
+    }
+
+    /// Begins to fetch the bytes of a message for the receive that it has matched.
+    fn fetch(
+        &mut self,
+        index: u32,
+        envelope: MatchEnvelope,
+        from: EndpointId,
+        number: u64,
+        how: Fetch,
+    ) {
+        let name = self.receives.name(index);
+        let (phase, operation) = match how {
+            Fetch::Claim(ticket) => (ReceivePhase::Claiming, Operation::Claim(name, ticket)),
+            Fetch::Adopt(ticket) => (ReceivePhase::Claiming, Operation::Adopt(name, ticket)),
+            Fetch::Ask => (ReceivePhase::Streaming, Operation::Ask(name)),
+        };
+        let own = &mut self.receives.entries[index as usize];
+        own.matched(phase, envelope, from, number);
+        self.receives.hide(index);
+        self.pending.push(operation);
     }
 
     /// Returns the end of a receive whose message is not under the header that the engine names. Only a broken
@@ -348,17 +375,8 @@ impl Receiver {
             let end = ReceiveEnd::Matched(envelope, Outcome::Done(len as u64));
             return Ok(Some(Ended::Received(token, end)));
         }
-        let phase = match message.kind {
-            Kind::Long => ReceivePhase::Claiming,
-            _ => ReceivePhase::Streaming,
-        };
-        own.matched(phase, envelope, from, message.number);
-        self.receives.hide(index);
-        let name = self.receives.name(index);
-        self.pending.push(match message.kind {
-            Kind::Long => Operation::Claim(name, message.ticket),
-            _ => Operation::Ask(name),
-        });
+        let how = Fetch::of(message.kind, message.ticket);
+        self.fetch(index, envelope, from, message.number, how);
         Ok(None)
     }
 

@@ -162,20 +162,16 @@ impl Receives {
         self.publish(index);
     }
 
-    /// Opens a receive for a message that has matched it; returns its index and the entry, which waits to be
-    /// told what has [matched](OwnReceive::matched). `None` where there is no room.
-    pub(super) fn open(
-        &mut self,
-        region: WriteRegion,
-        token: Token,
-    ) -> Option<(u32, &mut OwnReceive)> {
+    /// Opens a receive for a message that is to be noted as [matched](OwnReceive::matched). Returns its index;
+    /// `None` where there is no room.
+    pub(super) fn open(&mut self, region: WriteRegion, token: Token) -> Option<u32> {
         let index = self.free.pop()?;
         self.hint(token, index);
         let own = &mut self.entries[index as usize];
         own.generation = own.generation.wrapping_add(1);
         own.token = token;
         own.region = region;
-        Some((index, own))
+        Some(index)
     }
 
     /// Frees the receive at an index, which is over.
