@@ -99,7 +99,7 @@ fn release(ready: impl FnOnce() -> Result<(), PmlError>) -> Result<()> {
 /// belongs to whoever [takes](SendRound::partition) it, until it is ready. Dropped while a round is under way,
 /// the operation ends, and the receiver is told, but where each partition
 /// is a message: there it waits in vain. Dropped on a thread that may not call the session, the operation ends, and its
-/// buffer is freed, with the next [progress](Session::progress) of one that may.
+/// buffer is freed, with the next [progress](crate::Session::progress) of one that may.
 ///
 /// Threads share it where they may share its elements:
 ///

@@ -20,7 +20,8 @@ use crate::plain::{Plain, Status};
 use crate::shared::Shared;
 use crate::unwind::{NoUnwind, end_process};
 
-/// Where buffers are lent to sends and receives. Made by [`Session::scope`] and [`Session::try_scope`].
+/// Where buffers are lent to sends and receives. Made by
+/// [`Session::scope`](crate::Session::scope) and [`Session::try_scope`](crate::Session::try_scope).
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     pub(crate) shared: &'env Shared,
