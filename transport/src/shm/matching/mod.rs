@@ -21,6 +21,16 @@
 //!                                             (in a call) sees the event   <-- test, wait
 //! ```
 //!
+//! **Objects.** [`ShmMatch`] has the calls and the own lock; [`state`] holds its parts:
+//!
+//! ```text
+//!   receiver   list (engine, unexpected messages), receives, pending operations towards senders
+//!   sender     sends, targets (allowances, messages that are kept back); visitor matches at receivers
+//!   controls, completions    messages that found no room, ends that are not reported yet
+//!   deliver    brings what arrives to both halves; recovery makes the list anew after a death
+//!   table, layout, packed    what is in the target, its words as types, and what a lock's holder does to it
+//! ```
+//!
 //! **Order.** A ring is only read under the lock, from its front, by either. Messages that a
 //! sender keeps back are later than everything in its ring; it matches them itself once that is
 //! empty.
