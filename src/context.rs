@@ -90,7 +90,11 @@ impl<'s> Context<'s> {
         // panic ends the process.
         let buffer = unsafe { lend(data) };
         let lent = NoUnwind::of("a send");
-        let sent = self.session.messenger.send(buffer, to, tag, self.id, mode);
+        let sent = self
+            .session
+            .shared
+            .messenger
+            .send(buffer, to, tag, self.id, mode);
         lent.over();
         Ok(sent?)
     }
@@ -149,7 +153,11 @@ impl<'s> Context<'s> {
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
         let lent = NoUnwind::of("a receive");
-        let received = self.session.messenger.recv(buffer, from, tag, self.id);
+        let received = self
+            .session
+            .shared
+            .messenger
+            .recv(buffer, from, tag, self.id);
         lent.over();
         Status::checked(received?, size_of_val(data))
     }
@@ -175,7 +183,7 @@ impl<'s> Context<'s> {
 
     /// Refuses the scope of another session: its end would not wait for what is started here.
     fn check_scope(&self, scope: &Scope<'_, '_>) -> Result<()> {
-        if std::ptr::eq(self.session, scope.session) {
+        if std::ptr::eq(&self.session.shared, scope.shared) {
             Ok(())
         } else {
             Err(Error::OtherSession)
@@ -212,7 +220,7 @@ impl<'s> Context<'s> {
         self.check_scope(scope)?;
         let (to, tag) = (rank_of(to), tag_of(tag)?);
         let buffer = scope.lend(data);
-        let messenger = &self.session.messenger;
+        let messenger = &self.session.shared.messenger;
         // The scope waits for what it tracks: a send that a panic leaves behind is not.
         let lent = NoUnwind::of("a send");
         let request = messenger.isend(buffer, to, tag, self.id, mode);
@@ -237,7 +245,7 @@ impl<'s> Context<'s> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
         let room = size_of_val(data);
         let buffer = scope.lend_mut(data);
-        let messenger = &self.session.messenger;
+        let messenger = &self.session.shared.messenger;
         let lent = NoUnwind::of("a receive");
         let request = messenger.irecv(buffer, from, tag, self.id);
         let request = request.map(|request| scope.track(request, room));
@@ -255,7 +263,13 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<OwnedSend<'s, T>> {
-        OwnedSend::start(self.session, self.id, data, rank_of(to), tag_of(tag)?)
+        OwnedSend::start(
+            &self.session.shared,
+            self.id,
+            data,
+            rank_of(to),
+            tag_of(tag)?,
+        )
     }
 
     /// Starts to receive into `data`, which the operation owns and gives back at its end.
@@ -269,7 +283,7 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
     ) -> Result<OwnedRecv<'s, T>> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        OwnedRecv::start(self.session, self.id, data, from, tag)
+        OwnedRecv::start(&self.session.shared, self.id, data, from, tag)
     }
 
     /// Whether a message is there that such a receive would take; it stays.
@@ -284,6 +298,7 @@ impl<'s> Context<'s> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
         Ok(self
             .session
+            .shared
             .messenger
             .probe(from, tag, self.id)?
             .map(Status))
@@ -302,6 +317,7 @@ impl<'s> Context<'s> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
         Ok(Status(
             self.session
+                .shared
                 .messenger
                 .wait_probe(from, tag, self.id, timeout)?,
         ))
@@ -318,7 +334,7 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
     ) -> Result<Option<Claimed>> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        let found = self.session.messenger.claim(from, tag, self.id)?;
+        let found = self.session.shared.messenger.claim(from, tag, self.id)?;
         Ok(found.map(|(id, status)| Claimed {
             id,
             status: Status(status),
@@ -332,7 +348,7 @@ impl<'s> Context<'s> {
     pub fn recv_claimed<T: Plain>(&self, data: &mut [T], message: Claimed) -> Result<Status> {
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
-        let messenger = &self.session.messenger;
+        let messenger = &self.session.shared.messenger;
         let lent = NoUnwind::of("a receive");
         let received = messenger
             .irecv_claimed(buffer, message.id)
@@ -368,7 +384,7 @@ impl<'s> Context<'s> {
         tag: i32,
     ) -> Result<PersistentSend<'s, T>> {
         let (to, tag) = (rank_of(to), tag_of(tag)?);
-        PersistentSend::make(self.session, self.id, data, to, tag, mode)
+        PersistentSend::make(&self.session.shared, self.id, data, to, tag, mode)
     }
 
     /// A receive that can be started again and again, into the same buffer, which it owns.
@@ -383,7 +399,7 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
     ) -> Result<PersistentRecv<'s, T>> {
         let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        PersistentRecv::make(self.session, self.id, data, from, tag)
+        PersistentRecv::make(&self.session.shared, self.id, data, from, tag)
     }
 
     /// A send whose buffer has `partitions` equal partitions, each of which is sent as soon as it is ready
@@ -416,7 +432,7 @@ impl<'s> Context<'s> {
         tag: i32,
     ) -> Result<PartitionedSend<'s, T>> {
         let place = (rank_of(to), tag_of(tag)?, self.id);
-        PartitionedSend::make(self.session, data, partitions, place, policy)
+        PartitionedSend::make(&self.session.shared, data, partitions, place, policy)
     }
 
     /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
@@ -433,7 +449,7 @@ impl<'s> Context<'s> {
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
         let place = (rank_of(from), tag_of(tag)?, self.id);
-        PartitionedRecv::make(self.session, data, partitions, 1, place)
+        PartitionedRecv::make(&self.session.shared, data, partitions, 1, place)
     }
 
     /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
@@ -478,7 +494,7 @@ impl<'s> Context<'s> {
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
         let place = (rank_of(from), tag_of(tag)?, self.id);
-        PartitionedRecv::make(self.session, data, partitions, 2, place)
+        PartitionedRecv::make(&self.session.shared, data, partitions, 2, place)
     }
 
     /// Frees the context. Every rank has to do so, in the same order, once all that was sent in it has
@@ -488,6 +504,6 @@ impl<'s> Context<'s> {
     /// When it is the world's, or freed already, or in use: a receive is posted in it, or a message is
     /// here that nobody has received.
     pub fn free(self) -> Result<()> {
-        Ok(self.session.messenger.free_context(self.id)?)
+        Ok(self.session.shared.messenger.free_context(self.id)?)
     }
 }

@@ -89,6 +89,7 @@ extern crate self as tagwire;
 mod buffer;
 mod context;
 mod error;
+mod orphans;
 mod owned;
 mod partitioned;
 mod persistent;
@@ -97,6 +98,7 @@ mod scope;
 mod selector;
 mod session;
 pub mod settings;
+mod shared;
 mod unwind;
 
 pub use buffer::Buffer;

@@ -1,92 +1,15 @@
 //! Operations that own their buffer: no scope, no borrow, and nothing to go wrong when dropped.
 #![allow(unsafe_code)]
 
-use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_pml::{CancelOutcome, Messenger, RequestId, SendMode};
+use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 
 use crate::error::{Error, OwnedError, Result};
 use crate::plain::{Plain, Status, lend, lend_mut};
-use crate::session::Session;
+use crate::shared::Shared;
 use crate::unwind::NoUnwind;
-
-/// The buffer of a dropped operation, kept until the operation is complete.
-struct Orphan {
-    request: RequestId,
-    /// The request is to be freed at its end.
-    persistent: bool,
-    buffer: Box<dyn Send>,
-}
-
-/// The buffer of a dropped partitioned operation, kept until its peer cannot touch it any more.
-struct Part {
-    /// Whether that is so by now.
-    is_settled: Box<dyn Fn() -> bool + Send>,
-    buffer: Box<dyn Send>,
-}
-
-/// Buffers of operations that were dropped before their end.
-#[derive(Default)]
-pub(crate) struct Orphans {
-    requests: Mutex<Vec<Orphan>>,
-    parts: Mutex<Vec<Part>>,
-}
-
-impl fmt::Debug for Orphans {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = lock(&self.requests).len() + lock(&self.parts).len();
-        write!(f, "Orphans({count})")
-    }
-}
-
-impl Orphans {
-    pub(crate) fn adopt(&self, request: RequestId, persistent: bool, buffer: Box<dyn Send>) {
-        let orphan = Orphan {
-            request,
-            persistent,
-            buffer,
-        };
-        lock(&self.requests).push(orphan);
-    }
-
-    /// Keeps `buffer` until `is_settled`.
-    pub(crate) fn adopt_part(
-        &self,
-        is_settled: Box<dyn Fn() -> bool + Send>,
-        buffer: Box<dyn Send>,
-    ) {
-        lock(&self.parts).push(Part { is_settled, buffer });
-    }
-
-    /// Frees what is complete.
-    pub(crate) fn reap(&self, messenger: &Messenger) {
-        lock(&self.parts).retain(|part| !(part.is_settled)());
-        lock(&self.requests).retain(|orphan| match messenger.test(orphan.request) {
-            Ok(Some(_)) => orphan.persistent && messenger.free(orphan.request).is_err(),
-            Err(tagwire_pml::Error::StaleRequest) => false,
-            _ => true,
-        });
-    }
-
-    /// Leaves the rest to the end of the process: a peer may still touch it.
-    pub(crate) fn abandon(&self) {
-        let requests = lock(&self.requests).drain(..).collect::<Vec<_>>();
-        requests
-            .into_iter()
-            .for_each(|orphan| std::mem::forget(orphan.buffer));
-        let parts = lock(&self.parts).drain(..).collect::<Vec<_>>();
-        parts
-            .into_iter()
-            .for_each(|part| std::mem::forget(part.buffer));
-    }
-}
-
-fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
-    list.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// How an operation ended that owned its buffer.
 type Ended<T> = Result<(Status, Vec<T>), OwnedError<T>>;
@@ -99,7 +22,7 @@ fn refused<T: Plain>(error: Error) -> OwnedError<T> {
 /// What sends and receives that own their buffer have in common.
 #[derive(Debug)]
 struct Owned<'s, T: Plain> {
-    session: &'s Session,
+    shared: &'s Shared,
     request: RequestId,
     /// There until the end has been taken.
     buffer: Option<Vec<T>>,
@@ -108,7 +31,7 @@ struct Owned<'s, T: Plain> {
 impl<T: Plain> Owned<'_, T> {
     /// The end of the operation, and the buffer. The outer error is that of the call: the operation goes on.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Ended<T>> {
-        let status = self.session.messenger.wait(self.request, timeout)?;
+        let status = self.shared.messenger.wait(self.request, timeout)?;
         let data = self.buffer.take().unwrap_or_default();
         Ok(match Status::checked(status, size_of_val(&data[..])) {
             Ok(status) => Ok((status, data)),
@@ -123,11 +46,11 @@ impl<T: Plain> Owned<'_, T> {
 impl<T: Plain> Drop for Owned<'_, T> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            let _ = self.session.messenger.cancel(self.request);
-            self.session
+            let _ = self.shared.messenger.cancel(self.request);
+            self.shared
                 .orphans
                 .adopt(self.request, false, Box::new(buffer));
-            self.session.orphans.reap(&self.session.messenger);
+            self.shared.orphans.reap(&self.shared.messenger);
         }
     }
 }
@@ -138,7 +61,7 @@ pub struct OwnedSend<'s, T: Plain>(Owned<'s, T>);
 
 impl<'s, T: Plain> OwnedSend<'s, T> {
     pub(crate) fn start(
-        session: &'s Session,
+        shared: &'s Shared,
         context: ContextId,
         data: Vec<T>,
         to: Rank,
@@ -150,11 +73,11 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
         let buffer = unsafe { lend(&data) };
         let mode = SendMode::Standard;
         let lent = NoUnwind::of("a send");
-        let request = session.messenger.isend(buffer, to, tag, context, mode);
+        let request = shared.messenger.isend(buffer, to, tag, context, mode);
         lent.over();
         let request = request?;
         Ok(Self(Owned {
-            session,
+            shared,
             request,
             buffer: Some(data),
         }))
@@ -177,7 +100,7 @@ pub struct OwnedRecv<'s, T: Plain>(Owned<'s, T>);
 
 impl<'s, T: Plain> OwnedRecv<'s, T> {
     pub(crate) fn start(
-        session: &'s Session,
+        shared: &'s Shared,
         context: ContextId,
         mut data: Vec<T>,
         from: SourceSelector,
@@ -186,11 +109,11 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
         // SAFETY: as in `OwnedSend::start`.
         let buffer = unsafe { lend_mut(&mut data) };
         let lent = NoUnwind::of("a receive");
-        let request = session.messenger.irecv(buffer, from, tag, context);
+        let request = shared.messenger.irecv(buffer, from, tag, context);
         lent.over();
         let request = request?;
         Ok(Self(Owned {
-            session,
+            shared,
             request,
             buffer: Some(data),
         }))
@@ -234,6 +157,6 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
     /// # Errors
     /// When called from a thread that may not.
     pub fn cancel(&self) -> Result<CancelOutcome> {
-        Ok(self.0.session.messenger.cancel(self.0.request)?)
+        Ok(self.0.shared.messenger.cancel(self.0.request)?)
     }
 }

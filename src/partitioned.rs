@@ -15,7 +15,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::persistent::Memory;
 use crate::plain::Plain;
-use crate::session::Session;
+use crate::shared::Shared;
 use crate::unwind::NoUnwind;
 
 /// The elements of an operation, and whether they may be looked at between rounds.
@@ -99,7 +99,7 @@ fn release(ready: impl FnOnce() -> Result<(), PmlError>) -> Result<()> {
 /// belongs to whoever [takes](SendRound::partition) it, until it is ready. Dropped while a round is under way,
 /// the operation ends, and the receiver is told, but where each partition
 /// is a message: there it waits in vain. Dropped on a thread that may not call the session, the operation ends, and its
-/// buffer is freed, with the next [progress](Session::progress) of one that may.
+/// buffer is freed, with the next [progress](crate::Session::progress) of one that may.
 ///
 /// Threads share it where they may share its elements:
 ///
@@ -149,7 +149,7 @@ pub struct PartitionedSend<'s, T: Plain> {
     buffer: Buffer<T>,
     /// Which partitions were taken in this round.
     taken: Box<[AtomicBool]>,
-    session: &'s Session,
+    shared: &'s Shared,
 }
 
 /// A receive into the same buffer, again and again, of which each partition can be asked for. Made by
@@ -160,7 +160,7 @@ pub struct PartitionedRecv<'s, T: Plain> {
     buffer: Buffer<T>,
     /// How many rounds the buffer has room for.
     rooms: usize,
-    session: &'s Session,
+    shared: &'s Shared,
 }
 
 // SAFETY: what threads share are the operations, which are made for that, flags, and partitions: to write,
@@ -171,7 +171,7 @@ unsafe impl<T: Plain + Sync> Sync for PartitionedRecv<'_, T> {}
 
 impl<'s, T: Plain> PartitionedSend<'s, T> {
     pub(crate) fn make(
-        session: &'s Session,
+        shared: &'s Shared,
         data: Vec<T>,
         partitions: u32,
         place: (Rank, Tag, ContextId),
@@ -184,7 +184,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         // SAFETY: the elements stay where they are until the operation is settled. Nobody writes to a
         // partition that is ready. `Plain` has no padding.
         let buffer = unsafe { SendBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
-        let messenger = &session.messenger;
+        let messenger = &shared.messenger;
         let lent = NoUnwind::of("the making of a partitioned send");
         let inner =
             pml::PartitionedSend::init(messenger, &buffer, partitions, to, tag, context, policy);
@@ -194,7 +194,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
             inner,
             buffer: Buffer::new(memory),
             taken: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
-            session,
+            shared,
         })
     }
 
@@ -227,7 +227,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
 
 impl<'s, T: Plain> PartitionedRecv<'s, T> {
     pub(crate) fn make(
-        session: &'s Session,
+        shared: &'s Shared,
         data: Vec<T>,
         partitions: u32,
         rooms: usize,
@@ -240,7 +240,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         // SAFETY: the elements stay where they are until the operation is settled, and nobody looks at
         // a partition in a round before it has arrived. Any bytes make a `Plain` value.
         let buffer = unsafe { RecvBuffer::contiguous(memory.pointer().as_ptr().cast(), bytes) };
-        let messenger = &session.messenger;
+        let messenger = &shared.messenger;
         let init = match rooms {
             1 => pml::PartitionedRecv::init,
             _ => pml::PartitionedRecv::init_double,
@@ -253,7 +253,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
             inner,
             buffer: Buffer::new(memory),
             rooms,
-            session,
+            shared,
         })
     }
 
@@ -365,12 +365,12 @@ macro_rules! rounds {
                 if !self.is_free() {
                     return Err(Error::UnderWay);
                 }
-                let until = Instant::now() + self.session.close_timeout;
+                let until = Instant::now() + self.shared.close_timeout;
                 while !self.inner.is_settled() {
                     if Instant::now() >= until {
                         return Err(Error::UnderWay);
                     }
-                    self.session.messenger.progress()?;
+                    self.shared.messenger.progress()?;
                     std::thread::yield_now();
                 }
                 self.inner.free()?;
@@ -381,8 +381,8 @@ macro_rules! rounds {
 
         impl<T: Plain> Drop for $operation<'_, T> {
             fn drop(&mut self) {
-                let orphans = &self.session.orphans;
-                orphans.reap(&self.session.messenger);
+                let orphans = &self.shared.orphans;
+                orphans.reap(&self.shared.messenger);
                 if let Some(memory) = self.buffer.memory.take()
                     && !self.inner.is_settled()
                 {
@@ -596,7 +596,7 @@ impl<T: Plain> fmt::Debug for Partition<'_, T> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
-    use super::*;
+    use crate::Session;
 
     /// At a level of one thread nobody waits elsewhere for the thread that may be copying the elements.
     #[test]
@@ -611,7 +611,7 @@ mod tests {
         while send.describe().is_none() {
             session.progress().unwrap();
         }
-        let kept = || format!("{:?}", session.orphans);
+        let kept = || format!("{:?}", session.shared.orphans);
         std::thread::scope(|threads| threads.spawn(move || drop(send)).join().unwrap());
         assert_eq!(kept(), "Orphans(1)");
         session.progress().unwrap();

@@ -10,7 +10,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
-use crate::session::Session;
+use crate::shared::Shared;
 use crate::unwind::NoUnwind;
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
@@ -65,7 +65,7 @@ impl<T> Drop for Memory<T> {
 /// What persistent sends and receives have in common.
 #[derive(Debug)]
 struct Persistent<'s, T: Plain> {
-    session: &'s Session,
+    shared: &'s Shared,
     request: RequestId,
     active: bool,
     /// There until taken out or dropped.
@@ -78,20 +78,20 @@ impl<T: Plain> Persistent<'_, T> {
             return Err(Error::UnderWay);
         }
         let lent = NoUnwind::of("the start of a persistent operation");
-        let started = self.session.messenger.start(&[self.request]);
+        let started = self.shared.messenger.start(&[self.request]);
         self.active = started.is_ok();
         lent.over();
         Ok(started?)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Status> {
-        let status = self.session.messenger.wait(self.request, timeout)?;
+        let status = self.shared.messenger.wait(self.request, timeout)?;
         self.active = false;
         Status::checked(status, self.room())
     }
 
     fn test(&mut self) -> Result<Option<Status>> {
-        let Some(status) = self.session.messenger.test(self.request)? else {
+        let Some(status) = self.shared.messenger.test(self.request)? else {
             return Ok(None);
         };
         self.active = false;
@@ -125,7 +125,7 @@ impl<T: Plain> Persistent<'_, T> {
         if self.active {
             return Err(Error::UnderWay);
         }
-        self.session.messenger.free(self.request)?;
+        self.shared.messenger.free(self.request)?;
         Ok(self.memory.take().map(Memory::into_vec).unwrap_or_default())
     }
 }
@@ -135,15 +135,15 @@ impl<T: Plain> Drop for Persistent<'_, T> {
         let Some(memory) = self.memory.take() else {
             return;
         };
-        let messenger = &self.session.messenger;
+        let messenger = &self.shared.messenger;
         if self.active {
             let _ = messenger.cancel(self.request);
         }
         if self.active || messenger.free(self.request).is_err() {
-            self.session
+            self.shared
                 .orphans
                 .adopt(self.request, true, Box::new(memory));
-            self.session.orphans.reap(messenger);
+            self.shared.orphans.reap(messenger);
         }
     }
 }
@@ -185,7 +185,7 @@ pub struct PersistentRecv<'s, T: Plain>(Persistent<'s, T>);
 
 impl<'s, T: Plain> PersistentSend<'s, T> {
     pub(crate) fn make(
-        session: &'s Session,
+        shared: &'s Shared,
         context: ContextId,
         data: Vec<T>,
         to: Rank,
@@ -199,12 +199,12 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
         // has no padding.
         let buffer = unsafe { SendBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
         let lent = NoUnwind::of("the making of a persistent send");
-        let messenger = &session.messenger;
+        let messenger = &shared.messenger;
         let request = messenger.send_init(buffer, to, tag, context, mode);
         lent.over();
         let request = request?;
         Ok(Self(Persistent {
-            session,
+            shared,
             request,
             active: false,
             memory: Some(memory),
@@ -214,7 +214,7 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
 
 impl<'s, T: Plain> PersistentRecv<'s, T> {
     pub(crate) fn make(
-        session: &'s Session,
+        shared: &'s Shared,
         context: ContextId,
         data: Vec<T>,
         from: SourceSelector,
@@ -226,11 +226,11 @@ impl<'s, T: Plain> PersistentRecv<'s, T> {
         // bytes make a `Plain` value.
         let buffer = unsafe { RecvBuffer::contiguous(memory.0.as_ptr().cast(), bytes) };
         let lent = NoUnwind::of("the making of a persistent receive");
-        let request = session.messenger.recv_init(buffer, from, tag, context);
+        let request = shared.messenger.recv_init(buffer, from, tag, context);
         lent.over();
         let request = request?;
         Ok(Self(Persistent {
-            session,
+            shared,
             request,
             active: false,
             memory: Some(memory),
@@ -242,7 +242,7 @@ impl<'s, T: Plain> PersistentRecv<'s, T> {
     /// # Errors
     /// When called from a thread that may not.
     pub fn cancel(&self) -> Result<CancelOutcome> {
-        Ok(self.0.session.messenger.cancel(self.0.request)?)
+        Ok(self.0.shared.messenger.cancel(self.0.request)?)
     }
 }
 

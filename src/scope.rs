@@ -17,13 +17,14 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::Result;
 use crate::plain::{Plain, Status};
-use crate::session::Session;
+use crate::shared::Shared;
 use crate::unwind::{NoUnwind, end_process};
 
-/// Where buffers are lent to sends and receives. Made by [`Session::scope`] and [`Session::try_scope`].
+/// Where buffers are lent to sends and receives. Made by
+/// [`Session::scope`](crate::Session::scope) and [`Session::try_scope`](crate::Session::try_scope).
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    pub(crate) session: &'env Session,
+    pub(crate) shared: &'env Shared,
     open: Mutex<Open>,
     // Invariant in both, as std's scope is: neither may be shortened or stretched.
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -86,12 +87,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// The result of `body`, and the first failure of an operation whose end it did not take. `is_failure` decides
     /// whether a result is one.
     pub(crate) fn run<R>(
-        session: &'env Session,
+        shared: &'env Shared,
         body: impl for<'s> FnOnce(&'s Scope<'s, 'env>) -> R,
         is_failure: impl FnOnce(&R) -> bool,
     ) -> (R, Result<()>) {
         let scope = Scope {
-            session,
+            shared,
             open: Mutex::default(),
             scope: PhantomData,
             env: PhantomData,
@@ -122,12 +123,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Returns the first failure.
     fn drain(&self, body: Body) -> Result<()> {
         let lent = NoUnwind::of("the end of a scope");
-        let patience = self.session.close_timeout;
+        let patience = self.shared.close_timeout;
         let deadline = match body {
             Body::Panicked => Instant::now().checked_add(patience),
             Body::Returned | Body::Failed => None,
         };
-        let messenger = &self.session.messenger;
+        let messenger = &self.shared.messenger;
         let open = std::mem::take(&mut *self.lock()).places;
         let open = || open.iter().filter(|one| one.id != RequestId::COMPLETE);
         if body != Body::Returned {
@@ -220,7 +221,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         timeout: Option<Duration>,
     ) -> Result<Vec<Status>> {
         let ids = ids(requests);
-        let statuses = self.session.messenger.wait_all(&ids, timeout)?;
+        let statuses = self.shared.messenger.wait_all(&ids, timeout)?;
         // All are taken, also behind a failure.
         let ended: Vec<_> = requests
             .drain(..)
@@ -261,7 +262,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         timeout: Option<Duration>,
     ) -> Result<Option<(usize, Status)>> {
         let ids = ids(requests);
-        let Some((place, status)) = self.session.messenger.wait_any(&ids, timeout)? else {
+        let Some((place, status)) = self.shared.messenger.wait_any(&ids, timeout)? else {
             return Ok(None);
         };
         Ok(Some((place, requests.remove(place).end(status)?)))
@@ -319,7 +320,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         timeout: Option<Duration>,
     ) -> Result<Vec<(usize, Result<Status>)>> {
         let ids = ids(requests);
-        let ended = self.session.messenger.wait_some(&ids, timeout)?;
+        let ended = self.shared.messenger.wait_some(&ids, timeout)?;
         // From the back, so that places before it stay true.
         let mut ends: Vec<_> = ended
             .into_iter()
@@ -361,7 +362,7 @@ impl Request<'_, '_> {
     /// # Errors
     /// How it failed, if it did.
     pub fn wait(self) -> Result<Status> {
-        let messenger = &self.scope.session.messenger;
+        let messenger = &self.scope.shared.messenger;
         let status = messenger.wait(self.operation.id, None)?;
         self.end(status)
     }
@@ -371,7 +372,7 @@ impl Request<'_, '_> {
     /// # Errors
     /// The request itself when the time passed: the operation goes on.
     pub fn wait_for(self, timeout: Duration) -> Result<Result<Status>, Self> {
-        let messenger = &self.scope.session.messenger;
+        let messenger = &self.scope.shared.messenger;
         match messenger.wait(self.operation.id, Some(timeout)) {
             Err(tagwire_pml::Error::TimedOut(_)) => Err(self),
             Err(error) => Ok(Err(error.into())),
@@ -384,7 +385,7 @@ impl Request<'_, '_> {
     /// # Errors
     /// The request itself while the operation goes on.
     pub fn test(self) -> Result<Result<Status>, Self> {
-        match self.scope.session.messenger.test(self.operation.id) {
+        match self.scope.shared.messenger.test(self.operation.id) {
             Ok(None) => Err(self),
             Err(error) => Ok(Err(error.into())),
             Ok(Some(status)) => Ok(self.end(status)),
@@ -397,6 +398,6 @@ impl Request<'_, '_> {
     /// # Errors
     /// When it is a send.
     pub fn cancel(&self) -> Result<CancelOutcome> {
-        Ok(self.scope.session.messenger.cancel(self.operation.id)?)
+        Ok(self.scope.shared.messenger.cancel(self.operation.id)?)
     }
 }

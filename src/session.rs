@@ -1,7 +1,6 @@
 //! A rank: opening, closing, contexts, failures.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use signal_hook::SigId;
 use tagwire_base::{Bootstrap, Config, ContextId, Owner};
@@ -11,10 +10,11 @@ use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 use crate::buffer::Buffer;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::owned::Orphans;
+use crate::orphans::Orphans;
 use crate::plain::Plain;
 use crate::scope::Scope;
 use crate::settings;
+use crate::shared::Shared;
 
 /// How to open a [`Session`]: settings beyond the environment, and the thread level.
 ///
@@ -83,9 +83,11 @@ impl Builder {
             driver: ProgressThread::from_config(&config, &messenger)?,
             owner: Owner::here(),
             dumper,
-            messenger,
-            orphans: Orphans::default(),
-            close_timeout: config.duration("close-timeout"),
+            shared: Shared {
+                messenger,
+                orphans: Orphans::default(),
+                close_timeout: config.duration("close-timeout"),
+            },
             closed: false,
         })
     }
@@ -131,9 +133,7 @@ pub struct Session {
     dumper: Dumper,
     /// Moves messages on while the program computes, where that was asked for.
     driver: Option<ProgressThread>,
-    pub(crate) messenger: Arc<Messenger>,
-    pub(crate) orphans: Orphans,
-    pub(crate) close_timeout: Duration,
+    pub(crate) shared: Shared,
     closed: bool,
 }
 
@@ -161,13 +161,13 @@ impl Session {
     /// This rank's number, from 0.
     #[must_use]
     pub fn rank(&self) -> u32 {
-        self.messenger.rank().as_u32()
+        self.shared.messenger.rank().as_u32()
     }
 
     /// How many ranks the job has.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.messenger.size()
+        self.shared.messenger.size()
     }
 
     /// The context that all ranks of the job have from the start.
@@ -183,7 +183,7 @@ impl Session {
     /// When all are in use: 65,536 with the world's, or fewer where the transport matches messages itself and has no
     /// room for so many (`tagwire info` shows how many).
     pub fn create_context(&self) -> Result<Context<'_>> {
-        Ok(Context::new(self, self.messenger.create_context()?))
+        Ok(Context::new(self, self.shared.messenger.create_context()?))
     }
 
     /// A buffer of `count` elements, all bytes of which are zero, for messages: from the memory that this rank shares with the
@@ -216,7 +216,7 @@ impl Session {
     pub fn alloc<T: Plain>(&self, count: usize) -> Result<Buffer<T>> {
         let bytes = count.checked_mul(size_of::<T>());
         let shared = match bytes {
-            Some(bytes) => self.messenger.allocate(bytes)?,
+            Some(bytes) => self.shared.messenger.allocate(bytes)?,
             None => None,
         };
         Ok(Buffer::new(shared, count))
@@ -307,7 +307,7 @@ impl Session {
         &'env self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> R {
-        Scope::run(self, body, |_| false).0
+        Scope::run(&self.shared, body, |_| false).0
     }
 
     /// As [`scope`](Session::scope), for a `body` that returns a [`Result`], so that `?` needs no type named in it.
@@ -336,7 +336,7 @@ impl Session {
         &'env self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        let (result, ended) = Scope::run(self, body, Result::is_err);
+        let (result, ended) = Scope::run(&self.shared, body, Result::is_err);
         let value = result?;
         ended.map(|()| value)
     }
@@ -347,8 +347,8 @@ impl Session {
     /// # Errors
     /// When called from a thread that may not.
     pub fn progress(&self) -> Result<usize> {
-        self.orphans.reap(&self.messenger);
-        Ok(self.messenger.progress()?)
+        self.shared.orphans.reap(&self.shared.messenger);
+        Ok(self.shared.messenger.progress()?)
     }
 
     /// The ranks known to have failed, in the order of discovery.
@@ -357,6 +357,7 @@ impl Session {
     /// When called from a thread that may not.
     pub fn failed(&self) -> Result<Vec<u32>> {
         Ok(self
+            .shared
             .messenger
             .failed()?
             .into_iter()
@@ -371,7 +372,7 @@ impl Session {
     /// # Errors
     /// When called from a thread that may not.
     pub fn acknowledge_failures(&self) -> Result<Vec<u32>> {
-        let failed = self.messenger.acknowledge_failures()?;
+        let failed = self.shared.messenger.acknowledge_failures()?;
         Ok(failed.into_iter().map(|rank| rank.as_u32()).collect())
     }
 
@@ -380,7 +381,7 @@ impl Session {
     /// # Errors
     /// When called from a thread that may not.
     pub fn describe(&self) -> Result<String> {
-        Ok(self.messenger.dump()?)
+        Ok(self.shared.messenger.dump()?)
     }
 
     /// Finishes what is under way and leaves the job.
@@ -401,10 +402,11 @@ impl Session {
         self.driver = None;
         self.dumper = Dumper(None);
         let closed = self
+            .shared
             .messenger
-            .close(self.close_timeout)
+            .close(self.shared.close_timeout)
             .map_err(Error::from);
-        self.orphans.reap(&self.messenger);
+        self.shared.orphans.reap(&self.shared.messenger);
         closed
     }
 
@@ -413,7 +415,7 @@ impl Session {
     fn forget(&mut self) {
         std::mem::forget(self.driver.take());
         std::mem::forget(std::mem::replace(&mut self.dumper, Dumper(None)));
-        std::mem::forget(Arc::clone(&self.messenger));
+        std::mem::forget(Arc::clone(&self.shared.messenger));
     }
 }
 
@@ -425,7 +427,7 @@ impl Drop for Session {
             let _ = self.shut();
         }
         // A buffer that a peer may still touch is worth less than what would be overwritten.
-        self.orphans.abandon();
+        self.shared.orphans.abandon();
     }
 }
 
@@ -437,7 +439,7 @@ mod tests {
     fn a_closed_session_leaves_no_signal_handler_behind() {
         for closes in [true, false] {
             let session = Session::open().unwrap();
-            let flag = session.messenger.dump_flag();
+            let flag = session.shared.messenger.dump_flag();
             let holders = Arc::strong_count(&flag);
             if closes {
                 session.close().unwrap();

@@ -1,12 +1,9 @@
 //! The conformance kit can fail: each defect that a transport may have is seen by the check that
 //! is there for it.
 
-#![allow(unsafe_code)]
-
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use tagwire_base::Rank;
 use tagwire_conformance::Verdict;
@@ -15,9 +12,9 @@ use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::null::{NullOptions, NullTransport};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
-    Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, Result, Retained, SendBuffer, Ticket,
-    Token, Upcalls, WaitKey, Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Offer,
+    Outcome, Payload, PeerEvent, Post, RecvBuffer, Result, SendBuffer, Ticket, Token, Upcalls,
+    WaitKey, Waiter,
 };
 
 /// What is wrong with a transport.
@@ -47,7 +44,6 @@ enum Defect {
     HidesFailures,
     SendsToTheDead,
     OneQueueForAll,
-    TearsUpRetained,
     SleepsOverWakes,
     NeverRests,
     ZeroesGathered,
@@ -63,9 +59,6 @@ enum Defect {
     IgnoresKeys,
 }
 
-/// The largest message that may be retained.
-const SCRATCH: usize = 8192;
-
 /// A transport with one defect.
 struct Broken {
     inner: Box<dyn ByteTransport>,
@@ -79,8 +72,6 @@ struct Broken {
     extra_endpoints: u32,
     stuck: Option<EndpointId>,
     key: Vec<u8>,
-    /// Where all messages are put that may be retained: each one over the one before.
-    scratch: Arc<[AtomicU8]>,
 }
 
 /// Breaks what is told.
@@ -91,44 +82,36 @@ struct Breaker<'a> {
     late_greeting: &'a mut Option<PeerEvent>,
     goodbye_told: &'a mut bool,
     failures: &'a mut Vec<EndpointId>,
-    scratch: &'a [AtomicU8],
     above: &'a mut dyn Upcalls,
 }
 
 impl Breaker<'_> {
-    fn pass(
-        &mut self,
-        arrival: &Arrival<'_>,
-        header: AmHeader,
-        payload: Payload<'_>,
-    ) -> Disposition {
+    fn pass(&mut self, arrival: &Arrival<'_>, header: AmHeader, payload: Payload<'_>) {
         self.above.deliver(Arrival {
             from: arrival.from,
             header,
             payload,
-            retainable: arrival.retainable,
         })
     }
 
     /// A message that is delivered from memory of our own.
     fn deliver_copy(&mut self, from: EndpointId, header: AmHeader, bytes: &[u8]) {
-        let _ = self.above.deliver(Arrival {
+        self.above.deliver(Arrival {
             from,
             header,
             payload: Payload::from_slice(bytes),
-            retainable: None,
         });
     }
 }
 
 impl Upcalls for Breaker<'_> {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         *self.seen += 1;
         // Not the first few: a check must look further than its first message.
         let now = *self.seen % 16 == 15;
         let mut bytes = arrival.payload.to_vec();
         match self.defect {
-            Defect::DropsOne if now => return Disposition::Released,
+            Defect::DropsOne if now => return,
             Defect::CorruptsAByte if now && !bytes.is_empty() => {
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 1;
@@ -146,28 +129,17 @@ impl Upcalls for Breaker<'_> {
             Defect::Duplicates if now => self.deliver_copy(arrival.from, arrival.header, &bytes),
             Defect::Misorders if now && self.late.is_none() => {
                 *self.late = Some((arrival.from, arrival.header, bytes));
-                return Disposition::Released;
-            }
-            Defect::TearsUpRetained => {
-                for (cell, byte) in self.scratch.iter().zip(&bytes) {
-                    cell.store(*byte, Ordering::Relaxed);
-                }
-                // SAFETY: the scratch lives as long as the transport, and atomics may be read
-                // through a raw pointer while nobody writes: all is on one thread.
-                let payload =
-                    unsafe { Payload::from_raw(self.scratch.as_ptr().cast(), bytes.len()) };
-                return self.pass(&arrival, arrival.header, payload);
+                return;
             }
             _ => {}
         }
-        let disposition = self.pass(&arrival, arrival.header, arrival.payload);
+        self.pass(&arrival, arrival.header, arrival.payload);
         if let Some((from, header, bytes)) = self.late.take() {
             self.deliver_copy(from, header, &bytes);
         }
         if let Some(greeting) = self.late_greeting.take() {
             self.above.peer(greeting);
         }
-        disposition
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
@@ -226,7 +198,6 @@ impl Broken {
             extra_endpoints: 0,
             stuck: None,
             key: Vec::new(),
-            scratch: (0..SCRATCH).map(|_| AtomicU8::new(0)).collect(),
         }
     }
 
@@ -254,7 +225,6 @@ impl Broken {
             late_greeting: &mut self.late_greeting,
             goodbye_told: &mut self.goodbye_told,
             failures: &mut self.failures,
-            scratch: &self.scratch,
             above,
         };
         tell(&mut *self.inner, &mut breaker)
@@ -377,9 +347,6 @@ impl ByteTransport for Broken {
     }
     fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
         self.inner.withdraw(to, ticket);
-    }
-    fn release(&mut self, buffer: Retained) {
-        self.inner.release(buffer);
     }
     fn put(
         &mut self,
@@ -610,7 +577,6 @@ const SEEN: &[(Defect, &[&str])] = &[
         ],
     ),
     (Defect::MendsTickets, &["forged_tickets_move_nothing"]),
-    (Defect::TearsUpRetained, &["retained_bytes_stay"]),
     (
         Defect::ClaimsMoreThanItHas,
         &["states_consistent_limits", "sends_without_a_copy"],

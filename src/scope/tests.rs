@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use tagwire_base::{ContextId, SourceSelector, TagSelector};
 
 use super::*;
+use crate::Session;
 
 const SIGABRT: i32 = 6;
 
@@ -18,9 +19,12 @@ fn ended_by_the_wrong_thread() {
     let session = Session::open().unwrap();
     let buffer = RecvBuffer::EMPTY;
     let (from, tag) = (SourceSelector::ANY, TagSelector::ANY);
-    let posted = session.messenger.irecv(buffer, from, tag, ContextId::WORLD);
+    let posted = session
+        .shared
+        .messenger
+        .irecv(buffer, from, tag, ContextId::WORLD);
     let scope = Scope {
-        session: &session,
+        shared: &session.shared,
         open: Mutex::new(Open {
             places: vec![Operation {
                 id: posted.unwrap(),

@@ -10,7 +10,7 @@ use crate::capability::{Capabilities, Limits, Preference};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
-use crate::message::{AmHeader, EndpointId, Lane, Retained, Token, Upcalls};
+use crate::message::{AmHeader, EndpointId, Lane, Token, Upcalls};
 use crate::wait::Waiter;
 
 /// What became of a posted operation, at once. Back-pressure is a value.
@@ -330,11 +330,6 @@ pub trait ByteTransport: Any + Send {
     /// Ends a registration. No peer may use its key any more.
     fn deregister(&mut self, handle: RegistrationHandle) {
         let _ = handle;
-    }
-
-    /// Gives back a buffer that an upcall retained.
-    fn release(&mut self, buffer: Retained) {
-        let _ = buffer;
     }
 
     /// Moves things on: delivers what has arrived, copies a chunk of each cooperative transfer,

@@ -19,35 +19,32 @@ bitflags! {
         /// either side moves the bytes. Of a matching transport: a sender that waits matches and moves
         /// all bytes while its receiver computes.
         const COOPERATIVE = 1 << 4;
-        /// The receive upcall may keep a buffer
-        /// ([`Disposition::Retained`](crate::Disposition::Retained)).
-        const RETAIN = 1 << 5;
         /// A waiting rank can sleep in the kernel and is woken by arrivals.
-        const WAKE = 1 << 6;
+        const WAKE = 1 << 5;
         /// The failure of a peer is found without help from the bootstrap.
-        const FAILURE_DETECTION = 1 << 7;
+        const FAILURE_DETECTION = 1 << 6;
         /// Small messages to one peer arrive in the order in which they were sent.
-        const ORDERED = 1 << 8;
+        const ORDERED = 1 << 7;
         /// Every message arrives exactly once and intact.
-        const RELIABLE = 1 << 9;
+        const RELIABLE = 1 << 8;
         /// Reaches ranks on other machines.
-        const REMOTE = 1 << 10;
+        const REMOTE = 1 << 9;
         /// Reaches other ranks on the same machine.
-        const LOCAL = 1 << 11;
+        const LOCAL = 1 << 10;
         /// Reaches the own rank.
-        const LOOPBACK = 1 << 12;
+        const LOOPBACK = 1 << 11;
         /// Of a matching transport: a receive that has too little room for its message gets
         /// nothing that counts, and says so ([`Outcome::Done`](crate::Outcome::Done) of 0; what its
         /// buffer holds then is anything), where others give what there is room for.
-        const ALL_OR_NOTHING = 1 << 13;
+        const ALL_OR_NOTHING = 1 << 12;
         /// [`open_channel`](crate::ByteTransport::open_channel): partitioned channels of its own.
-        const CHANNELS = 1 << 14;
+        const CHANNELS = 1 << 13;
         /// [`allocate`](crate::ByteTransport::allocate): memory from which and into which cooperative transfers
         /// go, on either side, also without [`COOPERATIVE`](Capabilities::COOPERATIVE).
-        const ALLOCATION = 1 << 15;
+        const ALLOCATION = 1 << 14;
         /// Threads of the transport's own move the bytes: they need a core while a rank waits, which may be
         /// the rank's own.
-        const THREADS = 1 << 16;
+        const THREADS = 1 << 15;
     }
 }
 

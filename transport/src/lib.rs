@@ -38,8 +38,7 @@ pub use epoch::EpochWaiter;
 pub use error::{Error, Result};
 pub use kind::{ForeignLibrary, TransportKind, Way};
 pub use message::{
-    AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, Payload, PeerEvent, Retained, Token,
-    Upcalls,
+    AmHeader, Arrival, EndpointId, Lane, Outcome, Payload, PeerEvent, Token, Upcalls,
 };
 pub use network::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,

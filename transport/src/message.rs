@@ -37,11 +37,6 @@ impl EndpointId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
-/// A transport buffer that the receive upcall kept; given back with
-/// [`release`](crate::ByteTransport::release).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Retained(pub u64);
-
 /// Bytes that a peer wrote, possibly in memory that the peer can still change. They are
 /// untrusted: copy first, then look. No reference to them exists.
 #[derive(Debug, Clone, Copy)]
@@ -162,19 +157,6 @@ pub struct Arrival<'a> {
     pub header: AmHeader,
     /// The sender's bytes.
     pub payload: Payload<'a>,
-    /// Names the buffer that holds the payload, where the transport lets upcalls retain it.
-    pub retainable: Option<Retained>,
-}
-
-/// What the receive upcall did with the transport's buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum Disposition {
-    /// It is the transport's again.
-    Released,
-    /// It stays as it is until it is [released](crate::ByteTransport::release). Only where
-    /// [`Arrival::retainable`] names one.
-    Retained,
 }
 
 /// How an operation ended.
@@ -215,7 +197,7 @@ pub enum PeerEvent {
 /// [`progress`](crate::ByteTransport::progress). An upcall must not call the transport.
 pub trait Upcalls {
     /// A message has arrived.
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition;
+    fn deliver(&mut self, arrival: Arrival<'_>);
 
     /// The operation that was given `token` has ended.
     fn complete(&mut self, token: Token, outcome: Outcome);

@@ -82,11 +82,8 @@ transport_conformance!(
 /// No tier passes by not being claimed.
 #[test]
 fn each_transport_offers_what_it_should() {
-    use Tier::{Cooperative, Core, Detection, Failure, Get, Notice, Put, Retain, Wake};
-    assert_eq!(
-        tiers(&null()).unwrap(),
-        [Core, Retain, Wake, Put, Get, Notice]
-    );
+    use Tier::{Cooperative, Core, Detection, Failure, Get, Notice, Put, Wake};
+    assert_eq!(tiers(&null()).unwrap(), [Core, Wake, Put, Get, Notice]);
     assert_eq!(
         tiers(&network(plain(), None)).unwrap(),
         [Core, Failure, Detection, Wake]
@@ -96,7 +93,6 @@ fn each_transport_offers_what_it_should() {
         Failure,
         Detection,
         Cooperative,
-        Retain,
         Wake,
         Put,
         Get,

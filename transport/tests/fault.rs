@@ -8,7 +8,7 @@ use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport
 use tagwire_transport::byte::{ByteTransport, Class, Post};
 use tagwire_transport::fault::{Delay, FaultOptions, FaultTransport, Kill};
 use tagwire_transport::message::{
-    AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
+    AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
 };
 use tagwire_transport::{Capabilities, Offer};
 
@@ -20,9 +20,8 @@ struct Log {
 }
 
 impl Upcalls for Log {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         self.numbers.push(arrival.header.0[0]);
-        Disposition::Released
     }
     fn complete(&mut self, _: Token, _: Outcome) {}
     fn peer(&mut self, event: PeerEvent) {

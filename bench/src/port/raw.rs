@@ -27,8 +27,8 @@ use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Rank, Tag};
 use tagwire_pml::{WaitMode, WaitPolicy};
 use tagwire_transport::{
-    Allocation, AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId,
-    Lane, Outcome, PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
+    Allocation, AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Outcome,
+    PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
 };
 
 use super::{Port, peer_gone};
@@ -484,7 +484,7 @@ impl Peer {
 
 impl Upcalls for Core {
     #[inline]
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         let Arrival {
             from,
             header,
@@ -493,19 +493,19 @@ impl Upcalls for Core {
         } = arrival;
         let Some((kind, number, length)) = Kind::parse(header) else {
             self.fail(from, "sent a message of a kind that does not exist");
-            return Disposition::Released;
+            return;
         };
         let source = match kind {
             Kind::Offer | Kind::Read => {
                 let Some(source) = Source::parse(kind, payload) else {
                     self.fail(from, "offered a message without saying where");
-                    return Disposition::Released;
+                    return;
                 };
                 Some(source)
             }
             Kind::Refuse | Kind::Got => {
                 self.answered(from, kind, number);
-                return Disposition::Released;
+                return;
             }
             Kind::Whole | Kind::Part => None,
         };
@@ -526,7 +526,7 @@ impl Upcalls for Core {
                 receive.is_done = receive.filled == length;
                 peer.retire();
             }
-            return Disposition::Released;
+            return;
         }
         match peer.early(number) {
             Some(early) => {
@@ -541,7 +541,6 @@ impl Upcalls for Core {
             }
             None => self.fail(from, "sent messages out of order"),
         }
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

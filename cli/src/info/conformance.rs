@@ -7,7 +7,7 @@
 /// The tiers of the kit for transports that move bytes.
 pub const BYTES: &[(&str, &[&str])] = &[
     ("shm", &["core", "failure", "cooperative", "wake"]),
-    ("null", &["core", "retain", "wake", "put", "get", "notice"]),
+    ("null", &["core", "wake", "put", "get", "notice"]),
 ];
 
 /// The tiers of the kit for point-to-point layers, by layer and transport.
@@ -181,7 +181,6 @@ const ALL_BUT_WAKE: &[&str] = &["core", "flow", "failure", "close", "threads"];
 const CONNECTED: &[&str] = &[
     "core",
     "failure",
-    "retain",
     "wake",
     "zero-copy",
     "put",
@@ -189,21 +188,12 @@ const CONNECTED: &[&str] = &[
     "notice",
 ];
 
-const NO_NOTICE: &[&str] = &[
-    "core",
-    "failure",
-    "retain",
-    "wake",
-    "zero-copy",
-    "put",
-    "get",
-];
+const NO_NOTICE: &[&str] = &["core", "failure", "wake", "zero-copy", "put", "get"];
 
 const UCX_TCP: &[&str] = &[
     "core",
     "failure",
     "detection",
-    "retain",
     "wake",
     "zero-copy",
     "put",
@@ -211,7 +201,7 @@ const UCX_TCP: &[&str] = &[
     "notice",
 ];
 
-const PLAIN: &[&str] = &["core", "failure", "retain", "zero-copy"];
+const PLAIN: &[&str] = &["core", "failure", "zero-copy"];
 
 /// Now and then the descriptor to sleep on stays readable (docs/libraries.md).
 const RESTLESS: &[&str] = &["a_rank_that_waits_for_long_sleeps"];

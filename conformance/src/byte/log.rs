@@ -3,7 +3,7 @@
 use tagwire_base::Rank;
 
 use tagwire_transport::message::{
-    AmHeader, Arrival, Disposition, EndpointId, Outcome, PeerEvent, Token, Upcalls,
+    AmHeader, Arrival, EndpointId, Outcome, PeerEvent, Token, Upcalls,
 };
 
 /// A message as it arrived.
@@ -92,13 +92,12 @@ impl Log {
 }
 
 impl Upcalls for Log {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         self.entries.push(Entry::Message(Message {
             from: arrival.from,
             header: arrival.header,
             bytes: arrival.payload.to_vec(),
         }));
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

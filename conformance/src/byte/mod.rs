@@ -36,7 +36,6 @@ mod messages;
 mod peers;
 mod pressure;
 mod remote;
-mod retain;
 mod rig;
 #[cfg(test)]
 mod tests;
@@ -182,8 +181,6 @@ pub enum Tier {
     Detection,
     /// [`Capabilities::COOPERATIVE`].
     Cooperative,
-    /// [`Capabilities::RETAIN`].
-    Retain,
     /// [`Capabilities::WAKE`].
     Wake,
     /// [`Capabilities::ZERO_COPY`].
@@ -198,12 +195,11 @@ pub enum Tier {
 
 impl Tier {
     /// All tiers, in the order of reports.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::Core,
         Self::Failure,
         Self::Detection,
         Self::Cooperative,
-        Self::Retain,
         Self::Wake,
         Self::ZeroCopy,
         Self::Put,
@@ -219,7 +215,6 @@ impl Tier {
             Self::Failure => "failure",
             Self::Detection => "detection",
             Self::Cooperative => "cooperative",
-            Self::Retain => "retain",
             Self::Wake => "wake",
             Self::ZeroCopy => "zero-copy",
             Self::Put => "put",
@@ -234,7 +229,6 @@ impl Tier {
             Self::Core | Self::Failure => Capabilities::empty(),
             Self::Detection => Capabilities::FAILURE_DETECTION,
             Self::Cooperative => Capabilities::COOPERATIVE,
-            Self::Retain => Capabilities::RETAIN,
             Self::Wake => Capabilities::WAKE,
             Self::ZeroCopy => Capabilities::ZERO_COPY,
             Self::Put => Capabilities::PUT,
@@ -464,12 +458,6 @@ pub const CHECKS: &[Check<Factory>] = &[
         cooperative::odd_shapes_are_moved_or_refused,
     ),
     Check::new(
-        "retained_bytes_stay",
-        Tier::Retain,
-        1,
-        retain::retained_bytes_stay,
-    ),
-    Check::new(
         "arrivals_before_sleep_are_not_slept_over",
         Tier::Wake,
         1,
@@ -574,7 +562,6 @@ macro_rules! transport_conformance {
             both_ways_at_once
             forged_tickets_move_nothing
             odd_shapes_are_moved_or_refused
-            retained_bytes_stay
             arrivals_before_sleep_are_not_slept_over
             other_threads_wake_a_sleeper
             messages_wake_a_sleeper

@@ -11,8 +11,6 @@ pub struct MemoryOptions {
     pub max_send: usize,
     /// Messages of one peer that one call of progress delivers.
     pub burst: usize,
-    /// Whether upcalls may retain what arrives.
-    pub retain: bool,
     /// Whether there are cooperative transfers (offer and claim).
     pub cooperative: bool,
     /// Bytes of a cooperative transfer that one call of progress moves.
@@ -34,15 +32,14 @@ pub struct MemoryOptions {
 }
 
 impl Default for MemoryOptions {
-    /// A plain network: small queues, messages of up to 8 KiB, neither retained buffers nor
-    /// cooperative transfers nor gets, failures detected.
+    /// A plain network: small queues, messages of up to 8 KiB, neither cooperative
+    /// transfers nor gets, failures detected.
     fn default() -> Self {
         Self {
             slots: 64,
             control_slots: 8,
             max_send: 8192,
             burst: 16,
-            retain: false,
             cooperative: false,
             chunk: 64 * 1024,
             get: false,
@@ -61,7 +58,6 @@ impl MemoryOptions {
     #[must_use]
     pub fn full() -> Self {
         Self {
-            retain: true,
             cooperative: true,
             get: true,
             put: true,

@@ -17,7 +17,7 @@ use tagwire_transport::byte::{
 use tagwire_transport::capability::{Capabilities, Limits, Ordering, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
-use tagwire_transport::message::{AmHeader, EndpointId, Lane, Outcome, Retained, Token, Upcalls};
+use tagwire_transport::message::{AmHeader, EndpointId, Lane, Outcome, Token, Upcalls};
 use tagwire_transport::wait::Waiter;
 
 /// A peer, as this rank knows it.
@@ -42,8 +42,6 @@ pub struct MemoryTransport {
     /// How many of our inbound channels have a link.
     pub(super) seen_channels: usize,
     /// What upcalls kept, by number.
-    pub(super) retained: HashMap<u64, Vec<u8>>,
-    pub(super) next_retained: u64,
     /// Collected under the lock, told without it.
     pub(super) events: Vec<Event>,
     waiter: Arc<EpochWaiter>,
@@ -59,8 +57,6 @@ impl MemoryTransport {
             links: Vec::new(),
             by_rank: HashMap::new(),
             seen_channels: 0,
-            retained: HashMap::new(),
-            next_retained: 0,
             events: Vec::new(),
             waiter,
             leaving: false,
@@ -127,7 +123,6 @@ impl ByteTransport for MemoryTransport {
             | Capabilities::RELIABLE
             | Capabilities::LOCAL
             | Capabilities::LOOPBACK;
-        all.set(Capabilities::RETAIN, options.retain);
         all.set(Capabilities::COOPERATIVE, options.cooperative);
         all.set(Capabilities::GET, options.get);
         all.set(Capabilities::PUT, options.put);
@@ -425,10 +420,6 @@ impl ByteTransport for MemoryTransport {
                 state.complete(own, token, Outcome::Withdrawn);
             }
         }
-    }
-
-    fn release(&mut self, buffer: Retained) {
-        self.retained.remove(&buffer.0);
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

@@ -8,7 +8,7 @@ use tagwire_base::Rank;
 use super::endpoint::MemoryTransport;
 use super::state::{Message, State, Status};
 use tagwire_transport::message::{
-    Arrival, Disposition, EndpointId, Outcome, Payload, PeerEvent, Retained, Token, Upcalls,
+    Arrival, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls,
 };
 
 /// Something to be told.
@@ -197,20 +197,10 @@ impl MemoryTransport {
     }
 
     fn deliver(&mut self, from: EndpointId, message: Message, upcalls: &mut dyn Upcalls) {
-        let retainable = self
-            .shared
-            .options
-            .retain
-            .then_some(Retained(self.next_retained));
-        let disposition = upcalls.deliver(Arrival {
+        upcalls.deliver(Arrival {
             from,
             header: message.header,
             payload: Payload::from_slice(&message.bytes),
-            retainable,
         });
-        if disposition == Disposition::Retained && retainable.is_some() {
-            self.retained.insert(self.next_retained, message.bytes);
-            self.next_retained += 1;
-        }
     }
 }

@@ -10,8 +10,7 @@ use tagwire_transport::EpochWaiter;
 use tagwire_transport::message::{AmHeader, Outcome, Token};
 use tagwire_transport::wait::Waiter as _;
 
-/// A message on its way. The bytes are a `Vec` because that may move while a retained payload
-/// points to its bytes.
+/// A message on its way.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) header: AmHeader,

@@ -1,7 +1,7 @@
 use super::*;
 use tagwire_transport::byte::{ByteTransport, Class, Post};
 use tagwire_transport::message::{
-    AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
+    AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
 };
 
 const LANE: Lane = Lane(0);
@@ -11,11 +11,10 @@ const LANE: Lane = Lane(0);
 struct Log(Vec<String>);
 
 impl Upcalls for Log {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         let text = String::from_utf8(arrival.payload.to_vec()).unwrap();
         self.0
             .push(format!("{} {} {text}", arrival.from.0, arrival.header.0[0]));
-        Disposition::Released
     }
     fn complete(&mut self, token: Token, outcome: Outcome) {
         self.0.push(format!("{token:?} {outcome:?}"));

@@ -4,9 +4,7 @@
 
 use tagwire_base::{Rank, Sequence};
 use tagwire_matching::Envelope;
-use tagwire_transport::{
-    AmHeader, Arrival, Disposition, Outcome, Payload, PeerEvent, Token, Upcalls,
-};
+use tagwire_transport::{AmHeader, Arrival, Outcome, Payload, PeerEvent, Token, Upcalls};
 use zerocopy::{FromZeros, IntoBytes};
 
 use super::coalesce;
@@ -503,11 +501,10 @@ impl Arrivals<'_> {
 
 impl Upcalls for Core {
     #[inline(always)]
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         if !(Arrivals { core: self }).deliver_plain(&arrival) {
             Arrivals { core: self }.deliver_other(&arrival);
         }
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

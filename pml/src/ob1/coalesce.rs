@@ -173,7 +173,6 @@ pub(super) fn messages<'a>(
             from,
             header,
             payload: rest.slice(HEADER..end),
-            retainable: None,
         };
         if message.payload.len() < length {
             rest = rest.slice(0..0);

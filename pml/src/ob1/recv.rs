@@ -170,7 +170,8 @@ impl Core {
                 let here = content.arrived();
                 request.common.write(0, here);
                 if here.len() == length {
-                    self.finish(handle, None);
+                    request.complete();
+                    self.ended += 1;
                 } else if let Some(failure) = failure {
                     self.finish(handle, Some(failure));
                 } else {

@@ -86,6 +86,12 @@ impl Request {
         self.settle(State::Posted(place));
     }
 
+    /// A receive that is under way by no protocol is complete.
+    #[inline(always)]
+    pub(super) fn complete(&mut self) {
+        self.settle(State::Complete);
+    }
+
     /// Whether this send waits for its turn and is what such a receive takes.
     pub(super) fn is_held_for(&self, tag: TagSelector, context: ContextId) -> bool {
         matches!(self.state, State::Queued)
@@ -136,10 +142,10 @@ impl Entry for Request {
     #[inline(always)]
     fn vacate(&mut self) {
         let Self { state, common } = self;
-        // The state of a protocol may own something.
-        if !matches!(state, State::Complete) {
-            *state = State::Inactive;
-        }
+        debug_assert!(
+            matches!(state, State::Complete | State::Inactive),
+            "only what is at rest is freed: its state owns nothing"
+        );
         if !common.buffer.is_contiguous() || common.owned.is_some() {
             common.buffer = Buffer::Send(SendBuffer::EMPTY);
             common.owned = None;

@@ -1008,11 +1008,10 @@ proptest! {
         core.peer(PeerEvent::Up { endpoint: EndpointId(0), rank: Rank::new(1) });
         for (sequence, (word, rest, payload, in_turn)) in packets.into_iter().enumerate() {
             let rest = if in_turn { (sequence as u64) << 32 | rest & 0xffff_ffff } else { rest };
-            let _ = core.deliver(Arrival {
+            core.deliver(Arrival {
                 from: EndpointId(0),
                 header: AmHeader([word, rest]),
                 payload: Payload::from_slice(&payload),
-                retainable: None,
             });
         }
         world.ranks[0].run_pending();

@@ -6,17 +6,14 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::{Knobs, LANE, Line};
+use common::{Knobs, Line};
 use tagwire_base::{Config, Rank, Registry};
 use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_conformance::transport_conformance;
 use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::Mixed;
-use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, Error, Outcome, PeerEvent,
-    Post, Retained, Token, Upcalls,
-};
+use tagwire_transport::{ByteTransport, Capabilities, Error};
 
 fn config(host: &str) -> Config {
     let lists: Vec<_> = tagwire_rails::settings().collect();
@@ -125,76 +122,6 @@ fn ranks_of_one_host_use_what_reaches_no_further() {
         .map(|line| line.split(": ").nth(1).unwrap())
         .collect();
     assert_eq!(links, ["rank 0", "rank 1", "rank 2", "rank 3"], "{text}");
-}
-
-/// Keeps every message that may be kept.
-#[derive(Default)]
-struct Keeper {
-    kept: Vec<Retained>,
-    messages: usize,
-}
-
-impl Upcalls for Keeper {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
-        self.messages += 1;
-        let Some(name) = arrival.retainable else {
-            return Disposition::Released;
-        };
-        self.kept.push(name);
-        Disposition::Retained
-    }
-
-    fn complete(&mut self, _: Token, _: Outcome) {}
-
-    fn peer(&mut self, _: PeerEvent) {}
-}
-
-/// The rail's number has bits in the names of kept buffers: a buffer whose own name needs these is not
-/// offered to be kept, since it could not be given back to its rail.
-#[test]
-fn buffers_are_kept_while_their_names_leave_room_for_the_rail() {
-    let near = MemoryNetwork::new(2, MemoryOptions::full());
-    let options = MemoryOptions {
-        retain: true,
-        ..far()
-    };
-    let far = MemoryNetwork::new(2, options);
-    let knobs = Arc::new(Knobs::default());
-    let mut ranks: Vec<Mixed> = (0..2)
-        .map(|rank| {
-            let far = Box::new(far.rank(Rank::new(rank)));
-            let rails: Vec<Box<dyn ByteTransport>> = vec![
-                Box::new(near.rank(Rank::new(rank))),
-                Box::new(Line::new(far, Arc::clone(&knobs))),
-            ];
-            let host = format!("host {rank}");
-            Mixed::new(Rank::new(rank), &config(&host), rails).unwrap()
-        })
-        .collect();
-    let address = ranks[1].address();
-    let to = ranks[0].connect(Rank::new(1), &address).unwrap();
-    for (names_from, is_kept) in [
-        (0, true),
-        (1 << 60, true),
-        (1 << 61, false),
-        (1 << 63, false),
-    ] {
-        knobs.names_from.store(names_from, Ordering::Relaxed);
-        let mut keeper = Keeper::default();
-        let post = ranks[0].send(LANE, to, Class::Data, AmHeader::default(), b"bytes");
-        assert_eq!(post, Post::Posted);
-        while keeper.messages == 0 {
-            ranks[0].progress(LANE, &mut keeper);
-            ranks[1].progress(LANE, &mut keeper);
-        }
-        assert_eq!(keeper.kept.len(), usize::from(is_kept), "{names_from:x}");
-        let before = knobs.released.load(Ordering::Relaxed);
-        for name in keeper.kept {
-            ranks[1].release(name);
-        }
-        let released = knobs.released.load(Ordering::Relaxed) - before;
-        assert_eq!(released, u64::from(is_kept), "by the rail that it came by");
-    }
 }
 
 /// Threads of one rail are threads of the mixture.

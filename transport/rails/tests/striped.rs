@@ -72,7 +72,7 @@ fn what_all_offer_is_offered() {
         let tiers = passed_tiers(&run_all(factory)).into_iter();
         tiers.map(|tier| tier.name()).collect::<Vec<_>>()
     };
-    let all = ["core", "failure", "detection", "retain", "wake", "get"];
+    let all = ["core", "failure", "detection", "wake", "get"];
     assert_eq!(tiers(&over(&[full, full], "")), all);
     let plain = ["core", "failure", "detection", "wake"];
     let unlike = over(&[full, MemoryOptions::default], "");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
 use tagwire_base::{Config, Rank, Registry};
-use tagwire_conformance::byte::Tier::{Core, Failure, Get, Retain, Wake};
+use tagwire_conformance::byte::Tier::{Core, Failure, Get, Wake};
 use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::transport_conformance;
 use tagwire_conformance::{assert_check, tiers};
@@ -90,10 +90,7 @@ mod kit {
 #[test]
 fn what_is_offered() {
     match missing() {
-        None => assert_eq!(
-            tiers(&factory()).unwrap(),
-            [Core, Failure, Retain, Wake, Get]
-        ),
+        None => assert_eq!(tiers(&factory()).unwrap(), [Core, Failure, Wake, Get]),
         Some(reason) => println!("SKIPPED: no {PROVIDER} here: {reason}"),
     }
 }

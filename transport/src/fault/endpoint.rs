@@ -1,6 +1,5 @@
 //! The wrapper: each verb is passed on, unless it is busy for no reason or the rank is dead.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteM
 use crate::capability::{Capabilities, Limits, Preference};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
-use crate::message::{AmHeader, EndpointId, Lane, Retained, Token, Upcalls};
+use crate::message::{AmHeader, EndpointId, Lane, Token, Upcalls};
 use crate::wait::Waiter;
 
 /// What a test does when a rank dies, so that the others find out.
@@ -37,10 +36,6 @@ pub struct FaultTransport {
     /// Messages in all holds.
     pub(super) held: usize,
     /// What upcalls kept, by number.
-    pub(super) retained: HashMap<u64, Vec<u8>>,
-    pub(super) next_retained: u64,
-    /// Whether what is inside lets upcalls retain.
-    pub(super) retains: bool,
     messages: u64,
     pub(super) dead: bool,
     on_death: Option<DeathHook>,
@@ -51,7 +46,6 @@ impl FaultTransport {
     #[must_use]
     pub fn new(inner: Box<dyn ByteTransport>, rank: Rank, options: FaultOptions) -> Self {
         Self {
-            retains: inner.capabilities().contains(Capabilities::RETAIN),
             name: inner.name(),
             inner: Some(inner),
             rank,
@@ -60,8 +54,6 @@ impl FaultTransport {
             now: 0,
             holds: Vec::new(),
             held: 0,
-            retained: HashMap::new(),
-            next_retained: 0,
             messages: 0,
             dead: false,
             on_death: None,
@@ -335,10 +327,6 @@ impl ByteTransport for FaultTransport {
         if let Some(inner) = self.inner.as_deref_mut() {
             inner.deregister(handle);
         }
-    }
-
-    fn release(&mut self, buffer: Retained) {
-        self.retained.remove(&buffer.0);
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

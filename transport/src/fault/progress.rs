@@ -5,9 +5,7 @@ use super::endpoint::FaultTransport;
 use super::hold::{Held, Item, PeerHold};
 use super::random::SplitMix64;
 use crate::byte::ByteTransport;
-use crate::message::{
-    Arrival, Disposition, EndpointId, Outcome, Payload, PeerEvent, Retained, Token, Upcalls,
-};
+use crate::message::{Arrival, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls};
 
 /// Messages held back at most: beyond, the transport inside makes no progress, so that its
 /// back-pressure stays in force.
@@ -34,7 +32,7 @@ impl Intake<'_> {
 }
 
 impl Upcalls for Intake<'_> {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         self.hold(arrival.from);
         self.holds[arrival.from.index()].push(
             arrival.header,
@@ -44,7 +42,6 @@ impl Upcalls for Intake<'_> {
             self.random,
         );
         *self.held += 1;
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
@@ -118,16 +115,10 @@ impl FaultTransport {
     }
 
     fn deliver(&mut self, from: EndpointId, held: Held, upcalls: &mut dyn Upcalls) {
-        let retainable = self.retains.then_some(Retained(self.next_retained));
-        let disposition = upcalls.deliver(Arrival {
+        upcalls.deliver(Arrival {
             from,
             header: held.header,
             payload: Payload::from_slice(&held.bytes),
-            retainable,
         });
-        if disposition == Disposition::Retained && retainable.is_some() {
-            self.retained.insert(self.next_retained, held.bytes);
-            self.next_retained += 1;
-        }
     }
 }

@@ -14,7 +14,7 @@ use crate::capability::{Capabilities, Limits, Ordering, Registration, WaitObject
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::epoch::EpochWaiter;
 use crate::error::{Error, Result};
-use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Retained, Token, Upcalls};
+use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls};
 use crate::wait::Waiter;
 
 /// A peer: the own rank, or one that only swallows.
@@ -25,8 +25,7 @@ struct Link {
     closed: bool,
 }
 
-/// A message to the own rank, on its way. The bytes are a `Vec` because that may move while a
-/// retained payload points to its bytes.
+/// A message to the own rank, on its way.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) header: AmHeader,
@@ -47,9 +46,6 @@ pub struct NullTransport {
     pub(super) completions: VecDeque<(Token, Outcome)>,
     /// Of puts, not told yet.
     pub(super) notices: VecDeque<u64>,
-    /// What upcalls kept, by number.
-    pub(super) retained: HashMap<u64, Vec<u8>>,
-    pub(super) next_retained: u64,
     registrations: Registrations,
     waiter: Arc<EpochWaiter>,
 }
@@ -68,8 +64,6 @@ impl NullTransport {
             queue: VecDeque::new(),
             completions: VecDeque::new(),
             notices: VecDeque::new(),
-            retained: HashMap::new(),
-            next_retained: 0,
             registrations: Registrations::default(),
             waiter: Arc::new(EpochWaiter::default()),
         }
@@ -110,7 +104,6 @@ impl ByteTransport for NullTransport {
         Capabilities::PUT
             | Capabilities::NOTICE
             | Capabilities::GET
-            | Capabilities::RETAIN
             | Capabilities::WAKE
             | Capabilities::ORDERED
             | Capabilities::RELIABLE
@@ -266,10 +259,6 @@ impl ByteTransport for NullTransport {
 
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.registrations.deregister(handle.id);
-    }
-
-    fn release(&mut self, buffer: Retained) {
-        self.retained.remove(&buffer.0);
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

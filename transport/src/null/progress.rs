@@ -2,7 +2,7 @@
 //! and the ends of operations.
 
 use super::endpoint::NullTransport;
-use crate::message::{Arrival, Disposition, Payload, PeerEvent, Retained, Upcalls};
+use crate::message::{Arrival, Payload, PeerEvent, Upcalls};
 
 impl NullTransport {
     pub(super) fn greet(&mut self, upcalls: &mut dyn Upcalls) -> usize {
@@ -23,17 +23,11 @@ impl NullTransport {
         };
         let count = self.queue.len().min(self.options.burst);
         for message in self.queue.drain(..count) {
-            let buffer = Retained(self.next_retained);
-            let disposition = upcalls.deliver(Arrival {
+            upcalls.deliver(Arrival {
                 from,
                 header: message.header,
                 payload: Payload::from_slice(&message.bytes),
-                retainable: Some(buffer),
             });
-            if disposition == Disposition::Retained {
-                self.retained.insert(buffer.0, message.bytes);
-                self.next_retained += 1;
-            }
         }
         count
     }

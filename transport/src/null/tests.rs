@@ -3,7 +3,7 @@ use tagwire_base::Rank;
 use super::{NullOptions, NullTransport};
 use crate::byte::{ByteTransport, Class, Post, RemoteMemory};
 use crate::data::{RecvBuffer, SendBuffer};
-use crate::message::{AmHeader, Arrival, Disposition, Lane, Outcome, PeerEvent, Token, Upcalls};
+use crate::message::{AmHeader, Arrival, Lane, Outcome, PeerEvent, Token, Upcalls};
 
 /// Counts.
 #[derive(Default)]
@@ -13,9 +13,8 @@ struct Tally {
 }
 
 impl Upcalls for Tally {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, _: Arrival<'_>) {
         self.messages += 1;
-        Disposition::Released
     }
     fn complete(&mut self, _: Token, _: Outcome) {}
     fn peer(&mut self, event: PeerEvent) {

@@ -16,9 +16,8 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::time::Duration;
 
-use tagwire_base::{Bootstrap, Rank};
+use tagwire_base::Rank;
 
 use super::NAME;
 use super::cma::Attach;
@@ -35,27 +34,7 @@ use super::segment::{AreaMap, Obstacle, Segment};
 use crate::error::{Error, Result};
 use crate::message::{EndpointId, PeerEvent, Upcalls};
 
-/// How long the bootstrap may take to hand a descriptor over.
-const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(30);
-
 impl Shm {
-    /// As [`connect`](crate::ByteTransport::connect), and takes the peer's descriptor from `bootstrap` where it
-    /// cannot be opened through `/proc`.
-    ///
-    /// # Errors
-    /// As `connect`, and when the bootstrap does not hand the descriptor over.
-    pub fn connect_through(
-        &mut self,
-        peer: Rank,
-        address: &[u8],
-        bootstrap: &mut dyn Bootstrap,
-    ) -> Result<EndpointId> {
-        let timeout = DESCRIPTOR_TIMEOUT;
-        self.connect_by(peer, address, &mut |peer| {
-            Some(bootstrap.get_descriptor(peer, timeout))
-        })
-    }
-
     pub(super) fn connect_by(
         &mut self,
         peer: Rank,

@@ -146,7 +146,7 @@ impl Shm {
 
     /// Where descriptors of peers come from that cannot be opened through `/proc`. Needed only
     /// to answer peers of another process namespace that made contact first: without it, sending
-    /// to such a peer is [`Post::Unsupported`] until [`connect_through`](Shm::connect_through).
+    /// to such a peer is [`Post::Unsupported`].
     pub fn set_descriptor_source(
         &mut self,
         source: impl FnMut(Rank) -> tagwire_base::Result<OwnedFd> + Send + 'static,

@@ -218,11 +218,10 @@ pub(super) fn drain<U: Upcalls + ?Sized>(way: &mut Inbound, most: usize, upcalls
     while count < most {
         let popped = way.consumer.pop(|header, payload| {
             // Nothing can be retained in a ring: the upcall is offered nothing to keep.
-            let _ = upcalls.deliver(Arrival {
+            upcalls.deliver(Arrival {
                 from,
                 header,
                 payload,
-                retainable: None,
             });
         });
         match popped {

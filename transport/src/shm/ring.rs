@@ -247,6 +247,24 @@ pub(super) struct RingState {
     pub offset: u32,
 }
 
+impl RingState {
+    /// Returns the two words that it is in shared memory: head and position, then offset.
+    #[inline]
+    pub(super) const fn pack(self) -> [u64; 2] {
+        let head = self.head as u64 | (self.position as u64) << 32;
+        [head, self.offset as u64]
+    }
+
+    #[inline]
+    pub(super) const fn unpack([head, offset]: [u64; 2]) -> Self {
+        Self {
+            head: head as u32,
+            position: (head >> 32) as u32,
+            offset: offset as u32,
+        }
+    }
+}
+
 /// What [`Consumer::pop`] found.
 #[derive(Debug)]
 pub(super) enum Pop<R> {

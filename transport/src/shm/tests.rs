@@ -11,9 +11,7 @@ use tagwire_base::bootstrap::LocalJob;
 use super::{Shm, ShmOptions};
 use crate::byte::{ByteTransport, Class, Post};
 use crate::capability::Capabilities;
-use crate::message::{
-    AmHeader, Arrival, Disposition, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
-};
+use crate::message::{AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls};
 
 mod arena;
 mod contact;
@@ -37,11 +35,10 @@ struct Log {
 }
 
 impl Upcalls for Log {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         assert_eq!(arrival.header.0[1], !arrival.header.0[0], "torn header");
         self.messages
             .push_back((arrival.from, arrival.header.0[0], arrival.payload.to_vec()));
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

@@ -6,9 +6,7 @@ use std::ptr::NonNull;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::JobSecret;
-use tagwire_transport::{
-    AmHeader, Arrival, Disposition, EndpointId, Error, Payload, PeerEvent, Retained, Upcalls,
-};
+use tagwire_transport::{AmHeader, Arrival, EndpointId, Error, Payload, PeerEvent, Upcalls};
 use zerocopy::FromBytes;
 
 use crate::NAME;
@@ -79,7 +77,6 @@ pub(crate) struct Inbox {
     pub(crate) unanswered: Vec<(EndpointId, u64)>,
     /// Peers that have dealt with so many writes of ours.
     pub(crate) flushed: Vec<(EndpointId, u64)>,
-    kept: Kept,
     upcalls: Option<LentUpcalls>,
     /// How many things were told since somebody asked.
     told: usize,
@@ -105,7 +102,6 @@ impl Inbox {
             landings: Vec::new(),
             unanswered: Vec::new(),
             flushed: Vec::new(),
-            kept: Kept::default(),
             upcalls: None,
             told: 0,
         }
@@ -115,25 +111,20 @@ impl Inbox {
         self.upcalls = upcalls;
     }
 
-    /// Takes a message; answers whether its bytes, which `owner` names, are kept.
+    /// Takes a message.
     #[inline]
-    pub(crate) fn take_data(
-        &mut self,
-        header: &[u8],
-        body: &[u8],
-        owner: Option<NonNull<c_void>>,
-    ) -> bool {
+    pub(crate) fn take_data(&mut self, header: &[u8], body: &[u8]) {
         let source = if header.is_empty() { body } else { header };
         let Ok((prefix, rest)) = Prefix::ref_from_prefix(source) else {
             self.complain("a message without a header");
-            return false;
+            return;
         };
         let bytes = if header.is_empty() { rest } else { body };
         let Some(from) = self.known(prefix.session.get()) else {
-            return false;
+            return;
         };
         let header = AmHeader([prefix.header[0].get(), prefix.header[1].get()]);
-        self.deliver(from, header, bytes, owner)
+        self.deliver(from, header, bytes);
     }
 
     /// Takes the header of a write of `len` bytes; answers who sent it and where it is to go,
@@ -240,34 +231,20 @@ impl Inbox {
     }
 
     #[inline]
-    fn deliver(
-        &mut self,
-        from: EndpointId,
-        header: AmHeader,
-        bytes: &[u8],
-        owner: Option<NonNull<c_void>>,
-    ) -> bool {
+    fn deliver(&mut self, from: EndpointId, header: AmHeader, bytes: &[u8]) {
         let Some(upcalls) = &mut self.upcalls else {
             // From within a send to the own rank.
             self.early
                 .push_back(Early::Message(from, header, bytes.to_vec()));
-            return false;
+            return;
         };
         self.told += 1;
         let arrival = Arrival {
             from,
             header,
             payload: Payload::from_slice(bytes),
-            retainable: owner.map(|_| self.kept.next()),
         };
-        let disposition = upcalls.as_mut().deliver(arrival);
-        match owner {
-            Some(owner) if disposition == Disposition::Retained => {
-                self.kept.keep(owner);
-                true
-            }
-            _ => false,
-        }
+        upcalls.as_mut().deliver(arrival);
     }
 
     /// Takes a control message.
@@ -464,9 +441,8 @@ impl Inbox {
                         from,
                         header,
                         payload: Payload::from_slice(&bytes),
-                        retainable: None,
                     };
-                    let _ = upcalls.deliver(arrival);
+                    upcalls.deliver(arrival);
                 }
             }
         }
@@ -485,20 +461,6 @@ impl Inbox {
     pub(crate) fn take_told(&mut self) -> usize {
         std::mem::take(&mut self.told)
     }
-
-    /// What `buffer` names, which is not kept any more; nothing where it never was.
-    pub(crate) fn give_back(&mut self, buffer: Retained) -> Option<NonNull<c_void>> {
-        self.kept.give_back(buffer)
-    }
-
-    /// All that is kept, which is not any more.
-    pub(crate) fn give_all_back(&mut self) -> Vec<NonNull<c_void>> {
-        self.kept
-            .slots
-            .iter_mut()
-            .filter_map(|slot| slot.1.take())
-            .collect()
-    }
 }
 
 /// Writes of one peer whose bytes may be under way, by rendezvous. A correct peer begins no more than
@@ -512,41 +474,6 @@ const NOBODY: Rank = Rank::new(Rank::MAX);
 /// The rank that a message is of, by its own word: any number.
 fn named(number: u32) -> Rank {
     Rank::new(number.min(NOBODY.as_u32()))
-}
-
-/// Buffers of UCX that upcalls kept, each under a slot and a generation.
-#[derive(Default)]
-struct Kept {
-    slots: Vec<(u32, Option<NonNull<c_void>>)>,
-    free: Vec<u32>,
-}
-
-impl Kept {
-    /// The name that the next one gets.
-    fn next(&self) -> Retained {
-        let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
-        let generation = self.slots.get(slot as usize).map_or(0, |slot| slot.0);
-        Retained(u64::from(generation) << 32 | u64::from(slot))
-    }
-
-    fn keep(&mut self, owner: NonNull<c_void>) {
-        match self.free.pop() {
-            Some(slot) => self.slots[slot as usize].1 = Some(owner),
-            None => self.slots.push((0, Some(owner))),
-        }
-    }
-
-    fn give_back(&mut self, buffer: Retained) -> Option<NonNull<c_void>> {
-        let (slot, generation) = (buffer.0 as u32, (buffer.0 >> 32) as u32);
-        let (current, owner) = self.slots.get_mut(slot as usize)?;
-        if *current != generation {
-            return None;
-        }
-        let owner = owner.take()?;
-        *current = current.wrapping_add(1);
-        self.free.push(slot);
-        Some(owner)
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
-use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Result, Retained, WaitObject};
+use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Result, WaitObject};
 use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
@@ -612,14 +612,6 @@ impl Core {
         link.filter(|link| link.endpoint.is_some())
     }
 
-    /// Gives back what an upcall kept.
-    pub(crate) fn release(&mut self, buffer: Retained) {
-        if let Some(owner) = self.shared.inbox.borrow_mut().give_back(buffer) {
-            // SAFETY: the inbox had it from a handler that kept it, and has it no more.
-            unsafe { self.worker.release(owner) };
-        }
-    }
-
     pub(crate) fn leave(&mut self) {
         self.leaving = true;
     }
@@ -724,10 +716,6 @@ impl Drop for Core {
         // Nobody could be told of what is written from now on.
         self.shared.memory.borrow_mut().end_all();
         self.part();
-        for owner in self.shared.inbox.borrow_mut().give_all_back() {
-            // SAFETY: as in `release`.
-            unsafe { self.worker.release(owner) };
-        }
         for index in 0..self.links.len() as u32 {
             self.sever(EndpointId(index));
         }

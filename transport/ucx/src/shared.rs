@@ -15,8 +15,8 @@ use std::slice;
 
 use tagwire_transport::Upcalls;
 use tagwire_ucx_sys::{
-    UCP_AM_RECV_ATTR_FLAG_DATA, UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_REJECTED, UCS_INPROGRESS,
-    UCS_OK, Ucp, ucp_am_recv_param_t, ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
+    UCP_AM_RECV_ATTR_FLAG_RNDV, UCS_ERR_REJECTED, UCS_INPROGRESS, UCS_OK, Ucp, ucp_am_recv_param_t,
+    ucp_ep_h, ucp_tag_recv_info_t, ucs_status_t,
 };
 
 use crate::contact::{Inbox, Landing};
@@ -260,8 +260,6 @@ struct Call<'a> {
     shared: &'a Shared,
     /// The bytes are still with their sender.
     is_rendezvous: bool,
-    /// The bytes may be kept.
-    is_keepable: bool,
 }
 
 impl Call<'_> {
@@ -277,7 +275,6 @@ impl Call<'_> {
         Self {
             shared,
             is_rendezvous: has(UCP_AM_RECV_ATTR_FLAG_RNDV),
-            is_keepable: has(UCP_AM_RECV_ATTR_FLAG_DATA),
         }
     }
 }
@@ -302,9 +299,8 @@ pub(crate) unsafe extern "C" fn on_data(
     }
     // SAFETY: UCX lends header and data for the time of the callback.
     let (header, body) = unsafe { (bytes(header, header_length), bytes(data, length)) };
-    let owner = NonNull::new(data).filter(|_| call.is_keepable);
-    let kept = inbox.take_data(header, body, owner);
-    if kept { UCS_INPROGRESS } else { UCS_OK }
+    inbox.take_data(header, body);
+    UCS_OK
 }
 
 /// `ucp_am_recv_callback_t` of control messages.

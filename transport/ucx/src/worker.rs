@@ -498,7 +498,7 @@ impl Worker {
         Started::from_pointer(pointer)
     }
 
-    /// Gives back what upcalls kept under `owner`, or drops a write that was kept.
+    /// Drops a write that was kept.
     ///
     /// # Safety
     /// It was kept by a handler's answer, and is given back once.

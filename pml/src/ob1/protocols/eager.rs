@@ -23,14 +23,14 @@ impl Kind {
 
 /// An eager message under way.
 #[derive(Debug)]
-pub(in crate::ob1) enum State {
+pub(in crate::ob1) enum Eager {
     /// A send, of which so many bytes are out.
     Sending { moved: usize },
     /// A receive whose packets are arriving.
     Receiving,
 }
 
-impl Protocol for State {
+impl Protocol for Eager {
     const NAME: &'static str = "eager";
     const NEW: Self = Self::Sending { moved: 0 };
     const SENDS: Sends = Sends::Eager;

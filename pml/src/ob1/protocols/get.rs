@@ -37,7 +37,7 @@ pub(in crate::ob1) const WINDOW: usize = 4;
 
 /// A rendezvous by get under way.
 #[derive(Debug)]
-pub(in crate::ob1) enum State {
+pub(in crate::ob1) enum Get {
     /// A send that is to be launched.
     New,
     /// A send whose bytes may be read.
@@ -126,7 +126,7 @@ impl Reading {
     }
 }
 
-impl State {
+impl Get {
     /// Ends the exposure, by a step with the transport. The first end stands.
     fn conclude(&mut self, end: End) -> Step {
         match mem::replace(self, Self::New) {
@@ -161,7 +161,7 @@ pub(super) fn remote(terms: &Terms, what: Capabilities) -> Option<RangeInclusive
     can.then(|| terms.packet.saturating_add(1)..=usize::MAX)
 }
 
-impl Protocol for State {
+impl Protocol for Get {
     const NAME: &'static str = "get";
     const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Rendezvous;

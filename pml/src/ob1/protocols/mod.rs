@@ -38,7 +38,7 @@ macro_rules! protocols {
             Complete,
             $(
                 /// Under way by this protocol.
-                $name($module::State),
+                $name($module::$name),
             )*
         }
 
@@ -53,16 +53,16 @@ macro_rules! protocols {
         const TABLE: &[Entry] = &[$(
             Entry {
                 id: ProtocolId(Number::$name as u8),
-                sends: <$module::State as Protocol>::SENDS,
-                serves: <$module::State as Protocol>::serves,
+                sends: <$module::$name as Protocol>::SENDS,
+                serves: <$module::$name as Protocol>::serves,
             },
         )*];
 
         /// The names of the protocols.
-        const NAMES: &[&str] = &[$(<$module::State as Protocol>::NAME,)*];
+        const NAMES: &[&str] = &[$(<$module::$name as Protocol>::NAME,)*];
 
         /// The packets of all protocols.
-        const KINDS: &[PacketKinds] = &[$(<$module::State as Protocol>::KINDS,)*];
+        const KINDS: &[PacketKinds] = &[$(<$module::$name as Protocol>::KINDS,)*];
 
         impl State {
             /// Returns the state of a send that is to be launched by a protocol.
@@ -79,7 +79,7 @@ macro_rules! protocols {
             fn about(id: ProtocolId, terms: &Terms, length: usize) -> Option<String> {
                 $(
                     if id.0 == Number::$name as u8 {
-                        return <$module::State as Protocol>::describe(terms, length);
+                        return <$module::$name as Protocol>::describe(terms, length);
                     }
                 )*
                 None
@@ -92,7 +92,7 @@ macro_rules! protocols {
                 rest: Payload<'_>,
             ) -> Option<Self> {
                 $(
-                    if <$module::State as Protocol>::KINDS.contains(&kind) {
+                    if <$module::$name as Protocol>::KINDS.contains(&kind) {
                         return Protocol::announced(body, rest).map(Self::$name);
                     }
                 )*
@@ -168,7 +168,7 @@ macro_rules! protocols {
             pub(super) fn is_rendezvous(&self) -> bool {
                 match self {
                     $(Self::$name(_) => {
-                        matches!(<$module::State as Protocol>::SENDS, Sends::Rendezvous)
+                        matches!(<$module::$name as Protocol>::SENDS, Sends::Rendezvous)
                     })*
                     _ => false,
                 }
@@ -199,19 +199,19 @@ protocols! {
 
 impl State {
     /// Returns the state of a receive of an eager message whose packets are arriving.
-    pub(super) const STREAMING: Self = Self::Eager(eager::State::Receiving);
+    pub(super) const STREAMING: Self = Self::Eager(eager::Eager::Receiving);
 
     /// Returns the state of a receive whose sender is to be asked for the bytes.
     pub(super) const fn ask(send: Handle) -> Self {
-        Self::Offer(offer::State::ask(send))
+        Self::Offer(offer::Offer::ask(send))
     }
 
     /// Returns the state of a send whose envelope went alone.
-    pub(super) const ANNOUNCED: Self = Self::Offer(offer::State::Announced);
+    pub(super) const ANNOUNCED: Self = Self::Offer(offer::Offer::Announced);
 
     /// Whether the envelope of this send went alone, and nobody has asked for the bytes.
     pub(super) const fn is_unasked(&self) -> bool {
-        matches!(self, Self::Offer(offer::State::Announced))
+        matches!(self, Self::Offer(offer::Offer::Announced))
     }
 
     /// Whether a peer, the transport or the matcher still has something to do.

@@ -6,7 +6,7 @@
 
 use std::ops::RangeInclusive;
 
-use tagwire_transport::{Capabilities, Offer, Outcome, Payload, Post, Ticket};
+use tagwire_transport::{self as transport, Capabilities, Outcome, Payload, Post, Ticket};
 use zerocopy::IntoBytes;
 
 use super::push;
@@ -27,7 +27,7 @@ impl Kind {
 
 /// A rendezvous by offer under way.
 #[derive(Debug)]
-pub(in crate::ob1) enum State {
+pub(in crate::ob1) enum Offer {
     /// A send that is to be launched.
     New,
     /// A send whose transfer is open. Its receiver may have asked for fragments: it is then to be withdrawn.
@@ -44,15 +44,15 @@ pub(in crate::ob1) enum State {
     /// A receive that takes part in a transfer.
     Claimed { send: Handle },
     /// A receive that asks for fragments, and may get a ticket instead.
-    Asking { send: Handle, state: push::State },
+    Asking { send: Handle, state: push::Push },
 }
 
-impl State {
+impl Offer {
     /// Returns the state of a receive whose sender is to be asked for the bytes.
     pub(in crate::ob1) const fn ask(send: Handle) -> Self {
         Self::Asking {
             send,
-            state: push::State::Asking { send },
+            state: push::Push::Asking { send },
         }
     }
 
@@ -76,7 +76,7 @@ impl State {
         turn: &mut Turn<'_>,
     ) -> Step {
         if common.wanted > link.terms().packet
-            && let Offer::Open(ticket) = link.offer(common.send_buffer())
+            && let transport::Offer::Open(ticket) = link.offer(common.send_buffer())
         {
             let header = ControlHeader {
                 kind: Kind::TICKET,
@@ -95,7 +95,7 @@ impl State {
     }
 }
 
-impl Protocol for State {
+impl Protocol for Offer {
     const NAME: &'static str = "offer";
     const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Rendezvous;
@@ -118,14 +118,14 @@ impl Protocol for State {
     fn launch(&mut self, common: &mut Common, link: &mut Link<'_>) -> Launch {
         if let Self::New = self {
             match link.offer(common.send_buffer()) {
-                Offer::Open(ticket) => {
+                transport::Offer::Open(ticket) => {
                     *self = Self::Offered {
                         ticket,
                         asked: None,
                     };
                 }
-                Offer::Busy => *self = Self::Announced,
-                Offer::Unsupported => return Launch::Declined,
+                transport::Offer::Busy => *self = Self::Announced,
+                transport::Offer::Unsupported => return Launch::Declined,
             }
         }
         match self {
@@ -172,7 +172,7 @@ impl Protocol for State {
                 Kind::TICKET,
                 Self::Asking {
                     send,
-                    state: push::State::Receiving { moved: 0 },
+                    state: push::Push::Receiving { moved: 0 },
                 },
             ) => {
                 let mut words = [0; 2];

@@ -27,7 +27,7 @@ impl Kind {
 
 /// A rendezvous by push under way.
 #[derive(Debug)]
-pub(in crate::ob1) enum State {
+pub(in crate::ob1) enum Push {
     /// A send that is to be launched.
     New,
     /// A send whose receiver has not asked for the bytes.
@@ -40,7 +40,7 @@ pub(in crate::ob1) enum State {
     Receiving { moved: usize },
 }
 
-impl From<Fallback> for State {
+impl From<Fallback> for Push {
     fn from(fallback: Fallback) -> Self {
         match fallback {
             Fallback::Announced => Self::Announced,
@@ -74,7 +74,7 @@ pub(super) fn asked(common: &mut Common, packet: &Packet<'_>) -> Option<Handle> 
 /// What is wrong with a request for fragments without a length.
 pub(super) const CUT_SHORT: &str = "a request for fragments that is cut short";
 
-impl State {
+impl Push {
     /// Sends fragments until all are out or the transport is busy.
     fn push(common: &Common, receive: Handle, moved: &mut usize, link: &mut Link<'_>) -> Step {
         while *moved < common.wanted {
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-impl Protocol for State {
+impl Protocol for Push {
     const NAME: &'static str = "push";
     const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Rendezvous;

@@ -36,7 +36,7 @@ const PREFIX: usize = 2 * size_of::<u64>();
 
 /// A rendezvous by put under way.
 #[derive(Debug)]
-pub(in crate::ob1) enum State {
+pub(in crate::ob1) enum Put {
     /// A send that is to be launched, or whose receiver has not said where to write.
     Announced,
     /// A send that writes.
@@ -133,7 +133,7 @@ impl Writing {
     }
 }
 
-impl State {
+impl Put {
     /// Returns what is next for a send of whose puts none is under way.
     fn wrote(&mut self, common: &Common, gone: Option<Failure>, turn: &mut Turn<'_>) -> Step {
         let Self::Writing(writing) = self else {
@@ -212,7 +212,7 @@ impl State {
     }
 }
 
-impl Protocol for State {
+impl Protocol for Put {
     const NAME: &'static str = "put";
     const NEW: Self = Self::Announced;
     const SENDS: Sends = Sends::Rendezvous;

@@ -24,7 +24,7 @@ const PREFIX: usize = size_of::<u64>();
 
 /// A send that waits for the match.
 #[derive(Debug)]
-pub(in crate::ob1) struct State;
+pub(in crate::ob1) struct Synchronous;
 
 /// Returns the sender's name for its side, and the bytes; `None` where the packet is cut short.
 pub(in crate::ob1) fn split(payload: Payload<'_>) -> Option<(Handle, Payload<'_>)> {
@@ -34,7 +34,7 @@ pub(in crate::ob1) fn split(payload: Payload<'_>) -> Option<(Handle, Payload<'_>
     whole.then_some((Handle::from_wire(sender), bytes))
 }
 
-impl Protocol for State {
+impl Protocol for Synchronous {
     const NAME: &'static str = "synchronous";
     const NEW: Self = Self;
     const SENDS: Sends = Sends::Synchronous;

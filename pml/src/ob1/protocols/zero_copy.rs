@@ -17,9 +17,9 @@ pub(in crate::ob1) const SHORTEST: usize = 4 << 10;
 
 /// A send whose message is out, and its buffer with the transport.
 #[derive(Debug)]
-pub(in crate::ob1) struct State;
+pub(in crate::ob1) struct ZeroCopy;
 
-impl Protocol for State {
+impl Protocol for ZeroCopy {
     const NAME: &'static str = "zero-copy";
     const NEW: Self = Self;
     const SENDS: Sends = Sends::Eager;

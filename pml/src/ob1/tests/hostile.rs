@@ -27,11 +27,10 @@ impl World {
     /// Lets a packet of rank 1 arrive at rank 0 that rank 1 never sent.
     fn forge(&mut self, header: AmHeader, payload: &[u8]) {
         let endpoint = self.ranks[0].core.peers.get(PEER).unwrap().endpoint;
-        let _ = self.ranks[0].core.deliver(Arrival {
+        self.ranks[0].core.deliver(Arrival {
             from: endpoint,
             header,
             payload: Payload::from_slice(payload),
-            retainable: None,
         });
         self.ranks[0].run_pending();
     }

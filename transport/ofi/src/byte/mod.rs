@@ -12,9 +12,9 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_libfabric_sys::bindings::FI_SEND;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
-    Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration, Result, Retained,
-    SendBuffer, Token, Upcalls, WaitObject, Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Ordering,
+    Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration, Result, SendBuffer, Token,
+    Upcalls, WaitObject, Waiter,
 };
 
 use crate::NAME;
@@ -72,10 +72,7 @@ impl ByteTransport for Ofi {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut all = Capabilities::RETAIN
-            | Capabilities::ORDERED
-            | Capabilities::RELIABLE
-            | Capabilities::LOCAL;
+        let mut all = Capabilities::ORDERED | Capabilities::RELIABLE | Capabilities::LOCAL;
         let provider = self.engine.net.provider();
         all.set(Capabilities::REMOTE, provider.name() != "shm");
         all.set(Capabilities::ZERO_COPY, provider.regions_per_send() >= 2);
@@ -211,10 +208,6 @@ impl ByteTransport for Ofi {
         self.exposed.end(handle.id);
     }
 
-    fn release(&mut self, buffer: Retained) {
-        self.engine.release(buffer.0);
-    }
-
     #[inline]
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.engine.progress(&mut Above(upcalls))
@@ -251,7 +244,7 @@ struct Above<'a>(&'a mut dyn Upcalls);
 
 impl Sink for Above<'_> {
     #[inline]
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         self.0.deliver(arrival)
     }
 

@@ -28,9 +28,7 @@ use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Error as BaseError, Rank};
 use tagwire_libfabric_sys::bindings::{FI_EOVERRUN, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE};
 
-use tagwire_transport::{
-    Arrival, Disposition, EndpointId, Error, Outcome, PeerEvent, Result, Token,
-};
+use tagwire_transport::{Arrival, EndpointId, Error, Outcome, PeerEvent, Result, Token};
 
 pub(crate) use slab::{Access, Op};
 
@@ -69,7 +67,7 @@ const LAST_BREATH: Duration = Duration::from_millis(5);
 /// What the engine tells.
 pub(crate) trait Sink {
     /// A message of the layer above.
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition;
+    fn deliver(&mut self, arrival: Arrival<'_>);
 
     /// The operation that was given `token` has ended.
     fn complete(&mut self, token: Token, outcome: Outcome);

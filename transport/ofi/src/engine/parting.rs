@@ -14,7 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use tagwire_transport::{Arrival, Disposition, EndpointId, Outcome, PeerEvent, Post, Token};
+use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Post, Token};
 
 use super::{Engine, Sink};
 use crate::link::Greeting;
@@ -140,9 +140,7 @@ impl Engine {
 struct Deaf;
 
 impl Sink for Deaf {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
-        Disposition::Released
-    }
+    fn deliver(&mut self, _: Arrival<'_>) {}
 
     fn complete(&mut self, _: Token, _: Outcome) {}
 

@@ -12,15 +12,10 @@ const MULTI_COUNT: usize = 4;
 /// Blocks of one message each that the provider has, where it knows no others.
 const PLAIN_COUNT: usize = 256;
 
-/// Times as many blocks as the provider has there may be, where upcalls retain messages.
-const MOST: usize = 8;
-
 /// A block.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) block: BlockId,
-    /// Messages in it that upcalls have retained.
-    pub(super) retained: u32,
     /// The provider has it.
     posted: bool,
     op: Option<OpId>,
@@ -33,7 +28,6 @@ pub(super) struct Receives {
     pub(super) multi: bool,
     /// The greatest length of a message, with its header.
     longest: usize,
-    posted: usize,
     /// Those to be given to the provider.
     waiting: Vec<u32>,
 }
@@ -44,7 +38,6 @@ impl Receives {
             chunks: Vec::new(),
             multi,
             longest,
-            posted: 0,
             waiting: Vec::new(),
         }
     }
@@ -56,11 +49,6 @@ impl Receives {
 
     const fn wanted(&self) -> usize {
         if self.multi { MULTI_COUNT } else { PLAIN_COUNT }
-    }
-
-    /// Whether a message may be kept where it is.
-    pub(super) fn may_retain(&self) -> bool {
-        self.posted > self.wanted() / 2 || self.chunks.len() < MOST * self.wanted()
     }
 }
 
@@ -82,7 +70,6 @@ impl Engine {
         let number = self.receives.chunks.len() as u32;
         self.receives.chunks.push(Chunk {
             block,
-            retained: 0,
             posted: false,
             op: None,
         });
@@ -110,7 +97,6 @@ impl Engine {
                 };
             }
             chunk.posted = true;
-            self.receives.posted += 1;
         }
         Ok(())
     }
@@ -118,27 +104,8 @@ impl Engine {
     /// The provider is done with a block.
     pub(super) fn retire(&mut self, number: u32) {
         let chunk = &mut self.receives.chunks[number as usize];
-        if !std::mem::replace(&mut chunk.posted, false) {
-            return;
-        }
-        self.receives.posted -= 1;
-        if chunk.retained == 0 {
+        if std::mem::replace(&mut chunk.posted, false) {
             self.receives.waiting.push(number);
-        } else if self.receives.chunks.len() < MOST * self.receives.wanted() {
-            // Without memory for more, there is less room for messages.
-            let _ = self.add_chunk();
-        }
-    }
-
-    /// A message was given back.
-    pub(crate) fn release(&mut self, number: u64) {
-        let Some(chunk) = self.receives.chunks.get_mut(number as usize) else {
-            return;
-        };
-        chunk.retained = chunk.retained.saturating_sub(1);
-        if chunk.retained == 0 && !chunk.posted && !self.receives.waiting.contains(&(number as u32))
-        {
-            self.receives.waiting.push(number as u32);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use tagwire_base::Rank;
 use tagwire_libfabric_sys::bindings::{FI_MULTI_RECV, FI_RECV};
-use tagwire_transport::{Arrival, Disposition, EndpointId, Error, Payload, PeerEvent, Retained};
+use tagwire_transport::{Arrival, EndpointId, Error, Payload, PeerEvent};
 
 use super::{Engine, Sink};
 use crate::NAME;
@@ -77,20 +77,15 @@ impl Engine {
         let told = match place {
             Place::Done(told) => told,
             Place::Deliver(from) => {
-                let may_retain = self.receives.may_retain();
                 let block = self.receives.chunks[chunk as usize].block;
                 let Some(whole) = self.net.payload(block, completion) else {
                     return 0;
                 };
-                let disposition = sink.deliver(Arrival {
+                sink.deliver(Arrival {
                     from,
                     header: header.words,
                     payload: whole.slice(HEADER..whole.len()),
-                    retainable: may_retain.then_some(Retained(u64::from(chunk))),
                 });
-                if disposition == Disposition::Retained && may_retain {
-                    self.receives.chunks[chunk as usize].retained += 1;
-                }
                 1
             }
         };
@@ -124,11 +119,10 @@ impl Engine {
             match self.accept(from, &header, sink) {
                 Place::Done(count) => told += count,
                 Place::Deliver(from) => {
-                    let _ = sink.deliver(Arrival {
+                    sink.deliver(Arrival {
                         from,
                         header: header.words,
                         payload: Payload::from_slice(&bytes),
-                        retainable: None,
                     });
                     told += 1;
                 }

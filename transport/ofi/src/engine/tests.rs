@@ -6,8 +6,7 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO, FI_EOVERRUN, FI_ETRUNC};
 use tagwire_transport::{
-    AmHeader, Arrival, Class, Disposition, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer,
-    Token,
+    AmHeader, Arrival, Class, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer, Token,
 };
 
 use super::{Engine, Op, Sink};
@@ -29,10 +28,9 @@ struct Events {
 }
 
 impl Sink for Events {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         self.messages.push(arrival.header.0[0]);
         self.bytes = arrival.payload.to_vec();
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

@@ -33,10 +33,9 @@ use std::sync::Arc;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::{
-    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, Disposition, EndpointId, Lane,
-    MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome,
-    PeerEvent, Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, WaitObject,
-    Waiter,
+    AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchEnvelope,
+    MatchLevels, MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome, PeerEvent,
+    Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, WaitObject, Waiter,
 };
 
 use crate::NAME;
@@ -529,10 +528,9 @@ impl Drop for OfiMatch {
 struct Told<'a>(&'a mut Vec<Happening>);
 
 impl Sink for Told<'_> {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         let control = Control::decode(&arrival);
         self.0.push(Happening::Control(arrival.from, control));
-        Disposition::Released
     }
 
     fn complete(&mut self, _: Token, _: Outcome) {}

@@ -9,8 +9,8 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_ofi::{Ofi, OfiOptions};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Class, Disposition, EndpointId, Lane, Outcome, PeerEvent,
-    Post, Token, Upcalls,
+    AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Post, Token,
+    Upcalls,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -25,10 +25,9 @@ struct Log {
 }
 
 impl Upcalls for Log {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, _: Arrival<'_>) {
         assert_eq!(self.left, 0, "a message after the goodbye");
         self.messages += 1;
-        Disposition::Released
     }
 
     fn complete(&mut self, _: Token, _: Outcome) {}

@@ -3,11 +3,7 @@
 use std::collections::HashMap;
 
 use tagwire_base::Rank;
-use tagwire_transport::{
-    Arrival, Disposition, EndpointId, Outcome, PeerEvent, Retained, Token, Upcalls,
-};
-
-use super::RAIL_SHIFT;
+use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Token, Upcalls};
 
 /// A peer.
 #[derive(Debug)]
@@ -149,20 +145,11 @@ impl<'a> Face<'a> {
 
 impl Upcalls for Face<'_> {
     #[inline]
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         let Some(from) = self.links.ours(self.rail, arrival.from) else {
-            return Disposition::Released;
+            return;
         };
-        let tag = (self.rail as u64) << RAIL_SHIFT;
-        // One whose number needs the bits of the rail is not to be kept: nobody would find it again.
-        let retainable = (arrival.retainable)
-            .filter(|Retained(id)| id >> RAIL_SHIFT == 0)
-            .map(|Retained(id)| Retained(id | tag));
-        self.above.deliver(Arrival {
-            from,
-            retainable,
-            ..arrival
-        })
+        self.above.deliver(Arrival { from, ..arrival });
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

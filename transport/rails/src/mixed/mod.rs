@@ -13,8 +13,8 @@ use tagwire_base::config::{Config, Setting};
 use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use tagwire_transport::{
     Allocation, AmHeader, Buffering, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits,
-    OpenChannel, Ordering, Preference, RecvBuffer, Registration, Result, Retained, SendBuffer,
-    SendChannel, Token, Upcalls, WaitObject, Waiter,
+    OpenChannel, Ordering, Preference, RecvBuffer, Registration, Result, SendBuffer, SendChannel,
+    Token, Upcalls, WaitObject, Waiter,
 };
 
 use crate::bundle::{bundle, unbundle};
@@ -24,11 +24,8 @@ use links::{Face, Links};
 /// The name in reports.
 const NAME: &str = "mixed";
 
-/// More rails than this are refused: their number rides in the top bits of a retained buffer's.
+/// More rails than this are refused.
 const MOST: usize = 8;
-
-/// Where a retained buffer's number has its rail.
-const RAIL_SHIFT: u32 = 61;
 
 /// The settings of the mixture.
 pub(crate) const SETTINGS: &[Setting] = &[Setting::text(
@@ -446,14 +443,6 @@ impl ByteTransport for Mixed {
             if handle.id != u64::MAX {
                 rail.transport.deregister(handle);
             }
-        }
-    }
-
-    fn release(&mut self, buffer: Retained) {
-        let rail = (buffer.0 >> RAIL_SHIFT) as usize;
-        if let Some(rail) = self.rails.get_mut(rail) {
-            rail.transport
-                .release(Retained(buffer.0 & ((1 << RAIL_SHIFT) - 1)));
         }
     }
 

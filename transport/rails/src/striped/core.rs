@@ -1,16 +1,12 @@
 //! What comes up from the rails: it is put in order, answered, and told to the layer above once.
 
-use std::collections::HashMap;
-
 use tagwire_base::Rank;
-use tagwire_transport::{
-    Arrival, Disposition, EndpointId, Error, Outcome, Payload, PeerEvent, Retained, Token, Upcalls,
-};
+use tagwire_transport::{Arrival, EndpointId, Error, Outcome, Payload, PeerEvent, Token, Upcalls};
 
 use super::config::StripedOptions;
 use super::links::{Link, Links, State};
 use super::order::Turn;
-use super::rail::{MOST, NAME, OWN, RAIL_SHIFT};
+use super::rail::{MOST, NAME};
 use super::reads::Reads;
 use super::wire::{ABOVE, Header, Kind, read_above};
 
@@ -26,14 +22,10 @@ pub(super) struct Core {
     pub(super) to_end: Vec<(usize, Rank)>,
     /// Buffers for messages that are kept.
     pub(super) spare: Vec<Vec<u8>>,
-    /// What upcalls kept of messages that had waited for their turn, by number.
-    pub(super) retained: HashMap<u64, Vec<u8>>,
-    next_retained: u64,
-    retains: bool,
 }
 
 impl Core {
-    pub(super) fn new(rails: usize, options: StripedOptions, retains: bool) -> Self {
+    pub(super) fn new(rails: usize, options: StripedOptions) -> Self {
         Self {
             options,
             links: Links::new(rails),
@@ -41,9 +33,6 @@ impl Core {
             listed: Vec::new(),
             to_end: Vec::new(),
             spare: Vec::new(),
-            retained: HashMap::new(),
-            next_retained: 0,
-            retains,
         }
     }
 
@@ -170,9 +159,9 @@ impl<'a> Face<'a> {
         ours: EndpointId,
         number: u32,
         arrival: &Arrival<'_>,
-    ) -> Result<Disposition, &'static str> {
+    ) -> Result<(), &'static str> {
         let Some(link) = self.core.links.get(ours) else {
-            return Ok(Disposition::Released);
+            return Ok(());
         };
         let mut above = [0; ABOVE];
         if !arrival.payload.read_into(&mut above) {
@@ -182,28 +171,24 @@ impl<'a> Face<'a> {
             Turn::Now => {}
             Turn::Early => {
                 link.incoming.hold(number, arrival.payload.to_vec());
-                return Ok(Disposition::Released);
+                return Ok(());
             }
             Turn::Again => {
                 // Its sender does not know: what told it was lost with a rail.
                 link.owes_note = true;
                 self.core.list(ours);
-                return Ok(Disposition::Released);
+                return Ok(());
             }
             Turn::Never => return Err("a message too far ahead of its turn"),
         }
         link.incoming.step();
-        let tag = (self.rail as u64) << RAIL_SHIFT;
-        let disposition = self.above.deliver(Arrival {
+        self.above.deliver(Arrival {
             from: ours,
             header: read_above(&above),
             payload: arrival.payload.slice(ABOVE..arrival.payload.len()),
-            retainable: (arrival.retainable)
-                .filter(|Retained(id)| id >> RAIL_SHIFT == 0)
-                .map(|Retained(id)| Retained(id | tag)),
         });
         self.take_early(ours);
-        Ok(disposition)
+        Ok(())
     }
 
     /// Delivers what came before its turn and has it now.
@@ -212,21 +197,14 @@ impl<'a> Face<'a> {
             && let Some(bytes) = link.incoming.next_early()
         {
             link.incoming.step();
-            let core = &mut *self.core;
-            let name = core.next_retained | OWN << RAIL_SHIFT;
             let payload = Payload::from_slice(&bytes);
             let mut above = [0; ABOVE];
             payload.copy_to_slice(&mut above);
-            let disposition = self.above.deliver(Arrival {
+            self.above.deliver(Arrival {
                 from: ours,
                 header: read_above(&above),
                 payload: payload.slice(ABOVE..payload.len()),
-                retainable: core.retains.then_some(Retained(name)),
             });
-            if disposition == Disposition::Retained && core.retains {
-                core.retained.insert(name, bytes);
-                core.next_retained += 1;
-            }
         }
         if let Some(link) = self.core.links.get(ours)
             && link.incoming.owes()
@@ -249,26 +227,25 @@ impl<'a> Face<'a> {
 }
 
 impl Upcalls for Face<'_> {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         let rail = self.rail;
         let alive = |link: &Link| !link.is_gone;
         let Some(ours) = self.core.links.ours(rail, arrival.from) else {
-            return Disposition::Released;
+            return;
         };
         if !self.core.links.get(ours).is_some_and(|link| alive(link)) {
-            return Disposition::Released;
+            return;
         }
         let taken = match Header::decode(arrival.header) {
             None => Err("a header that is none"),
             Some(header) => match self.heed(ours, &header) {
                 Ok(()) if header.kind == Kind::Message => self.take(ours, header.number, &arrival),
-                other => other.map(|()| Disposition::Released),
+                other => other,
             },
         };
-        taken.unwrap_or_else(|reason| {
+        if let Err(reason) = taken {
             self.core.protocol(ours, reason, self.above);
-            Disposition::Released
-        })
+        }
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

@@ -43,9 +43,9 @@ use std::time::Instant;
 use tagwire_base::Rank;
 use tagwire_transport::byte::{Class, Post, RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Disposition, EndpointId, Error, Lane, Limits,
-    Outcome, PeerEvent, Preference, RecvBuffer, Registration, Result, Retained, SendBuffer, Token,
-    Upcalls, WaitObject, Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, Outcome,
+    PeerEvent, Preference, RecvBuffer, Registration, Result, SendBuffer, Token, Upcalls,
+    WaitObject, Waiter,
 };
 
 use self::core::{Core, Face};
@@ -54,7 +54,7 @@ use crate::waiter::SeveralWaiter;
 use chores::post;
 pub(crate) use config::SETTINGS;
 pub use config::{Clock, StripedOptions};
-use rail::{LANE, MOST, NAME, OWN, RAIL_SHIFT, Rail};
+use rail::{LANE, MOST, NAME, Rail};
 use weigh::{charge, least_charged};
 use wire::{ABOVE, Header, Kind, write_above};
 
@@ -95,14 +95,13 @@ impl Striped {
             ));
         }
         let waiters = rails.iter().map(|rail| rail.waiter()).collect();
-        let retains = capabilities.contains(Capabilities::RETAIN);
         let rails: Vec<_> = rails
             .into_iter()
             .map(|transport| Rail { transport })
             .collect();
         Ok(Self {
             waiter: Arc::new(SeveralWaiter::new(waiters)),
-            core: Core::new(rails.len(), options, retains),
+            core: Core::new(rails.len(), options),
             rails,
             registrations: Vec::new(),
             capabilities,
@@ -364,16 +363,6 @@ impl ByteTransport for Striped {
         }
     }
 
-    fn release(&mut self, buffer: Retained) {
-        let rail = buffer.0 >> RAIL_SHIFT;
-        if rail == OWN {
-            self.core.retained.remove(&buffer.0);
-        } else if let Some(rail) = self.rails.get_mut(rail as usize) {
-            let own = Retained(buffer.0 & ((1 << RAIL_SHIFT) - 1));
-            rail.transport.release(own);
-        }
-    }
-
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.tell(upcalls, |rail, face| rail.progress(lane, face))
     }
@@ -457,9 +446,7 @@ impl fmt::Debug for Striped {
 struct Deaf;
 
 impl Upcalls for Deaf {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
-        Disposition::Released
-    }
+    fn deliver(&mut self, _: Arrival<'_>) {}
 
     fn complete(&mut self, _: Token, _: Outcome) {}
 
@@ -469,7 +456,6 @@ impl Upcalls for Deaf {
 /// What holds of all rails, and within what sizes.
 fn common(rails: &[Box<dyn ByteTransport>]) -> (Capabilities, Limits) {
     const KEPT: Capabilities = Capabilities::GET
-        .union(Capabilities::RETAIN)
         .union(Capabilities::WAKE)
         .union(Capabilities::FAILURE_DETECTION)
         .union(Capabilities::RELIABLE)

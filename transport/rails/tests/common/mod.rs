@@ -13,9 +13,8 @@ use tagwire_rails::Clock;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, Disposition, EndpointId, Lane, Limits,
-    Outcome, Payload, PeerEvent, Post, RecvBuffer, Result, Retained, SendBuffer, Token, Upcalls,
-    Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Outcome,
+    Payload, PeerEvent, Post, RecvBuffer, Result, SendBuffer, Token, Upcalls, Waiter,
 };
 
 pub const LANE: Lane = Lane(0);
@@ -33,10 +32,6 @@ pub struct Knobs {
     pub got: AtomicU64,
     /// Messages that were sent.
     pub sent: AtomicU64,
-    /// What the rail adds to its names for buffers that are kept.
-    pub names_from: AtomicU64,
-    /// Buffers that were kept and are not any more.
-    pub released: AtomicU64,
     /// The rail says that it has threads of its own.
     pub has_threads: AtomicBool,
 }
@@ -137,22 +132,17 @@ impl Line {
 struct Tap<'a> {
     is_cut: bool,
     when: u64,
-    names_from: u64,
     held: &'a mut VecDeque<Held>,
     ups: Vec<(EndpointId, Rank)>,
     above: &'a mut dyn Upcalls,
 }
 
 impl Upcalls for Tap<'_> {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         if self.is_cut {
-            return Disposition::Released;
+            return;
         }
-        let name = |Retained(name)| Retained(name + self.names_from);
-        self.above.deliver(Arrival {
-            retainable: arrival.retainable.map(name),
-            ..arrival
-        })
+        self.above.deliver(arrival);
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
@@ -245,19 +235,12 @@ impl ByteTransport for Line {
         self.inner.deregister(handle);
     }
 
-    fn release(&mut self, buffer: Retained) {
-        let names_from = self.knobs.names_from.load(Ordering::Relaxed);
-        self.knobs.released.fetch_add(1, Ordering::Relaxed);
-        self.inner.release(Retained(buffer.0 - names_from));
-    }
-
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.now += 1;
         let is_cut = self.knobs.is_cut();
         let mut tap = Tap {
             is_cut,
             when: self.now + self.knobs.delay.load(Ordering::Relaxed),
-            names_from: self.knobs.names_from.load(Ordering::Relaxed),
             held: &mut self.held,
             ups: Vec::new(),
             above: upcalls,
@@ -343,10 +326,9 @@ pub struct Log {
 }
 
 impl Upcalls for Log {
-    fn deliver(&mut self, arrival: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, arrival: Arrival<'_>) {
         let bytes = arrival.payload.to_vec();
         self.messages.push((arrival.header.0[0], bytes));
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

@@ -21,10 +21,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use tagwire_matching::bins::LINKS;
 use tagwire_matching::storage::{Control, Node};
 
-use super::memory::Arena;
+use crate::shm::matching::memory::Arena;
 
 /// Receives that may be posted at once.
-pub(in super::super) const RECEIVES: usize = 128 * 1024;
+pub(in crate::shm) const RECEIVES: usize = 128 * 1024;
 /// Words of the engine's first table; the second has four times as many.
 pub(super) const BINS: usize = 64 * 1024;
 /// Bytes of an overflow block's unit.
@@ -33,17 +33,17 @@ pub(super) const UNIT: usize = 64;
 pub(super) const CLASSES: usize = 8;
 /// Messages that a sender may send before it was allowed any. Their room is its own for good: a
 /// sender that has fewer kept or allowed gets them whatever others have filled.
-pub(in super::super) const INITIAL: u32 = 8;
+pub(in crate::shm) const INITIAL: u32 = 8;
 /// Messages that a sender may have sent and that were not taken, at most.
-pub(in super::super) const WINDOW: u32 = 256;
+pub(in crate::shm) const WINDOW: u32 = 256;
 
 /// In [`Head::open`]: the owner matches.
 pub(super) const OPEN: u32 = 0x7467_7431;
 
 /// The first page of a target.
 #[repr(C, align(64))]
-pub(in super::super) struct Head {
-    /// Who may touch the rest; see `lock`.
+pub(in crate::shm) struct Head {
+    /// Who may touch the rest: a [`LockWord`](super::packed::LockWord).
     pub lock: AtomicU64,
     /// Counts the times that a peer did.
     pub visits: AtomicU32,
@@ -62,8 +62,8 @@ pub(in super::super) struct Head {
 /// What the holder of the lock is doing to one message, so that who finds the holder dead knows
 /// whether the message was taken.
 #[repr(C, align(64))]
-pub(in super::super) struct Journal {
-    /// What the message goes to: [`JOURNAL_IDLE`], or a kind and an index.
+pub(in crate::shm) struct Journal {
+    /// What the message goes to: a [`JournalEntry`](super::packed::JournalEntry).
     pub what: AtomicU64,
     /// Whose ring it comes from: a rank, plus one.
     pub rank: AtomicU64,
@@ -72,15 +72,9 @@ pub(in super::super) struct Journal {
     pub offset: AtomicU64,
 }
 
-/// Nothing is being done.
-pub(super) const JOURNAL_IDLE: u64 = 0;
-/// Kinds in the upper half of [`Journal::what`].
-pub(super) const JOURNAL_RECEIVE: u64 = 1 << 32;
-pub(super) const JOURNAL_HEADER: u64 = 2 << 32;
-
 /// The overflow blocks.
 #[repr(C, align(64))]
-pub(in super::super) struct BlocksLine {
+pub(in crate::shm) struct BlocksLine {
     /// Units from here on were never used.
     pub fresh: AtomicU32,
     /// Blocks in use.
@@ -93,7 +87,7 @@ pub(in super::super) struct BlocksLine {
 
 /// The headers of unexpected messages.
 #[repr(C, align(64))]
-pub(in super::super) struct HeadersLine {
+pub(in crate::shm) struct HeadersLine {
     /// Headers from here on were never used.
     pub fresh: AtomicU32,
     /// The first free one, plus one.
@@ -106,7 +100,7 @@ pub(in super::super) struct HeadersLine {
 
 /// What senders may send.
 #[repr(C, align(64))]
-pub(in super::super) struct CountsLine {
+pub(in crate::shm) struct CountsLine {
     /// Messages of the common room that senders may send or will be allowed, all together.
     pub outstanding: AtomicU64,
     /// Receives posted so far. Written by the owner with every receive that waits.
@@ -122,8 +116,8 @@ pub(in super::super) struct CountsLine {
 
 /// A posted receive. The first line is the owner's, the second that of whoever matches it.
 #[repr(C, align(64))]
-pub(in super::super) struct Receive {
-    /// [`FREE`], [`POSTED`] or how it was matched.
+pub(in crate::shm) struct Receive {
+    /// A [`ReceiveState`](super::packed::ReceiveState).
     pub state: AtomicU64,
     /// The user's buffer, by its name (see `arena`).
     pub address: AtomicU64,
@@ -146,27 +140,12 @@ pub(in super::super) struct Receive {
     filler: AtomicU64,
 }
 
-/// States of a [`Receive`].
-pub(super) const FREE: u64 = 0;
-pub(super) const POSTED: u64 = 1;
-/// Matched, and the bytes are in the user's buffer.
-pub(super) const LANDED: u64 = 2;
-/// Matched, and the bytes are in the entry.
-pub(super) const INLINE: u64 = 3;
-/// Matched, and the bytes are in an overflow block.
-pub(super) const BLOCK: u64 = 4;
-/// Matched; a transfer moves the bytes.
-pub(super) const LONG: u64 = 5;
-/// Matched; the sender waits to be told to send the bytes.
-pub(super) const STREAM: u64 = 6;
-
 /// The header of an unexpected message.
 #[repr(C, align(64))]
-pub(in super::super) struct Header {
-    /// [`FREE`], [`QUEUED`] or [`CLAIMED`]; the kind of message in the second byte; [`BEYOND`]; the
-    /// lower half of the sender's number in the upper half.
+pub(in crate::shm) struct Header {
+    /// A [`HeaderState`](super::packed::HeaderState), or its `FREE`.
     pub state: AtomicU64,
-    /// Who sent it; the upper half of the sender's number in the upper half.
+    /// Who sent it: a [`HeaderSource`](super::packed::HeaderSource).
     pub source: AtomicU64,
     /// With which bits.
     pub bits: AtomicU64,
@@ -176,21 +155,13 @@ pub(in super::super) struct Header {
     pub sequence: AtomicU64,
     /// A ticket, or a block.
     pub data: [AtomicU64; 2],
-    /// The engine's handle, or, in a free one, the next free one, plus one.
+    /// A [`QueuedHandle`](super::packed::QueuedHandle), or, in a free one, the next free one, plus one.
     pub link: AtomicU64,
 }
 
-/// In [`Header::state`]: the message was sent because envelopes were asked for.
-pub(super) const BEYOND: u64 = 1 << 16;
-
-/// States of a [`Header`].
-pub(super) const QUEUED: u64 = 1;
-/// Out of matching, and not received.
-pub(super) const CLAIMED: u64 = 2;
-
 /// Where things lie in the target of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Shape {
+pub(in crate::shm) struct Shape {
     pub headers: usize,
     pub units: usize,
     pub unexpected_at: usize,
@@ -206,14 +177,14 @@ pub(super) const CONTROL_AT: usize = 4096;
 pub(super) const POSTED_AT: usize = 8192;
 
 /// Most headers that settings may allow.
-pub(in super::super) const MAX_HEADERS: usize = 128 * 1024;
+pub(in crate::shm) const MAX_HEADERS: usize = 128 * 1024;
 /// Most bytes of blocks that settings may allow.
-pub(in super::super) const MAX_OVERFLOW: usize = 64 * 1024 * 1024;
+pub(in crate::shm) const MAX_OVERFLOW: usize = 64 * 1024 * 1024;
 
 impl Shape {
     /// The layout in a job of `size`: every sender may send a few messages before anything is
     /// known of it, which have their place beyond the bounds.
-    pub(in super::super) const fn of(size: u32) -> Self {
+    pub(in crate::shm) const fn of(size: u32) -> Self {
         let extra = size as usize * INITIAL as usize;
         let headers = MAX_HEADERS + extra;
         let units = MAX_OVERFLOW / UNIT + extra * (UNIT << (CLASSES - 1)) / UNIT;

@@ -10,14 +10,16 @@ use memmap2::MmapRaw;
 use tagwire_matching::bins::LINKS;
 use tagwire_matching::storage::{Cells, Control, Node, Storage, Table, Word};
 
-use super::layout::{BINS, CONTROL_AT, Head, Header, POSTED_AT, RECEIVES, Receive, Shape, UNIT};
 use crate::data::copy_bytes;
 use crate::message::Payload;
+use crate::shm::matching::layout::{
+    BINS, CONTROL_AT, Head, Header, POSTED_AT, RECEIVES, Receive, Shape, UNIT,
+};
 
 /// A 32-bit word of the engine, stored inverted: fresh memory reads as
 /// [`NIL`](tagwire_matching::storage::NIL), the end of every list.
 #[repr(transparent)]
-pub(in super::super) struct Nil32(AtomicU32);
+pub(in crate::shm) struct Nil32(AtomicU32);
 
 impl fmt::Debug for Nil32 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +46,7 @@ impl Word<u32> for Nil32 {
 
 /// The memory of a target.
 #[derive(Debug)]
-pub(in super::super) enum Arena {}
+pub(in crate::shm) enum Arena {}
 
 impl Cells for Arena {
     type Word = Nil32;
@@ -53,7 +55,7 @@ impl Cells for Arena {
 
 /// A mapped target, the own or a peer's.
 #[derive(Clone)]
-pub(in super::super) struct TargetMap {
+pub(in crate::shm) struct TargetMap {
     start: NonNull<u8>,
     shape: Shape,
     _map: Arc<MmapRaw>,
@@ -67,7 +69,7 @@ unsafe impl Sync for TargetMap {}
 
 impl TargetMap {
     /// Over a mapping of `shape.len` bytes, which stays mapped and does not shrink.
-    pub(in super::super) fn new(map: MmapRaw, shape: Shape) -> Option<Self> {
+    pub(in crate::shm) fn new(map: MmapRaw, shape: Shape) -> Option<Self> {
         if map.len() < shape.len {
             return None;
         }
@@ -184,7 +186,7 @@ pub(super) fn unpack(words: [u64; 2]) -> [u8; 16] {
 
 /// The engine's storage in a target. Nothing grows: the tables are there from the beginning.
 #[derive(Clone)]
-pub(in super::super) struct ArenaStorage(pub(super) TargetMap);
+pub(in crate::shm) struct ArenaStorage(pub(super) TargetMap);
 
 impl fmt::Debug for ArenaStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

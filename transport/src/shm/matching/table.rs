@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, HashBins, Pattern};
 
-use super::super::layout::{PairArea, TakenLine};
-use super::super::ring::RingState;
-use super::layout::{
-    BEYOND, CLASSES, FREE, Header, INITIAL, JOURNAL_HEADER, JOURNAL_IDLE, JOURNAL_RECEIVE, QUEUED,
-    UNIT, WINDOW,
-};
-use super::memory::{ArenaStorage, TargetMap};
-use super::wire::{Kind, Message};
 use crate::network::MatchPattern;
+use crate::shm::layout::{PairArea, TakenLine};
+use crate::shm::matching::layout::{CLASSES, Header, INITIAL, UNIT, WINDOW};
+use crate::shm::matching::memory::{ArenaStorage, TargetMap};
+use crate::shm::matching::packed::{
+    EntryName, HeaderPhase, HeaderSource, HeaderState, JournalEntry, QueuedHandle,
+};
+use crate::shm::matching::wire::{IGNORABLE, Kind, Message};
+use crate::shm::ring::RingState;
 
 /// The engine over a target.
 pub(super) type TargetEngine = HashBins<ArenaStorage>;
@@ -23,7 +23,7 @@ pub(super) type TargetEngine = HashBins<ArenaStorage>;
 pub(super) const ENGINE: &str = "bins";
 
 /// A target, in the hands of somebody who may hold its lock.
-pub(in super::super) struct Table {
+pub(in crate::shm) struct Table {
     pub(super) map: TargetMap,
     pub(super) engine: TargetEngine,
 }
@@ -49,7 +49,7 @@ pub(super) struct Entry {
 }
 
 impl Table {
-    pub(in super::super) fn attach(map: TargetMap) -> Self {
+    pub(in crate::shm) fn attach(map: TargetMap) -> Self {
         let engine = HashBins::attach(ArenaStorage(map.clone()));
         Self { map, engine }
     }
@@ -68,7 +68,7 @@ impl Table {
         {
             ArriveOutcome::Matched(cookie) => {
                 if let Some(entry) = entry {
-                    self.note(entry, JOURNAL_RECEIVE | u64::from(cookie.0));
+                    self.note(entry, JournalEntry::Receive(cookie.0));
                 }
                 Placed::Matched(cookie.0)
             }
@@ -107,7 +107,7 @@ impl Table {
             data = [u64::from(block), 0];
         }
         if let Some(entry) = entry {
-            self.note(entry, JOURNAL_HEADER | u64::from(index));
+            self.note(entry, JournalEntry::Header(index));
         }
         self.fill_header(message, index, handle, data);
         Placed::Kept(index)
@@ -128,24 +128,25 @@ impl Table {
         self.pop_header(header, index);
         let arrival = line.arrivals.load(Relaxed).wrapping_add(1);
         line.arrivals.store(arrival, Relaxed);
-        header.source.store(
-            u64::from(message.source.as_u32()) | message.number >> 32 << 32,
-            Relaxed,
-        );
+        let number = EntryName::unpack(message.number);
+        let source = HeaderSource {
+            rank: message.source,
+            number: number.generation,
+        };
+        header.source.store(source.pack(), Relaxed);
         header.bits.store(message.bits, Relaxed);
         header.length.store(message.length, Relaxed);
         header.sequence.store(arrival, Relaxed);
         header.data[0].store(data[0], Relaxed);
         header.data[1].store(data[1], Relaxed);
-        header.link.store(
-            u64::from(handle.slot()) | u64::from(handle.generation()) << 32,
-            Relaxed,
-        );
-        let beyond = if message.asked_for { BEYOND } else { 0 };
-        header.state.store(
-            QUEUED | (message.kind as u64) << 8 | beyond | message.number << 32,
-            Release,
-        );
+        header.link.store(QueuedHandle(handle).pack(), Relaxed);
+        let state = HeaderState {
+            phase: HeaderPhase::Queued,
+            kind: message.kind,
+            beyond: message.asked_for,
+            number: number.index,
+        };
+        header.state.store(state.pack(), Release);
     }
 
     // ---- headers
@@ -179,7 +180,7 @@ impl Table {
             return;
         };
         let line = &self.map.head().headers;
-        header.state.store(FREE, Relaxed);
+        header.state.store(HeaderState::FREE, Relaxed);
         header
             .link
             .store(u64::from(line.free.load(Relaxed)), Relaxed);
@@ -337,20 +338,19 @@ impl Table {
 
     // ---- the journal
 
-    fn note(&self, entry: Entry, what: u64) {
+    fn note(&self, entry: Entry, what: JournalEntry) {
         let journal = &self.map.head().journal;
         let after = entry.after;
-        journal.head.store(
-            u64::from(after.head) | u64::from(after.position) << 32,
-            Relaxed,
-        );
-        journal.offset.store(u64::from(after.offset), Relaxed);
+        let [head, offset] = after.pack();
+        journal.head.store(head, Relaxed);
+        journal.offset.store(offset, Relaxed);
         journal.rank.store(u64::from(entry.rank) + 1, Relaxed);
-        journal.what.store(what, Release);
+        journal.what.store(what.pack(), Release);
     }
 
     pub(super) fn clear_journal(&self) {
-        self.map.head().journal.what.store(JOURNAL_IDLE, Release);
+        let journal = &self.map.head().journal;
+        journal.what.store(JournalEntry::Idle.pack(), Release);
     }
 }
 
@@ -378,31 +378,18 @@ pub(super) fn common_share(area: &PairArea) -> u64 {
 }
 
 /// The state of a ring, as it was left.
-pub(in super::super) fn load_state(line: &TakenLine) -> RingState {
+pub(in crate::shm) fn load_state(line: &TakenLine) -> RingState {
     let head = line.head.load(Acquire);
-    RingState {
-        head: head as u32,
-        position: (head >> 32) as u32,
-        offset: line.offset.load(Relaxed) as u32,
-    }
+    RingState::unpack([head, line.offset.load(Relaxed)])
 }
 
 /// Leaves the state of a ring to whoever reads it next. The offset first: who looks whether all
 /// is taken, without the lock, looks at the head.
-pub(in super::super) fn store_state(line: &TakenLine, state: RingState) {
-    line.offset.store(u64::from(state.offset), Relaxed);
-    line.head.store(
-        u64::from(state.head) | u64::from(state.position) << 32,
-        Release,
-    );
+pub(in crate::shm) fn store_state(line: &TakenLine, state: RingState) {
+    let [head, offset] = state.pack();
+    line.offset.store(offset, Relaxed);
+    line.head.store(head, Release);
 }
-
-/// The match bits that may be set: for the engine, the lower 31 are a tag, the 16 above it a
-/// context. (The layer above has a tag's sign in the lowest of these 16, so that internal tags
-/// are a context of their own, which no any-tag of the users reaches.)
-pub(super) const BITS: u64 = (1 << 47) - 1;
-/// The bits that an any-tag receive ignores.
-pub(super) const IGNORABLE: u64 = 0x7fff_ffff;
 
 /// The engine's words for match bits.
 #[inline]
@@ -454,12 +441,6 @@ fn add_long(word: &AtomicU64, by: u64) {
 #[inline]
 fn add(word: &AtomicU32, by: u32) {
     word.store(word.load(Relaxed).wrapping_add(by), Relaxed);
-}
-
-/// The sender's number that a header holds.
-pub(super) fn number_of(header: &Header) -> u64 {
-    let low = header.state.load(Relaxed) >> 32;
-    low | header.source.load(Relaxed) >> 32 << 32
 }
 
 /// Reads a word that the holder of the lock before this one wrote.

@@ -579,7 +579,7 @@ fn receives_are_not_taken_back_in_place_of_others() {
     assert_eq!(sender.send(to, 9, 8), Sent::Done);
     receiver.until("contact", |log| !log.received.is_empty());
     receiver.post(1, 8, 101);
-    let map = receiver.shm.core.table.map.clone();
+    let map = receiver.shm.state.receiver.list.table.map.clone();
     let word = &map.head().lock;
     let held = lock::try_lock(word, 1).unwrap();
     assert_eq!(receiver.shm.cancel(LANE, Token(101)), Cancel::Pending);
@@ -596,7 +596,7 @@ fn receives_are_not_taken_back_in_place_of_others() {
     assert!(ends.len() == 1 && is_matched(&ends[0]), "{ends:?}");
     receiver.post(3, 8, 101);
     receiver.progress();
-    assert!(receiver.shm.core.cancels.is_empty());
+    assert!(receiver.shm.state.receiver.cancels.is_empty());
     assert_eq!(receiver.ends_of(101), ends);
     assert_eq!(sender.send(to, 3, 8), Sent::Done);
     receiver.progress();
@@ -661,7 +661,19 @@ fn a_flooder_slows_no_other_sender() {
             receiver.post(bits, len, bits);
             assert_eq!(receiver.ends_of(bits).len(), 1, "message {bits}");
         }
-        assert_eq!(receiver.shm.core.table.map.head().visits.load(Relaxed), 0);
+        assert_eq!(
+            receiver
+                .shm
+                .state
+                .receiver
+                .list
+                .table
+                .map
+                .head()
+                .visits
+                .load(Relaxed),
+            0
+        );
         assert!(flooder.shm.levels().held > 0, "the flooder is held no more");
     }
 }
@@ -713,7 +725,7 @@ fn what_is_given_back_stays_within_bounds() {
                 }
                 _ => {}
             }
-            let head = receiver.shm.core.table.map.head();
+            let head = receiver.shm.state.receiver.list.table.map.head();
             let (live, used) = (&head.headers.live, &head.blocks.used);
             let initial = 3 * INITIAL as usize;
             assert!(

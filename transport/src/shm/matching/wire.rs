@@ -20,7 +20,7 @@ use crate::message::{AmHeader, Payload};
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(in super::super) enum Kind {
+pub(in crate::shm) enum Kind {
     /// Its bytes are with it.
     Short = 1,
     /// Its bytes are offered for a cooperative transfer.
@@ -58,7 +58,7 @@ impl Kind {
 
 /// A message that takes part in matching.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Message<'a> {
+pub(in crate::shm) struct Message<'a> {
     pub source: Rank,
     pub bits: u64,
     pub kind: Kind,
@@ -73,6 +73,13 @@ pub(in super::super) struct Message<'a> {
 
 /// Set in header word 0 of a message that was sent because envelopes were asked for.
 pub(super) const ASKED_FOR: u64 = 1 << 55;
+
+/// The match bits that may be set: for the engine, the lower 31 are a tag, the 16 above it a
+/// context. (The layer above has a tag's sign in the lowest of these 16, so that internal tags
+/// are a context of their own, which no any-tag of the users reaches.)
+pub(super) const BITS: u64 = (1 << 47) - 1;
+/// The bits that an any-tag receive ignores.
+pub(super) const IGNORABLE: u64 = 0x7fff_ffff;
 
 /// The header of a message.
 #[inline]
@@ -95,7 +102,7 @@ pub(super) fn parse<'a>(
     payload: Payload<'a>,
 ) -> Option<Message<'a>> {
     let bits = header.0[0] & !(0xff << 56) & !ASKED_FOR;
-    if bits & !super::table::BITS != 0 {
+    if bits & !BITS != 0 {
         return None;
     }
     let (length, ticket) = if kind == Kind::Short {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::byte::Class;
 use crate::message::{AmHeader, Payload};
-use crate::shm::ring::{Consumer, Place, Pop, Producer, RingMemory};
+use crate::shm::ring::{Consumer, Place, Pop, Producer, RingMemory, RingState};
 
 /// Eight slots and twelve lines, in private memory.
 struct Toy {
@@ -131,6 +131,18 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
         prop_assert!(producer.credit_is_sane());
     }
     Ok(())
+}
+
+#[test]
+fn states_come_back() {
+    for value in [0, 1, 77, 1 << 31, u32::MAX] {
+        let state = RingState {
+            head: value,
+            position: !value,
+            offset: value.rotate_left(7),
+        };
+        assert_eq!(RingState::unpack(state.pack()), state);
+    }
 }
 
 proptest! {

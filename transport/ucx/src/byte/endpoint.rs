@@ -9,7 +9,7 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
     AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, Preference,
-    ReadRegion, RecvBuffer, Registration, Result, Retained, SendBuffer, Token, Upcalls, Waiter,
+    ReadRegion, RecvBuffer, Registration, Result, SendBuffer, Token, Upcalls, Waiter,
 };
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
@@ -127,7 +127,6 @@ impl ByteTransport for Ucx {
 
     fn capabilities(&self) -> Capabilities {
         self.core.capabilities()
-            | Capabilities::RETAIN
             | Capabilities::ZERO_COPY
             | Capabilities::GET
             | Capabilities::PUT
@@ -299,10 +298,6 @@ impl ByteTransport for Ucx {
 
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.forget(&handle);
-    }
-
-    fn release(&mut self, buffer: Retained) {
-        self.core.release(buffer);
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

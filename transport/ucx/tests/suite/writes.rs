@@ -10,8 +10,8 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Class, Disposition, EndpointId, Lane, Outcome, PeerEvent,
-    Post, RecvBuffer, SendBuffer, Token, Upcalls,
+    AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Post,
+    RecvBuffer, SendBuffer, Token, Upcalls,
 };
 use tagwire_ucx::Ucx;
 
@@ -152,9 +152,8 @@ impl Log {
 }
 
 impl Upcalls for Log {
-    fn deliver(&mut self, _: Arrival<'_>) -> Disposition {
+    fn deliver(&mut self, _: Arrival<'_>) {
         self.0.push(Told::Message);
-        Disposition::Released
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {

@@ -102,7 +102,7 @@ fn receives_outside_of_the_arena_are_not_written() {
             (bits, len, memory)
         });
         for index in 0..64 {
-            if let Some(shared) = receiver.shm.core.table.map.receive(index)
+            if let Some(shared) = receiver.shm.state.receiver.list.table.map.receive(index)
                 && shared.address.load(Relaxed) != 0
             {
                 shared.address.store(name, SeqCst);
