@@ -38,7 +38,7 @@ pub(in crate::ob1) enum Offer {
     /// A send that could not be offered with its envelope.
     Announced,
     /// A send that is to be offered to its receive, which has asked for the bytes.
-    OfferLate { receive: Handle },
+    Late { receive: Handle },
     /// A receive that is to claim its transfer.
     Claiming { ticket: Ticket, send: Handle },
     /// A receive that takes part in a transfer.
@@ -68,7 +68,7 @@ impl Offer {
     }
 
     /// Offers the bytes to a receiver that has asked for them, or sends them in fragments.
-    fn offer_late(
+    fn offer_now(
         &mut self,
         common: &Common,
         receive: Handle,
@@ -163,7 +163,7 @@ impl Protocol for Offer {
             }
             (Kind::FRAGMENTS, Self::Announced) => match push::asked(common, &packet) {
                 Some(receive) => {
-                    *self = Self::OfferLate { receive };
+                    *self = Self::Late { receive };
                     Step::Advance
                 }
                 None => Step::Broken(push::CUT_SHORT),
@@ -222,7 +222,7 @@ impl Protocol for Offer {
                 link.withdraw(ticket);
                 Step::Wait
             }
-            Self::OfferLate { receive } => self.offer_late(common, receive, link, turn),
+            Self::Late { receive } => self.offer_now(common, receive, link, turn),
             Self::Claiming { ticket, send } => {
                 let Some(data) = common.recv_buffer() else {
                     debug_assert!(false, "a receive claims");
@@ -256,7 +256,7 @@ impl Protocol for Offer {
         match self {
             Self::New | Self::Offered { .. } => "envelope sent, not fetched",
             Self::Announced => "envelope sent, not matched",
-            Self::OfferLate { .. } => "asked for, the transport is busy",
+            Self::Late { .. } => "asked for, the transport is busy",
             Self::Claiming { .. } => "the transport is busy",
             Self::Claimed { .. } => "being copied",
             Self::Asking { state, .. } => state.state(),
