@@ -1,4 +1,4 @@
-//! What comes up from the rails: it is put in order, answered, and told to the layer above once.
+//! What comes up from the rails: it is put in order, acknowledged, and told to the layer above once.
 
 use std::collections::HashMap;
 
