@@ -76,7 +76,7 @@ impl Tile {
         }
     }
 
-    /// One step of the heat equation; answers the largest change of a cell.
+    /// One step of the heat equation; returns the largest change of a cell.
     fn relax(&mut self) -> f64 {
         let old = self.0.clone();
         let mut largest: f64 = 0.0;

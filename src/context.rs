@@ -457,7 +457,7 @@ impl<'s> Context<'s> {
     /// word that it has begun here.
     ///
     /// When such a receive ends, its sender is asked to write no more, and
-    /// [`Session::close`](crate::Session::close) waits for the answer: the sender gives it with its next call that
+    /// [`Session::close`](crate::Session::close) waits for the reply: the sender gives it with its next call that
     /// makes progress, or with its own end.
     ///
     /// # Errors

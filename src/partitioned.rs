@@ -359,7 +359,7 @@ macro_rules! rounds {
             /// `close-timeout`.
             ///
             /// # Errors
-            /// [`Error::UnderWay`] as [`data`](Self::data), and when the sender does not answer; when called from a
+            /// [`Error::UnderWay`] as [`data`](Self::data), and when the sender does not reply; when called from a
             /// thread that may not. The operation is dropped then.
             pub fn into_data(mut self) -> Result<Vec<T>> {
                 if !self.is_free() {
@@ -503,7 +503,7 @@ impl<'a, T: Plain> SendRound<'a, T> {
 }
 
 impl<'a, T: Plain> RecvRound<'a, T> {
-    /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on.
+    /// Whether partition `partition` has arrived. Looks, and where it has not, makes progress.
     ///
     /// # Errors
     /// When there is no such partition, or it cannot arrive any more.

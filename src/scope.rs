@@ -231,7 +231,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         ended.into_iter().collect()
     }
 
-    /// Waits for any of `requests`, takes it out of the list, and answers its place and status.
+    /// Waits for any of `requests`, takes it out of the list, and returns its place and status.
     /// `None` for an empty list.
     ///
     /// # Errors
@@ -269,7 +269,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Waits until at least one of `requests` is complete, takes all that are out of the list, and
-    /// answers their places before the call, each with its status or how it failed. Empty for an
+    /// returns their places before the call, each with its status or how it failed. Empty for an
     /// empty list.
     ///
     /// ```

@@ -341,7 +341,7 @@ impl Session {
         ended.map(|()| value)
     }
 
-    /// Moves things on once; answers how many things happened. Waits do so by themselves: only a
+    /// Makes progress once; returns how many things happened. Waits do so by themselves: only a
     /// program that computes for long while others wait for it gains by calling this.
     ///
     /// # Errors
@@ -366,7 +366,7 @@ impl Session {
     }
 
     /// Takes note of all failures so far: from now on receives from any source work again, among
-    /// the living. Answers the failed ranks. (The MPI standard's fault-tolerance chapter calls it
+    /// the living. Returns the failed ranks. (The MPI standard's fault-tolerance chapter calls it
     /// `MPIX_Comm_failure_ack`.)
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub enum Error {
     /// The bootstrap store said no, or broke.
     #[error("bootstrap: {0}")]
     Bootstrap(String),
-    /// The bootstrap store gave no answer in time.
+    /// The bootstrap store did not reply in time.
     #[error("bootstrap: no value for key '{key}' of rank {rank} within {seconds} s")]
     BootstrapTimeout {
         /// Whose value was asked for.

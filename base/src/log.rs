@@ -15,7 +15,7 @@ use tracing::{Event, Level, Metadata};
 use crate::config::Config;
 
 /// Writes what happens to standard error from now on, as the setting `log` says; `who` begins
-/// each line, such as `rank 3`. Answers `false`, and changes nothing, where this process already
+/// each line, such as `rank 3`. Returns `false`, and changes nothing, where this process already
 /// has a subscriber.
 ///
 /// Messages below `info` are compiled out of release builds.

@@ -74,7 +74,7 @@ impl Topology {
     #[must_use]
     pub fn of_machine() -> Self {
         let mut topology = Self::read(Path::new("/"));
-        // The system call knows better than the file, where a kernel of few CPUs answers it.
+        // The system call knows better than the file, where a kernel of few CPUs serves it.
         if let Some(allowed) = binding() {
             topology.allowed = Some(allowed);
         }

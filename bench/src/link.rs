@@ -104,8 +104,8 @@ impl Desk {
         &self.address
     }
 
-    /// Gives every message to `take` while `work` runs, and answers what came of that. When
-    /// `take` fails, no rank can report any more, which ends their job; the failure is answered.
+    /// Gives every message to `take` while `work` runs, and returns what came of that. When
+    /// `take` fails, no rank can report any more, which ends their job; the failure is returned.
     pub(crate) fn serve<T>(
         &self,
         take: impl FnMut(Message) -> Result<()> + Send,

@@ -318,7 +318,7 @@ impl Leader<'_, '_> {
         }
     }
 
-    /// Warms up, and answers the iterations of each block that is to be measured.
+    /// Warms up, and returns the iterations of each block that is to be measured.
     fn prepare(&mut self, stage: usize, size: usize) -> Result<Vec<u64>> {
         let (least, warmup) = self.effort.defaults(size);
         let asked = self.effort.warmup;
@@ -338,7 +338,7 @@ impl Leader<'_, '_> {
     }
 
     /// Runs blocks of 1, 2, 4, ... iterations until there were `count` and the last one took
-    /// `enough`, or the time is up. Answers the time of one iteration in the last.
+    /// `enough`, or the time is up. Returns the time of one iteration in the last.
     fn warm_up(
         &mut self,
         stage: usize,

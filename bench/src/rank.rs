@@ -443,7 +443,7 @@ impl Job<'_> {
     }
 }
 
-/// Says what is used, where this is rank 0; answers whether it is.
+/// Reports what is used, where this is rank 0; returns whether it is.
 fn greet<P: Port>(port: &P, used: &Used, sink: Sink<'_>) -> Result<bool> {
     let leads = port.rank().as_u32() == 0;
     if leads {

@@ -506,7 +506,7 @@ fn why_not_knows_mpi_libraries() {
     );
     assert_eq!(info(&["--why-not", "mpi:"]).status, 1);
 
-    // The same answer as that of a run.
+    // The same result as that of a run.
     let outcome = info(&["--why-not", "mpi"]);
     let run = tagwire()
         .args(["bench", "latency", "-m", "8", "-i", "10", "-t", "mpi"])
@@ -514,7 +514,7 @@ fn why_not_knows_mpi_libraries() {
     assert_eq!(outcome.status == 0, run.status == 0, "{outcome:?}{run:?}");
 }
 
-/// The answer is what opening comes to, whether the library lists the name or not.
+/// The result is what opening comes to, whether the library lists the name or not.
 #[test]
 fn why_not_of_a_provider_is_what_opening_comes_to() {
     if !info(&["--why-not", "ofi:tcp;ofi_rxm"])

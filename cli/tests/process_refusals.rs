@@ -142,7 +142,7 @@ fn an_address_to_which_there_is_no_way_is_named_as_well() {
     assert!(start.elapsed() < BOUNDED, "{:?}", start.elapsed());
 }
 
-/// What answers is something else.
+/// What replies is something else.
 #[test]
 fn an_address_at_which_another_program_answers_is_named_with_the_option() {
     let other = TcpListener::bind("127.0.0.1:0").unwrap();

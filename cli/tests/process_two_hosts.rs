@@ -10,7 +10,7 @@ use process::{has, has_libfabric};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
-/// ARCHITECTURE.md and benchmarking.md state it.
+/// docs/failures.md and docs/benchmarking.md state it.
 const STATED_SECONDS: f64 = 6.0;
 /// For machines that do ten other things.
 const SLACK: f64 = 2.0;

@@ -604,7 +604,7 @@ const SEEN_REMOTE: &[(Defect, &[&str])] = &[
 /// each other; nor should they keep each other from meeting the races that some are about.
 const AT_ONCE: usize = 8;
 
-/// Runs one check on a transport with `defect`; answers what went wrong if nothing did.
+/// Runs one check on a transport with `defect`; returns what went wrong if nothing did.
 fn overlooked(defect: Defect, remote: bool, name: &str) -> Option<String> {
     let check = CHECKS
         .iter()

@@ -9,10 +9,10 @@ use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 /// The pml calls it from whichever thread holds its matching lock: an engine is `Send` and not
 /// shared. Messages of one source in one context must be given in the order in which they were
 /// sent (the pml sorts them by sequence before). No call blocks, fails or panics; a queue at its
-/// capacity answers `Full`, and nothing has changed then.
+/// capacity returns `Full`, and nothing has changed then.
 ///
 /// Handles name queued entries. They go stale when the entry leaves, and a stale handle, or one
-/// made up, is answered with [`CancelOutcome::AlreadyMatched`].
+/// made up, results in [`CancelOutcome::AlreadyMatched`].
 pub trait Engine {
     /// A receive is posted: takes the earliest unexpected message that `pattern` accepts, or
     /// queues the receive.

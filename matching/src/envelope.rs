@@ -81,7 +81,7 @@ pub struct Handle {
 
 impl Handle {
     /// Puts together what [`Handle::slot`] and [`Handle::generation`] gave. A handle that names no
-    /// entry is harmless: every engine answers that it has left.
+    /// entry is harmless: every engine reports that it has left.
     #[inline]
     #[must_use]
     pub const fn from_parts(slot: u32, generation: u32) -> Self {

@@ -33,7 +33,7 @@ impl<S: Storage<LINKS>> PerSource<S> {
     ///
     /// The first table holds the buckets of the directory, the second four words for each source.
     /// Storage that cannot grow bounds the number of sources: a receive from, or a message of, one
-    /// source too many is answered `Full`.
+    /// source too many results in `Full`.
     pub fn new(storage: S) -> Self {
         storage.control().reset();
         directory::clear(&storage);

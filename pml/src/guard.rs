@@ -356,7 +356,7 @@ impl Bias {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the bias away. Called under the lock, by another thread than the owner. Answers
+    /// Takes the bias away. Called under the lock, by another thread than the owner. Returns
     /// `false` where there is no barrier: the owner may be inside then.
     #[cold]
     fn revoke(&self, barrier: impl FnOnce() -> bool) -> bool {

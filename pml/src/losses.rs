@@ -26,7 +26,7 @@ impl Losses {
         self.gone.get(&rank).copied()
     }
 
-    /// Notes the end of `rank`, of which the first word stands. Answers whether it is news.
+    /// Notes the end of `rank`, of which the first word stands. Returns whether it is news.
     pub(crate) fn note(&mut self, rank: Rank, failure: Failure) -> bool {
         let Entry::Vacant(entry) = self.gone.entry(rank) else {
             return false;

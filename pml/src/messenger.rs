@@ -499,7 +499,7 @@ impl Messenger {
         } else {
             drop(layer);
         }
-        // This is asked all the time: a status in the answer, which goes through memory, would cost a
+        // This is asked all the time: a status in the result, which goes through memory, would cost a
         // stalled load each time.
         let mut status = None;
         self.wait_until(timeout, |pml| {
@@ -588,7 +588,7 @@ impl Messenger {
         })
     }
 
-    /// Waits for any request and takes its end; answers which. `None` for an empty list.
+    /// Waits for any request and takes its end; returns which. `None` for an empty list.
     ///
     /// # Errors
     /// As [`Messenger::wait`].
@@ -636,7 +636,7 @@ impl Messenger {
         })
     }
 
-    /// Moves things on once. Answers how many things happened.
+    /// Makes progress once. Returns how many things happened.
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -651,7 +651,7 @@ impl Messenger {
         Ok(events)
     }
 
-    /// Moves things on once, unless another thread has the rank for longer than a moment: that one is woken
+    /// Makes progress once, unless another thread has the rank for longer than a moment: that one is woken
     /// if it is about to sleep, and what is to be done is done by its next progress, or by the next call of
     /// anybody that makes some.
     pub(crate) fn nudge(&self) {
@@ -694,7 +694,7 @@ impl Messenger {
         matches!(self.level, ThreadLevel::Multiple)
     }
 
-    /// Moves things on, or sleeps while there is nothing to move, for at most `nap`; looks after
+    /// Makes progress, or sleeps while there is nothing to move, for at most `nap`; looks after
     /// peers now and then.
     pub(crate) fn progress_or_sleep(&self, nap: Duration) -> Result<()> {
         self.sleep(nap, &mut |_| Ok(false))?;
@@ -714,7 +714,7 @@ impl Messenger {
         }
     }
 
-    /// Makes progress until `done` has an answer.
+    /// Makes progress until `done` returns a value.
     #[inline]
     pub(crate) fn wait_until<T>(
         &self,
@@ -821,7 +821,7 @@ impl Messenger {
         Ok(())
     }
 
-    /// Sleeps, unless something has happened. Answers whether the wait is over.
+    /// Sleeps, unless something has happened. Returns whether the wait is over.
     fn sleep(
         &self,
         nap: Duration,

@@ -18,7 +18,7 @@ impl PeerIndex {
     }
 }
 
-/// How many answers of the map are kept apart.
+/// How many results of the map are kept apart.
 const RECENT: usize = 16;
 
 /// The peers in contact. Costs nothing for ranks that nobody talked to.
@@ -27,7 +27,7 @@ pub(crate) struct Peers<P> {
     list: Vec<P>,
     by_rank: HashMap<Rank, PeerIndex>,
     by_endpoint: Vec<PeerIndex>,
-    /// The last answers for some ranks, so that the map is out of the hot path.
+    /// The last results for some ranks, so that the map is out of the hot path.
     recent: [(u32, PeerIndex); RECENT],
 }
 

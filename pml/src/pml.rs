@@ -163,7 +163,7 @@ pub trait Pml: Send {
     /// When the request is stale.
     fn take(&mut self, request: RequestId) -> Result<Option<Status>>;
 
-    /// Moves things on. Answers how many things happened.
+    /// Makes progress. Returns how many things happened.
     fn progress(&mut self) -> usize;
 
     /// Looks after peers and members: deaths, sleepers. May take system calls; about ten times
@@ -182,7 +182,7 @@ pub trait Pml: Send {
     fn failed(&self) -> Vec<Rank>;
 
     /// Takes note of all failures so far: any-source receives work again among the living.
-    /// Answers the ranks.
+    /// Returns the ranks.
     fn acknowledge_failures(&mut self) -> Vec<Rank>;
 
     /// A new context. Collective in the order of calls: every rank that makes contexts in the

@@ -1,4 +1,4 @@
-//! A thread that moves things on while the program computes: for transports whose peers cannot
+//! A thread that makes progress while the program computes: for transports whose peers cannot
 //! do it.
 
 use std::fmt;

@@ -227,7 +227,7 @@ fn an_answer_waits_for_the_end_of_a_shortage() {
     assert!(room == data);
 }
 
-/// An answer that can never be sent ends the receive, by a name that does not call the peer dead.
+/// A reply that can never be sent ends the receive, by a name that does not call the peer dead.
 #[test]
 fn a_peer_that_cannot_be_answered_is_unreachable() {
     const LENGTH: usize = 1 << 20;

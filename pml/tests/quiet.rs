@@ -132,7 +132,7 @@ fn small_messages_allocate_nothing() {
 }
 
 /// Kills this process when the current thread makes a system call, but for its end and for the
-/// clock, which is a system call on machines whose clock cannot be read otherwise. Answers
+/// clock, which is a system call on machines whose clock cannot be read otherwise. Returns
 /// whether the filter is in force.
 fn forbid_system_calls() -> bool {
     const fn instruction(code: u32, jump: u8, k: u32) -> libc::sock_filter {

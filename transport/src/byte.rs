@@ -95,7 +95,7 @@ pub struct RegistrationHandle {
 /// [`flush`](ByteTransport::flush). What has not completed when the object is dropped never does:
 /// its buffer stays lent, since a peer that is stopped, say, may touch it whenever it goes on.
 ///
-/// **What may fail.** Setting up returns [`Error`]. Traffic answers a [`Post`] or an outcome.
+/// **What may fail.** Setting up returns [`Error`]. Traffic returns a [`Post`] or an outcome.
 /// After a peer failed, every operation with it completes with
 /// [`Outcome::PeerFailed`](crate::Outcome::PeerFailed), and only once the peer can no longer touch the buffer.
 pub trait ByteTransport: Any + Send {
@@ -124,14 +124,14 @@ pub trait ByteTransport: Any + Send {
     fn address(&self) -> Vec<u8>;
 
     /// The endpoint for `peer`, reached by the `address` that it published. Connecting again
-    /// answers the same endpoint.
+    /// returns the same endpoint.
     ///
     /// # Errors
     /// When the address is not understood or the peer cannot be reached.
     fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId>;
 
     /// Sends a message by copy: `header` and `data`, at most [`Limits::max_send`] bytes. Complete
-    /// when it answers [`Post::Posted`].
+    /// when it returns [`Post::Posted`].
     fn send(
         &mut self,
         lane: Lane,

@@ -82,7 +82,7 @@ pub trait SendChannel: Send + Sync + fmt::Debug {
     /// epoch: nothing was done, and the rank is woken when that changes.
     fn post(&self, epoch: u64, partitions: Range<u32>) -> Post;
 
-    /// Moves bytes of `epoch` that were posted, if it is for this side to do so. Answers how many partitions,
+    /// Moves bytes of `epoch` that were posted, if it is for this side to do so. Returns how many partitions,
     /// or parts of them, it moved.
     fn advance(&self, epoch: u64) -> usize;
 
@@ -104,7 +104,7 @@ pub trait SendChannel: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Ends the channel. Answers whether nobody can touch the buffer any more; where not, the caller may
+    /// Ends the channel. Returns whether nobody can touch the buffer any more; where not, the caller may
     /// ask again, after progress.
     fn close(&self) -> bool;
 
@@ -122,7 +122,7 @@ pub trait RecvChannel: Send + Sync + fmt::Debug {
     /// come and that is for this side to do.
     fn has_landed(&self, epoch: u64, partition: u32) -> bool;
 
-    /// Takes in everything of `epoch` that has come. Answers whether that is all there is.
+    /// Takes in everything of `epoch` that has come. Returns whether that is all there is.
     fn advance(&self, epoch: u64) -> bool;
 
     /// As [`SendChannel::is_over`].

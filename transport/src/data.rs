@@ -285,7 +285,7 @@ impl SendBuffer {
         }
     }
 
-    /// Writes the bytes from `offset` on into `out`, up to its length; answers how many.
+    /// Writes the bytes from `offset` on into `out`, up to its length; returns how many.
     pub fn copy_out(&self, offset: usize, out: &mut [u8]) -> usize {
         let count = self.len().saturating_sub(offset).min(out.len());
         let out = &mut out[..count];
@@ -474,7 +474,7 @@ impl RecvBuffer {
         }
     }
 
-    /// Takes all of `payload`, where the buffer is one region with room for it. Answers whether it was.
+    /// Takes all of `payload`, where the buffer is one region with room for it. Returns whether it was.
     #[inline(always)]
     pub fn write_whole(&mut self, payload: Payload<'_>) -> bool {
         let RecvShape::Contiguous(region) = &self.0 else {

@@ -124,7 +124,7 @@ impl<'a> Payload<'a> {
         crate::data::ReadRegion::new(self.start, self.len)
     }
 
-    /// Fills `out` from the start of the payload; answers whether there was enough.
+    /// Fills `out` from the start of the payload; returns whether there was enough.
     #[inline]
     #[must_use = "a short payload leaves the rest of `out` as it was"]
     pub fn read_into(&self, out: &mut [u8]) -> bool {

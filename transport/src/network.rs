@@ -12,7 +12,7 @@
 //!     cancel(token)         ----->       Cancelled | TooLate | Pending ... received(token, end)
 //! ```
 //!
-//! Every verb answers at once what it can: a short message that has been copied, a receive whose
+//! Every verb returns at once what it can: a short message that has been copied, a receive whose
 //! message was there. Only what is `Open` or `Pending` is told later, once, from within
 //! [`progress`](MatchTransport::progress), under the caller's token.
 
@@ -143,7 +143,7 @@ pub enum Probed {
     Found(Found),
     /// No message that is accepted.
     Nothing,
-    /// The answer comes as [`MatchUpcalls::probed`], from this rank's own progress alone.
+    /// The result comes as [`MatchUpcalls::probed`], from this rank's own progress alone.
     Pending,
     /// No room just now: try again after progress.
     Busy,
@@ -244,7 +244,7 @@ pub trait MatchUpcalls {
     /// The receive that was [`Posted::Open`] under `token` has ended.
     fn received(&mut self, token: Token, end: ReceiveEnd);
 
-    /// The probe that was [`Probed::Pending`] under `token` has its answer.
+    /// The probe that was [`Probed::Pending`] under `token` has its result.
     fn probed(&mut self, token: Token, found: Option<Found>);
 
     /// Something happened to a peer.
@@ -270,7 +270,7 @@ pub trait MatchUpcalls {
 /// hangs on a bound. [`Sent::Busy`] ends by progress of both sides alone.
 ///
 /// **Completion.** A token is the caller's and comes back exactly once, or never where the verb
-/// answered that it is not used. A send ends when the buffer is the caller's again; a synchronous
+/// returned that it is not used. A send ends when the buffer is the caller's again; a synchronous
 /// one also not before a receive has matched. Buffers stay lent until then.
 ///
 /// **Failures.** Before a peer's end is told, what it sent and can be had is in matching; what cannot
@@ -280,7 +280,7 @@ pub trait MatchUpcalls {
 /// that have matched a message of it. Receives that wait for it unmatched stay posted: the layer above
 /// knows whom they can still hear from, and cancels them.
 ///
-/// **What may fail.** Setting up returns [`Error`]. Everything else answers a value.
+/// **What may fail.** Setting up returns [`Error`]. Everything else returns a value.
 pub trait MatchTransport: Send {
     /// The name in settings and reports.
     fn name(&self) -> &'static str;
@@ -295,7 +295,7 @@ pub trait MatchTransport: Send {
     /// What a peer needs to reach this rank.
     fn address(&self) -> Vec<u8>;
 
-    /// The endpoint for `peer`, which may be this rank. Connecting again answers the same.
+    /// The endpoint for `peer`, which may be this rank. Connecting again returns the same.
     ///
     /// # Errors
     /// When the address is not understood or the peer cannot be reached.
@@ -340,8 +340,8 @@ pub trait MatchTransport: Send {
     /// Takes back the receive that was posted under `token`, unless it has matched.
     fn cancel(&mut self, lane: Lane, token: Token) -> Cancel;
 
-    /// Moves things on: takes what has arrived, copies a chunk of each transfer, reports
-    /// completions and peers. Bounded work; answers how many things happened.
+    /// Makes progress: takes what has arrived, copies a chunk of each transfer, reports
+    /// completions and peers. Bounded work; returns how many things happened.
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize;
 
     /// Looks after the peers: finds the dead, wakes a peer that sleeps on an untaken message.

@@ -17,7 +17,7 @@ pub(crate) struct Idle {
     pub busy: Duration,
 }
 
-/// Rank 1 sleeps for `pause` and then sends; rank 0 waits for it and answers what that took, the
+/// Rank 1 sleeps for `pause` and then sends; rank 0 waits for it and returns what that took, the
 /// others `None`.
 pub(crate) fn measure<P: Port>(
     port: &P,

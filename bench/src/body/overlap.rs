@@ -174,7 +174,7 @@ impl<P: Port> Overlap<P> {
         }
     }
 
-    /// Runs a block and answers the time of one of its iterations on this rank, in nanoseconds:
+    /// Runs a block and returns the time of one of its iterations on this rank, in nanoseconds:
     /// the mean of the middle half, so that neither an interrupt counts nor is it hidden when a
     /// good part of the iterations take longer than the others.
     pub(crate) fn block(&mut self, port: &P, block: Block) -> Result<f64> {
@@ -195,7 +195,7 @@ impl<P: Port> Overlap<P> {
         Ok(middle_mean(&mut self.times))
     }
 
-    /// Answers when the message began to move, where that is what is timed.
+    /// Returns when the message began to move, where that is what is timed.
     fn iteration(&mut self, port: &P, block: Block) -> Result<Option<Instant>> {
         let Block { case, kind, .. } = block;
         let here = port.rank().as_u32() == 0;

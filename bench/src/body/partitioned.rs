@@ -139,7 +139,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         }
     }
 
-    /// Runs `count` rounds without computation and answers how long each took: from before the start to
+    /// Runs `count` rounds without computation and returns how long each took: from before the start to
     /// the receiver's acknowledgement, an empty message.
     pub(crate) fn block(&mut self, kind: Kind, count: u64) -> Result<Vec<u64>> {
         barrier(self.port)?;
@@ -360,7 +360,7 @@ struct Work {
 }
 
 impl Work {
-    /// Lets the threads compute and make their partitions ready; answers when the first and the last
+    /// Lets the threads compute and make their partitions ready; returns when the first and the last
     /// ready call began.
     fn contribute(self, send: &impl SendEnd, delays: &[Duration]) -> Result<(u64, u64)> {
         if let [delay] = delays {

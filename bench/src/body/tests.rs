@@ -19,7 +19,7 @@ fn traffic(port: &ChannelPort, thread: u32) -> Traffic {
     Traffic::new(port.rank(), thread, 100, 4, Some(SEED), Memory::new).unwrap()
 }
 
-/// Runs a body on all ranks, on a few sizes, and answers rank 0's samples.
+/// Runs a body on all ranks, on a few sizes, and returns rank 0's samples.
 fn run<B: Body<ChannelPort>>(
     ranks: u32,
     spoil: Option<Spoil>,

@@ -212,7 +212,7 @@ impl<'a, P: Port> Leader<'a, P> {
         Ok(summary(&times).median)
     }
 
-    /// Answers the time of an iteration without work.
+    /// Returns the time of an iteration without work.
     fn warm_up(&mut self, case: Case) -> Result<f64> {
         let (mut next, mut done) = (1, 0);
         let start = Instant::now();

@@ -235,7 +235,7 @@ impl MpiPort {
         })
     }
 
-    /// What a call's answer means.
+    /// What a call's result means.
     #[inline]
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<()> {
         self.mpi.check(call, code)

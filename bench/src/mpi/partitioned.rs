@@ -95,7 +95,7 @@ impl Drop for MpiPartitioned<'_> {
     fn drop(&mut self) {
         let mut request = self.request.load(Relaxed);
         // SAFETY: the request is this end's own; the library frees it at once, or when its round ends. What
-        // it answers changes nothing any more.
+        // it returns changes nothing any more.
         let _ = unsafe { (self.functions.request_free)(&raw mut request) };
     }
 }
@@ -209,7 +209,7 @@ impl RecvEnd for MpiPartitioned<'_> {
     #[inline]
     fn arrived(&self, partition: u32) -> Result<bool> {
         let (mut flag, request) = (0, self.request.load(Relaxed));
-        // SAFETY: the request is active, and the answer has its place.
+        // SAFETY: the request is active, and the result has its place.
         let code = unsafe { (self.functions.parrived)(request, int(partition)?, &raw mut flag) };
         self.port.check("MPI_Parrived", code)?;
         Ok(flag != 0)

@@ -49,7 +49,7 @@ struct State {
 
 pub(crate) struct Request(Option<Arc<AtomicU64>>);
 
-/// Runs `body` on `size` ranks and answers their results in order.
+/// Runs `body` on `size` ranks and returns their results in order.
 pub(crate) fn job<T: Send>(
     size: u32,
     spoil: Option<Spoil>,

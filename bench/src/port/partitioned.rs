@@ -27,7 +27,7 @@ pub(crate) trait PartitionedPort: Port {
     where
         Self: 'p;
 
-    /// What of the plan means something here; what a row is called is the answer's.
+    /// What of the plan means something here; the result names what a row is called.
     fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation>;
 
     fn psend(

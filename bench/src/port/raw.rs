@@ -63,7 +63,7 @@ struct Driver {
     /// Messages are sent without a copy from this length to that one.
     lent: RangeInclusive<usize>,
     /// Messages are read by their receivers from this length on: shorter ones are out before the word of
-    /// them would be answered.
+    /// them would get a reply.
     read_from: usize,
     /// What peers may read, for good.
     exposed: Vec<long::Exposed>,
@@ -349,7 +349,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Tries a chore; answers what is left of it.
+    /// Tries a chore; returns what is left of it.
     fn attempt(&mut self, chore: Chore) -> Option<Chore> {
         match chore {
             Chore::Fetch {

@@ -207,7 +207,7 @@ impl Job {
         Pid::from_child(&self.child)
     }
 
-    /// Waits until a line with `part` has been said on either stream; answers it.
+    /// Waits until a line with `part` has been said on either stream; returns it.
     pub fn hear(&mut self, part: &str) -> String {
         let found = |line: &str| line.contains(part);
         if let Some((_, line)) = self.said.iter().find(|(_, line)| found(line)) {
@@ -231,7 +231,7 @@ impl Job {
         Pid::from_raw(number).unwrap()
     }
 
-    /// `kill -9` of a rank; answers when.
+    /// `kill -9` of a rank; returns when.
     pub fn kill(&mut self, rank: u32) -> Instant {
         let process = self.process(rank);
         let now = Instant::now();

@@ -65,7 +65,7 @@ fn become_nobody() -> io::Result<()> {
     }
 }
 
-/// Has the kernel answer these system calls with EPERM, from now on and in all children.
+/// Has the kernel fail these system calls with EPERM, from now on and in all children.
 fn deny(calls: &[c_long]) -> io::Result<()> {
     const NUMBER_OF_CALL: u32 = 0;
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;

@@ -240,7 +240,7 @@ pub(super) fn offers_can_be_withdrawn(factory: &Factory) -> Result<(), String> {
     pair.verify(&transfer)
 }
 
-/// Claims `ticket`: whatever is answered, nothing is moved and nothing is done.
+/// Claims `ticket`: whatever is returned, nothing is moved and nothing is done.
 fn expect_worthless(pair: &mut Pair, ticket: Ticket, target: &Memory) -> Result<(), String> {
     let (b, back) = (pair.b, pair.back);
     let token = pair.rig.token();

@@ -145,7 +145,7 @@ fn mixed_size(number: u64, max_send: usize) -> usize {
     }
 }
 
-/// Sends many messages of mixed sizes and classes; answers what has to arrive.
+/// Sends many messages of mixed sizes and classes; returns what has to arrive.
 fn send_many(rig: &mut Rig, a: usize, b: usize) -> Result<Vec<Message>, String> {
     let (to, back) = rig.contact(a, b)?;
     let max_send = rig.limits(a).max_send;

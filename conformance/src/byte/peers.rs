@@ -64,7 +64,7 @@ pub(super) fn states_consistent_limits(factory: &Factory) -> Result<(), String> 
     })
 }
 
-/// Connecting again answers the same endpoint; other peers have others, numbered from 0.
+/// Connecting again returns the same endpoint; other peers have others, numbered from 0.
 pub(super) fn connects_to_the_same_endpoint(factory: &Factory) -> Result<(), String> {
     let mut rig = Rig::open(factory, 4)?;
     let size = rig.size();
@@ -91,7 +91,7 @@ pub(super) fn connects_to_the_same_endpoint(factory: &Factory) -> Result<(), Str
 }
 
 /// A peer's first contact is told once, before its first message, with the endpoint that
-/// connecting answers, whoever came first.
+/// connecting returns, whoever came first.
 pub(super) fn greets_once_before_messages(factory: &Factory) -> Result<(), String> {
     for connect_first in [false, true] {
         let mut rig = Rig::open(factory, 2)?;

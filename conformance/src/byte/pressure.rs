@@ -12,7 +12,7 @@ const UNBOUNDED: u64 = 1 << 20;
 /// Bytes after which a queue that is never full has no bound.
 const UNBOUNDED_BYTES: u64 = 1 << 30;
 
-/// Sends messages of `len` bytes, numbered from `first`, until the transport is full; answers how
+/// Sends messages of `len` bytes, numbered from `first`, until the transport is full; returns how
 /// many went. Nobody makes progress.
 fn fill(
     rig: &mut Rig,
@@ -58,7 +58,7 @@ fn expect_numbers(rig: &Rig, rank: usize, last: u64) -> Result<(), String> {
     })
 }
 
-/// A transport that is not drained answers `Busy`, has lost nothing, and takes more once it is.
+/// A transport that is not drained returns `Busy`, has lost nothing, and takes more once it is.
 pub(super) fn full_is_busy_and_recovers(factory: &Factory) -> Result<(), String> {
     let (mut rig, a, b, _) = Rig::pair(factory)?;
     let (to, _) = rig.contact(a, b)?;
@@ -131,7 +131,7 @@ pub(super) fn one_full_peer_leaves_others_alone(factory: &Factory) -> Result<(),
     expect_numbers(&rig, 2, 1000)
 }
 
-/// Where nothing is under way, progress answers 0, so that a rank knows when it may sleep.
+/// Where nothing is under way, progress returns 0, so that a rank knows when it may sleep.
 pub(super) fn idle_progress_does_nothing(factory: &Factory) -> Result<(), String> {
     let (mut rig, a, b, _) = Rig::pair(factory)?;
     rig.settle()?;

@@ -66,7 +66,7 @@ impl Exposed {
         })
     }
 
-    /// Posts a put of `len` bytes at `offset` under `key`; answers its token, if it was taken at all.
+    /// Posts a put of `len` bytes at `offset` under `key`; returns its token, if it was taken at all.
     fn post(
         &mut self,
         seed: u64,
@@ -84,7 +84,7 @@ impl Exposed {
         answer.is_ok().then_some(token)
     }
 
-    /// Puts `len` bytes at `offset` under `key`; answers how that ended, if it was taken at all.
+    /// Puts `len` bytes at `offset` under `key`; returns how that ended, if it was taken at all.
     fn put(
         &mut self,
         seed: u64,
@@ -105,7 +105,7 @@ impl Exposed {
         }
     }
 
-    /// Gets `len` bytes at `offset` under `key`; answers how that ended, if it was taken at all,
+    /// Gets `len` bytes at `offset` under `key`; returns how that ended, if it was taken at all,
     /// and the memory it was to fill.
     fn get(
         &mut self,

@@ -165,7 +165,7 @@ impl Rig {
         Ok(endpoint)
     }
 
-    /// Brings two ranks in contact, both ways, and forgets what was said. Answers the endpoint of
+    /// Brings two ranks in contact, both ways, and forgets what was said. Returns the endpoint of
     /// each for the other.
     pub(super) fn contact(
         &mut self,
@@ -186,7 +186,7 @@ impl Rig {
         Ok((there, back))
     }
 
-    /// Progress of one rank; answers how many things happened.
+    /// Progress of one rank; returns how many things happened.
     pub(super) fn progress(&mut self, rank: usize) -> usize {
         let node = &mut self.nodes[rank];
         node.rounds += 1;

@@ -28,7 +28,7 @@ const ARRANGED: u64 = 100;
 /// How long a sleeper sleeps whom nobody wakes.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Sleeps; answers whether that took all of a [`LONG`] time.
+/// Sleeps; returns whether that took all of a [`LONG`] time.
 fn overslept(waiter: &dyn Waiter, key: WaitKey) -> bool {
     let start = Instant::now();
     waiter.sleep(key, LONG);

@@ -65,7 +65,7 @@ pub(super) fn peers_are_greeted_once(factory: &Factory) -> Checked {
         let [Word::Up(endpoint, _)] = ups[..] else {
             return Err(format!("rank {sender} was greeted like this: {ups:?}"));
         };
-        // And can be answered by that.
+        // And can be replied to by that.
         let known = rig.connect(0, sender as usize)?;
         ensure(known == endpoint, || {
             format!("rank {sender} is {endpoint:?} and {known:?}")

@@ -321,7 +321,7 @@ const ROUNDS: u64 = 3000;
 /// How long a sleeper sleeps whom nobody wakes.
 const SLEEP: Duration = Duration::from_secs(10);
 
-/// A rank that sleeps until its receive ends, and answers.
+/// A rank that sleeps until its receive ends, and replies.
 fn answer_asleep(
     transport: &mut dyn MatchTransport,
     to: EndpointId,

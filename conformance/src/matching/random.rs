@@ -15,7 +15,7 @@ struct Message {
 }
 
 /// What the lists of rank 0 should be. All is at rest between two steps, so that there is but
-/// one right answer to each.
+/// one right outcome of each.
 struct Model {
     rig: Rig,
     random: SplitMix64,

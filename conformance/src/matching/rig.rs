@@ -225,7 +225,7 @@ impl Rig {
         Ok(endpoint)
     }
 
-    /// Progress of one rank; answers how many things happened.
+    /// Progress of one rank; returns how many things happened.
     pub(super) fn progress(&mut self, rank: usize) -> usize {
         let node = &mut self.nodes[rank];
         node.rounds += 1;
@@ -464,7 +464,7 @@ impl Rig {
         }
     }
 
-    /// Cancels; answers whether that was in time.
+    /// Cancels; returns whether that was in time.
     pub(super) fn cancel(&mut self, receiving: &Receiving) -> Checked<bool> {
         let (at, token) = (receiving.at, receiving.token);
         match self.transport(at).cancel(LANE, token) {

@@ -28,7 +28,7 @@ pub(super) struct Link {
     outbound: Option<usize>,
     /// Its first contact was reported.
     pub(super) up: bool,
-    /// Its end was reported: sends answer `Gone`.
+    /// Its end was reported: sends return `Gone`.
     pub(super) closed: bool,
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Event {
 }
 
 impl MemoryTransport {
-    /// Takes what a call of progress may tell; answers how many chunks were copied.
+    /// Takes what a call of progress may tell; returns how many chunks were copied.
     pub(super) fn collect(&mut self) -> usize {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.state();
@@ -178,7 +178,7 @@ impl MemoryTransport {
         self.events.push(Event::Failed(endpoint));
     }
 
-    /// Tells what was collected; answers how many things it was.
+    /// Tells what was collected; returns how many things it was.
     pub(super) fn tell(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let mut events = std::mem::take(&mut self.events);
         let count = events.len();

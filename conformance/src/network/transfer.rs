@@ -16,7 +16,7 @@ pub(super) struct Exposed {
 }
 
 impl Exposed {
-    /// Fills `target` from the bytes at `address`; answers whether they lie inside.
+    /// Fills `target` from the bytes at `address`; returns whether they lie inside.
     pub(super) fn read(&self, address: u64, target: WriteRegion) -> bool {
         let part = address
             .checked_sub(self.source.address())
@@ -41,9 +41,9 @@ pub(super) struct Writable {
 }
 
 impl Writable {
-    /// Writes `data` to `address`; answers whether it fits inside.
+    /// Writes `data` to `address`; returns whether it fits inside.
     pub(super) fn write(&self, address: u64, data: &SendBuffer) -> bool {
-        // Asked for once: what packs a message may answer something else the next time.
+        // Asked for once: what packs a message may return something else the next time.
         let len = data.len();
         let part = address
             .checked_sub(self.target.address())
@@ -95,7 +95,7 @@ impl Transfer {
         }
     }
 
-    /// Joins; answers whether that was possible.
+    /// Joins; returns whether that was possible.
     pub(super) fn join(&mut self, target: WriteRegion, token: Token) -> bool {
         if self.halted || self.claim.is_some() {
             return false;
@@ -131,7 +131,7 @@ impl Transfer {
         (claim.moved == claim.total).then_some(claim.total)
     }
 
-    /// Moves up to `chunk` bytes; answers how many.
+    /// Moves up to `chunk` bytes; returns how many.
     pub(super) fn advance(&mut self, chunk: usize) -> usize {
         let Some(claim) = self.claim.as_mut().filter(|_| !self.halted) else {
             return 0;

@@ -179,7 +179,7 @@ pub(super) fn posted_receives_reach_behind_a_pause(factory: &Factory) -> Checked
     Ok(())
 }
 
-/// Two senders answer the same receive: one of them has to take its message back, and nothing is
+/// Two senders reply to the same receive: one of them has to take its message back, and nothing is
 /// lost or out of order.
 pub(super) fn several_senders_answer_one_receive(factory: &Factory) -> Checked {
     let mut world = open(factory, 3)?;
@@ -236,7 +236,7 @@ pub(super) fn receives_wait_side_by_side(factory: &Factory) -> Checked {
         for number in 0..8 {
             receives.push(world.recv(2, ANYONE, only(tags(number)), 8)?);
         }
-        // Half of them are cancelled, or served by somebody else, while the sender may answer.
+        // Half of them are cancelled, or served by somebody else, while the sender may reply.
         for number in 0..8 {
             if number % 2 == 0 {
                 sends.push(world.send(

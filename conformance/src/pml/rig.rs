@@ -249,7 +249,7 @@ impl World {
         self.recv_in(at, source, tag, WORLD, len)
     }
 
-    /// Every rank makes progress once. Answers how many things happened.
+    /// Every rank makes progress once. Returns how many things happened.
     pub(super) fn turn(&mut self) -> usize {
         self.ranks
             .iter_mut()

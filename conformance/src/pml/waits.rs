@@ -330,7 +330,7 @@ pub(super) fn sleepers_are_woken_by_messages(factory: &Factory) -> Checked {
                 std::thread::sleep(Duration::from_millis(round as u64 % 5));
             }
             let len = [8, 4500, 40_000][round % 3];
-            // Each call waits for one message, or for one answer to it. All of them together take as
+            // Each call waits for one message, or for one reply to it. All of them together take as
             // long as a busy machine makes them, but no single one as long as a nap, unless it slept
             // on.
             let calls: [&dyn Fn() -> Checked; 2] = match port.rank().as_u32() {

@@ -359,7 +359,7 @@ impl Board {
         }
     }
 
-    /// Parks a request that concerns `rank`, and answers it at once where that can be.
+    /// Parks a request that concerns `rank`, and replies to it at once where that can be.
     fn wait_on(
         &mut self,
         client: ClientId,
@@ -382,7 +382,7 @@ impl Board {
         }
     }
 
-    /// Answers whoever of `round` need not wait any more.
+    /// Replies to whoever of `round` need not wait any more.
     fn settle(&mut self, round: u32) {
         let waiting: Vec<ClientId> = self
             .clients

@@ -14,7 +14,7 @@ use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Owner, Ra
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, VERSION};
 
-/// How long the store may take for an answer that needs no other rank.
+/// How long the store may take for a reply that needs no other rank.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(60);
 /// How long a goodbye may take; after it the rank goes unheard.
 const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
@@ -95,7 +95,7 @@ impl fmt::Debug for StoreBootstrap {
     }
 }
 
-/// An answer, with what came beside it.
+/// A reply, with what came beside it.
 type Answer = (Reply, Option<Passed>);
 
 impl StoreBootstrap {
@@ -159,7 +159,7 @@ impl StoreBootstrap {
         }
     }
 
-    /// Sends `request` and waits for its answer; `None` when `timeout` passes first. Only what breaks the stream
+    /// Sends `request` and waits for its reply; `None` when `timeout` passes first. Only what breaks the stream
     /// closes the connection: after any other error, and after a timeout, the next request is as good as before.
     pub(super) fn ask(
         &mut self,
@@ -285,7 +285,7 @@ impl StoreBootstrap {
         self.close(&format!("connection lost: {error}"))
     }
 
-    /// The next answer among what has arrived; events on the way are kept for later.
+    /// The next reply among what has arrived; events on the way are kept for later.
     fn next_answer(&mut self) -> Result<Option<(RequestId, Answer)>> {
         loop {
             let decoded = match self.incoming.next_frame() {
@@ -329,7 +329,7 @@ impl StoreBootstrap {
         Error::Bootstrap(format!("store '{}': {why}", self.membership.store))
     }
 
-    /// The error that an answer means which is not the one hoped for.
+    /// The error that a reply means which is not the one hoped for.
     fn unexpected(&mut self, answer: Option<Answer>) -> Error {
         match answer {
             Some((Reply::Refused(why), _)) => Error::Bootstrap(why),
@@ -465,7 +465,7 @@ impl Bootstrap for StoreBootstrap {
             return Vec::new();
         }
         if self.closed.is_none() {
-            // What came behind the last answer lies here already. Late answers to requests that
+            // What came behind the last reply lies here already. Late replies to requests that
             // were given up are dropped; a broken stream shows in the next request.
             let _ = self.receive();
             while let Ok(Some(_)) = self.next_answer() {}
@@ -478,7 +478,7 @@ impl Bootstrap for StoreBootstrap {
 
     fn leave(&mut self) {
         if self.closed.is_none() && self.owner.is_here() {
-            // Waiting for the answer makes sure that the goodbye precedes this process's end.
+            // Waiting for the reply makes sure that the goodbye precedes this process's end.
             let _ = self.ask(&Request::Leave, None, GOODBYE_DEADLINE);
             self.told_all = true;
             self.close("this rank has left");

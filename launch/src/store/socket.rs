@@ -23,7 +23,7 @@ pub(super) const TCP: &str = "tcp:";
 /// How long the other machine may be silent before it is asked whether it is there, and between
 /// the questions.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
-/// Questions without an answer after which it is given up.
+/// Probes without a reply after which it is given up.
 const PROBES: u32 = 3;
 /// How long bytes may lie unacknowledged, in milliseconds.
 const GIVE_UP_MS: u32 = 4000;

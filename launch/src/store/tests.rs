@@ -36,7 +36,7 @@ impl Raw {
     }
 
     fn send(&self, bytes: &[u8]) {
-        // The store may hang up in the middle; what it answered before still counts.
+        // The store may hang up in the middle; what it replied before still counts.
         let _ = File::from(self.0.try_clone().unwrap()).write_all(bytes);
     }
 
@@ -605,7 +605,7 @@ mod between_machines {
     }
 }
 
-/// News that comes in one piece with an answer is news all the same.
+/// News that comes in one piece with a reply is news all the same.
 #[test]
 fn events_right_behind_an_answer_are_heard() {
     for _ in 0..300 {

@@ -82,7 +82,7 @@ pub enum Request {
         /// The value's name.
         key: String,
     },
-    /// Answered once every rank has asked as often.
+    /// Replied to once every rank has asked as often.
     Fence,
     /// Leave a descriptor for others.
     PutDescriptor,

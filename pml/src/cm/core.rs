@@ -61,7 +61,7 @@ pub(super) struct Core {
     pub posted: u64,
     /// Operations that may have ended since this was last asked, other than by progress.
     pub ended: usize,
-    /// The probe that waits for its answer, and the answer.
+    /// The probe that waits for its result, and the result.
     pub probing: u64,
     pub probed: Option<Option<Found>>,
     /// But for the long unexpected messages, of which the transport knows.

@@ -206,7 +206,7 @@ impl Cm {
         }
     }
 
-    /// Does each chore once; what finds the transport busy stays for the next time. Answers how
+    /// Does each chore once; what finds the transport busy stays for the next time. Returns how
     /// many things happened.
     #[cold]
     fn run_chores(&mut self) -> usize {

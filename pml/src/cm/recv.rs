@@ -13,8 +13,8 @@ use crate::lend::lend_room;
 use crate::slab::Handle;
 use crate::types::{CancelOutcome, Failure, MessageId, RequestId, Status};
 
-/// How often a transport that answers later is asked to go on before it is taken to be broken:
-/// the contract has it answer by progress of this rank alone.
+/// How often a transport that reports later is asked to go on before it is taken to be broken:
+/// the contract has it report by progress of this rank alone.
 const PATIENCE: u32 = 1 << 20;
 
 impl Cm {
@@ -160,7 +160,7 @@ impl Cm {
         }
     }
 
-    /// Posts receives that wait for room, in order. Answers how many.
+    /// Posts receives that wait for room, in order. Returns how many.
     pub(super) fn post_waiting(&mut self) -> usize {
         let mut posted = 0;
         while let Some(handle) = self.core.waiting.front() {
@@ -174,7 +174,7 @@ impl Cm {
         posted
     }
 
-    /// Gives a queued receive to the transport. Answers whether its turn is over.
+    /// Gives a queued receive to the transport. Returns whether its turn is over.
     #[allow(unsafe_code, reason = "the request lends the room that it owns")]
     fn post_queued(&mut self, handle: Handle) -> bool {
         let Some(request) = self.core.requests.get_mut(handle) else {
@@ -387,7 +387,7 @@ impl Cm {
     }
 }
 
-/// How often a late transport is asked to go on after a cancel. If its answer comes later still, it
+/// How often a late transport is asked to go on after a cancel. If its report comes later still, it
 /// is that a message has matched whose bytes are on the way.
 const LATE_ROUNDS: u32 = 64;
 

@@ -207,7 +207,7 @@ impl Cm {
         }
     }
 
-    /// Sends what waits for `index`, as far as the transport has room. Answers how many.
+    /// Sends what waits for `index`, as far as the transport has room. Returns how many.
     pub(super) fn flush(&mut self, index: PeerIndex) -> usize {
         match self.reach(index) {
             Reach::Now => {}
@@ -237,7 +237,7 @@ impl Cm {
         gone
     }
 
-    /// Gives a queued send to the transport. Answers whether its turn is over.
+    /// Gives a queued send to the transport. Returns whether its turn is over.
     #[allow(unsafe_code, reason = "the request lends the copy that it owns")]
     fn launch(&mut self, index: PeerIndex, handle: Handle) -> bool {
         let (Some(peer), Some(request)) = (

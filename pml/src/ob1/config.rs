@@ -8,7 +8,7 @@ use crate::contact::OpenTimeout;
 /// The name of the layer.
 pub(super) const LAYER: &str = "ob1";
 
-/// Most bytes of one get or put: several are under way, so that one is answered while the next is asked.
+/// Most bytes of one get or put: several are under way, so that one is served while the next is asked.
 const PIECE: usize = 1 << 20;
 
 /// Returns the longest piece of one get or put, in bytes; 0 where the transport has neither.

@@ -150,7 +150,7 @@ impl ControlHeader {
 pub(super) struct RendezvousBody {
     /// Length of the message in bytes.
     pub length: u64,
-    /// The send, for answers.
+    /// The send, for replies.
     pub sender: u64,
     /// Two words of the protocol's own.
     pub words: [u64; 2],

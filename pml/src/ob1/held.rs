@@ -6,7 +6,7 @@
 //! to its place (`PULL_RETURNED`).
 //!
 //! **Peeks.** A probe that finds nothing here asks the starved peers (`PEEK`) for the first message that it
-//! would see. The sender answers as it answers a pull (`PEEKED`). The receiver shows the envelope to probes, gives it to a
+//! would see. The sender replies as it does to a pull (`PEEKED`). The receiver shows the envelope to probes, gives it to a
 //! claim (`PULL_TAKEN`), or gives it back (`PULL_RETURNED`): at once when a receive asks that peer
 //! for something, else after a few rounds, so that nothing waits for a probe that never comes
 //! again. A probe that repeats asks again.
@@ -27,9 +27,9 @@ use super::request::Requests;
 use crate::slab::Handle;
 
 impl Kind {
-    /// An envelope in answer to a pull: names the receive that it is meant for.
+    /// An envelope in reply to a pull: names the receive that it is meant for.
     pub(super) const PULLED: Self = Self::envelope(6);
-    /// An envelope in answer to a peek: names the tag that was asked for.
+    /// An envelope in reply to a peek: names the tag that was asked for.
     pub(super) const PEEKED: Self = Self::envelope(7);
     /// To a sender that holds envelopes back: a receive waits for one like this. Handle: the receive; argument: the
     /// receive's place in the order of posting.
@@ -75,7 +75,7 @@ const MOST_ASKED: usize = 16;
 /// may change places on their way.
 const MOST_REMEMBERED: usize = 4 * MOST_ASKED;
 
-/// What is held back, with all that it takes to answer for it.
+/// What is held back, with all that it takes to deal with it.
 pub(super) struct Held<'a> {
     pub peers: &'a mut Peers,
     pub requests: &'a mut Requests,
@@ -106,12 +106,12 @@ impl Held<'_> {
             handle: receive,
             argument: place.order,
         };
-        // What is shown to probes would keep the peer from answering.
+        // What is shown to probes would keep the peer from replying.
         self.give_back(index);
         self.pending.control(index, header, body.as_bytes());
     }
 
-    /// Returns the peer of those `starving` that shows an answer to just this question; asks all of them where none does.
+    /// Returns the peer of those `starving` that shows a reply to just this question; asks all of them where none does.
     pub(super) fn showing(
         &mut self,
         starving: &[PeerIndex],
@@ -282,7 +282,7 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// What became of the envelope that was sent in answer to a pull or a peek.
+    /// What became of the envelope that was sent in reply to a pull or a peek.
     ///
     /// # Errors
     /// What the peer did wrong.
@@ -300,7 +300,7 @@ impl Held<'_> {
             .filter(|(send, _)| *send == header.handle)
             .ok_or("an answer to a pull that is not there")?;
         if header.kind == Kind::PULL_RETURNED {
-            // What has been matched, or answered in any other way, cannot come back.
+            // What has been matched, or replied to in any other way, cannot come back.
             let request = self.requests.get_mut(send);
             let request = request
                 .filter(|request| request.state.is_unasked())

@@ -49,7 +49,7 @@ impl<'a> Link<'a> {
         self.posted
     }
 
-    /// Returns the operation's own name, for the peer's answers.
+    /// Returns the operation's own name, for the peer's replies.
     pub(super) const fn handle(&self) -> Handle {
         self.handle
     }

@@ -10,11 +10,11 @@ use crate::slab::Handle;
 /// What probes and this peer have to do with each other.
 #[derive(Debug, Default)]
 pub(super) struct Peeks {
-    /// Questions to the peer that it has not answered.
+    /// Questions to the peer that it has not replied to.
     pub asked: VecDeque<(TagSelector, ContextId)>,
     /// What it shows.
     pub shown: Option<Shown>,
-    /// Questions of the peer that nothing here has answered.
+    /// Questions of the peer that nothing here has replied to.
     pub questions: VecDeque<Question>,
 }
 
@@ -46,7 +46,7 @@ impl Shown {
 }
 
 impl Peeks {
-    /// Something new waits for the peer: whoever asks for that may be answered now.
+    /// Something new waits for the peer: whoever asks for that may get a reply now.
     pub(super) fn look_again(&mut self, tag: Tag, context: ContextId) {
         for question in &mut self.questions {
             question.tried &= !(question.tag.accepts(tag) && question.context == context);

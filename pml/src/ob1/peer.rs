@@ -129,7 +129,7 @@ pub(super) struct Peer {
     pub wishes: VecDeque<PullWish>,
     /// What probes on either side ask for.
     pub peeks: Peeks,
-    /// The envelope that is out in answer to a wish or a question, and its place in the queue, until the peer
+    /// The envelope that is out in reply to a wish or a question, and its place in the queue, until the peer
     /// says what became of it. Nothing else leaves the queue meanwhile.
     pub pulled: Option<(Handle, usize)>,
     /// Packets that came before their turn, by sequence number.

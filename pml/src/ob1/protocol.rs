@@ -174,7 +174,7 @@ pub(super) const OUT_OF_TURN: &str = "an answer out of turn";
 pub(super) fn end_of(common: &Common, outcome: Outcome, gone: Option<Failure>) -> Option<Failure> {
     match outcome {
         Outcome::Done(_) => None,
-        // Whoever is gone answers to nothing more.
+        // Whoever is gone replies to nothing more.
         _ => Some(gone.unwrap_or(Failure::PeerFailed(common.status.source))),
     }
 }

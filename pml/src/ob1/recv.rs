@@ -230,7 +230,7 @@ impl Core {
         Some((MessageId(message), status))
     }
 
-    /// Returns the starved peer that shows an answer to a probe; asks them where none does.
+    /// Returns the starved peer that shows a reply to a probe; asks them where none does.
     fn showing(&mut self, pattern: &Pattern) -> Option<PeerIndex> {
         let Self {
             peers,

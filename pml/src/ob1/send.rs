@@ -18,7 +18,7 @@ use crate::types::{RequestId, SendMode};
 
 impl Ob1 {
     /// Sends a short message in one packet, if nothing stands in the way: no request, no queue.
-    /// Answers whether it is out; nothing has happened where it is not.
+    /// Returns whether it is out; nothing has happened where it is not.
     #[inline(always)]
     pub(crate) fn send_now(
         &mut self,

@@ -100,7 +100,7 @@ impl World {
             .unwrap()
     }
 
-    /// Posts a receive; answers the request and the place of its buffer.
+    /// Posts a receive; returns the request and the place of its buffer.
     fn recv(
         &mut self,
         at: usize,

@@ -61,14 +61,14 @@ impl Arrivals {
         }
     }
 
-    /// Marks `partition` ready; answers whether it was not before.
+    /// Marks `partition` ready; returns whether it was not before.
     #[inline]
     pub(super) fn mark(&self, epoch: u64, partition: u32) -> bool {
         // Not back: of one that was ready twice the second word may come in the round after.
         self.partitions[partition as usize].fetch_max(epoch, AcqRel) < epoch
     }
 
-    /// Counts one more member of `group`; answers whether it was the last. What the others wrote is
+    /// Counts one more member of `group`; returns whether it was the last. What the others wrote is
     /// visible to the last.
     #[inline]
     pub(super) fn count(&self, epoch: u64, group: u32, members: u32) -> bool {

@@ -88,7 +88,7 @@ impl Registry {
         *self.costs.get_or_init(|| measure().unwrap_or(Costs::SHM))
     }
 
-    /// Internal tags for a reply and `messages` messages; answers the number of the first.
+    /// Internal tags for a reply and `messages` messages; returns the number of the first.
     pub(super) fn take_tags(&self, messages: u32) -> u32 {
         self.next_tag.fetch_add(messages + 1, Relaxed)
     }
@@ -110,7 +110,7 @@ impl Registry {
         sendings.iter().for_each(|sending| sending.drive(layer));
     }
 
-    /// Takes care of a send that was given up before its receiver has answered.
+    /// Takes care of a send that was given up before its receiver has replied.
     pub(super) fn adopt(&self, orphan: Orphan) {
         self.orphans().push(orphan);
     }
@@ -217,7 +217,7 @@ impl Registry {
         ports.retain(|port| port.context != context);
     }
 
-    /// Looks for inits that have come, and answers them.
+    /// Looks for inits that have come, and replies to them.
     pub(super) fn settle(&self, layer: &mut Layer) {
         for port in &mut *self.lock() {
             port.settle_or_end(layer, &self.attention);

@@ -1,4 +1,4 @@
-//! Sends that were given up before their receiver has answered: it opens its end all the same, and is to be
+//! Sends that were given up before their receiver has replied: it opens its end all the same, and is to be
 //! told that nobody comes.
 #![allow(unsafe_code)]
 
@@ -24,7 +24,7 @@ pub(super) struct Orphan {
 
 #[derive(Debug)]
 enum Step {
-    /// The receiver has not answered.
+    /// The receiver has not replied.
     Awaits(Awaited<Reply>),
     /// The channel that it has opened is being closed.
     Closes(Closing),

@@ -102,7 +102,7 @@ impl Receiving {
         }
     }
 
-    /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on. Any
+    /// Whether partition `partition` has arrived. Looks, and where it has not, makes progress. Any
     /// thread may ask. Between rounds everything has arrived.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl Receiving {
             && self.begun.load(Acquire) == epoch
     }
 
-    /// Takes in what has come. Answers whether that is everything.
+    /// Takes in what has come. Returns whether that is everything.
     fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
         match self.settle(layer)? {
             None => Ok(false),
@@ -349,7 +349,7 @@ impl Receiving {
         }
     }
 
-    /// Frees the requests; answers whether that was possible.
+    /// Frees the requests; returns whether that was possible.
     fn free_messages(&self, messages: &Messages) -> bool {
         let freed = self.messenger.call(|layer| {
             for request in &messages.requests {

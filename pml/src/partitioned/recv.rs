@@ -117,7 +117,7 @@ impl PartitionedRecv {
         self.0.start()
     }
 
-    /// Whether partition `partition` has arrived. Looks, and where it has not, moves things on. Any
+    /// Whether partition `partition` has arrived. Looks, and where it has not, makes progress. Any
     /// thread may ask. Between rounds everything has arrived.
     ///
     /// # Errors

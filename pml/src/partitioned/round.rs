@@ -58,7 +58,7 @@ impl Round {
         self.active().ok_or(Error::BadRound("has not been started"))
     }
 
-    /// Begins the next round; answers its number.
+    /// Begins the next round; returns its number.
     pub(super) fn start(&self) -> Result<u64> {
         let word = self.0.load(Acquire);
         if word & FAILED != 0 {

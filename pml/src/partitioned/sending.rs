@@ -75,7 +75,7 @@ pub(super) struct Sending {
     looks: Rhythm,
 }
 
-/// What is kept until the receiver has answered.
+/// What is kept until the receiver has replied.
 #[derive(Debug)]
 struct Joining {
     reply: Awaited<Reply>,
@@ -207,7 +207,7 @@ impl Sending {
         outcome
     }
 
-    /// Marks a partition; answers the group that is complete by that.
+    /// Marks a partition; returns the group that is complete by that.
     #[inline]
     fn arrive(&self, epoch: u64, partition: u32) -> Result<Option<u32>> {
         let refuse = |what| Err(Error::BadPartition { partition, what });
@@ -440,7 +440,7 @@ impl Sending {
         }
     }
 
-    /// Posts and moves what there is. Answers whether everything is over.
+    /// Posts and moves what there is. Returns whether everything is over.
     fn advance(&self, layer: &mut Layer, epoch: u64) -> Result<bool> {
         let Some(way) = self.settle(layer)? else {
             return Ok(false);
@@ -464,7 +464,7 @@ impl Sending {
         }
     }
 
-    /// The way, once the receiver has answered.
+    /// The way, once the receiver has replied.
     fn settle(&self, layer: &mut Layer) -> Result<Option<&Way>> {
         if self.way.get().is_none() {
             let mut joining = self.joining();
@@ -491,7 +491,7 @@ impl Sending {
         }
     }
 
-    /// Makes the way that the receiver's answer names.
+    /// Makes the way that the receiver's reply names.
     #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
     fn join(&self, layer: &mut Layer, region: ReadRegion, answer: &Reply) -> Result<Way> {
         let bytes = self.plan.bytes() as u64;
@@ -589,7 +589,7 @@ impl Sending {
     }
 
     /// From here on nobody posts for this operation any more: not the timers' thread, nor whoever moves the
-    /// rank on, nor the receiver's answer. Returns whether those who were at it are known to be done.
+    /// rank on, nor the receiver's reply. Returns whether those who were at it are known to be done.
     fn let_go(&self) -> bool {
         self.messenger.partitioned.forget_sending(self);
         if let Some(joining) = self.joining().take() {
@@ -654,7 +654,7 @@ impl SendingEnd for Sending {
         self.flush(epoch, None);
         let waits = || self.is_overdue(timer, epoch) || self.is_held_back();
         if waits() {
-            // The receiver's answer, or its credit, may be here, or room, and nobody looks.
+            // The receiver's reply, or its credit, may be here, or room, and nobody looks.
             self.messenger.nudge();
             self.flush(epoch, None);
         }
@@ -673,7 +673,7 @@ impl SendingEnd for Sending {
 
 const TWICE: &str = "was ready before in this round";
 
-/// Tells the receiver of a send, and awaits its answer.
+/// Tells the receiver of a send, and awaits its reply.
 fn introduce(
     layer: &mut Layer,
     to: Rank,
@@ -700,14 +700,14 @@ fn homes(groups: &Plan) -> Box<[Home]> {
     (0..groups.sender()).map(home).collect()
 }
 
-/// Frees a send, once it is complete. Answers whether it is gone.
+/// Frees a send, once it is complete. Returns whether it is gone.
 fn free(layer: &mut Layer, request: RequestId) -> bool {
     // How it ended matters to nobody any more.
     let _ = layer.take(request);
     matches!(layer.free(request), Ok(()) | Err(Error::StaleRequest))
 }
 
-/// Takes the ends of sends once all are complete. Answers whether they are.
+/// Takes the ends of sends once all are complete. Returns whether they are.
 fn finish(layer: &mut Layer, requests: &[RequestId]) -> Result<bool> {
     if !requests.iter().all(|request| layer.is_complete(*request)) {
         return Ok(false);

@@ -67,7 +67,7 @@ fn a_send_is_not_settled_by_who_cannot_wait_for_the_owner() {
     }
 }
 
-/// The same for one that no receiver has answered.
+/// The same for one that no receiver has replied to.
 #[test]
 fn nor_is_one_that_was_not_matched() {
     let port = rank(ThreadLevel::Single);

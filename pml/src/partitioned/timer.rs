@@ -102,12 +102,12 @@ impl Wake {
         fence(SeqCst);
     }
 
-    /// The thread has found `next`, or nothing; answers until when it sleeps.
+    /// The thread has found `next`, or nothing; returns until when it sleeps.
     pub(super) fn sleep(&self, next: u64) -> u64 {
         self.0.fetch_min(next, AcqRel).min(next)
     }
 
-    /// A time was set; answers whether the thread has to be woken for that.
+    /// A time was set; returns whether the thread has to be woken for that.
     pub(super) fn earlier(&self, due: u64) -> bool {
         fence(SeqCst);
         self.0.fetch_min(due, AcqRel) > due

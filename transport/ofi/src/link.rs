@@ -49,14 +49,14 @@ pub(crate) struct Link {
     pub(crate) unflushed: bool,
     /// Flushes that wait for remote accesses to complete, or for room to ask.
     pub(crate) flushes: Vec<Flush>,
-    /// Flushes of the peer to be answered.
+    /// Flushes of the peer to be replied to.
     pub(crate) answers: Vec<u64>,
     /// It is in the list of those for whom there is something to do.
     pub(crate) listed: bool,
 }
 
 /// What became of our hello to a peer. Nothing follows it before the provider has completed it:
-/// some providers keep what is sent to a peer that has never answered, and lose it when we close.
+/// some providers keep what is sent to a peer that has never replied, and lose it when we close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Greeting {
     /// None was sent.
@@ -108,7 +108,7 @@ impl Link {
         self.sent.wrapping_sub(self.credited)
     }
 
-    /// Takes note of what the peer says to have consumed; answers whether that can be.
+    /// Takes note of what the peer says to have consumed; returns whether that can be.
     #[inline]
     #[must_use]
     pub(crate) const fn credit(&mut self, credited: u32) -> bool {

@@ -32,7 +32,7 @@ pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The first one: who this is. Its first word is the slot to be used in answers.
+    /// The first one: who this is. Its first word is the slot to be used in replies.
     Hello,
     /// A message of the layer above.
     Data,
@@ -42,11 +42,11 @@ pub(crate) enum Kind {
     Goodbye,
     /// The sender gives up.
     Abort,
-    /// Asks for an answer once all that was written before is there; the first word names it.
+    /// Asks for a reply once all that was written before is there; the first word names it.
     Flush,
-    /// The answer.
+    /// The reply.
     Flushed,
-    /// The answer to a goodbye, after which nothing comes either.
+    /// The reply to a goodbye, after which nothing comes either.
     GoodbyeHeard,
 }
 

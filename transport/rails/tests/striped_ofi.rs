@@ -78,7 +78,7 @@ mod kit {
         }
         // Where a peer closes its connection with something unread, its goodbye is lost with it.
         if name == "says_goodbye_after_the_last_message" {
-            println!("SKIPPED: {PROVIDER} loses goodbyes, see docs/ARCHITECTURE.md");
+            println!("SKIPPED: {PROVIDER} loses goodbyes, see docs/fabrics.md");
             return;
         }
         assert_check(name, &factory());

@@ -74,7 +74,7 @@ impl FaultTransport {
         self.dead
     }
 
-    /// Counts a message; answers whether the rank lives to see it.
+    /// Counts a message; returns whether the rank lives to see it.
     pub(super) fn survives_message(&mut self) -> bool {
         if self.dead {
             return false;

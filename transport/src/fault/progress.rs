@@ -91,7 +91,7 @@ impl FaultTransport {
         result
     }
 
-    /// Tells what is due; answers how many things.
+    /// Tells what is due; returns how many things.
     pub(super) fn let_go(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let mut told = 0;
         for index in 0..self.holds.len() {

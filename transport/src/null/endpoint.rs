@@ -21,7 +21,7 @@ use crate::wait::Waiter;
 #[derive(Debug)]
 struct Link {
     rank: Rank,
-    /// Its failure was reported: sends answer `Gone`.
+    /// Its failure was reported: sends return `Gone`.
     closed: bool,
 }
 

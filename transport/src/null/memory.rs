@@ -77,9 +77,9 @@ impl Registrations {
         Some(part.as_ptr())
     }
 
-    /// Writes `data` to `target`; answers how much, or nothing where it must not go.
+    /// Writes `data` to `target`; returns how much, or nothing where it must not go.
     pub(super) fn put(&self, data: &SendBuffer, target: RemoteMemory<'_>) -> Option<u64> {
-        // Asked for once: what packs a message may answer something else the next time.
+        // Asked for once: what packs a message may return something else the next time.
         let len = data.len();
         let to = self.find_writable(target, len)?;
         // A copy in between: source and target may be the same memory.
@@ -101,7 +101,7 @@ impl Registrations {
         Some(target.len() as u64)
     }
 
-    /// Adds to the word at `target`; answers what it held.
+    /// Adds to the word at `target`; returns what it held.
     pub(super) fn fetch_add(&self, target: RemoteMemory<'_>, operand: u64) -> Option<u64> {
         let word = self.find_writable(target, size_of::<u64>())?;
         let word = word.cast::<u64>();

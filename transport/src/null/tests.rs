@@ -63,7 +63,7 @@ fn one_call_of_progress_delivers_a_burst() {
     assert_eq!(tally.messages, 5);
 }
 
-/// Answers with another length each time that it is asked.
+/// Returns another length each time that it is asked.
 struct Growing(std::sync::atomic::AtomicUsize);
 
 impl crate::data::Pack for Growing {

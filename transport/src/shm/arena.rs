@@ -184,7 +184,7 @@ impl ArenaMap {
         name & IN_ARENA != 0 && offset <= arena && len <= arena - offset
     }
 
-    /// Copies the bytes from `name` on into the part `range` of `to`; answers whether both have them.
+    /// Copies the bytes from `name` on into the part `range` of `to`; returns whether both have them.
     ///
     /// # Safety
     /// `to` is lent for writing.
@@ -202,7 +202,7 @@ impl ArenaMap {
         true
     }
 
-    /// Copies the first `len` bytes of `from` to `name`; answers whether both have them.
+    /// Copies the first `len` bytes of `from` to `name`; returns whether both have them.
     pub(super) fn write(&self, name: u64, from: Payload<'_>, len: usize) -> bool {
         let Some(to) = self.place(name, len).filter(|_| len <= from.len()) else {
             return false;

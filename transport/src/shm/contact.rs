@@ -6,12 +6,12 @@
 //!     writes its hello into its own area there
 //!     sets its bit, counts contacts up   ------->   sees the counter move
 //!                                                   maps the area, checks the hello
-//!                                        <-------   answers: accepted or refused
+//!                                        <-------   replies: accepted or refused
 //! ```
 //!
-//! The sender does not wait for the answer: its messages lie in the ring until they are looked
+//! The sender does not wait for the reply: its messages lie in the ring until they are looked
 //! at. The receiver opens the sender's segment in turn, through what the hello says, so that it
-//! can answer, wake, and tell that it closes.
+//! can reply, wake, and tell that it closes.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -202,7 +202,7 @@ impl Shm {
         Ok(())
     }
 
-    /// Opens the way out to a peer that made contact first; answers whether there is one now.
+    /// Opens the way out to a peer that made contact first; returns whether there is one now.
     pub(super) fn answer_contact(&mut self, to: EndpointId) -> bool {
         let peer = &self.peers[to.index()];
         let Some(identity) = peer.identity else {
@@ -366,7 +366,7 @@ impl Shm {
         1
     }
 
-    /// Looks at the answers that are still out, one of them.
+    /// Looks at the replies that are still out, one of them.
     pub(super) fn look_at_answers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         self.next_answer = (self.next_answer + 1) % self.awaiting.len().max(1);
         let Some(&endpoint) = self.awaiting.get(self.next_answer) else {

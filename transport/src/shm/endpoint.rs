@@ -54,7 +54,7 @@ pub struct Shm {
     pub(super) lost: HashSet<Rank>,
     /// Whose contact has been looked at: a bit for each rank.
     pub(super) contacted: Vec<u64>,
-    /// Peers that have not answered to our hello.
+    /// Peers that have not replied to our hello.
     pub(super) awaiting: Vec<EndpointId>,
     pub(super) next_answer: usize,
     pub(super) descriptors: Option<DescriptorSource>,

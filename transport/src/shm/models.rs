@@ -114,7 +114,7 @@ fn long_messages_arrive_whole_and_in_order() {
     messages_arrive(&[64, 41, 64]);
 }
 
-/// Runs a sender and a sleeper; `barrier` stands for the membarrier. Answers through a panic
+/// Runs a sender and a sleeper; `barrier` stands for the membarrier. Panics
 /// when the sleeper would sleep although the message is there and nobody wakes it.
 fn nobody_sleeps_on_a_message(barrier: bool) {
     loom::model(move || {
@@ -174,7 +174,7 @@ fn a_second_sleeper_does_not_swallow_the_wake_up_of_the_first() {
     });
 }
 
-/// One side's part of a transfer: answers how it ended for it.
+/// One side's part of a transfer: returns how it ended for it.
 fn copy_units(
     shared: &(AtomicU64, AtomicU64, Vec<AtomicU32>),
     side: Side,

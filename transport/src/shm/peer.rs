@@ -128,7 +128,7 @@ impl Peer {
         })
     }
 
-    /// Copies the first `len` bytes of `payload` to what the peer calls `name`; answers whether they are there.
+    /// Copies the first `len` bytes of `payload` to what the peer calls `name`; returns whether they are there.
     pub(super) fn bring(
         &self,
         pid: Option<u32>,
@@ -191,7 +191,7 @@ impl Peer {
         is_there
     }
 
-    /// What the peer answered to our hello.
+    /// What the peer replied to our hello.
     pub(super) fn answer(&self) -> u64 {
         use std::sync::atomic::Ordering::Acquire;
         self.outbound

@@ -61,7 +61,7 @@ impl Shm {
         self.attend_peers(upcalls) + self.attend_transfers(upcalls)
     }
 
-    /// Contacts, answers, and peers that broke the protocol.
+    /// Contacts, replies, and peers that broke the protocol.
     pub(super) fn attend_peers(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let mut events = 0;
         if self.header.contacts.word.load(Relaxed) != self.seen_contacts {

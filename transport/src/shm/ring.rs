@@ -132,7 +132,7 @@ impl<M: RingMemory> Producer<M> {
         }
     }
 
-    /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or answers that there is no room.
+    /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or reports that there is no room.
     #[inline(always)]
     pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
         let limit = match class {
@@ -182,7 +182,7 @@ impl<M: RingMemory> Producer<M> {
         self.memory.will_write_payload(start, len);
     }
 
-    /// Stores a long payload, or answers that there is no room. Out of line, to keep the way of
+    /// Stores a long payload, or reports that there is no room. Out of line, to keep the way of
     /// short messages short.
     #[inline(never)]
     fn push_bulk(&mut self, data: &[u8]) -> bool {
@@ -366,7 +366,7 @@ impl<M: RingMemory> Consumer<M> {
         self.pop_if(|header, payload| Some(look(header, payload)))
     }
 
-    /// The same; where `look` answers `None` the message stays.
+    /// The same; where `look` returns `None` the message stays.
     #[inline(always)]
     pub(super) fn pop_if<R>(
         &mut self,

@@ -134,7 +134,7 @@ impl Transfer {
         offers::stop(&self.line.get().claims);
     }
 
-    /// Copies a chunk; answers whether it worked, and with the process that was meant.
+    /// Copies a chunk; returns whether it worked, and with the process that was meant.
     fn copy(&self, run: &Run, chunk: Chunk, peer: &Peer) -> bool {
         let start = u64::from(chunk.first) * offers::UNIT;
         let end = (start + u64::from(chunk.count) * offers::UNIT).min(run.total);
@@ -648,7 +648,7 @@ impl Shm {
     }
 
     /// Stops everything before closing, and waits a moment for peers that are just copying. No
-    /// operation completes by this: a buffer whose transfer has not ended stays lent. Answers the
+    /// operation completes by this: a buffer whose transfer has not ended stays lent. Returns the
     /// peers that may still touch one: they are stopped, or have not run since.
     pub(super) fn abandon_transfers(&mut self) -> Vec<Rank> {
         let mut holders = Vec::new();
@@ -678,7 +678,7 @@ impl Shm {
 }
 
 /// Claims the own offer `ticket` on behalf of its receiver `peer`, who calls its buffer of `room` bytes
-/// `name`: by a sender that has matched its message itself, and may attach to process `pid`. Answers
+/// `name`: by a sender that has matched its message itself, and may attach to process `pid`. Returns
 /// whether the offer is open, and one of both can move its bytes.
 pub(super) fn claim_for_receiver(
     area: &AreaMap,

@@ -37,7 +37,7 @@ const BOUNDED: Duration = Duration::from_millis(1);
 pub(super) mod word {
     use super::*;
 
-    /// Says that the rank is about to sleep; answers what the word is now. The caller then has a
+    /// Says that the rank is about to sleep; returns what the word is now. The caller then has a
     /// barrier done in all senders.
     pub(in super::super) fn arm(word: &impl Word<u32>) -> u32 {
         word.fetch_or(1, SeqCst) | 1
@@ -49,7 +49,7 @@ pub(super) mod word {
         word.load(Relaxed) & 1 != 0
     }
 
-    /// Moves an armed word to the next epoch; answers whether the caller did it, and so has to
+    /// Moves an armed word to the next epoch; returns whether the caller did it, and so has to
     /// wake the sleepers.
     pub(in super::super) fn advance(word: &impl Word<u32>) -> bool {
         let mut now = word.load(Relaxed);
@@ -72,7 +72,7 @@ pub(super) fn wake(word: &AtomicU32) {
     }
 }
 
-/// Registers this process for the barriers of sleepers; answers whether it worked.
+/// Registers this process for the barriers of sleepers; returns whether it worked.
 pub(super) fn register_for_barriers() -> bool {
     membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
 }

@@ -11,9 +11,9 @@ pub(super) trait Word<T> {
     fn store(&self, value: T, order: Ordering);
     /// Replaces `current` by `new`, or tells what it is instead.
     fn compare_exchange(&self, current: T, new: T, ok: Ordering, no: Ordering) -> Result<T, T>;
-    /// Adds; answers what it was.
+    /// Adds; returns what it was.
     fn fetch_add(&self, value: T, order: Ordering) -> T;
-    /// Sets bits; answers what it was.
+    /// Sets bits; returns what it was.
     fn fetch_or(&self, value: T, order: Ordering) -> T;
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Inbox {
     /// The sender of the last message: most messages are from the same one as the one before.
     last: Option<(u32, EndpointId)>,
     early: VecDeque<Early>,
-    /// Guests that said hello, with their addresses, to be answered.
+    /// Guests that said hello, with their addresses, to be greeted.
     pub(crate) greeted: Vec<(EndpointId, Vec<u8>)>,
     /// Guests that said goodbye, whose connections are to be closed.
     pub(crate) parted: Vec<EndpointId>,
@@ -127,7 +127,7 @@ impl Inbox {
         self.deliver(from, header, bytes);
     }
 
-    /// Takes the header of a write of `len` bytes; answers who sent it and where it is to go,
+    /// Takes the header of a write of `len` bytes; returns who sent it and where it is to go,
     /// unless it is none to be looked at.
     #[inline]
     pub(crate) fn take_write(&mut self, header: &[u8], len: usize) -> Option<(EndpointId, Access)> {
@@ -167,7 +167,7 @@ impl Inbox {
         true
     }
 
-    /// A write is dealt with: it lies in its place, which `notice` tells, or was refused. Answers
+    /// A write is dealt with: it lies in its place, which `notice` tells, or was refused. Returns
     /// whether there is something to look at now.
     #[inline]
     pub(crate) fn end_write(&mut self, from: EndpointId, notice: Option<u64>) -> bool {
@@ -183,7 +183,7 @@ impl Inbox {
         waits && self.answer_flush(from)
     }
 
-    /// Has the peer told of its writes where it waits for no more than are dealt with; answers
+    /// Has the peer told of its writes where it waits for no more than are dealt with; returns
     /// whether it does.
     fn answer_flush(&mut self, from: EndpointId) -> bool {
         let guest = &mut self.guests[from.index()];
@@ -295,7 +295,7 @@ impl Inbox {
             ControlKind::Leaving | ControlKind::Failing => {
                 let guest = &mut self.guests[from.index()];
                 if guest.landing > 0 {
-                    // It waits for our answer, and what it wrote before comes meanwhile.
+                    // It waits for our reply, and what it wrote before comes meanwhile.
                     guest.goodbye = Some(kind);
                 } else {
                     self.part(from, kind);
@@ -380,7 +380,7 @@ impl Inbox {
         self.lost.insert(rank);
     }
 
-    /// Looks at nothing more of `endpoint`; answers whether that is news.
+    /// Looks at nothing more of `endpoint`; returns whether that is news.
     pub(crate) fn close(&mut self, endpoint: EndpointId) -> bool {
         let guest = &mut self.guests[endpoint.index()];
         if self.last.is_some_and(|(_, from)| from == endpoint) {

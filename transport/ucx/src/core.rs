@@ -30,7 +30,7 @@ const SILENCE: u32 = 64;
 /// The most calls of progress that a failed peer's last messages get.
 const LAST_WORDS: u32 = 100_000;
 
-/// Makes progress until nothing comes any more; `pump` answers how much did.
+/// Makes progress until nothing comes any more; `pump` returns how much did.
 pub(crate) fn until_silent(mut pump: impl FnMut() -> u32) {
     let mut silent = 0;
     for _ in 0..LAST_WORDS {
@@ -54,7 +54,7 @@ pub(crate) struct Core {
     pending: usize,
     /// What ended and is to be told.
     pub(crate) ended: Vec<Ended>,
-    /// Registrations that an answer is not read from any more.
+    /// Registrations that a reply is not read from any more.
     pub(crate) served: Vec<u32>,
     /// Puts of peers that are in their places, by the peers' names for them.
     pub(crate) filled: Vec<(EndpointId, u64)>,
@@ -234,7 +234,7 @@ impl Core {
         self.note_start(id, index, started);
     }
 
-    /// Takes note of how an operation towards `id` began; answers whether it did.
+    /// Takes note of how an operation towards `id` began; returns whether it did.
     #[inline]
     pub(crate) fn note_start(&mut self, id: EndpointId, index: u32, started: Started) -> bool {
         match started {
@@ -286,9 +286,9 @@ impl Core {
         self.note_start(id, index, started)
     }
 
-    /// Does what callbacks have noted: closes what broke, answers who greeted, frees what ended.
+    /// Does what callbacks have noted: closes what broke, replies to who greeted, frees what ended.
     /// What ended for the layer above is in `ended`, after the events that explain it.
-    /// Answers whether there was anything.
+    /// Returns whether there was anything.
     #[inline]
     pub(crate) fn attend(&mut self) -> bool {
         let dirty = self.shared.dirty.replace(false);
@@ -345,7 +345,7 @@ impl Core {
         self.sever(id);
     }
 
-    /// Answers a goodbye, and closes the endpoint then: whoever left waits for that.
+    /// Acknowledges a goodbye, and closes the endpoint then: whoever left waits for that.
     fn part_from(&mut self, id: EndpointId) {
         self.cancel_gets(id);
         let heard = self.control(ControlKind::Heard, id);
@@ -396,7 +396,7 @@ impl Core {
     /// for room in the queue of a peer that reads no more.
     ///
     /// By now UCX has failed the endpoint's lanes and dropped what was queued on them: it reads
-    /// the buffers no more but to answer the peer, whose messages have been heard to the end. The
+    /// the buffers no more but to reply to the peer, whose messages have been heard to the end. The
     /// slots stay taken until the callbacks come, or the worker goes.
     pub(crate) fn end_overdue(&mut self) {
         for index in 0..self.links.len() {
@@ -405,7 +405,7 @@ impl Core {
                 continue;
             }
             if self.links[index].parting.is_some() {
-                // Its answer does not get through. From now on it is closed as any other.
+                // Its reply does not get through. From now on it is closed as any other.
                 self.sever(EndpointId(index as u32));
             } else {
                 self.links[index].severed = None;
@@ -432,7 +432,7 @@ impl Core {
         }
     }
 
-    /// Takes back the receives of gets whose peer answers no more.
+    /// Takes back the receives of gets whose peer replies no more.
     fn cancel_gets(&mut self, id: EndpointId) {
         for (_, operation) in self.operations.iter() {
             let is_receive = matches!(operation.purpose, Purpose::Get(..) | Purpose::Fill(..));
@@ -586,7 +586,7 @@ impl Core {
         self.shared.note(noted);
     }
 
-    /// After progress: sees to it that sleepers are woken. `count` is what the worker answered.
+    /// After progress: sees to it that sleepers are woken. `count` is what the worker returned.
     #[inline]
     pub(crate) fn after_progress(&self, count: u32) {
         if count > 0 {
@@ -634,7 +634,7 @@ impl Core {
     /// Says goodbye to everyone in contact, and waits until they have read that and all before it.
     ///
     /// That it is on its way would not do: by TCP, UCX drops what it has not read of a connection
-    /// once it fails to write to it, and a peer that has yet to answer our hello writes. Seen with
+    /// once it fails to write to it, and a peer that has yet to reply to our hello writes. Seen with
     /// UCX 1.13: the last messages of a rank that closed right after them were lost, and it was
     /// taken to have failed.
     fn part(&mut self) {

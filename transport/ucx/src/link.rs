@@ -21,7 +21,7 @@ pub(crate) struct Link {
     pub(crate) closed: bool,
     /// It has read our goodbye.
     pub(crate) heard: bool,
-    /// Its endpoint, while the answer to its goodbye is under way.
+    /// Its endpoint, while the reply to its goodbye is under way.
     pub(crate) parting: Option<Endpoint>,
     /// When its endpoint was closed, while something is under way on it all the same.
     pub(crate) severed: Option<Instant>,

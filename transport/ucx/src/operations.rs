@@ -30,7 +30,7 @@ pub(crate) enum Purpose {
     Get(Token, u64),
     /// The receive of a message whose sender is gone.
     Inherit,
-    /// The answer to a peer's get, out of this registration.
+    /// The reply to a peer's get, out of this registration.
     Serve(u32),
     /// A put of so many bytes; UCX has no part in it itself.
     Put(Token, u64),

@@ -10,7 +10,7 @@ struct Registered {
     memory: Option<Piece>,
     /// Peers may write to it.
     writable: bool,
-    /// Answers that UCX reads from it, and puts that it writes to it.
+    /// Replies that UCX reads from it, and puts that it writes to it.
     answers: u32,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Registrations {
 }
 
 impl Registrations {
-    /// Lets peers reach `memory`; answers the slot and its generation.
+    /// Lets peers reach `memory`; returns the slot and its generation.
     pub(crate) fn add(&mut self, memory: Piece, writable: bool) -> (u32, u32) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Registered {
@@ -39,7 +39,7 @@ impl Registrations {
         (slot, registered.generation)
     }
 
-    /// Lets peers reach the memory no more; answers whether they could until now. What is under way
+    /// Lets peers reach the memory no more; returns whether they could until now. What is under way
     /// goes on.
     pub(crate) fn end(&mut self, (slot, generation): (u32, u32)) -> bool {
         let Some(registered) = self.slots.get_mut(slot as usize) else {

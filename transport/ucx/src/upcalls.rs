@@ -14,7 +14,7 @@ impl LentUpcalls {
     /// # Safety
     /// It is not used once the borrow of `upcalls` has ended.
     pub(crate) unsafe fn new(upcalls: &mut dyn Upcalls) -> Self {
-        // SAFETY: only the lifetime is changed, and the caller answers for that.
+        // SAFETY: only the lifetime is changed, which the caller has to keep.
         Self(unsafe {
             std::mem::transmute::<NonNull<dyn Upcalls + '_>, NonNull<dyn Upcalls + 'static>>(
                 NonNull::from(upcalls),

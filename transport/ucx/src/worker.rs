@@ -324,7 +324,7 @@ impl Worker {
         }
     }
 
-    /// Moves things on; answers how many.
+    /// Makes progress; returns how many things happened.
     #[inline]
     pub(crate) fn progress(&self) -> u32 {
         // SAFETY: the worker is open, and driven by this thread.
@@ -418,7 +418,7 @@ impl Worker {
         unsafe { self.send(endpoint, (WRITE, flags), header, data, mark) }
     }
 
-    /// Sends a short message at once; answers whether it did, and does nothing otherwise.
+    /// Sends a short message at once; returns whether it did, and does nothing otherwise.
     ///
     /// # Safety
     /// The endpoint is open.
@@ -501,7 +501,7 @@ impl Worker {
     /// Drops a write that was kept.
     ///
     /// # Safety
-    /// It was kept by a handler's answer, and is given back once.
+    /// It was kept by a handler's result, and is given back once.
     pub(crate) unsafe fn release(&self, owner: NonNull<c_void>) {
         // SAFETY: as the caller says.
         unsafe { (self.ucp.ucp_am_data_release)(self.raw, owner.as_ptr()) };

@@ -159,7 +159,7 @@ impl Driver {
         (words.len() <= self.longest).then_some(words)
     }
 
-    /// Fetches the bytes of a long message whose receive is posted; answers what is left to do.
+    /// Fetches the bytes of a long message whose receive is posted; returns what is left to do.
     pub(super) fn fetch(
         &mut self,
         from: EndpointId,

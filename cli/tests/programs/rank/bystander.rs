@@ -6,9 +6,9 @@ use tagwire::{Result, Session};
 
 use crate::say;
 
-/// Tells a bystander to answer with [`ECHO`] and go on.
+/// Tells a bystander to reply with [`ECHO`] and go on.
 pub const ASK: i32 = 20;
-/// The answer.
+/// The reply.
 pub const ECHO: i32 = 21;
 /// Tells a bystander to end.
 pub const STOP: i32 = 22;

@@ -355,7 +355,7 @@ pub fn tested() -> Outcome {
     Ok(session.close()?)
 }
 
-/// Rank 0 waits for the victim or for rank 2, which always answers soon.
+/// Rank 0 waits for the victim or for rank 2, which always replies soon.
 pub fn served() -> Outcome {
     let session = Session::open()?;
     meet(&session)?;

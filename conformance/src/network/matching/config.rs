@@ -21,9 +21,9 @@ pub struct MatchOptions {
     pub max_posted: usize,
     /// Senders match, where nothing of theirs is under way: receivers need not come by.
     pub helping: bool,
-    /// Probes and wishes to cancel are answered by later progress.
+    /// Probes and wishes to cancel are reported by later progress.
     pub late_answers: bool,
-    /// Every so many-th verb is answered that there is no room; 0 for none, at least 2.
+    /// Every so many-th verb finds no room; 0 for none, at least 2.
     pub busy_every: u32,
     /// The match bits that users may set.
     pub bits: u64,

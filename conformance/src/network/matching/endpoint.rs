@@ -30,7 +30,7 @@ pub(super) struct Link {
     outbound: Option<usize>,
     /// Its first contact was reported.
     pub(super) up: bool,
-    /// Its end was reported: sends answer `Gone`.
+    /// Its end was reported: sends return `Gone`.
     pub(super) closed: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct MatchMemory {
     pub(super) seen_channels: usize,
     /// Collected under the lock, told without it.
     pub(super) events: Vec<Event>,
-    /// Verbs so far, for those that are answered that there is no room.
+    /// Verbs so far, for those that find no room.
     verbs: u32,
     /// Dropping is a goodbye.
     leaving: bool,

@@ -123,7 +123,7 @@ impl Lists {
     }
 
     /// Forgets the messages whose bytes `peer` has lent, who is gone; but those claimed are only
-    /// lost. Answers what `peer` would have heard of.
+    /// lost. Returns what `peer` would have heard of.
     pub(super) fn forget_lent_by(&mut self, peer: Rank) -> Vec<Token> {
         let mut notices = Vec::new();
         let mut kept = VecDeque::with_capacity(self.unexpected.len());

@@ -12,7 +12,7 @@
 //!
 //! Short messages are copied when they are sent, while their receiver has the budget; of others
 //! only the envelope travels, and the bytes are fetched after the match. What a real network
-//! may or may not do (senders that match, late answers, few match bits, no directed receives) is
+//! may or may not do (senders that match, late reports, few match bits, no directed receives) is
 //! switched by [`MatchOptions`].
 //!
 //! ```

@@ -20,7 +20,7 @@ pub(super) enum Event {
 }
 
 impl MatchMemory {
-    /// Takes what a call of progress may tell; answers how many other things happened.
+    /// Takes what a call of progress may tell; returns how many other things happened.
     pub(super) fn collect(&mut self) -> usize {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.state();
@@ -55,7 +55,7 @@ impl MatchMemory {
         }
     }
 
-    /// Brings what a peer has sent into matching. Answers how many messages.
+    /// Brings what a peer has sent into matching. Returns how many messages.
     fn take_messages(&mut self, state: &mut State, index: usize, most: usize) -> usize {
         let link = &self.links[index];
         if !link.up || link.closed {
@@ -148,7 +148,7 @@ impl MatchMemory {
         self.part(&mut state, rank, Event::Failed(endpoint));
     }
 
-    /// Tells what was collected; answers how many things it was.
+    /// Tells what was collected; returns how many things it was.
     pub(super) fn tell(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
         let mut events = std::mem::take(&mut self.events);
         let count = events.len();

@@ -151,7 +151,7 @@ impl State {
         }
     }
 
-    /// `receive` of `own` takes `message`, both out of the lists. Answers the end, where that is
+    /// `receive` of `own` takes `message`, both out of the lists. Returns the end, where that is
     /// all; else the bytes will be moved.
     pub(super) fn bring_together(
         &mut self,
@@ -200,7 +200,7 @@ impl State {
         })
     }
 
-    /// Copies a chunk of each long message that `own` sends or receives. Answers how many.
+    /// Copies a chunk of each long message that `own` sends or receives. Returns how many.
     pub(super) fn move_chunks(&mut self, own: Rank, chunk: usize) -> usize {
         let (mut copied, mut finished) = (0, Vec::new());
         for (number, moving) in &mut self.moving {

@@ -76,7 +76,7 @@ impl World {
     }
 }
 
-/// A pulled envelope may come back only while nothing has answered it: a send whose buffer is lent,
+/// A pulled envelope may come back only while nothing has replied to it: a send whose buffer is lent,
 /// or that is over, never goes out again.
 #[test]
 fn an_envelope_does_not_come_back_after_its_match() {

@@ -334,7 +334,7 @@ impl Receiver {
         }
     }
 
-    /// `run` has been written. Answers whether that can be: each partition once in a round.
+    /// `run` has been written. Returns whether that can be: each partition once in a round.
     pub(super) fn land(&self, run: &Run) -> bool {
         let opened = self.opened();
         let epoch = self.open_in(opened, run.room);

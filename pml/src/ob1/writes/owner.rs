@@ -203,7 +203,7 @@ impl Outgoing {
         }
     }
 
-    /// Gives the transport what waits; answers how many puts it has taken.
+    /// Gives the transport what waits; returns how many puts it has taken.
     #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
     fn put(
         &mut self,
@@ -453,7 +453,7 @@ impl Writes {
                     }
                 }
             }
-            // Its answer to the handshake was sent before, and is still to be looked at.
+            // Its reply to the handshake was sent before, and is still to be looked at.
             None if self.early.len() < MOST_EARLY => {
                 note(self.early.entry(name).or_default());
             }

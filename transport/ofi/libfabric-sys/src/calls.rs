@@ -1,7 +1,7 @@
 //! What libfabric's headers offer as inline functions: calls through the operation tables.
 //!
-//! Every one of them answers what the library does: 0 or a count, or a negative number. A table
-//! without the operation answers `-FI_ENOSYS`.
+//! Every one of them returns what the library does: 0 or a count, or a negative number. A table
+//! without the operation returns `-FI_ENOSYS`.
 //!
 //! # Safety
 //! The same for all: objects are open ones of one library, on a thread that its threading model
@@ -154,7 +154,7 @@ pub unsafe fn fi_mr_reg(
     )
 }
 
-/// Puts addresses into an address vector; answers how many.
+/// Puts addresses into an address vector; returns how many.
 pub unsafe fn fi_av_insert(
     av: *mut fid_av,
     addresses: *const c_void,
@@ -213,7 +213,7 @@ pub unsafe fn fi_cancel(endpoint: *mut fid_ep, context: *mut c_void) -> isize {
     )
 }
 
-/// Reads completions; answers how many.
+/// Reads completions; returns how many.
 #[inline]
 pub unsafe fn fi_cq_read(cq: *mut fid_cq, entries: *mut c_void, count: usize) -> isize {
     call!(table!(cq, ops), read, cq, entries, count as _)

@@ -135,7 +135,7 @@ impl Library {
     /// What the library says of an error number, positive or negative.
     #[must_use]
     pub fn describe(&self, error: i32) -> String {
-        // SAFETY: the function takes any number and answers a string that lives forever, or null.
+        // SAFETY: the function takes any number and returns a string that lives forever, or null.
         let text = unsafe { (self.strerror)(error.saturating_abs()) };
         if text.is_null() {
             return format!("error {error}");
@@ -188,7 +188,7 @@ impl Library {
     ) -> Result<*mut fi_info, i32> {
         let text = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
         let mut list = std::ptr::null_mut();
-        // SAFETY: strings with their ends or null, the caller's hints, room for the answer.
+        // SAFETY: strings with their ends or null, the caller's hints, room for the result.
         let code = unsafe {
             (self.getinfo)(
                 crate::API_VERSION,
@@ -214,7 +214,7 @@ impl Library {
         attributes: *mut fi_fabric_attr,
     ) -> Result<*mut fid_fabric, i32> {
         let mut fabric = std::ptr::null_mut();
-        // SAFETY: the caller's promise, and room for the answer.
+        // SAFETY: the caller's promise, and room for the result.
         let code = unsafe { (self.fabric)(attributes, &raw mut fabric, std::ptr::null_mut()) };
         if code == 0 { Ok(fabric) } else { Err(code) }
     }
@@ -256,7 +256,7 @@ fn find(
 }
 
 fn last_error() -> String {
-    // SAFETY: `dlerror` answers null or a string that lives until this thread's next call.
+    // SAFETY: `dlerror` returns null or a string that lives until this thread's next call.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {
         return "no reason given".to_owned();

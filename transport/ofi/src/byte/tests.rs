@@ -1,4 +1,4 @@
-//! The kit over providers that answer, and ask for, what those of this machine do not: a wrapper of one
+//! The kit over providers that return, and ask for, what those of this machine do not: a wrapper of one
 //! of them. Skipped, loudly, where there is no libfabric.
 #![allow(unsafe_code)]
 
@@ -292,7 +292,7 @@ fn a_remote_access_that_the_provider_cancels_ends_once_and_alone() {
     }
 }
 
-/// A post that is answered with another error than that it is busy was not made.
+/// A post that returns another error than that it is busy was not made.
 #[test]
 fn a_remote_access_that_is_refused_says_so() {
     let Some(mut pair) = Pair::open(faulty) else {

@@ -112,7 +112,7 @@ pub(crate) struct Engine {
     pool: SendPool,
     receives: Receives,
     events: VecDeque<Event>,
-    /// Peers for whom something is to be done: credit to be told, flushes to be asked or answered.
+    /// Peers for whom something is to be done: credit to be told, flushes to be asked for or replied to.
     listed: Vec<EndpointId>,
     /// Calls of progress for which that was put off.
     put_off: u32,
@@ -338,7 +338,7 @@ impl Engine {
         self.events.push_back(Event::Complete(token, outcome));
     }
 
-    /// Moves things on; answers how many things were told.
+    /// Makes progress; returns how many things were told.
     #[inline]
     pub(crate) fn progress(&mut self, sink: &mut impl Sink) -> usize {
         let mut told = if self.events.is_empty() {

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A system that closes a TCP connection in which something lies unread resets it, and what was
-//! said last is lost on the way. So a rank that leaves reads on until each peer has answered, by
+//! said last is lost on the way. So a rank that leaves reads on until each peer has replied, by
 //! the word that it has heard or by a goodbye of its own: nothing comes after either. A peer that
-//! does not call progress cannot answer, which the time for a farewell bounds.
+//! does not call progress cannot reply, which the time for a farewell bounds.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ use super::{Engine, Sink};
 use crate::link::Greeting;
 use crate::wire::Kind;
 
-/// How long the answer to a goodbye may take to get out.
+/// How long the reply to a goodbye may take to get out.
 const LAST_ANSWER: Duration = Duration::from_millis(100);
 
-/// How long a rank that leaves asks for answers without a pause.
+/// How long a rank that leaves asks for replies without a pause.
 const EAGER: Duration = Duration::from_millis(1);
 
 /// How long it then leaves the core to others.
@@ -35,7 +35,7 @@ pub(super) struct Parting {
     endpoint: EndpointId,
     /// It was told that this was heard, or need not be told.
     answered: bool,
-    /// When the connection is closed whether the answer is out or not.
+    /// When the connection is closed whether the reply is out or not.
     until: Instant,
 }
 
@@ -51,14 +51,14 @@ impl Engine {
         1 + self.end_link(from, sink)
     }
 
-    /// The peer says that it has heard our goodbye; answers whether that can be.
+    /// The peer says that it has heard our goodbye; returns whether that can be.
     #[must_use]
     pub(super) fn note_heard(&mut self, from: EndpointId) -> bool {
         let link = &mut self.links[from];
         self.leaving && link.farewell_said && !std::mem::replace(&mut link.farewell_heard, true)
     }
 
-    /// Answers goodbyes, and lets go of those that are answered.
+    /// Acknowledges goodbyes, and lets go of peers that have been replied to.
     #[cold]
     pub(super) fn part(&mut self) {
         let now = Instant::now();
@@ -83,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// Tells a peer that this rank ends; answers whether that is done with.
+    /// Tells a peer that this rank ends; returns whether that is done with.
     fn say_goodbye(&mut self, to: EndpointId) -> bool {
         let kind = if self.leaving {
             Kind::Goodbye

@@ -212,7 +212,7 @@ impl Engine {
         1 + self.close_link(endpoint, sink)
     }
 
-    /// The peer has answered a flush.
+    /// The peer has replied to a flush.
     fn end_flush(&mut self, from: EndpointId, number: u64, sink: &mut impl Sink) -> usize {
         let link = &mut self.links[from];
         let found = link

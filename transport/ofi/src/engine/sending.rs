@@ -206,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// Tells a peer who this is, once; answers that there is more to wait for, or why not.
+    /// Tells a peer who this is, once; returns that there is more to wait for, or why not.
     #[cold]
     fn greet(&mut self, to: EndpointId, peer: Peer) -> Post {
         if self.links[to].greeting == Greeting::Said {
@@ -288,7 +288,7 @@ impl Engine {
         self.listed.append(&mut listed);
     }
 
-    /// Does what is owed to one peer; answers whether that was all.
+    /// Does what is owed to one peer; returns whether that was all.
     fn serve(&mut self, to: EndpointId) -> bool {
         if self.links[to].farewell_said {
             return true;
@@ -309,7 +309,7 @@ impl Engine {
             || self.post_own(to, Kind::Credit, 0) != Post::Busy
     }
 
-    /// Asks for the flushes that have not been asked for; answers whether that is done.
+    /// Asks for the flushes that have not been asked for; returns whether that is done.
     fn ask_flushes(&mut self, to: EndpointId) -> bool {
         let link = &self.links[to];
         if link.accessing > 0 || link.closed {

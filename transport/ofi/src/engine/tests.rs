@@ -1,4 +1,4 @@
-//! What peers tell that no correct one does, and what providers answer that few do. Skipped, loudly,
+//! What peers tell that no correct one does, and what providers return that few do. Skipped, loudly,
 //! where there is no libfabric.
 #![allow(unsafe_code)]
 
@@ -318,7 +318,7 @@ fn a_message_that_is_cut_is_nobodys() {
     assert_eq!(events[0].peers.len() + events[1].peers.len(), 2, "they met");
 }
 
-/// The queue is read with that answer, or has an error that is no operation's, and it stays so or not.
+/// The queue is read with that result, or has an error that is no operation's, and it stays so or not.
 #[test]
 fn a_queue_that_ran_over_ends_contact_with_all() {
     let overrun = FI_EOVERRUN.into();

@@ -1,4 +1,4 @@
-//! A provider that answers what few do, put between a net and its own: the operation tables of its
+//! A provider that returns what few do, put between a net and its own: the operation tables of its
 //! objects are exchanged for ones that follow a script. For tests.
 #![allow(unsafe_code)]
 
@@ -27,11 +27,11 @@ pub(crate) enum Fate {
     Access(u64),
     /// The next of a tagged receive, or look, comes only once it is [let go](let_go).
     Held,
-    /// The queue is read with this answer.
+    /// The queue is read with this result.
     Queue(u64),
     /// The queue has an error that is no operation's.
     Event(u64),
-    /// The queue ran over: that is the answer to every reading from now on.
+    /// The queue ran over: that is the result of every reading from now on.
     Overrun,
 }
 
@@ -44,7 +44,7 @@ thread_local! {
     static CHANCE: Cell<u32> = const { Cell::new(SEED) };
     /// How often each call found it busy.
     static REFUSED: RefCell<BTreeMap<&'static str, u32>> = const { RefCell::new(BTreeMap::new()) };
-    /// The answers to the next calls of these names.
+    /// The results of the next calls of these names.
     static ANSWERS: RefCell<VecDeque<(&'static str, u64)>> = const { RefCell::new(VecDeque::new()) };
     static FATES: RefCell<VecDeque<Fate>> = const { RefCell::new(VecDeque::new()) };
     static FAILED: Cell<Option<fi_cq_err_entry>> = const { Cell::new(None) };
@@ -77,7 +77,7 @@ pub(crate) fn refused(call: &str) -> u32 {
     REFUSED.with_borrow(|refused| refused.get(call).copied().unwrap_or(0))
 }
 
-/// The next post of a faulty net by `call` is answered with this error.
+/// The next post of a faulty net by `call` returns this error.
 pub(crate) fn answer(call: &'static str, error: u64) {
     ANSWERS.with_borrow_mut(|answers| answers.push_back((call, error)));
 }
@@ -104,7 +104,7 @@ pub(crate) fn enabled() -> u32 {
     ENABLED.get()
 }
 
-/// What a post by `call` is answered instead of being done, if so.
+/// What a post by `call` returns instead of being done, if so.
 fn answer_to(call: &'static str) -> Option<isize> {
     let destined = ANSWERS.with_borrow_mut(|answers| {
         let place = answers.iter().position(|(name, _)| *name == call)?;
@@ -114,7 +114,7 @@ fn answer_to(call: &'static str) -> Option<isize> {
         return Some(-(error as isize));
     }
     let patience = PATIENCE.get();
-    // Not each nth: two posts that take turns would meet the same answers for ever.
+    // Not each nth: two posts that take turns would meet the same results for ever.
     let chance = CHANCE
         .get()
         .wrapping_mul(1_664_525)
@@ -391,7 +391,7 @@ impl Info {
 }
 
 impl Net {
-    /// Makes this net follow the script of the thread that drives it. Answers are the provider's
+    /// Makes this net follow the script of the thread that drives it. Results are the provider's
     /// own but for what the script says.
     pub(crate) fn make_faulty(&mut self) {
         // SAFETY: open objects, which only this thread uses.

@@ -197,7 +197,7 @@ pub(crate) struct Provider<'a>(pub(super) &'a fi_info);
 macro_rules! attribute {
     ($info:expr, $structure:ident, $field:ident) => {{
         let attributes = $info.$structure;
-        // SAFETY: infos that the library answers have all attribute structures, or null.
+        // SAFETY: infos that the library returns have all attribute structures, or null.
         unsafe { attributes.as_ref() }.map_or_else(Default::default, |all| all.$field)
     }};
 }

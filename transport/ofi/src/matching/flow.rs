@@ -75,7 +75,7 @@ impl Flows {
         self.at(to).sent.add(bytes as u64);
     }
 
-    /// Takes note of what the peer says; answers whether that can be.
+    /// Takes note of what the peer says; returns whether that can be.
     #[must_use]
     pub(super) fn note_told(&mut self, by: EndpointId, matched: Count) -> bool {
         let flow = self.at(by);
@@ -89,7 +89,7 @@ impl Flows {
         false
     }
 
-    /// Takes note of a message that has matched; answers what the peer is to be told, when it is
+    /// Takes note of a message that has matched; returns what the peer is to be told, when it is
     /// time for that.
     #[inline]
     pub(super) fn note_matched(&mut self, from: EndpointId, bytes: u64) -> Option<Count> {

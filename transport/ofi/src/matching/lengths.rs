@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The two travel by different queues of the provider, so either may be seen first. A look does not wait:
-//! its answer must come without the sender, who may have had no room for the length. It has not seen the
+//! its result must come without the sender, who may have had no room for the length. It has not seen the
 //! message yet.
 
 use std::collections::HashMap;
@@ -36,7 +36,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Takes note of a length; answers whether a correct peer can have told it.
+    /// Takes note of a length; returns whether a correct peer can have told it.
     #[must_use]
     fn note(&mut self, from: EndpointId, number: u32, length: u64) -> bool {
         let of_it = self.come.entry(from).or_default();
@@ -111,7 +111,7 @@ impl OfiMatch {
         (may_come && self.lengths.find(from, number).is_none()).then_some((from, number))
     }
 
-    /// A length has come; answers whether it may.
+    /// A length has come; returns whether it may.
     pub(super) fn note_length(
         &mut self,
         from: EndpointId,

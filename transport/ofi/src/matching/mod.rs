@@ -245,7 +245,7 @@ impl OfiMatch {
         }
     }
 
-    /// Sends a word to a peer; answers whether that is done with.
+    /// Sends a word to a peer; returns whether that is done with.
     fn tell_peer(&mut self, to: EndpointId, control: Control) -> bool {
         use tagwire_transport::{Class, Post};
         let link = &self.engine.links[to];

@@ -73,7 +73,7 @@ impl OfiMatch {
         unsafe { self.engine.register_locally(start, len, FI_RECV) }
     }
 
-    /// Gives a receive to the provider, as what it is now; answers whether that is done with.
+    /// Gives a receive to the provider, as what it is now; returns whether that is done with.
     #[allow(unsafe_code, reason = "buffers are lent to the provider")]
     pub(super) fn give_receive(&mut self, slot: u32) -> bool {
         let (first, bits) = NUMBER;

@@ -149,7 +149,7 @@ impl OfiMatch {
         }
     }
 
-    /// The receiver asks for bytes; answers whether it may.
+    /// The receiver asks for bytes; returns whether it may.
     pub(super) fn grant(
         &mut self,
         from: EndpointId,
@@ -191,7 +191,7 @@ impl OfiMatch {
         true
     }
 
-    /// Gives the bytes of a send to the provider; answers whether that is done with.
+    /// Gives the bytes of a send to the provider; returns whether that is done with.
     pub(super) fn send_bytes(&mut self, slot: u32) -> bool {
         let Some(Outgoing::Granted {
             to,

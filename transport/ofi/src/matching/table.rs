@@ -17,7 +17,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Enters a thing; answers its slot.
+    /// Enters a thing; returns its slot.
     #[inline]
     pub(super) fn enter(&mut self, thing: T) -> u32 {
         if let Some(slot) = self.free.pop() {

@@ -160,7 +160,7 @@ impl Pair {
         }
     }
 
-    /// Starts a send of `len` bytes, once there is room; answers how that went.
+    /// Starts a send of `len` bytes, once there is room; returns how that went.
     fn start(&mut self, from: usize, len: usize, token: Token) -> Sent {
         let mut answer = Sent::Busy;
         self.until(|pair| {

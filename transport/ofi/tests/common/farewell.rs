@@ -52,7 +52,7 @@ impl Node {
         self.ofi.progress(Lane(0), &mut self.log);
     }
 
-    /// Answers whether the peer can still be sent to.
+    /// Returns whether the peer can still be sent to.
     fn send(&mut self, to: EndpointId, mut meanwhile: impl FnMut()) -> bool {
         let header = AmHeader([0, 0]);
         loop {

@@ -61,7 +61,7 @@ pub fn options(library: &str, provider: &str) -> OfiOptions {
     }
 }
 
-/// Opens all ranks of a job; answers with each how to make it go without a word.
+/// Opens all ranks of a job; returns with each how to make it go without a word.
 fn open_all<T>(
     size: u32,
     options: &OfiOptions,
@@ -221,7 +221,7 @@ pub fn without_notices(options: OfiOptions) -> OfiOptions {
     }
 }
 
-/// Opens a rank that matches; answers the library's version.
+/// Opens a rank that matches; returns the library's version.
 pub fn open_matching(options: &OfiOptions) -> Result<(u32, u32), String> {
     let job = LocalJob::new(1).unwrap();
     let opened = OfiMatch::open(options, &job.member(Rank::new(0)));

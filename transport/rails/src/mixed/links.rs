@@ -111,7 +111,7 @@ impl<'a> Face<'a> {
         let ours = self.links.endpoint(rank, self.rail, theirs);
         let link = &mut self.links.links[ours.index()];
         link.up |= 1 << self.rail;
-        // It answers on the way that the peer has found, unless it has its own.
+        // It replies on the way that the peer has found, unless it has its own.
         if link.way.is_none() {
             link.way = Some((self.rail, theirs));
         }

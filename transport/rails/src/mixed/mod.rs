@@ -96,7 +96,7 @@ impl Mixed {
         unbundle(bundle, self.rails.len())?.get(rail).copied()?
     }
 
-    /// Registers with every rail that can; answers all keys in one.
+    /// Registers with every rail that can; returns all keys in one.
     fn register_with(
         &mut self,
         register: impl Fn(&mut dyn ByteTransport) -> Result<RegistrationHandle>,
@@ -167,7 +167,7 @@ impl ByteTransport for Mixed {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // What is asked for with each message may be answered by Unsupported; the rest has to hold
+        // What is asked for with each message may result in Unsupported; the rest has to hold
         // for all peers.
         let of_some = Capabilities::ZERO_COPY
             | Capabilities::PUT

@@ -8,7 +8,7 @@ use super::links::{Link, State};
 use super::rail::{LANE, Rail};
 use super::wire::{Header, Kind};
 
-/// Posts by `first`, or another open way where that has no room; answers which one took it.
+/// Posts by `first`, or another open way where that has no room; returns which one took it.
 pub(super) fn post(
     rails: &mut [Rail],
     link: &mut Link,
@@ -62,7 +62,7 @@ const fn word(link: &Link, kind: Kind, number: u32) -> Header {
     }
 }
 
-/// Pays what is owed to a peer by each of its ways; answers whether something has to wait.
+/// Pays what is owed to a peer by each of its ways; returns whether something has to wait.
 fn pay_by_each(rails: &mut [Rail], link: &mut Link) -> bool {
     let mut waits = false;
     for rail in 0..rails.len() {
@@ -103,7 +103,7 @@ fn pay_by_each(rails: &mut [Rail], link: &mut Link) -> bool {
     waits
 }
 
-/// Pays what is owed to a peer by any of its ways; answers whether something has to wait.
+/// Pays what is owed to a peer by any of its ways; returns whether something has to wait.
 fn pay_by_any(rails: &mut [Rail], link: &mut Link, spare: &mut Vec<u8>, now: u64) -> bool {
     link.write_off();
     let Some(first) = link.open().next() else {
@@ -148,7 +148,7 @@ fn pay_by_any(rails: &mut [Rail], link: &mut Link, spare: &mut Vec<u8>, now: u64
 }
 
 impl Core {
-    /// Does what there is to do for peers; answers how many rails were told that one has failed.
+    /// Does what there is to do for peers; returns how many rails were told that one has failed.
     pub(super) fn do_chores(&mut self, rails: &mut [Rail], above: &mut dyn Upcalls) -> usize {
         let mut ended = 0;
         while let Some((rail, rank)) = self.to_end.pop() {
@@ -166,7 +166,7 @@ impl Core {
         ended
     }
 
-    /// Does what there is to do for one peer; answers whether something has to wait for room.
+    /// Does what there is to do for one peer; returns whether something has to wait for room.
     fn serve(
         &mut self,
         rails: &mut [Rail],

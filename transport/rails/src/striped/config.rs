@@ -11,7 +11,7 @@ use tagwire_base::config::{Config, Setting};
 pub struct StripedOptions {
     /// Transfers are cut into fragments no shorter than this, in bytes.
     pub fragment: usize,
-    /// How long a rail may be silent to a peer that answers on another before it is given up.
+    /// How long a rail may be silent to a peer that replies on another before it is given up.
     pub patience: Duration,
     /// How long a rank that closes waits until its last messages are acknowledged.
     #[doc(hidden)]

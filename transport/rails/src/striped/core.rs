@@ -1,4 +1,4 @@
-//! What comes up from the rails: it is put in order, answered, and told to the layer above once.
+//! What comes up from the rails: it is put in order, acknowledged, and told to the layer above once.
 
 use tagwire_base::Rank;
 use tagwire_transport::{Arrival, EndpointId, Error, Outcome, Payload, PeerEvent, Token, Upcalls};

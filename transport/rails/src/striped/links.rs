@@ -46,7 +46,7 @@ pub(super) struct Round {
     /// Bits of the rails.
     pub(super) asked: u32,
     pub(super) answered: u32,
-    /// When the first answered: the peer is awake since.
+    /// When the first replied: the peer is awake since.
     pub(super) first_answer: Option<u64>,
 }
 
@@ -159,7 +159,7 @@ impl Link {
         });
     }
 
-    /// Nothing is to go by `rail` any more, and it is to end what is under way; answers whether it has
+    /// Nothing is to go by `rail` any more, and it is to end what is under way; returns whether it has
     /// to be told.
     pub(super) fn close_way(&mut self, rail: usize, now: u64) -> bool {
         let Some(way) = self.way(rail) else {

@@ -14,7 +14,7 @@
 //!   in every header, and alone after half a window.
 //! - **Gets** are cut into fragments. What a rail does not take, or fails to bring, another is asked for.
 //! - **A rail dies** for one peer at a time: it says so, the peer says so by another rail, or it does
-//!   not [answer](watch) while another does. What it had taken is sent again; duplicates are known by
+//!   not [reply](watch) while another does. What it had taken is sent again; duplicates are known by
 //!   their numbers. A rail that was given up for a peer is not used for it again. The peer has failed
 //!   when all its rails have.
 //! - **A goodbye** counts when it came by all rails that live, with the number of messages that were
@@ -162,7 +162,7 @@ impl Striped {
         answer
     }
 
-    /// Registers with every rail that can; answers all keys in one.
+    /// Registers with every rail that can; returns all keys in one.
     fn register_with(
         &mut self,
         register: impl Fn(&mut dyn ByteTransport) -> Result<RegistrationHandle>,

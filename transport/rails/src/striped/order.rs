@@ -71,7 +71,7 @@ impl Outgoing {
         });
     }
 
-    /// Takes note of what the peer says to have consumed; answers whether that can be.
+    /// Takes note of what the peer says to have consumed; returns whether that can be.
     #[must_use]
     pub(super) fn acknowledge(&mut self, consumed: u32, spare: &mut Vec<Vec<u8>>) -> bool {
         let step = consumed.wrapping_sub(self.acknowledged);

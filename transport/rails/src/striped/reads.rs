@@ -192,7 +192,7 @@ impl Core {
         posted
     }
 
-    /// Asks for what a read still lacks; answers how the last request went.
+    /// Asks for what a read still lacks; returns how the last request went.
     fn ask_on(&mut self, rails: &mut [Rail], number: u64, now: u64) -> Post {
         let mut last = Post::Posted;
         while let Some(read) = self.reads.reads.get_mut(&number)
@@ -224,7 +224,7 @@ impl Core {
         last
     }
 
-    /// Goes on with what is to be read from a peer; answers whether something has to wait.
+    /// Goes on with what is to be read from a peer; returns whether something has to wait.
     pub(super) fn read_on(
         &mut self,
         rails: &mut [Rail],

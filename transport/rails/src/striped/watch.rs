@@ -1,10 +1,10 @@
 //! Rails that have died without a word: a cable that was pulled looks like a peer that is busy,
-//! until the peer answers by another rail.
+//! until the peer replies by another rail.
 //!
 //! ```text
 //!    something waits for half the patience      probe by all open rails
-//!    the peer answers by one of them            it is awake, and looks at all of its rails
-//!    patience later, one has not answered       that one is given up, and the peer told
+//!    the peer replies by one of them            it is awake, and looks at all of its rails
+//!    patience later, one has not replied        that one is given up, and the peer told
 //! ```
 //!
 //! The last rail to a peer is never given up: then nobody can tell silence from death.

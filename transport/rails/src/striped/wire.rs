@@ -27,9 +27,9 @@ pub(super) enum Kind {
     Hello,
     /// The sender has given up the rail `number`.
     Down,
-    /// Is to be answered by the same rail; `number` is that of the round.
+    /// Is to be replied to by the same rail; `number` is that of the round.
     Probe,
-    /// The answer.
+    /// The reply.
     Echo,
     /// The sender leaves; `number` is how many messages it has sent in all.
     Bye,

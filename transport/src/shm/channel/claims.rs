@@ -53,7 +53,7 @@ pub(super) fn is_free(word: &impl Word<u64>, epoch: u64) -> bool {
     word.load(Relaxed) == mark(epoch, READY)
 }
 
-/// Takes a block for `side`; answers whether it is this side's to copy. Whoever took it then looks
+/// Takes a block for `side`; returns whether it is this side's to copy. Whoever took it then looks
 /// whether the other side has the epoch open still, behind a full fence.
 #[inline]
 pub(super) fn take(word: &impl Word<u64>, epoch: u64, side: Side) -> bool {

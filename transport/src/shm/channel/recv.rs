@@ -115,7 +115,7 @@ impl Receiver {
         true
     }
 
-    /// Takes half of the free blocks from `first` on and reads them out of the sender's memory. Answers
+    /// Takes half of the free blocks from `first` on and reads them out of the sender's memory. Returns
     /// whether `first` was among them.
     fn read_from(&self, epoch: u64, first: usize) -> bool {
         let Some(pid) = self.partner.pid() else {

@@ -72,7 +72,7 @@ impl Sender {
         (epoch..CLOSED).contains(&self.board.receiver.open.load(Relaxed))
     }
 
-    /// Takes half of the free blocks that lie last. Answers which.
+    /// Takes half of the free blocks that lie last. Returns which.
     fn take_last(&self, epoch: u64) -> Range<usize> {
         let words = self.board.words();
         let mut end = self.back.get(epoch, words.len()).min(words.len());

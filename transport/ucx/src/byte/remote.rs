@@ -43,7 +43,7 @@ const MAX_GETS: usize = 64;
 /// Puts to one peer that may be under way.
 const MAX_PUTS: usize = 64;
 
-/// How long the end of a registration may wait for an answer out of it that is under way.
+/// How long the end of a registration may wait for a reply out of it that is under way.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
 impl Ucx {
@@ -140,7 +140,7 @@ impl Ucx {
         Post::Posted
     }
 
-    /// Answers what peers ask for, and takes note of what has been answered.
+    /// Serves what peers ask for, and takes note of what has been served.
     pub(super) fn serve(&mut self) {
         self.land_writes();
         let accesses = std::mem::take(&mut self.core.shared.inbox.borrow_mut().accesses);

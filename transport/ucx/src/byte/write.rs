@@ -10,7 +10,7 @@
 //!                                           the receive ends: notice(value)
 //! ```
 //!
-//! The second is for more than 64 KiB. Nothing answers: a write is complete once its bytes are the
+//! The second is for more than 64 KiB. There is no reply: a write is complete once its bytes are the
 //! caller's again, which says nothing of where they are. Who wants to know asks (`Flush`), and is
 //! told once so many writes are dealt with.
 #![allow(unsafe_code)]
@@ -70,7 +70,7 @@ impl Ucx {
         post
     }
 
-    /// Has the peer say when all that was written to it so far is dealt with; answers how many
+    /// Has the peer say when all that was written to it so far is dealt with; returns how many
     /// writes that is.
     pub(super) fn ask_for_writes(&mut self, to: EndpointId) -> u64 {
         let link = &mut self.core.links[to.index()];

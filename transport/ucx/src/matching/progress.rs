@@ -11,7 +11,7 @@ use crate::link::Ended;
 use crate::operations::Purpose;
 
 impl UcxMatch {
-    /// Moves things on and tells of them; answers how many happened.
+    /// Makes progress and reports it; returns how many things happened.
     #[inline]
     pub(super) fn advance(&mut self, upcalls: &mut dyn MatchUpcalls) -> usize {
         let count = self.pump();

@@ -431,7 +431,7 @@ pub fn end_with_their_writer(library: Option<String>, transports: &str) {
         }
         assert_eq!(memory.bytes(), vec![0xee; LONG]);
         assert_eq!(pair.logs[1].notices().len(), told);
-        // Nobody would answer its goodbye.
+        // Nobody would acknowledge its goodbye.
         pair.writer.peer_failed(Rank::new(1), &mut pair.logs[0]);
         pair.close();
     }

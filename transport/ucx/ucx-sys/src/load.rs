@@ -83,7 +83,7 @@ impl Handlers {
     fn save() -> Self {
         Self(ERROR_SIGNALS.map(|signal| {
             let mut action = MaybeUninit::uninit();
-            // SAFETY: asks only, and writes an action where it answers 0.
+            // SAFETY: asks only, and writes an action where it returns 0.
             let status = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
             // SAFETY: written, as the status says.
             (status == 0).then(|| unsafe { action.assume_init() })
