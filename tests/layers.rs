@@ -162,6 +162,7 @@ const UNSAFE: &[&str] = &[
 const UNSAFE_REGIONS: &[&str] = &[
     "pml/src/cm/recv.rs",
     "pml/src/cm/send.rs",
+    "pml/src/ob1/link.rs",
     "pml/src/ob1/mod.rs",
     "pml/src/ob1/request.rs",
     "pml/src/ob1/send.rs",

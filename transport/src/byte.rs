@@ -333,7 +333,7 @@ pub trait ByteTransport: Any + Send {
     }
 
     /// Moves things on: delivers what has arrived, copies a chunk of each cooperative transfer,
-    /// reports completions and peers. Bounded work; answers how many things happened.
+    /// reports completions and peers. Bounded work; returns how many things happened.
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize;
 
     /// Looks after the peers: finds the dead, wakes a peer that sleeps on an untaken message.

@@ -10,7 +10,7 @@
 //!                               └─ transfers: offered and claimed cooperative copies
 //! ```
 //!
-//! Queues are bounded and answer [`Post::Busy`](tagwire_transport::Post::Busy), a sleeper is woken by what arrives, ranks leave
+//! Queues are bounded and return [`Post::Busy`](tagwire_transport::Post::Busy), a sleeper is woken by what arrives, ranks leave
 //! and fail. What a real transport may or may not have (cooperative transfers,
 //! detection of failures) is switched by [`MemoryOptions`], so that each way a protocol can take
 //! is tested. It is no transport for measurements: each message costs a lock and an allocation.

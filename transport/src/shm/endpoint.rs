@@ -145,7 +145,7 @@ impl Shm {
     }
 
     /// Where descriptors of peers come from that cannot be opened through `/proc`. Needed only
-    /// to answer peers of another process namespace that made contact first: without it, sending
+    /// to reply to peers of another process namespace that made contact first: without it, sending
     /// to such a peer is [`Post::Unsupported`].
     pub fn set_descriptor_source(
         &mut self,

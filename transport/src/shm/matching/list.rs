@@ -30,7 +30,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Returns whether its sender waits for an answer, so that its contact is needed.
+    /// Returns whether its sender waits for a reply, so that its contact is needed.
     pub(super) const fn is_answered(&self) -> bool {
         !matches!(self.kind, Kind::Short) || self.number != 0
     }

@@ -130,7 +130,7 @@ impl TargetMap {
         unsafe { self.slice::<AtomicU32>(self.shape.blocks_at + unit * UNIT, 1) }.first()
     }
 
-    /// Stores bytes into the units from `unit` on; answers whether they fit.
+    /// Stores bytes into the units from `unit` on; returns whether they fit.
     pub(super) fn fill(&self, unit: usize, bytes: Payload<'_>) -> bool {
         let Some(len) = self.block_room(unit).filter(|room| bytes.len() <= *room) else {
             return false;

@@ -242,7 +242,7 @@ impl Receiver {
     }
 
     /// Receives the message that is kept under a header, which has left matching. The contact of a sender
-    /// that waits for an answer has been looked at.
+    /// that waits for a reply has been looked at.
     pub(super) fn receive_kept(
         &mut self,
         shm: &Shm,

@@ -265,7 +265,7 @@ impl Table {
     // ---- allowances
 
     /// Counts `taken` messages of a sender, of which `matched` took no room, and allows it more when
-    /// half of a window is used; answers whether it got some.
+    /// half of a window is used; returns whether it got some.
     pub(super) fn count_arrivals(&self, area: &PairArea, taken: u32, matched: u32) -> bool {
         let line = &area.taken;
         if matched >= taken {
@@ -283,7 +283,7 @@ impl Table {
         open_allowance(area) < WINDOW / 2 && self.allow(area)
     }
 
-    /// A message of a sender that counted against its allowance is kept no more. Answers whether the
+    /// A message of a sender that counted against its allowance is kept no more. Returns whether the
     /// sender was allowed another one at once: for one of the common room it waits its turn.
     pub(super) fn give_back(&self, area: &PairArea) -> bool {
         let granted = get(&area.taken.granted);
@@ -296,7 +296,7 @@ impl Table {
     }
 
     /// Allows a sender as much as there is room for, up to a window: what it has given back, then of
-    /// the common room. Answers whether it got some.
+    /// the common room. Returns whether it got some.
     pub(super) fn allow(&self, area: &PairArea) -> bool {
         let head = self.map.head();
         let counts = &head.counts;

@@ -27,7 +27,7 @@ pub(in crate::shm) enum Kind {
     Long = 2,
     /// Its bytes are sent when asked for.
     Stream = 3,
-    /// Answers a synchronous [`Kind::Short`].
+    /// Reply to a synchronous [`Kind::Short`].
     Matched = 4,
     /// Asks for the bytes of a [`Kind::Long`] or [`Kind::Stream`].
     Go = 5,
