@@ -14,7 +14,7 @@ use tagwire_base::Registry;
 /// ```
 #[must_use]
 pub fn registry() -> Registry {
-    Registry::new(&tagwire_pml::settings::all()).with_reserved(&tagwire_launch::detect::VARIABLES)
+    Registry::new(&tagwire_pml::settings::all()).with_reserved(&tagwire_launch::detect::RESERVED)
 }
 
 /// The page `docs/settings.md`.

@@ -111,6 +111,7 @@ const UNSAFE: &[&str] = &[
     "bench/src/mpi/partitioned.rs",
     "fuzz/src/lib.rs",
     "launch/src/job/child.rs",
+    "launch/src/pmi/client.rs",
     "pml/src/guard.rs",
     "pml/src/lend.rs",
     "pml/src/ob1/writes/flags.rs",

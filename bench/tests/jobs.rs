@@ -26,7 +26,7 @@ enum Cli {
 
 fn registry() -> Registry {
     Registry::new(&tagwire_pml::settings::all())
-        .with_reserved(&tagwire_launch::detect::VARIABLES)
+        .with_reserved(&tagwire_launch::detect::RESERVED)
         .with_reserved(&tagwire_bench::VARIABLES)
 }
 

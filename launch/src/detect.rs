@@ -6,13 +6,14 @@
 //! rank that went on alone would leave its job waiting.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Bootstrap, JobSecret, Rank};
 
 use crate::error::{Error, Result};
+use crate::pmi::{self, PmiBootstrap};
 use crate::store::{Membership, StoreBootstrap};
 
 /// The variable that holds the rank's number.
@@ -28,8 +29,15 @@ pub const STORE: &str = "TAGWIRE_STORE";
 /// The variable that holds the job's secret.
 pub const SECRET: &str = "TAGWIRE_SECRET";
 
-/// The variables that Tagwire's launcher sets for each rank. They are no settings: whoever
-/// refuses unknown `TAGWIRE_` variables lets these pass.
+/// The variable by which the user chooses how a rank joins its job: one of [`CHOICES`].
+pub const LAUNCHER: &str = "TAGWIRE_LAUNCHER";
+/// The values of [`LAUNCHER`].
+pub const CHOICES: [&str; 4] = ["auto", "tagwire", "pmi", "single"];
+
+/// The variables of this module that are no settings: whoever refuses unknown `TAGWIRE_` variables lets these pass.
+pub const RESERVED: [&str; 7] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET, LAUNCHER];
+
+/// The variables that Tagwire's launcher sets for each rank.
 pub const VARIABLES: [&str; 6] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET];
 
 /// Who may have started this process.
@@ -38,6 +46,8 @@ pub const VARIABLES: [&str; 6] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SEC
 pub enum Launcher {
     /// Tagwire's own launcher.
     Tagwire,
+    /// One that speaks PMI-1: `mpiexec` of MPICH or Intel MPI, gforker, `srun --mpi=pmi2`.
+    Pmi,
     /// Nobody that we know: a job of one.
     Single,
 }
@@ -46,6 +56,7 @@ impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tagwire => "tagwire run",
+            Self::Pmi => "PMI-1",
             Self::Single => "single process",
         })
     }
@@ -94,6 +105,7 @@ pub struct Detection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Taken {
     Tagwire(Membership),
+    Pmi(pmi::Place),
     Single,
 }
 
@@ -148,20 +160,46 @@ impl Detection {
             candidates: Vec::new(),
             taken: Taken::Single,
         };
-        match membership(&variable)? {
-            Some(membership) => {
-                let why = format!("rank {} of {}", membership.rank, membership.size);
-                detection.add(Launcher::Tagwire, Finding::Taken(why));
-                detection.add(Launcher::Single, Finding::NotAsked);
-                detection.taken = Taken::Tagwire(membership);
-            }
-            None => {
-                let why = format!("no variable of {} is set", VARIABLES.join(", "));
-                detection.add(Launcher::Tagwire, Finding::Absent(why));
-                let why = "no launcher has announced itself".to_owned();
-                detection.add(Launcher::Single, Finding::Taken(why));
-            }
+        let choice = choice(&variable)?;
+        let may_be = |name: &str| choice == "auto" || choice == name;
+        if !may_be("tagwire") {
+            detection.add(Launcher::Tagwire, Finding::Absent(not_chosen(&choice)));
+        } else if let Some(membership) = membership(&variable)? {
+            let why = format!("rank {} of {}", membership.rank, membership.size);
+            detection.add(Launcher::Tagwire, Finding::Taken(why));
+            detection.taken = Taken::Tagwire(membership);
+            detection.add(Launcher::Pmi, Finding::NotAsked);
+            detection.add(Launcher::Single, Finding::NotAsked);
+            return Ok(detection);
+        } else {
+            let why = format!("no variable of {} is set", VARIABLES.join(", "));
+            detection.add(Launcher::Tagwire, Finding::Absent(why));
         }
+        if !may_be("pmi") {
+            detection.add(Launcher::Pmi, Finding::Absent(not_chosen(&choice)));
+        } else if let Some(place) = pmi::place(&variable)? {
+            let why = format!("rank {} of {}", place.rank, place.size);
+            detection.add(Launcher::Pmi, Finding::Taken(why));
+            detection.taken = Taken::Pmi(place);
+            detection.add(Launcher::Single, Finding::NotAsked);
+            return Ok(detection);
+        } else {
+            let why = format!("no variable of {} is set", pmi::VARIABLES.join(", "));
+            detection.add(Launcher::Pmi, Finding::Absent(why));
+        }
+        if !may_be("single") {
+            return Err(Error::Environment(format!(
+                "{LAUNCHER} is '{choice}', and no launcher of that kind has started this process"
+            )));
+        }
+        if choice == "auto" {
+            one_of_several(&variable)?;
+        }
+        let why = match choice.as_str() {
+            "single" => format!("{LAUNCHER} says so"),
+            _ => "no launcher has announced itself".to_owned(),
+        };
+        detection.add(Launcher::Single, Finding::Taken(why));
         Ok(detection)
     }
 
@@ -170,6 +208,7 @@ impl Detection {
     pub const fn launcher(&self) -> Launcher {
         match self.taken {
             Taken::Tagwire(_) => Launcher::Tagwire,
+            Taken::Pmi(_) => Launcher::Pmi,
             Taken::Single => Launcher::Single,
         }
     }
@@ -181,6 +220,10 @@ impl Detection {
     pub fn join(self) -> Result<Detected> {
         let bootstrap: Box<dyn Bootstrap> = match &self.taken {
             Taken::Tagwire(membership) => Box::new(StoreBootstrap::connect(membership.clone())?),
+            Taken::Pmi(place) => {
+                let client = pmi::Client::open(place.descriptor)?;
+                Box::new(PmiBootstrap::join(client, place.rank, place.size)?)
+            }
             Taken::Single => Box::new(LocalJob::new(1)?.member(Rank::new(0))),
         };
         Ok(Detected {
@@ -208,6 +251,107 @@ impl Membership {
             (SECRET, self.secret.to_hex()),
         ]
     }
+}
+
+/// Returns how the user wants this process to join its job.
+fn choice(variable: &impl Fn(&str) -> Option<OsString>) -> Result<String> {
+    let Some(value) = variable(LAUNCHER) else {
+        return Ok("auto".to_owned());
+    };
+    let chosen = value.to_str().filter(|value| CHOICES.contains(value));
+    chosen.map(str::to_owned).ok_or_else(|| {
+        let choices = CHOICES.join(", ");
+        Error::Environment(format!("{LAUNCHER} is {value:?}, and may be {choices}"))
+    })
+}
+
+fn not_chosen(choice: &str) -> String {
+    format!("{LAUNCHER} is '{choice}'")
+}
+
+/// How launchers that Tagwire cannot join by themselves say of how many a process is one.
+struct Foreign {
+    name: &'static str,
+    /// All of them are set.
+    marks: &'static [&'static str],
+    /// The variable with the number of processes, where there is one.
+    size: Option<&'static str>,
+    way_out: &'static str,
+}
+
+const FOREIGN: [Foreign; 5] = [
+    Foreign {
+        name: "mpiexec of Open MPI",
+        marks: &["OMPI_COMM_WORLD_RANK"],
+        size: Some("OMPI_COMM_WORLD_SIZE"),
+        way_out: "start it with tagwire run, or with mpiexec of MPICH",
+    },
+    Foreign {
+        name: "srun",
+        marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
+        size: Some("SLURM_STEP_NUM_TASKS"),
+        way_out: "srun --mpi=pmi2",
+    },
+    Foreign {
+        name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
+        marks: &["PMIX_RANK", "PMIX_NAMESPACE"],
+        size: None,
+        way_out: "start it with tagwire run, mpiexec of MPICH, or srun --mpi=pmi2",
+    },
+    Foreign {
+        name: "torchrun",
+        marks: &["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"],
+        size: Some("WORLD_SIZE"),
+        way_out: "start it with tagwire run",
+    },
+    Foreign {
+        name: "PALS",
+        marks: &["PALS_RANKID", "PALS_APID"],
+        size: Some("PALS_SIZE"),
+        way_out: "start it with tagwire run",
+    },
+];
+
+/// How the variables begin by which other launchers tell a process its place in their job.
+const FOREIGN_PREFIXES: [&str; 8] = [
+    "PMI_",
+    "PMIX_",
+    "HYDRA_",
+    "HYDI_",
+    "OMPI_COMM_WORLD_",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_STEP_",
+];
+
+/// Whether a variable is one by which another launcher tells a process its place in its job.
+pub(crate) fn is_of_foreign_launcher(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    FOREIGN_PREFIXES
+        .iter()
+        .any(|prefix| name.starts_with(prefix.as_bytes()))
+}
+
+/// Checks that this process is not one of several that a launcher has started and that cannot find each other: each
+/// would be a job of one.
+fn one_of_several(variable: &impl Fn(&str) -> Option<OsString>) -> Result<()> {
+    for launcher in &FOREIGN {
+        if !launcher.marks.iter().all(|name| variable(name).is_some()) {
+            continue;
+        }
+        let size = launcher.size.and_then(&variable);
+        let size = size.and_then(|size| size.to_str()?.parse::<u32>().ok());
+        if size == Some(1) {
+            continue;
+        }
+        let of = size.map_or_else(String::new, |size| format!(" of {size}"));
+        let Foreign { name, way_out, .. } = launcher;
+        return Err(Error::Environment(format!(
+            "this process is one{of} that {name} has started, and Tagwire cannot join them by what that sets ({}): {way_out}; {LAUNCHER}=single runs each as a job of its own",
+            launcher.marks.join(", ")
+        )));
+    }
+    Ok(())
 }
 
 /// What Tagwire's own variables say; `None` when none of them is set.
@@ -308,6 +452,81 @@ mod tests {
             sample()
         );
         assert_eq!(detection.candidates[1].finding, Finding::NotAsked);
+    }
+
+    fn variables(text: &[(&'static str, &str)]) -> HashMap<&'static str, String> {
+        text.iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect()
+    }
+
+    const PMI: [(&str, &str); 3] = [("PMI_FD", "7"), ("PMI_RANK", "1"), ("PMI_SIZE", "2")];
+
+    #[test]
+    fn a_pmi_is_taken_after_our_own_variables() {
+        let mut all = variables(&PMI);
+        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Pmi);
+        all.extend(sample());
+        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Tagwire);
+        all.insert(LAUNCHER, "pmi".to_owned());
+        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Pmi);
+        all.insert(LAUNCHER, "single".to_owned());
+        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
+    }
+
+    #[test]
+    fn half_a_pmi_and_nonsense_are_named() {
+        for (name, _) in PMI {
+            let mut all = variables(&PMI);
+            all.remove(name);
+            let error = examine(&all).unwrap_err().to_string();
+            assert!(error.contains(&format!("{name} is missing")), "{error}");
+        }
+        for (name, value) in [("PMI_FD", "-1"), ("PMI_RANK", "2"), ("PMI_SIZE", "two")] {
+            let mut all = variables(&PMI);
+            all.insert(name, value.to_owned());
+            let error = examine(&all).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn one_of_several_is_never_a_job_of_one() {
+        for launcher in FOREIGN {
+            let mut all: HashMap<_, _> = launcher
+                .marks
+                .iter()
+                .map(|name| (*name, "3".to_owned()))
+                .collect();
+            if let Some(size) = launcher.size {
+                all.insert(size, "4".to_owned());
+            }
+            let error = examine(&all).unwrap_err().to_string();
+            for part in [launcher.name, launcher.way_out, LAUNCHER] {
+                assert!(error.contains(part), "{error}");
+            }
+            all.insert(LAUNCHER, "single".to_owned());
+            assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
+            all.remove(LAUNCHER);
+            if let Some(size) = launcher.size {
+                all.insert(size, "1".to_owned());
+                assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
+            }
+        }
+    }
+
+    #[test]
+    fn a_choice_that_is_none_and_one_that_cannot_be_are_refused() {
+        for (value, part) in [
+            ("hydra", "may be auto"),
+            ("pmi", "no launcher"),
+            ("tagwire", "no launcher"),
+        ] {
+            let error = examine(&variables(&[(LAUNCHER, value)]))
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(part) && error.contains(value), "{error}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod binding;
 pub mod detect;
 mod error;
 pub mod job;
+mod pmi;
 pub mod store;
 
 pub use binding::Binding;

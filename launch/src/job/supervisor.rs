@@ -9,6 +9,7 @@
 //!
 //! Every state ends early when the last rank has ended.
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,6 +33,7 @@ use super::output::{Pump, Sinks, Source, Stream};
 use super::signals::Signals;
 use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
 use crate::binding::Placement;
+use crate::detect;
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -165,6 +167,12 @@ impl Supervisor {
     ) -> Result<()> {
         let spec = &self.spec;
         let mut command = Command::new(&spec.program);
+        // To the ranks of this job those of an outer launcher would be lies.
+        for name in env::vars_os().map(|(name, _)| name) {
+            if detect::is_of_foreign_launcher(&name) {
+                command.env_remove(name);
+            }
+        }
         command
             .args(&spec.args)
             .envs(spec.env.iter().map(|(name, value)| (name, value)))

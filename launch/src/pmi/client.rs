@@ -1,0 +1,248 @@
+//! Requests and replies of PMI-1: lines of `key=value` words, one request at a time.
+#![allow(
+    unsafe_code,
+    reason = "the socket is one that the launcher left open under a number"
+)]
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+
+/// How long a reply may take that waits for nobody else.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The longest reply, in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// The bounds of a launcher's key-value space, in bytes, with room for a final zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Maxima {
+    pub key: usize,
+    pub value: usize,
+}
+
+/// A rank's connection to its launcher.
+#[derive(Debug)]
+pub(crate) struct Client {
+    socket: OwnedFd,
+    unread: Vec<u8>,
+    space: String,
+    maxima: Maxima,
+    /// A reply did not come in time, or was none: what comes next belongs to no request.
+    broken: bool,
+}
+
+/// A reply, by key.
+type Reply = HashMap<String, String>;
+
+fn broken(what: impl Into<String>) -> Error {
+    let what = what.into();
+    Error::Bootstrap(tagwire_base::Error::Bootstrap(format!(
+        "the launcher's PMI: {what}"
+    )))
+}
+
+impl Client {
+    /// Connects by the socket that the launcher left open as descriptor `number` of this process.
+    ///
+    /// # Errors
+    /// When there is no such socket, or nobody there speaks PMI-1.
+    pub(crate) fn open(number: i32) -> Result<Self> {
+        // SAFETY: the number is borrowed for this statement, in which it is looked at and copied; where it names nothing,
+        // or no socket, the calls say so. Nothing of this process is closed or replaced by that.
+        let inherited = unsafe { BorrowedFd::borrow_raw(number) };
+        let is_socket = rustix::fs::fstat(inherited)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
+        if !is_socket {
+            return Err(Error::Environment(format!(
+                "PMI_FD is {number}, which is no socket of this process: a wrapper may have closed it, or the variable is another job's; TAGWIRE_LAUNCHER=single runs this process alone"
+            )));
+        }
+        let socket = rustix::io::fcntl_dupfd_cloexec(inherited, 0)
+            .map_err(|error| Error::system("copy the descriptor of PMI_FD", error))?;
+        Self::over(socket)
+    }
+
+    /// Greets the launcher on the other side of `socket`.
+    ///
+    /// # Errors
+    /// When it does not speak PMI-1.
+    pub(crate) fn over(socket: OwnedFd) -> Result<Self> {
+        let mut client = Self {
+            socket,
+            unread: Vec::new(),
+            space: String::new(),
+            maxima: Maxima { key: 0, value: 0 },
+            broken: false,
+        };
+        // Slurm compares the numbers, and reads the whole line at once.
+        client.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")?;
+        let maxima = client.ask("get_maxes", "maxes")?;
+        let most = |key: &str| {
+            let number = maxima.get(key).and_then(|text| text.parse().ok());
+            number.filter(|number| *number >= 32)
+        };
+        let (Some(key), Some(value)) = (most("keylen_max"), most("vallen_max")) else {
+            return Err(broken(format!(
+                "keys and values without a length: {maxima:?}"
+            )));
+        };
+        client.maxima = Maxima { key, value };
+        let mut space = client.ask("get_my_kvsname", "my_kvsname")?;
+        client.space = space
+            .remove("kvsname")
+            .ok_or_else(|| broken("no name of a key-value space"))?;
+        Ok(client)
+    }
+
+    pub(crate) const fn maxima(&self) -> Maxima {
+        self.maxima
+    }
+
+    /// Puts a value, which others can get after the next [barrier](Client::barrier).
+    ///
+    /// # Errors
+    /// When the space is full or the launcher gone.
+    pub(crate) fn put(&mut self, key: &str, value: &str) -> Result<()> {
+        let space = &self.space;
+        let request = format!("put kvsname={space} key={key} value={value}");
+        self.ask(&request, "put_result").map(drop)
+    }
+
+    /// Returns a value; `None` where nobody has put one.
+    ///
+    /// # Errors
+    /// When the launcher is gone.
+    pub(crate) fn get(&mut self, key: &str) -> Result<Option<String>> {
+        let request = format!("get kvsname={} key={key}", self.space);
+        self.write(&request)?;
+        let mut reply = self.read("get_result", PATIENCE)?;
+        // Of a missing key the value is a word like any other.
+        let found = reply.get("rc").is_none_or(|rc| rc == "0");
+        Ok(reply.remove("value").filter(|_| found))
+    }
+
+    /// Returns once every rank has called it. `None` where `timeout` passes before: the connection is of no use then.
+    ///
+    /// # Errors
+    /// When the launcher is gone.
+    pub(crate) fn barrier(&mut self, timeout: Duration) -> Result<Option<()>> {
+        self.write("barrier_in")?;
+        match self.read("barrier_out", timeout) {
+            Ok(reply) => checked(reply).map(|_| Some(())),
+            Err(Error::Bootstrap(tagwire_base::Error::FenceTimeout(_))) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says that this process leaves in good order.
+    ///
+    /// # Errors
+    /// When the launcher is gone.
+    pub(crate) fn finalize(&mut self) -> Result<()> {
+        self.ask("finalize", "finalize_ack").map(drop)
+    }
+
+    fn ask(&mut self, request: &str, reply: &str) -> Result<Reply> {
+        self.write(request)?;
+        checked(self.read(reply, PATIENCE)?)
+    }
+
+    /// Sends a request in one piece: Slurm takes what it reads at once for one.
+    fn write(&mut self, request: &str) -> Result<()> {
+        if self.broken {
+            return Err(broken("an earlier reply did not come"));
+        }
+        let line = format!("cmd={request}\n");
+        let sent = loop {
+            match rustix::net::send(
+                &self.socket,
+                line.as_bytes(),
+                rustix::net::SendFlags::NOSIGNAL,
+            ) {
+                Err(Errno::INTR) => {}
+                sent => break sent,
+            }
+        };
+        match sent {
+            Ok(sent) if sent == line.len() => Ok(()),
+            Ok(_) => {
+                self.broken = true;
+                Err(broken("a request went out in part"))
+            }
+            Err(error) => {
+                self.broken = true;
+                Err(broken(format!("the connection has ended: {error}")))
+            }
+        }
+    }
+
+    /// Returns the reply called `wanted`.
+    fn read(&mut self, wanted: &str, timeout: Duration) -> Result<Reply> {
+        // Until the reply is here, what comes later would be taken for another one's.
+        self.broken = true;
+        let line = self.line(timeout)?;
+        let words = line.split_ascii_whitespace();
+        let reply: Reply = words
+            .filter_map(|word| word.split_once('='))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect();
+        if reply.get("cmd").map(String::as_str) != Some(wanted) {
+            return Err(broken(format!(
+                "'{}' in place of '{wanted}'",
+                line.trim_end()
+            )));
+        }
+        self.broken = false;
+        Ok(reply)
+    }
+
+    fn line(&mut self, timeout: Duration) -> Result<String> {
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                return String::from_utf8(line).map_err(|_| broken("a reply that is no text"));
+            }
+            if self.unread.len() > LONGEST {
+                return Err(broken("a reply without an end"));
+            }
+            self.wait(deadline, timeout)?;
+            let mut bytes = [0; 4096];
+            match rustix::io::read(&self.socket, &mut bytes) {
+                Ok(0) => return Err(broken("the launcher has closed the connection")),
+                Ok(count) => self.unread.extend_from_slice(&bytes[..count]),
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(broken(format!("the connection has ended: {error}"))),
+            }
+        }
+    }
+
+    fn wait(&self, deadline: Option<Instant>, timeout: Duration) -> Result<()> {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut polled = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
+        match rustix::event::poll(&mut polled, left.as_ref()) {
+            Ok(0) => Err(Error::Bootstrap(tagwire_base::Error::FenceTimeout(timeout))),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::system("wait for the launcher's PMI", error)),
+        }
+    }
+}
+
+/// Returns the reply where it says that the request was carried out.
+fn checked(reply: Reply) -> Result<Reply> {
+    match reply.get("rc").map_or("0", String::as_str) {
+        "0" => Ok(reply),
+        rc => {
+            let reason = reply.get("msg").map_or("no reason given", String::as_str);
+            Err(broken(format!("refused with {rc}: {reason}")))
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! PMI-1 against servers of our own, which speak as the known ones do, and worse.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use tagwire_base::{Bootstrap, Rank};
+
+use super::{Client, PmiBootstrap};
+
+const SHORT: Duration = Duration::from_millis(50);
+
+/// How a launcher speaks.
+#[derive(Debug, Clone, Copy)]
+struct Dialect {
+    /// Words that come before the others, and that nobody asked for.
+    extra: &'static str,
+    value: usize,
+    missing: &'static str,
+}
+
+/// Hydra of MPICH, and Slurm 22.05.
+const DIALECTS: [Dialect; 2] = [
+    Dialect {
+        extra: "",
+        value: 1024,
+        missing: "cmd=get_result rc=-1 msg=key_tw_not_found value=unknown",
+    },
+    Dialect {
+        extra: "pmi_version=1 pmi_subversion=1 ",
+        value: 128,
+        missing: "cmd=get_result rc=1 value=unknown",
+    },
+];
+
+/// What the ranks of a job share at their launcher.
+#[derive(Debug, Default)]
+struct Space {
+    values: Mutex<HashMap<String, String>>,
+    barrier: Mutex<u64>,
+    changed: Condvar,
+}
+
+fn serve(stream: UnixStream, size: u64, dialect: Dialect, space: &Space) {
+    let mut replies = stream.try_clone().unwrap();
+    let mut barriers = 0;
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        let word = |key: &str| {
+            let words = line.split(' ').filter_map(|word| word.split_once('='));
+            words
+                .into_iter()
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| value)
+        };
+        let reply = match word("cmd").unwrap() {
+            "init" => format!("cmd=response_to_init {}rc=0", dialect.extra),
+            "get_maxes" => format!(
+                "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max={}",
+                dialect.value
+            ),
+            "get_my_kvsname" => "cmd=my_kvsname kvsname=kvs_1_0".to_owned(),
+            "put" => {
+                assert!(word("value").unwrap().len() < dialect.value);
+                let mut values = space.values.lock().unwrap();
+                values.insert(
+                    word("key").unwrap().to_owned(),
+                    word("value").unwrap().to_owned(),
+                );
+                "cmd=put_result rc=0 msg=success".to_owned()
+            }
+            "get" => match space.values.lock().unwrap().get(word("key").unwrap()) {
+                Some(value) => format!("cmd=get_result rc=0 msg=success value={value}"),
+                None => dialect.missing.to_owned(),
+            },
+            "barrier_in" => {
+                barriers += 1;
+                let mut arrived = space.barrier.lock().unwrap();
+                *arrived += 1;
+                space.changed.notify_all();
+                while *arrived < barriers * size {
+                    arrived = space.changed.wait(arrived).unwrap();
+                }
+                "cmd=barrier_out rc=0".to_owned()
+            }
+            "finalize" => "cmd=finalize_ack rc=0".to_owned(),
+            other => panic!("'{other}' is no request"),
+        };
+        // In two pieces: a reply ends with its line and not with a packet.
+        let (front, back) = reply.split_at(reply.len() / 2);
+        replies.write_all(front.as_bytes()).unwrap();
+        thread::yield_now();
+        replies.write_all(format!("{back}\n").as_bytes()).unwrap();
+    }
+}
+
+fn job(size: u32, dialect: Dialect) -> Vec<PmiBootstrap> {
+    let space = Arc::new(Space::default());
+    let ranks: Vec<_> = (0..size)
+        .map(|rank| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let space = Arc::clone(&space);
+            thread::spawn(move || serve(theirs, u64::from(size), dialect, &space));
+            thread::spawn(move || {
+                PmiBootstrap::join(Client::over(ours.into()).unwrap(), rank, size).unwrap()
+            })
+        })
+        .collect();
+    ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+}
+
+#[test]
+fn ranks_find_each_other() {
+    for dialect in DIALECTS {
+        let mut ranks = job(3, dialect);
+        let secret = ranks[0].secret().clone();
+        for (number, rank) in ranks.iter().enumerate() {
+            assert_eq!((rank.rank().index(), rank.size()), (number, 3));
+            let locality = rank.locality();
+            assert_eq!(
+                (locality.local_rank as usize, locality.local_size),
+                (number, 3)
+            );
+            assert_eq!(*rank.secret(), secret);
+            assert_eq!(rank.own_address(), None, "all are on one host");
+        }
+        // Longer than a value may be, of every byte, and empty.
+        let long: Vec<u8> = (0..2000).map(|place| place as u8).collect();
+        thread::scope(|scope| {
+            for rank in &mut ranks {
+                scope.spawn(|| {
+                    rank.put("long", &long).unwrap();
+                    rank.put("empty", &[]).unwrap();
+                    rank.fence(Duration::from_secs(10)).unwrap();
+                });
+            }
+        });
+        for rank in &mut ranks {
+            for other in (0..3).map(Rank::new) {
+                assert_eq!(rank.get(other, "long", SHORT).unwrap(), long);
+                assert_eq!(rank.get(other, "empty", SHORT).unwrap(), [0; 0]);
+            }
+            let error = rank.get(Rank::new(1), "nothing", SHORT).unwrap_err();
+            assert!(error.to_string().contains("nothing"), "{error}");
+            rank.leave();
+            rank.leave();
+        }
+    }
+}
+
+#[test]
+fn a_fence_that_somebody_misses_times_out_and_ends_the_connection() {
+    let mut ranks = job(2, DIALECTS[0]);
+    let error = ranks[0].fence(SHORT).unwrap_err();
+    assert!(
+        matches!(error, tagwire_base::Error::FenceTimeout(_)),
+        "{error}"
+    );
+    let error = ranks[0].put("key", b"value").unwrap_err().to_string();
+    assert!(error.contains("earlier reply"), "{error}");
+}
+
+/// What a launcher says in place of the reply to the first request, and what the error names.
+#[test]
+fn whatever_a_launcher_says_is_understood_or_refused() {
+    for (said, part) in [
+        ("", "closed"),
+        ("cmd=response_to_init", "closed"),
+        ("cmd=maxes rc=0\n", "in place of 'response_to_init'"),
+        ("\n", "in place of"),
+        (
+            "cmd=response_to_init rc=-1 msg=version_mismatch\n",
+            "version_mismatch",
+        ),
+        ("\u{1}\u{2}=\u{3}\n", "in place of"),
+        ("cmd=response_to_init rc=0\ncmd=maxes\n", "without a length"),
+        (
+            "cmd=response_to_init rc=0\ncmd=maxes keylen_max=9 vallen_max=-5\n",
+            "without a length",
+        ),
+        (
+            "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\ncmd=my_kvsname rc=0\n",
+            "no name",
+        ),
+    ] {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(said.as_bytes()).unwrap();
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        let error = Client::over(ours.into()).unwrap_err().to_string();
+        assert!(error.contains(part), "{said:?}: {error}");
+    }
+}
+
+#[test]
+fn a_full_space_and_a_reply_without_an_end_are_errors() {
+    let greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=a\n";
+    let endless = "x".repeat(200_000);
+    for (said, part) in [
+        ("cmd=put_result rc=-1 msg=no_room\n", "no_room"),
+        (&*endless, "without an end"),
+    ] {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let text = format!("{greeting}{said}");
+        // It stays open: what is sent to one that is closed is refused before its last words are read.
+        let writer = thread::spawn(move || {
+            let _ = theirs.write_all(text.as_bytes());
+            theirs
+        });
+        let mut client = Client::over(ours.into()).unwrap();
+        let error = client.put("key", "value").unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+        drop(client);
+        drop(writer.join().unwrap());
+    }
+}
+
+#[test]
+fn a_descriptor_that_is_no_socket_is_named() {
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+    for number in [number, 1 << 20] {
+        let error = Client::open(number).unwrap_err().to_string();
+        assert!(error.contains(&format!("PMI_FD is {number}")), "{error}");
+    }
+}
