@@ -269,7 +269,7 @@ fn not_chosen(choice: &str) -> String {
     format!("{LAUNCHER} is '{choice}'")
 }
 
-/// How launchers that Tagwire cannot join by themselves say of how many a process is one.
+/// How launchers that Tagwire cannot join by what they set say of how many a process is one.
 struct Foreign {
     name: &'static str,
     /// All of them are set.
@@ -279,7 +279,8 @@ struct Foreign {
     way_out: &'static str,
 }
 
-const FOREIGN: [Foreign; 5] = [
+/// Those that say of how many come first: one of one is settled by that.
+const FOREIGN: [Foreign; 6] = [
     Foreign {
         name: "mpiexec of Open MPI",
         marks: &["OMPI_COMM_WORLD_RANK"],
@@ -293,12 +294,6 @@ const FOREIGN: [Foreign; 5] = [
         way_out: "srun --mpi=pmi2",
     },
     Foreign {
-        name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
-        marks: &["PMIX_RANK", "PMIX_NAMESPACE"],
-        size: None,
-        way_out: "start it with tagwire run, mpiexec of MPICH, or srun --mpi=pmi2",
-    },
-    Foreign {
         name: "torchrun",
         marks: &["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"],
         size: Some("WORLD_SIZE"),
@@ -309,6 +304,18 @@ const FOREIGN: [Foreign; 5] = [
         marks: &["PALS_RANKID", "PALS_APID"],
         size: Some("PALS_SIZE"),
         way_out: "start it with tagwire run",
+    },
+    Foreign {
+        name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
+        marks: &["PMIX_RANK", "PMIX_NAMESPACE"],
+        size: None,
+        way_out: "start it with tagwire run, mpiexec of MPICH, or srun --mpi=pmi2",
+    },
+    Foreign {
+        name: "mpiexec -pmi-port",
+        marks: &["PMI_PORT", "PMI_ID"],
+        size: None,
+        way_out: "start it without that option",
     },
 ];
 
@@ -342,7 +349,7 @@ fn one_of_several(variable: &impl Fn(&str) -> Option<OsString>) -> Result<()> {
         let size = launcher.size.and_then(&variable);
         let size = size.and_then(|size| size.to_str()?.parse::<u32>().ok());
         if size == Some(1) {
-            continue;
+            return Ok(());
         }
         let of = size.map_or_else(String::new, |size| format!(" of {size}"));
         let Foreign { name, way_out, .. } = launcher;
@@ -512,6 +519,23 @@ mod tests {
                 all.insert(size, "1".to_owned());
                 assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
             }
+        }
+    }
+
+    /// Open MPI's launcher sets PMIx's variables too.
+    #[test]
+    fn one_of_one_is_a_job_of_one_whatever_else_is_set() {
+        for size in ["OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
+            let mut all: HashMap<_, _> = FOREIGN
+                .iter()
+                .filter(|launcher| launcher.size == Some(size) || launcher.name.contains("PMIx"))
+                .flat_map(|launcher| launcher.marks)
+                .map(|name| (*name, "0".to_owned()))
+                .collect();
+            all.insert(size, "1".to_owned());
+            assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
+            all.insert(size, "2".to_owned());
+            assert!(examine(&all).is_err());
         }
     }
 

@@ -169,7 +169,7 @@ impl Supervisor {
         let mut command = Command::new(&spec.program);
         // To the ranks of this job those of an outer launcher would be lies.
         for name in env::vars_os().map(|(name, _)| name) {
-            if detect::is_of_foreign_launcher(&name) {
+            if detect::is_of_foreign_launcher(&name) || name == detect::LAUNCHER {
                 command.env_remove(name);
             }
         }

@@ -112,7 +112,12 @@ impl PmiBootstrap {
     fn store(&mut self, key: &str, value: &[u8]) -> Result<()> {
         let text: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
         let maxima = self.client.maxima();
-        let most = maxima.value - COUNT - 1;
+        let longest_name = name(self.rank, key, 1 << (4 * COUNT)).len();
+        let most = self
+            .client
+            .longest_value(longest_name)
+            .saturating_sub(COUNT);
+        let most = most.max(1);
         let parts: Vec<&[u8]> = text.as_bytes().chunks(most).collect();
         let count = parts.len().max(1);
         for number in 0..count {

@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 /// How long a reply may take that waits for nobody else.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The longest request, in bytes: some launchers read no more at once, and take what is left for another one.
+const LONGEST_REQUEST: usize = 1000;
+
 /// The longest reply, in bytes.
 const LONGEST: usize = 64 << 10;
 
@@ -103,6 +106,13 @@ impl Client {
 
     pub(crate) const fn maxima(&self) -> Maxima {
         self.maxima
+    }
+
+    /// Returns the most bytes of a value that goes under a key of so many.
+    pub(crate) fn longest_value(&self, key: usize) -> usize {
+        let around = "cmd=put kvsname= key= value=\n".len() + self.space.len() + key;
+        let most = self.maxima.value - 1;
+        most.min(LONGEST_REQUEST.saturating_sub(around))
     }
 
     /// Puts a value, which others can get after the next [barrier](Client::barrier).

@@ -48,6 +48,7 @@ fn serve(stream: UnixStream, size: u64, dialect: Dialect, space: &Space) {
     let mut replies = stream.try_clone().unwrap();
     let mut barriers = 0;
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        assert!(line.len() < 1024, "Slurm would read a part of it");
         let word = |key: &str| {
             let words = line.split(' ').filter_map(|word| word.split_once('='));
             words

@@ -274,7 +274,8 @@ impl Arrivals<'_> {
         let Some(peer) = self.core.peers.get(from) else {
             return;
         };
-        let source = peer.rank;
+        // One that this rank cannot send to any more may still send: its messages cannot be fetched.
+        let (source, gone) = (peer.rank, peer.failure());
         let envelope = Envelope {
             source,
             tag: header.tag,
@@ -284,7 +285,10 @@ impl Arrivals<'_> {
             Arrived::Matched(slot) => {
                 if let Some((receive, request)) = self.core.requests.at_mut(slot) {
                     request.common.matched(from, source, header.tag, length);
-                    self.core.fetch(receive, state);
+                    match gone {
+                        None => self.core.fetch(receive, state),
+                        gone => self.core.finish(receive, gone),
+                    }
                 }
             }
             Arrived::Unexpected(queued) => {
@@ -450,6 +454,10 @@ impl Arrivals<'_> {
         let request = request.ok_or("an answer about an operation that is not there")?;
         if request.common.peer != from {
             return Err("an answer about an operation with another");
+        }
+        let queue = self.core.peers.get(from).map(|peer| &peer.queue);
+        if queue.and_then(|queue| queue.front()) == Some(&header.handle) {
+            return Err("an answer to an envelope that is not out");
         }
         let packet = Packet {
             kind: header.kind,

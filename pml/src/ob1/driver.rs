@@ -154,11 +154,14 @@ impl Driver {
             return 0;
         };
         let mut link = Link::new(&mut *self.rail, peer, handle, self.piece);
+        let before = pending.len();
         let mut turn = Turn { handle, pending };
         let step = request
             .state
             .advance(&mut request.common, &mut link, &mut turn);
-        let events = link.posted() + usize::from(step.is_progress());
+        // What it has left to be sent is done by the next call: nobody is to sleep before.
+        let left = pending.len() - before;
+        let events = link.posted() + left + usize::from(step.is_progress());
         core.apply(handle, step);
         events
     }
@@ -224,6 +227,10 @@ impl Driver {
             return Turned::Over;
         };
         let (common, credit) = (&mut request.common, peer.credit);
+        // It may have ended before its turn.
+        if !request.state.is_active() {
+            return Turned::Over;
+        }
         let begun = !matches!(request.state, State::Queued);
         if !begun && credit.envelopes <= 0 {
             return Turned::Held;

@@ -183,6 +183,9 @@ impl Put {
         link: &mut Link<'_>,
         turn: &mut Turn<'_>,
     ) -> Step {
+        if !link.is_alive() {
+            return Step::Done(link.failure());
+        }
         let part = common
             .recv_buffer()
             .and_then(|data| data.part(0..common.wanted));

@@ -15,13 +15,18 @@ use crate::types::Failure;
 /// after its end.
 pub(in crate::ob1) const SHORTEST: usize = 4 << 10;
 
-/// A send whose message is out, and its buffer with the transport.
+/// An eager message that leaves its buffer.
 #[derive(Debug)]
-pub(in crate::ob1) struct ZeroCopy;
+pub(in crate::ob1) enum ZeroCopy {
+    /// A send that is to be launched.
+    New,
+    /// A send whose message is out, and its buffer with the transport.
+    Leaving,
+}
 
 impl Protocol for ZeroCopy {
     const NAME: &'static str = "zero-copy";
-    const NEW: Self = Self;
+    const NEW: Self = Self::New;
     const SENDS: Sends = Sends::Eager;
     const KINDS: PacketKinds = &[];
 
@@ -38,7 +43,10 @@ impl Protocol for ZeroCopy {
             return Launch::Declined;
         }
         match link.send_zero_copy(Kind::MATCH, common) {
-            Post::Posted => Launch::Out,
+            Post::Posted => {
+                *self = Self::Leaving;
+                Launch::Out
+            }
             Post::Busy => Launch::Busy,
             Post::Gone => Launch::Lost,
             // Not this buffer.
@@ -46,8 +54,11 @@ impl Protocol for ZeroCopy {
         }
     }
 
-    fn abort(&mut self, _: Failure) -> Step {
-        Step::Wait
+    fn abort(&mut self, failure: Failure) -> Step {
+        match self {
+            Self::New => Step::Done(Some(failure)),
+            Self::Leaving => Step::Wait,
+        }
     }
 
     fn state(&self) -> &'static str {
