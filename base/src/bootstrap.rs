@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::ids::Rank;
 
@@ -131,6 +132,11 @@ pub trait Bootstrap: Send {
     /// that is not known.
     fn own_address(&self) -> Option<IpAddr> {
         None
+    }
+
+    /// Returns the rank's clock: deadlines and ages go by it. Sleep in the kernel goes by the machine's.
+    fn clock(&self) -> Clock {
+        Clock::default()
     }
 
     /// Whether the end of any rank of the job is reported to the others, so that [`fence`](Self::fence) may wait

@@ -16,6 +16,7 @@ pub mod sync;
 pub mod topology;
 
 pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};
+pub use clock::{Clock, ManualClock, Time};
 pub use config::{Config, Registry, SETTINGS, Setting};
 pub use error::{Error, Result};
 pub use ids::{ContextId, Rank, Sequence, SourceSelector, Tag, TagSelector};

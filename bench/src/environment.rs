@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use tagwire_base::clock::MonotonicClock;
+use tagwire_base::Clock;
 use tagwire_base::config::{Config, Origin};
 use tagwire_base::topology::{Topology, clock_cost_ns};
 
@@ -151,7 +151,7 @@ impl Environment {
             boost: machine.boost,
             memory_bytes: machine.memory,
             clock_source: machine.clock_source,
-            clock_cost_ns: (clock_cost_ns(&MonotonicClock::new()) * 10.0).round() / 10.0,
+            clock_cost_ns: (clock_cost_ns(|| Clock::default().now()) * 10.0).round() / 10.0,
             ranks: jobs.ranks,
             launches: jobs.launches,
             binding: jobs.binding.clone(),

@@ -9,9 +9,9 @@ use std::hint::spin_loop;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
 use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Waiter};
 
 use crate::error::{Error, Result};
@@ -43,10 +43,25 @@ const LONG_YIELD: Duration = Duration::from_micros(100);
 struct Turn<'a> {
     step: Step,
     timeout: Option<Duration>,
-    deadline: &'a mut Option<Instant>,
+    deadline: &'a mut Option<Time>,
     /// When the last turn began, if it yielded.
-    yielded: &'a mut Option<Instant>,
+    yielded: &'a mut Option<Time>,
     backoff: &'a mut Backoff,
+}
+
+impl Turn<'_> {
+    /// Returns how long the wait may sleep, at most `longest`.
+    fn nap(&mut self, now: Time, longest: Duration) -> Result<Duration> {
+        let Some(timeout) = self.timeout else {
+            return Ok(longest);
+        };
+        // A timeout that ends after the clock does is none.
+        let deadline = *self.deadline.get_or_insert(now + timeout);
+        if now >= deadline {
+            return Err(Error::TimedOut(timeout));
+        }
+        Ok(longest.min(deadline.since(now)))
+    }
 }
 
 /// One rank's port for point-to-point messages.
@@ -62,9 +77,9 @@ pub struct Messenger {
     policy: WaitPolicy,
     rank: Rank,
     size: u32,
-    start: Instant,
-    /// When peers were last looked after, in nanoseconds since `start`.
-    looked: AtomicU64,
+    clock: Clock,
+    /// When peers are looked after next, in nanoseconds of the clock.
+    next_look: AtomicU64,
     calls: AtomicU32,
     /// Threads that are in a wait.
     waiting: AtomicU32,
@@ -96,14 +111,23 @@ impl Messenger {
             pml: Guarded::new(level, layer),
             level,
             policy,
-            start: Instant::now(),
-            looked: AtomicU64::new(0),
+            next_look: AtomicU64::new((Clock::default().now() + LOOK_AFTER).as_nanos()),
+            clock: Clock::default(),
             calls: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             lingering: AtomicBool::new(false),
             dump_wanted: Arc::new(AtomicBool::new(false)),
             partitioned: Registry::default(),
         }
+    }
+
+    /// Makes the port read `clock`, its rank's, and not the machine's. Before the first call.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        *self.next_look.get_mut() = (clock.now() + LOOK_AFTER).as_nanos();
+        self.partitioned.clock = clock.clone();
+        self.clock = clock;
+        self
     }
 
     /// Which tags and how many contexts there can be.
@@ -674,16 +698,14 @@ impl Messenger {
         let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.calls.store(calls, Ordering::Relaxed);
         if calls.is_multiple_of(CALLS_PER_CLOCK) {
-            self.look_if_due(Instant::now())?;
+            self.look_if_due(self.clock.now())?;
         }
         Ok(())
     }
 
     #[cold]
-    fn look_if_due(&self, now: Instant) -> Result<()> {
-        if now.duration_since(self.start).as_nanos() as u64
-            > self.looked.load(Ordering::Relaxed) + LOOK_AFTER.as_nanos() as u64
-        {
+    fn look_if_due(&self, now: Time) -> Result<()> {
+        if now.as_nanos() > self.next_look.load(Ordering::Relaxed) {
             self.look_around()?;
         }
         Ok(())
@@ -698,7 +720,7 @@ impl Messenger {
     /// peers now and then.
     pub(crate) fn progress_or_sleep(&self, nap: Duration) -> Result<()> {
         self.sleep(nap, &mut |_| Ok(false))?;
-        self.look_if_due(Instant::now())
+        self.look_if_due(self.clock.now())
     }
 
     /// Wakes every thread that sleeps in this rank.
@@ -781,20 +803,10 @@ impl Messenger {
         look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
     ) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
-        let now = Instant::now();
-        let mut nap = self.policy.sleep;
-        if let Some(timeout) = turn.timeout {
-            // A timeout that ends after the clock does is none.
-            *turn.deadline = turn.deadline.or_else(|| now.checked_add(timeout));
-            if let Some(deadline) = *turn.deadline {
-                nap = nap.min(deadline.saturating_duration_since(now));
-                if now >= deadline {
-                    return Err(Error::TimedOut(timeout));
-                }
-            }
-        }
+        let now = self.clock.now();
+        let nap = turn.nap(now, self.policy.sleep)?;
         if let Some(before) = turn.yielded.take()
-            && now.duration_since(before) > LONG_YIELD
+            && now.since(before) > LONG_YIELD
         {
             turn.backoff.core_is_contended();
             if turn.step == Step::Yield {
@@ -850,8 +862,8 @@ impl Messenger {
 
     /// Looks after peers: deaths, sleepers.
     fn look_around(&self) -> Result<()> {
-        let now = self.start.elapsed().as_nanos() as u64;
-        self.looked.store(now, Ordering::Relaxed);
+        let next = (self.clock.now() + LOOK_AFTER).as_nanos();
+        self.next_look.store(next, Ordering::Relaxed);
         self.enter()?.look_after_peers();
         // A failure completes operations of other threads too.
         self.after_progress(1);

@@ -273,6 +273,7 @@ pub fn open(
     };
     let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
     let bootstrap = SharedBootstrap::new(bootstrap);
+    let clock = bootstrap.clock();
     let (layer, policy): (Layer, _) = if config.choice("pml") == "cm" {
         let rail = tagwire_rails::open_matching(config, &bootstrap)?;
         let rail = rail.ok_or_else(|| Error::NoMatching {
@@ -290,7 +291,7 @@ pub fn open(
         (ob1.into(), policy)
     };
     let (name, transport) = (layer.name(), tagwire_rails::named(config));
-    let port = Messenger::new(layer, level, policy);
+    let port = Messenger::new(layer, level, policy).with_clock(clock);
     tracing::debug!(
         size = port.size(),
         layer = name,

@@ -1,7 +1,7 @@
 //! Sleeping ranks: a counter of events under a lock, and a condition variable.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::wait::{WaitKey, Waiter};
 
@@ -25,22 +25,8 @@ impl Waiter for EpochWaiter {
     }
 
     fn sleep(&self, key: WaitKey, timeout: Duration) {
-        let deadline = Instant::now().checked_add(timeout);
-        let mut epoch = self.epoch();
-        while *epoch == key.0 {
-            let left = match deadline {
-                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
-                None => Duration::MAX,
-            };
-            if left.is_zero() {
-                return;
-            }
-            epoch = self
-                .changed
-                .wait_timeout(epoch, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
+        let (is_old, changed) = (|epoch: &mut u32| *epoch == key.0, &self.changed);
+        drop(changed.wait_timeout_while(self.epoch(), timeout, is_old));
     }
 
     fn disarm(&self) {}

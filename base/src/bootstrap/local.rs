@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Bootstrap, JobSecret, Locality, MemberEvent};
+use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::ids::Rank;
 
@@ -36,23 +37,14 @@ impl Shared {
         timeout: Duration,
         mut take: impl FnMut(&mut Board) -> Option<T>,
     ) -> Option<T> {
-        // A timeout that ends after the clock does is none.
-        let deadline = Instant::now().checked_add(timeout);
-        let mut board = self.board();
-        loop {
-            if let Some(found) = take(&mut board) {
-                return Some(found);
-            }
-            let left = match deadline {
-                Some(deadline) => deadline.checked_duration_since(Instant::now())?,
-                None => timeout,
-            };
-            board = self
-                .changed
-                .wait_timeout(board, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
+        let (mut found, changed) = (None, &self.changed);
+        let is_missing = |board: &mut Board| {
+            found = take(board);
+            found.is_none()
+        };
+        // By the machine's clock, as all sleep in the kernel.
+        drop(changed.wait_timeout_while(self.board(), timeout, is_missing));
+        found
     }
 }
 
@@ -84,6 +76,7 @@ impl LocalJob {
         LocalBootstrap {
             shared: Arc::clone(&self.shared),
             rank,
+            clock: Clock::default(),
             seen: 0,
             fences: 0,
             left: false,
@@ -102,9 +95,18 @@ impl LocalJob {
 pub struct LocalBootstrap {
     shared: Arc<Shared>,
     rank: Rank,
+    clock: Clock,
     seen: usize,
     fences: u64,
     left: bool,
+}
+
+impl LocalBootstrap {
+    /// Gives the rank a clock of its own.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
 }
 
 impl Bootstrap for LocalBootstrap {
@@ -125,6 +127,10 @@ impl Bootstrap for LocalBootstrap {
 
     fn secret(&self) -> &JobSecret {
         &self.shared.secret
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock.clone()
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {

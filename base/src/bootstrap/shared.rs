@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{Bootstrap, JobSecret, Locality, MemberEvent};
+use crate::clock::Clock;
 use crate::error::Result;
 use crate::ids::Rank;
 
@@ -23,6 +24,7 @@ pub struct SharedBootstrap {
     size: u32,
     locality: Locality,
     own_address: Option<IpAddr>,
+    clock: Clock,
     reports_ends: bool,
 }
 
@@ -37,6 +39,7 @@ impl SharedBootstrap {
             size: bootstrap.size(),
             locality: bootstrap.locality(),
             own_address: bootstrap.own_address(),
+            clock: bootstrap.clock(),
             reports_ends: bootstrap.reports_ends(),
             inner: Arc::new(Mutex::new(bootstrap)),
         }
@@ -94,6 +97,10 @@ impl Bootstrap for SharedBootstrap {
         self.own_address
     }
 
+    fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
     fn reports_ends(&self) -> bool {
         self.reports_ends
     }
@@ -133,6 +140,21 @@ impl Bootstrap for SharedBootstrap {
 mod tests {
     use super::*;
     use crate::bootstrap::LocalJob;
+    use crate::clock::ManualClock;
+
+    #[test]
+    fn the_clock_is_the_ranks() {
+        let hand = ManualClock::default();
+        let job = LocalJob::new(1).unwrap();
+        let member = job.member(Rank::new(0)).with_clock(hand.clock());
+        let clock = SharedBootstrap::new(Box::new(member))
+            .scoped("part")
+            .clock();
+        let start = clock.now();
+        assert_eq!(clock.now(), start, "it stands still");
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(clock.now().since(start), Duration::from_secs(1));
+    }
 
     #[test]
     fn scopes_keep_keys_apart() {

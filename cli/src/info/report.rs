@@ -1,8 +1,8 @@
 //! What `tagwire info` has found out; both of its outputs are made from this.
 
 use serde::Serialize;
+use tagwire_base::Clock;
 use tagwire_base::Config;
-use tagwire_base::clock::MonotonicClock;
 use tagwire_base::config::Entry;
 use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
@@ -154,7 +154,7 @@ pub fn machine(topology: Topology) -> Machine {
         boost: topology.boost,
         memory_bytes: topology.memory,
         clock_source: topology.clock_source,
-        clock_cost_ns: clock_cost_ns(&MonotonicClock::new()),
+        clock_cost_ns: clock_cost_ns(|| Clock::default().now()),
         ptrace_scope: topology.ptrace_scope,
         seccomp: topology.seccomp,
     }

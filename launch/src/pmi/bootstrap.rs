@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Locality, MemberEvent};
-use tagwire_base::{Bootstrap, Error, JobSecret, Rank};
+use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
 
 use super::client::Client;
 use crate::error::Result;
@@ -33,6 +33,8 @@ pub(crate) struct PmiBootstrap {
     secret: JobSecret,
     own_address: Option<IpAddr>,
     left: bool,
+    /// A forked child has the same socket: what it says would be taken for this rank's.
+    owner: Owner,
 }
 
 /// Returns what all ranks of one host have in common, and those of another have not: the run of its kernel, the user, and
@@ -70,6 +72,7 @@ impl PmiBootstrap {
             secret: JobSecret::from_bytes([0; JobSecret::LEN]),
             own_address: None,
             left: false,
+            owner: Owner::here(),
         };
         let own = host();
         job.store(HOST, own.as_bytes())?;
@@ -211,10 +214,12 @@ impl Bootstrap for PmiBootstrap {
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> tagwire_base::Result<()> {
+        self.owner.check()?;
         self.store(key, value).map_err(told)
     }
 
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> tagwire_base::Result<Vec<u8>> {
+        self.owner.check()?;
         let deadline = Instant::now().checked_add(timeout);
         loop {
             if let Some(value) = self.fetch(rank, key).map_err(told)? {
@@ -233,6 +238,7 @@ impl Bootstrap for PmiBootstrap {
     }
 
     fn fence(&mut self, timeout: Duration) -> tagwire_base::Result<()> {
+        self.owner.check()?;
         let passed = self.client.barrier(timeout).map_err(told)?;
         passed.ok_or(Error::FenceTimeout(timeout))
     }
@@ -254,7 +260,8 @@ impl Bootstrap for PmiBootstrap {
     }
 
     fn leave(&mut self) {
-        if !std::mem::replace(&mut self.left, true)
+        if self.owner.is_here()
+            && !std::mem::replace(&mut self.left, true)
             && let Err(error) = self.client.finalize()
         {
             tracing::debug!("the launcher did not hear the goodbye: {error}");

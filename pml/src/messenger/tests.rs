@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, OnceLock};
 
+use tagwire_base::ManualClock;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::WaitKey;
@@ -160,4 +161,24 @@ fn a_timeout_beyond_the_end_of_time_is_none() {
         other.cancel(request).unwrap();
     }));
     assert!(port.wait(request, Some(Duration::MAX)).unwrap().cancelled);
+}
+
+/// A wait's timeout goes by the rank's clock: an hour passes as soon as the clock says so, and not before.
+#[test]
+fn a_timeout_goes_by_the_clock_of_the_rank() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let (port, peer, stage) = ranks();
+    let hand = ManualClock::default();
+    let port = Arc::into_inner(port).unwrap().with_clock(hand.clock());
+    let request = receive(&port);
+    let clock = hand.clone();
+    *stage.asleep.lock().unwrap() = Some(Box::new(move || clock.advance(HOUR)));
+    let late = port.wait(request, Some(HOUR));
+    assert!(matches!(late, Err(Error::TimedOut(HOUR))), "{late:?}");
+    assert_eq!(stage.slept.load(Ordering::Relaxed), 1);
+    *stage.asleep.lock().unwrap() = Some(Box::new(move || {
+        hand.advance(HOUR - Duration::from_nanos(1));
+        send(&peer, 0);
+    }));
+    port.wait(request, Some(HOUR)).unwrap();
 }

@@ -9,8 +9,8 @@
 //!       \___ Matcher, Budget, Held, Coalescing, Writes
 //! ```
 //!
-//! Which protocols a message can take follows from its length, by the table of its peer ([`path::Path`]); what a protocol
-//! is says [`protocol`]. The wire format is in `docs/wire.md`, flow control in `credit.rs` (the arithmetic), `flow.rs` (with
+//! Which protocols a message can take follows from its length, by the table of its peer (`path.rs`); what a protocol
+//! is says `protocol.rs`. The wire format is in `docs/wire.md`, flow control in `credit.rs` (the arithmetic), `flow.rs` (with
 //! its peers) and `held.rs` (what senders hold back).
 
 mod arrivals;

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use tagwire_base::sync::{AtomicU32, Ordering::Relaxed};
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::{Clock, ContextId, Rank, Tag};
 use tagwire_transport::RecvBuffer;
 
 use super::awaited::{Awaited, say};
@@ -58,8 +58,10 @@ pub(crate) struct Registry {
     next_tag: AtomicU32,
     /// What transport partitions cost here, once that was asked for.
     costs: OnceLock<Costs>,
-    /// The clock of timers, once there were any.
+    /// The alarm of timers, once there were any.
     bell: OnceLock<Bell>,
+    /// The rank's clock.
+    pub(crate) clock: Clock,
     /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
     pub(super) attention: Attention,
     ports: Mutex<Vec<Port>>,
@@ -135,9 +137,10 @@ impl Registry {
         self.sendings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The clock of this rank's timers.
+    /// Returns the alarm of this rank's timers.
     pub(super) fn alarm(&self) -> Arc<Alarm> {
-        self.bell.get_or_init(Bell::hang).alarm()
+        let bell = || Bell::hang(self.clock.clone());
+        self.bell.get_or_init(bell).alarm()
     }
 
     /// Takes a send into the rank's care.

@@ -4,6 +4,7 @@
 //! of both ends there, which two ranks do side by side: half of the time is what a partition costs.
 
 use std::sync::Arc;
+// The machine's own clock, not the rank's: what is measured is this machine.
 use std::time::{Duration, Instant};
 
 use tagwire_base::{ContextId, Tag};

@@ -5,8 +5,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tagwire_base::Clock;
 use tagwire_base::sync::{AtomicBool, AtomicU64, fence};
 use tagwire_base::sync::{Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
@@ -114,10 +115,10 @@ impl Wake {
     }
 }
 
-/// The clock of a rank's timers, and the thread that looks at it.
+/// When a rank's timers go off, and the thread that sleeps until then.
 #[derive(Debug)]
 pub(super) struct Alarm {
-    born: Instant,
+    clock: Clock,
     wake: Wake,
     /// To be woken earlier; none where the system had no thread left.
     thread: OnceLock<Thread>,
@@ -128,7 +129,7 @@ pub(super) struct Alarm {
 impl Alarm {
     /// At least 2: earlier numbers have meanings of their own.
     fn now(&self) -> u64 {
-        self.born.elapsed().as_nanos() as u64 + 2
+        self.clock.now().as_nanos() + 2
     }
 
     /// Wakes the thread at `due`, or earlier. No lock: the call that wakes it is the kernel's.
@@ -181,9 +182,9 @@ pub(super) struct Bell {
 
 impl Bell {
     /// Starts the thread. Where that is impossible, timers go off with the calls that move the rank on.
-    pub(super) fn hang() -> Self {
+    pub(super) fn hang(clock: Clock) -> Self {
         let alarm = Arc::new(Alarm {
-            born: Instant::now(),
+            clock,
             wake: Wake::new(),
             thread: OnceLock::new(),
             sendings: Mutex::default(),

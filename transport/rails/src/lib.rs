@@ -15,7 +15,7 @@ mod striped;
 mod waiter;
 
 pub use mixed::Mixed;
-pub use striped::{Clock, Striped, StripedOptions};
+pub use striped::{Striped, StripedOptions};
 
 use std::borrow::Cow;
 
@@ -130,7 +130,7 @@ fn join(
     let network: Option<Box<dyn ByteTransport>> = match networks.len() {
         0 | 1 => networks.pop(),
         _ => {
-            let options = StripedOptions::from_config(config);
+            let options = StripedOptions::from_config(config, bootstrap.clock());
             Some(Box::new(Striped::new(networks, options)?))
         }
     };

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Hand, Knobs, LANE, Line, Log, readable, writable};
-use tagwire_base::Rank;
+use common::{Knobs, LANE, Line, Log, readable, writable};
+use tagwire_base::{ManualClock, Rank};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport};
 use tagwire_rails::{Striped, StripedOptions};
 use tagwire_transport::byte::RemoteMemory;
@@ -20,6 +20,9 @@ use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Outcome, Pos
 
 /// Messages each way in a run.
 const MANY: u64 = 300;
+
+/// How long a turn of both ranks takes.
+const TURN: Duration = Duration::from_millis(1);
 
 /// Bytes that are read now and then.
 const LONG: usize = 100_000;
@@ -47,7 +50,7 @@ struct Node {
 /// Two ranks in contact over so many rails.
 struct Pair {
     nodes: [Node; 2],
-    hand: Hand,
+    hand: ManualClock,
 }
 
 impl Pair {
@@ -56,7 +59,7 @@ impl Pair {
     }
 
     fn with_patience(rails: usize, patience: Duration) -> Self {
-        let hand = Hand::default();
+        let hand = ManualClock::default();
         let networks: Vec<_> = (0..rails)
             .map(|_| {
                 MemoryNetwork::new(
@@ -111,7 +114,7 @@ impl Pair {
 
     /// Progress of both; time passes.
     fn round(&mut self) {
-        self.hand.advance(1000);
+        self.hand.advance(TURN);
         for node in &mut self.nodes {
             node.transport.progress(LANE, &mut node.log);
             node.transport.look_after_peers(&mut node.log);
@@ -259,7 +262,7 @@ fn rails_die(seed: u64, rails: usize) {
     a.transport.leave();
     drop(a.transport);
     for _ in 0..300 {
-        pair.hand.advance(1000);
+        pair.hand.advance(TURN);
         b.transport.progress(LANE, &mut b.log);
         b.transport.look_after_peers(&mut b.log);
     }
@@ -328,7 +331,7 @@ fn a_silent_rail_is_given_up_only_while_another_answers() {
     // The peer sleeps for long: that is no sign of anything.
     let [a, b] = &mut pair.nodes;
     for _ in 0..1000 {
-        pair.hand.advance(1000);
+        pair.hand.advance(TURN);
         a.transport.progress(LANE, &mut a.log);
         a.transport.look_after_peers(&mut a.log);
     }

@@ -421,7 +421,7 @@ impl Shm {
 
     fn add_peer(&mut self, rank: Rank) -> EndpointId {
         let endpoint = EndpointId(self.peers.len() as u32);
-        self.peers.push(Peer::new(rank));
+        self.peers.push(Peer::new(rank, self.clock.clone()));
         self.outbound.push(None);
         self.by_rank.insert(rank, endpoint);
         endpoint

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
-use tagwire_base::{Bootstrap, JobSecret, Owner, Rank};
+use tagwire_base::{Bootstrap, Clock, JobSecret, Owner, Rank};
 
 use super::NAME;
 use super::arena::{self, Arena, Span};
@@ -67,6 +67,7 @@ pub struct Shm {
     pub(super) identity: Identity,
     pub(super) secret: JobSecret,
     pub(super) options: ShmOptions,
+    pub(super) clock: Clock,
     /// Dropping the object is a goodbye.
     leaving: bool,
     /// The process that opened it.
@@ -137,6 +138,7 @@ impl Shm {
             identity,
             secret: bootstrap.secret().clone(),
             options,
+            clock: bootstrap.clock(),
             leaving: false,
             owner: Owner::here(),
             _attachable: attachable,

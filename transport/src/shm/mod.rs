@@ -40,6 +40,7 @@ mod probe;
 mod progress;
 mod ring;
 mod segment;
+mod sighting;
 mod transfers;
 mod waiter;
 mod word;

@@ -1,9 +1,6 @@
 //! What is known of one peer.
 
-use std::cell::Cell;
-use std::time::{Duration, Instant};
-
-use tagwire_base::Rank;
+use tagwire_base::{Clock, Rank};
 
 use super::arena::{ArenaMap, IN_ARENA};
 use super::cma::{self, Attach};
@@ -13,6 +10,7 @@ use super::liveness::Liveness;
 use super::matching::TargetMap;
 use super::ring::Producer;
 use super::segment::{AreaMap, HeaderMap, Segment};
+use super::sighting::Sighting;
 use super::waiter;
 use crate::message::{EndpointId, Payload, PeerEvent};
 
@@ -76,16 +74,11 @@ pub(super) struct Peer {
     pub liveness: Liveness,
     /// Whether we can attach to its memory.
     pub attach: Attach,
-    /// When its process was last found to be there.
-    seen: Cell<Option<Instant>>,
+    sighting: Sighting,
 }
 
-/// For how long a process that was there is taken to have its number still. The system gives numbers
-/// out in turn: a number comes again after tens of thousands of new processes or threads.
-const FRESH: Duration = Duration::from_millis(1);
-
 impl Peer {
-    pub(super) const fn new(rank: Rank) -> Self {
+    pub(super) const fn new(rank: Rank, clock: Clock) -> Self {
         Self {
             rank,
             state: PeerState::Alive,
@@ -97,7 +90,7 @@ impl Peer {
             arena: None,
             liveness: Liveness::Unknown,
             attach: Attach::Untested,
-            seen: Cell::new(None),
+            sighting: Sighting::new(clock),
         }
     }
 
@@ -167,28 +160,12 @@ impl Peer {
     }
 
     /// Whether process `pid`, which was this peer's, still is: no other process can have its number
-    /// before the peer has ended. Looks at most once in [`FRESH`], by the clock.
+    /// before the peer has ended.
     pub(super) fn is_still(&self, pid: u32) -> bool {
-        if matches!(self.liveness, Liveness::SameProcess) {
-            return true;
-        }
-        // Before the look, so that what it shows is not taken for newer than it is.
-        let now = Instant::now();
-        let is_fresh = |then| now.duration_since(then) < FRESH;
-        if self.seen.get().is_some_and(is_fresh) {
-            return true;
-        }
-        let is_there = match &self.liveness {
-            Liveness::Descriptor(_) => !self.liveness.is_over(),
-            // Without a descriptor the peer is known by a number in its private memory.
-            _ => {
-                let test =
-                    |identity: Identity| Attach::test(pid, identity.nonce_address, identity.nonce);
-                self.identity.map(test) == Some(Attach::Usable(pid))
-            }
-        };
-        self.seen.set(is_there.then_some(now));
-        is_there
+        let test = |identity: Identity| Attach::test(pid, identity.nonce_address, identity.nonce);
+        // Without a descriptor the peer is known by a number in its private memory.
+        let has_nonce = || self.identity.map(test) == Some(Attach::Usable(pid));
+        self.sighting.is_still(&self.liveness, has_nonce)
     }
 
     /// What the peer replied to our hello.

@@ -18,6 +18,7 @@ mod contact;
 mod hostile;
 mod processes;
 mod ring;
+mod sighting;
 mod traffic;
 mod transfers;
 

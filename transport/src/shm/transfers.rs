@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::Rank;
 
@@ -652,16 +652,15 @@ impl Shm {
     /// peers that may still touch one: they are stopped, or have not run since.
     pub(super) fn abandon_transfers(&mut self) -> Vec<Rank> {
         let mut holders = Vec::new();
-        let endpoints = (0..self.peers.len()).map(|index| EndpointId(index as u32));
-        for endpoint in endpoints {
-            self.stop_transfers(endpoint, Outcome::PeerFailed);
+        for index in 0..self.peers.len() {
+            self.stop_transfers(EndpointId(index as u32), Outcome::PeerFailed);
         }
         self.note_claims();
-        let deadline = Instant::now() + CLOSING;
+        let deadline = self.clock.now() + CLOSING;
         let transfers = std::mem::take(&mut self.transfers.offers);
         for transfer in transfers.iter().chain(&self.transfers.claims) {
             let is_held = || transfer.outcome().is_none() && !self.is_harmless(transfer.endpoint);
-            while is_held() && Instant::now() < deadline {
+            while is_held() && self.clock.now() < deadline {
                 std::thread::yield_now();
             }
             let rank = self.peers[transfer.endpoint.index()].rank;

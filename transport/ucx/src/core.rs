@@ -4,10 +4,10 @@
 use std::fmt::Write;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
-use tagwire_base::{Error as BaseError, Rank};
+use tagwire_base::{Clock, Error as BaseError, Rank};
 use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Result, WaitObject};
 use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
@@ -48,6 +48,7 @@ pub(crate) struct Core {
     session: u32,
     secret: JobSecret,
     options: UcxOptions,
+    pub(crate) clock: Clock,
     leaving: bool,
     /// Messages of our own that UCX has not sent yet: to connect, and to go on where there was no
     /// room, it needs progress for which it does not wake us.
@@ -96,6 +97,7 @@ impl Core {
             session,
             secret,
             options,
+            clock: bootstrap.clock(),
             leaving: false,
             pending: 0,
             ended: Vec::new(),
@@ -353,7 +355,7 @@ impl Core {
         link.closed = true;
         link.parting = link.endpoint.take();
         if let Some(endpoint) = link.parting {
-            link.severed = Some(Instant::now());
+            link.severed = Some(self.clock.now());
             self.send_on(endpoint, id, Purpose::Heard, &heard, &[]);
         }
     }
@@ -366,7 +368,7 @@ impl Core {
         let Some(endpoint) = link.endpoint.take().or_else(|| link.parting.take()) else {
             return;
         };
-        link.severed = Some(Instant::now());
+        link.severed = Some(self.clock.now());
         let index = self.operations.take(&self.shared, Purpose::Close, None);
         let mark = &self.operations.get(index).mark;
         // SAFETY: taken out of the link, so closed once and not used any more; operations keep
@@ -401,7 +403,7 @@ impl Core {
     pub(crate) fn end_overdue(&mut self) {
         for index in 0..self.links.len() {
             let severed = self.links[index].severed;
-            if severed.is_none_or(|since| since.elapsed() <= CLOSE_PATIENCE) {
+            if severed.is_none_or(|then| self.clock.now().since(then) <= CLOSE_PATIENCE) {
                 continue;
             }
             if self.links[index].parting.is_some() {
@@ -673,10 +675,9 @@ impl Core {
 
     /// Makes progress until nobody says hello any more: who is about to is told goodbye as well.
     fn await_greetings(&mut self) {
-        let start = Instant::now();
+        let deadline = self.clock.now() + self.options.linger;
         let (mut idle, mut slept) = (0_u32, Duration::ZERO);
-        while self.has_strangers() && slept < GREETING_TIME && start.elapsed() < self.options.linger
-        {
+        while self.has_strangers() && slept < GREETING_TIME && self.clock.now() < deadline {
             if self.worker.progress() > 0 {
                 (idle, slept) = (0, Duration::ZERO);
             }
@@ -694,9 +695,9 @@ impl Core {
 
     /// Makes progress until `done`, or for so long.
     fn linger(&mut self, time: Duration, done: impl Fn(&Self) -> bool) {
-        let start = Instant::now();
+        let deadline = self.clock.now() + time;
         let mut idle = 0_u32;
-        while !done(self) && start.elapsed() < time {
+        while !done(self) && self.clock.now() < deadline {
             idle = if self.worker.progress() > 0 {
                 0
             } else {

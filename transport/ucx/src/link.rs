@@ -1,8 +1,6 @@
 //! Peers as they are sent to, and what ends with them.
 
-use std::time::Instant;
-
-use tagwire_base::Rank;
+use tagwire_base::{Rank, Time};
 use tagwire_transport::{EndpointId, Outcome, Token};
 use tagwire_ucx_sys::{UCS_OK, ucs_status_t};
 
@@ -24,7 +22,7 @@ pub(crate) struct Link {
     /// Its endpoint, while the reply to its goodbye is under way.
     pub(crate) parting: Option<Endpoint>,
     /// When its endpoint was closed, while something is under way on it all the same.
-    pub(crate) severed: Option<Instant>,
+    pub(crate) severed: Option<Time>,
     /// Messages of ours to it that UCX still reads.
     pub(crate) under_way: usize,
     /// The bytes of these.

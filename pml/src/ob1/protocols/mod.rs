@@ -1,4 +1,4 @@
-//! The protocols of ob1. A new one is a file, and a line in [`protocols!`]: before those that it is preferred to.
+//! The protocols of ob1. A new one is a file, and a line in `protocols!`: before those that it is preferred to.
 
 pub(super) mod eager;
 pub(super) mod get;

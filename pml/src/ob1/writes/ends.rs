@@ -115,6 +115,7 @@ impl Line {
 
     /// A write did not work: no round ends any more.
     pub(super) fn break_down(&self) {
+        // By the machine's clock: neither the line nor its bell is given the rank's.
         self.broken.get_or_init(Instant::now);
     }
 

@@ -22,10 +22,10 @@ mod tests;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
-use tagwire_base::{Error as BaseError, Rank};
+use tagwire_base::{Clock, Error as BaseError, Rank, Time};
 use tagwire_libfabric_sys::bindings::{FI_EOVERRUN, FI_REMOTE_CQ_DATA, FI_REMOTE_WRITE};
 
 use tagwire_transport::{Arrival, EndpointId, Error, Outcome, PeerEvent, Result, Token};
@@ -108,6 +108,7 @@ pub(crate) struct Engine {
     pub(crate) net: Net,
     pub(crate) links: Links,
     pub(crate) ops: Slab,
+    pub(crate) clock: Clock,
     identity: Identity,
     pool: SendPool,
     receives: Receives,
@@ -129,7 +130,7 @@ pub(crate) struct Engine {
     broken: bool,
     /// Operations with the gone, and when they are given up, the earliest first. Those that end by
     /// themselves meanwhile stay: their names name nothing then.
-    dying: VecDeque<(Instant, OpId)>,
+    dying: VecDeque<(Time, OpId)>,
     silent: Arc<AtomicBool>,
     farewell: Duration,
     waiter: Arc<OfiWaiter>,
@@ -147,8 +148,7 @@ impl Engine {
         if !options.source.is_empty() {
             name = format!("{name} on {} (TAGWIRE_OFI_SOURCE)", options.source);
         }
-        let provider = info.provider();
-        let max_lent = match quirks::asks_before_long_messages(&provider) {
+        let max_lent = match quirks::asks_before_long_messages(&info.provider()) {
             true => MAX_SEND,
             false => MAX_LENT,
         };
@@ -182,6 +182,7 @@ impl Engine {
             net,
             links: Links::default(),
             ops: Slab::default(),
+            clock: bootstrap.clock(),
             identity: Identity {
                 rank: bootstrap.rank(),
                 stamp: u32::from_ne_bytes(stamp),
@@ -588,7 +589,7 @@ impl Engine {
     /// never report its end (that of `ofi_rxm` does not always), it is given up after a while.
     pub(crate) fn give_up_soon(&mut self, op: OpId) {
         if !self.broken && quirks::disconnects(&self.net) {
-            self.dying.push_back((Instant::now() + LAST_BREATH, op));
+            self.dying.push_back((self.clock.now() + LAST_BREATH, op));
         }
     }
 
@@ -626,7 +627,7 @@ impl Engine {
     /// Gives up what the provider was given long enough to end.
     #[cold]
     fn give_up(&mut self, sink: &mut impl Sink) -> usize {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut told = 0;
         while let Some((when, op)) = self.dying.front().copied() {
             if when > now && self.ops.get(op).is_some() {
@@ -733,8 +734,8 @@ impl Engine {
             self.links[endpoint].closed = true;
             return;
         }
-        let start = Instant::now();
-        while start.elapsed() < LAST_WORDS {
+        let deadline = self.clock.now() + LAST_WORDS;
+        while self.clock.now() < deadline {
             if self.progress(sink) == 0 {
                 std::thread::yield_now();
             }

@@ -12,8 +12,9 @@
 //! the word that it has heard or by a goodbye of its own: nothing comes after either. A peer that
 //! does not call progress cannot reply, which the time for a farewell bounds.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tagwire_base::Time;
 use tagwire_transport::{Arrival, EndpointId, Outcome, PeerEvent, Post, Token};
 
 use super::{Engine, Sink};
@@ -36,7 +37,7 @@ pub(super) struct Parting {
     /// It was told that this was heard, or need not be told.
     answered: bool,
     /// When the connection is closed whether the reply is out or not.
-    until: Instant,
+    until: Time,
 }
 
 impl Engine {
@@ -46,7 +47,7 @@ impl Engine {
         self.parting.push(Parting {
             endpoint: from,
             answered: self.links[from].farewell_said,
-            until: Instant::now() + LAST_ANSWER,
+            until: self.clock.now() + LAST_ANSWER,
         });
         1 + self.end_link(from, sink)
     }
@@ -61,7 +62,7 @@ impl Engine {
     /// Acknowledges goodbyes, and lets go of peers that have been replied to.
     #[cold]
     pub(super) fn part(&mut self) {
-        let now = Instant::now();
+        let now = self.clock.now();
         let mut parting = std::mem::take(&mut self.parting);
         parting.retain_mut(|one| {
             one.answered = one.answered || self.answer_goodbye(one.endpoint) != Post::Busy;
@@ -101,8 +102,8 @@ impl Engine {
     pub(super) fn say_farewell(&mut self) {
         // Who has said goodbye already is not to be told.
         while self.progress(&mut Deaf) > 0 {}
-        let start = Instant::now();
-        while start.elapsed() < self.farewell {
+        let start = self.clock.now();
+        while self.clock.now().since(start) < self.farewell {
             // Those as well whose first word comes only now.
             let in_contact = |endpoint: &EndpointId| {
                 let link = &self.links[*endpoint];
@@ -119,7 +120,7 @@ impl Engine {
             if told_all && self.parting.is_empty() && !self.waits_to_be_heard() {
                 return;
             }
-            if start.elapsed() < EAGER {
+            if self.clock.now().since(start) < EAGER {
                 std::thread::yield_now();
             } else {
                 std::thread::sleep(PAUSE);

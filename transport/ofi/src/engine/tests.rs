@@ -2,17 +2,19 @@
 //! where there is no libfabric.
 #![allow(unsafe_code)]
 
-use tagwire_base::Rank;
+use std::time::Duration;
+
 use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{ManualClock, Rank};
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO, FI_EOVERRUN, FI_ETRUNC};
 use tagwire_transport::{
     AmHeader, Arrival, Class, EndpointId, Error, Outcome, PeerEvent, Post, SendBuffer, Token,
 };
 
-use super::{Engine, Op, Sink};
+use super::{Engine, LAST_BREATH, Op, Sink};
 use crate::config::OfiOptions;
-use crate::fabric::Took;
 use crate::fabric::faulty::{self, Fate};
+use crate::fabric::{Completion, Fault, Took};
 use crate::fixture;
 use crate::open::{Use, open_info};
 use crate::wire::Kind;
@@ -25,6 +27,8 @@ struct Events {
     /// The bytes of the last message.
     bytes: Vec<u8>,
     ends: Vec<(Token, Outcome)>,
+    /// Tagged operations that failed.
+    given_up: Vec<u32>,
 }
 
 impl Sink for Events {
@@ -35,6 +39,12 @@ impl Sink for Events {
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
         self.ends.push((token, outcome));
+    }
+
+    fn tagged(&mut self, number: u32, end: Result<Completion, Fault>) {
+        if end.is_err() {
+            self.given_up.push(number);
+        }
     }
 
     fn peer(&mut self, event: PeerEvent) {
@@ -257,6 +267,8 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
     let Some((mut ranks, mut events, [gone, living])) = three() else {
         return;
     };
+    let hand = ManualClock::default();
+    (ranks[0].clock, ranks[0].farewell) = (hand.clock(), Duration::ZERO);
     let bytes = vec![7; 60_000];
     ranks[0].net.make_faulty();
     faulty::destine(Fate::Send(FI_EIO));
@@ -269,12 +281,9 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
     // It asks the receiver, who computes, before it is sent.
     let again = lend(&mut ranks[0], living, &bytes, Token(9));
     assert_eq!(again, slot, "the slot is used again");
-    loop {
-        ranks[0].progress(&mut events[0]);
-        if !ranks[0].lets_die() {
-            break;
-        }
-    }
+    hand.advance(LAST_BREATH);
+    ranks[0].progress(&mut events[0]);
+    assert!(!ranks[0].lets_die());
     assert_eq!(events[0].ends.len(), 1, "{:?}", events[0].ends);
     while events[0].ends.len() < 2 || events[2].messages.is_empty() {
         ranks[0].progress(&mut events[0]);
@@ -287,6 +296,29 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
         (&[9][..], &bytes)
     );
     assert_eq!(events[0].failures(), 1);
+}
+
+/// What the provider never ends is given up once its time is over, by the rank's clock, and no earlier.
+#[test]
+fn operations_with_the_gone_are_given_up_on_time() {
+    let Some((mut ranks, mut events, _)) = acquainted() else {
+        return;
+    };
+    let hand = ManualClock::default();
+    (ranks[0].clock, ranks[0].farewell) = (hand.clock(), Duration::ZERO);
+    // An operation that the provider knows nothing of does not end by itself.
+    let op = ranks[0].ops.enter(Op::Tagged { number: 3 });
+    ranks[0].give_up_soon(op);
+    hand.advance(LAST_BREATH - Duration::from_nanos(1));
+    for _ in 0..100 {
+        ranks[0].progress(&mut events[0]);
+    }
+    assert!(ranks[0].lets_die());
+    assert_eq!(events[0].given_up, []);
+    hand.advance(Duration::from_nanos(1));
+    ranks[0].progress(&mut events[0]);
+    assert!(!ranks[0].lets_die());
+    assert_eq!(events[0].given_up, [3]);
 }
 
 /// Two ranks that go on after a receive of one ended with `error`, though nobody's message was in it.

@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+// The machine's own clock, not the rank's: what is tried out is this machine.
 use std::time::{Duration, Instant};
 
 use tagwire_libfabric_sys::bindings::{FI_REMOTE_WRITE, FI_WRITE};

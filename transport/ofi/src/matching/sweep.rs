@@ -1,6 +1,6 @@
 //! What a peer that is gone leaves behind in the provider's matching.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_transport::EndpointId;
 
@@ -61,9 +61,9 @@ impl OfiMatch {
             offset: 0,
         };
         let room = (waste, self.longest);
-        let start = Instant::now();
+        let deadline = self.engine.clock.now() + SWEEP;
         let mut took = Took::Busy;
-        while start.elapsed() < SWEEP {
+        while self.engine.clock.now() < deadline {
             if took == Took::Busy {
                 let started = self
                     .engine

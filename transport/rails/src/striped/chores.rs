@@ -174,7 +174,7 @@ impl Core {
         scratch: &mut Vec<u8>,
         above: &mut dyn Upcalls,
     ) -> bool {
-        let now = self.now();
+        let now = self.options.now();
         let Some(link) = self.links.get(ours) else {
             return false;
         };

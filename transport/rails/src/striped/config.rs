@@ -1,9 +1,8 @@
 //! What the user may set, and tests.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tagwire_base::Clock;
 use tagwire_base::config::{Config, Setting};
 
 /// The options of a [`Striped`](super::Striped).
@@ -16,7 +15,7 @@ pub struct StripedOptions {
     /// How long a rank that closes waits until its last messages are acknowledged.
     #[doc(hidden)]
     pub farewell: Duration,
-    /// What time it is: for tests.
+    /// The rank's clock.
     #[doc(hidden)]
     pub clock: Clock,
 }
@@ -33,50 +32,21 @@ impl Default for StripedOptions {
 }
 
 impl StripedOptions {
-    /// The options that `config` holds under the names of the settings.
+    /// The options that `config` holds under the names of the settings, for a rank with `clock`.
     #[must_use]
-    pub fn from_config(config: &Config) -> Self {
+    pub fn from_config(config: &Config, clock: Clock) -> Self {
         Self {
             fragment: config.bytes("stripe"),
             patience: config.duration("rail-patience"),
+            clock,
             ..Self::default()
         }
     }
-}
 
-/// Tells how much time has passed since some moment.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
-
-impl Clock {
-    /// The clock that `now` reads.
-    #[must_use]
-    pub fn new(now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// In microseconds.
+    /// Returns the time by the clock, in microseconds.
     pub(super) fn now(&self) -> u64 {
-        micros((self.0)())
+        self.clock.now().as_nanos() / 1000
     }
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        let start = Instant::now();
-        Self::new(move || start.elapsed())
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Clock({:?})", (self.0)())
-    }
-}
-
-/// Whole microseconds: half a million years fit.
-pub(super) fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Default of [`StripedOptions::fragment`].

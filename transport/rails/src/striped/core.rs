@@ -36,10 +36,6 @@ impl Core {
         }
     }
 
-    pub(super) fn now(&self) -> u64 {
-        self.options.clock.now()
-    }
-
     /// There is something to do for a peer.
     pub(super) fn list(&mut self, ours: EndpointId) {
         if let Some(link) = self.links.get(ours)
@@ -51,7 +47,7 @@ impl Core {
 
     /// Gives `rail` up for a peer, which is told of it.
     pub(super) fn give_up(&mut self, ours: EndpointId, rail: usize) {
-        let now = self.now();
+        let now = self.options.now();
         if let Some(link) = self.links.get(ours)
             && link.close_way(rail, now)
         {
@@ -114,7 +110,7 @@ impl<'a> Face<'a> {
 
     /// Takes what a message says besides being one; `Err` says what is wrong with it.
     fn heed(&mut self, ours: EndpointId, header: &Header) -> Result<(), &'static str> {
-        let (rail, now) = (self.rail, self.core.now());
+        let (rail, now) = (self.rail, self.core.options.now());
         let core = &mut *self.core;
         let Some(link) = core.links.get(ours) else {
             return Ok(());

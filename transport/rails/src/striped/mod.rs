@@ -38,7 +38,6 @@ mod wire;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tagwire_base::Rank;
 use tagwire_transport::byte::{Class, Post, RegistrationHandle, RemoteMemory};
@@ -53,7 +52,7 @@ use crate::bundle::{bundle, unbundle};
 use crate::waiter::SeveralWaiter;
 use chores::post;
 pub(crate) use config::SETTINGS;
-pub use config::{Clock, StripedOptions};
+pub use config::StripedOptions;
 use rail::{LANE, MOST, NAME, Rail};
 use weigh::{charge, least_charged};
 use wire::{ABOVE, Header, Kind, write_above};
@@ -147,7 +146,7 @@ impl Striped {
         let answer = match sent {
             Ok(rail) => {
                 charge(&mut link.meters_mut(), rail, len);
-                link.out.keep(bytes, rail, self.core.options.clock.now());
+                link.out.keep(bytes, rail, self.core.options.now());
                 Post::Posted
             }
             Err(answer) => {
@@ -222,11 +221,14 @@ impl Striped {
             }
             self.core.list(ours);
         }
-        let start = Instant::now();
+        let start = self.core.options.clock.now();
         loop {
             self.progress(LANE, &mut Deaf);
             let waits = self.core.links.iter().any(|(_, link)| link.is_waited_for());
-            if !waits || start.elapsed() >= self.core.options.farewell {
+            let StripedOptions {
+                clock, farewell, ..
+            } = &self.core.options;
+            if !waits || clock.now().since(start) >= *farewell {
                 return;
             }
             std::thread::yield_now();
@@ -380,7 +382,7 @@ impl ByteTransport for Striped {
             rail.peer_failed(rank, face);
             0
         });
-        let now = self.core.now();
+        let now = self.core.options.now();
         if let Some(ours) = self.core.links.find(rank)
             && let Some(link) = self.core.links.get(ours)
         {

@@ -151,7 +151,7 @@ impl Core {
         (address, keys): (u64, Vec<Option<Box<[u8]>>>),
         token: Token,
     ) -> Post {
-        let now = self.now();
+        let now = self.options.now();
         let least = self.options.fragment;
         let Some(link) = self.links.get(from).filter(|link| !link.is_gone) else {
             return Post::Gone;
@@ -231,7 +231,7 @@ impl Core {
         from: EndpointId,
         above: &mut dyn Upcalls,
     ) -> bool {
-        let now = self.now();
+        let now = self.options.now();
         let reads = self.reads.reads.iter();
         let mine = reads.filter(|(_, read)| read.from == from && read.under_way_or_todo());
         let numbers: Vec<u64> = mine.map(|(number, _)| *number).collect();
@@ -245,7 +245,7 @@ impl Core {
 
     /// A fragment has come, or has not.
     pub(super) fn piece_ended(&mut self, token: Token, outcome: Outcome, above: &mut dyn Upcalls) {
-        let now = self.now();
+        let now = self.options.now();
         let Some(piece) = self.reads.pieces.remove(&token) else {
             return;
         };

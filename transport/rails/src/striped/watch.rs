@@ -11,14 +11,13 @@
 
 use tagwire_transport::{EndpointId, Upcalls};
 
-use super::config::micros;
 use super::core::Core;
 use super::links::{Link, Round, State};
 
 impl Core {
     /// Looks after the rails to all peers.
     pub(super) fn watch(&mut self, above: &mut dyn Upcalls) {
-        let (now, patience) = (self.now(), micros(self.options.patience));
+        let (now, patience) = (self.options.now(), self.options.patience.as_micros() as u64);
         let (mut silent, mut asked, mut mute) = (Vec::new(), Vec::new(), Vec::new());
         for (ours, link) in self.links.iter() {
             mute.extend(link.unended(now, patience).map(|rail| (ours, rail)));

@@ -6,10 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use tagwire_base::Rank;
-use tagwire_rails::Clock;
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
@@ -296,21 +294,6 @@ pub fn readable(memory: &[u8]) -> SendBuffer {
 pub fn writable(memory: &mut Vec<u8>) -> RecvBuffer {
     // SAFETY: tests keep their memory until the tokens complete or the transports are dropped.
     unsafe { RecvBuffer::contiguous(memory.as_mut_ptr(), memory.len()) }
-}
-
-/// A clock that is set by hand, in microseconds.
-#[derive(Debug, Clone, Default)]
-pub struct Hand(Arc<AtomicU64>);
-
-impl Hand {
-    pub fn advance(&self, micros: u64) {
-        self.0.fetch_add(micros, Ordering::Relaxed);
-    }
-
-    pub fn clock(&self) -> Clock {
-        let now = Arc::clone(&self.0);
-        Clock::new(move || Duration::from_micros(now.load(Ordering::Relaxed)))
-    }
 }
 
 /// What a rank was told.

@@ -135,7 +135,7 @@ impl Shm {
         let identity = peer
             .identity
             .filter(|identity| identity.shares_namespace(&self.identity))?;
-        Partner::new(identity, peer.header.clone()?, pid)
+        Partner::new(identity, peer.header.clone()?, pid, self.clock.clone())
     }
 }
 

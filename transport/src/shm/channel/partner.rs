@@ -1,17 +1,15 @@
 //! What a channel knows of the process at its other end.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU64, compiler_fence};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
+
+use tagwire_base::Clock;
 
 use crate::shm::cma::Attach;
 use crate::shm::identity::Identity;
 use crate::shm::liveness::Liveness;
 use crate::shm::segment::HeaderMap;
+use crate::shm::sighting::Sighting;
 use crate::shm::waiter;
-
-/// For how long a process that was there is taken to have its number still, as for peers.
-const FRESH: Duration = Duration::from_millis(1);
 
 /// The process at the other end, for any thread: a peer's own entry is its rank's.
 pub(super) struct Partner {
@@ -20,21 +18,23 @@ pub(super) struct Partner {
     liveness: Liveness,
     /// By which this process can attach to it.
     pid: Option<u32>,
-    born: Instant,
-    /// Nanoseconds since then when it was last seen, and one; 0 before.
-    seen: AtomicU64,
+    sighting: Sighting,
 }
 
 impl Partner {
     /// The process of `identity`, if it is there.
-    pub(super) fn new(identity: Identity, header: HeaderMap, pid: Option<u32>) -> Option<Self> {
+    pub(super) fn new(
+        identity: Identity,
+        header: HeaderMap,
+        pid: Option<u32>,
+        clock: Clock,
+    ) -> Option<Self> {
         let partner = Self {
             liveness: Liveness::watch(identity.pid),
             identity,
             header,
             pid,
-            born: Instant::now(),
-            seen: AtomicU64::new(0),
+            sighting: Sighting::new(clock),
         };
         // The watch began with a number: whose that is shows now.
         (pid.is_none() || partner.has_nonce()).then_some(partner)
@@ -55,25 +55,9 @@ impl Partner {
         self.liveness.is_over()
     }
 
-    /// Whether the number is still that of the process. Looks at most once in [`FRESH`].
+    /// Whether the number is still that of the process.
     pub(super) fn is_still(&self) -> bool {
-        if matches!(self.liveness, Liveness::SameProcess) {
-            return true;
-        }
-        // Before the look, so that what it shows is not taken for newer than it is.
-        let now = self.born.elapsed().as_nanos() as u64 + 1;
-        let seen = self.seen.load(Relaxed);
-        if seen != 0 && now.saturating_sub(seen) < FRESH.as_nanos() as u64 {
-            return true;
-        }
-        let is_there = match &self.liveness {
-            Liveness::Descriptor(_) => !self.liveness.is_over(),
-            _ => self.has_nonce(),
-        };
-        if is_there {
-            self.seen.store(now, Relaxed);
-        }
-        is_there
+        self.sighting.is_still(&self.liveness, || self.has_nonce())
     }
 
     fn has_nonce(&self) -> bool {

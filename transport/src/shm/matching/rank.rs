@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Rank};
 
@@ -126,8 +126,8 @@ impl ShmMatch {
         if let Some(held) = self.lock() {
             return Some(held);
         }
-        let begin = Instant::now();
-        while begin.elapsed() < LOCK_LIMIT {
+        let deadline = self.shm.clock.now() + LOCK_LIMIT;
+        while self.shm.clock.now() < deadline {
             if let Some(held) = self.lock() {
                 return Some(held);
             }

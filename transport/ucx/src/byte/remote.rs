@@ -21,7 +21,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{EndpointId, Error, Post, RecvBuffer, Result, SendBuffer, Token};
@@ -74,8 +74,8 @@ impl Ucx {
         if !memory.borrow_mut().end((slot, generation)) {
             return;
         }
-        let start = Instant::now();
-        while self.is_in_use(slot) && start.elapsed() < ANSWER_TIME {
+        let deadline = self.core.clock.now() + ANSWER_TIME;
+        while self.is_in_use(slot) && self.core.clock.now() < deadline {
             // Messages that come meanwhile are told of by the next call of progress.
             self.core.worker.progress();
             self.core.shared.stir();
