@@ -65,3 +65,18 @@ impl Protocol for ZeroCopy {
         "its bytes are leaving"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tagwire_base::Rank;
+
+    use super::*;
+
+    /// A buffer that the transport never got does not wait for the transport.
+    #[test]
+    fn what_the_transport_has_not_taken_ends_with_the_peer() {
+        let failure = Failure::PeerFailed(Rank::new(1));
+        assert_eq!(ZeroCopy::New.abort(failure), Step::Done(Some(failure)));
+        assert_eq!(ZeroCopy::Leaving.abort(failure), Step::Wait);
+    }
+}

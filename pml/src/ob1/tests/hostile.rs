@@ -212,3 +212,33 @@ fn batches_hold_whole_messages_and_nothing_else() {
     let twice = |batch: &mut Vec<u8>, _| batch.extend_from_within(..);
     assert_eq!(forge(&twice), Health::Broken);
 }
+
+/// The sender has exposed its bytes, and the transport has no room for the envelope: nobody can know of it.
+#[test]
+fn an_answer_to_an_envelope_that_is_not_out_is_refused() {
+    for kind in [Kind::GOT, Kind::FRAGMENTS] {
+        let network = MemoryOptions {
+            slots: 4,
+            control_slots: 1,
+            ..reading()
+        };
+        let mut world = World::pair(network);
+        for (from, to) in [(0, 1), (1, 0)] {
+            world.send(from, to as u32, tag(0), b"hello", SendMode::Standard);
+            let (received, _) = world.recv(to, SourceSelector::ANY, TagSelector::ANY, 5);
+            world.finish(to, received);
+        }
+        for _ in 0..3 {
+            world.send(0, 1, tag(1), b"fills a slot", SendMode::Standard);
+        }
+        let sent = world.send(0, 1, tag(2), &pattern(1, 100_000), SendMode::Standard);
+        assert_eq!(world.network.exposed(), 1, "it has begun");
+        let queue = &world.ranks[0].core.peers.get(PEER).unwrap().queue;
+        assert_eq!(queue.front(), Some(&sent.0), "its envelope is not out");
+        world.forge_control(kind, sent.0, 0, &8_u64.to_le_bytes());
+        assert_eq!(world.health(), Health::Broken, "{kind:?}");
+        let status = world.finish(0, sent);
+        assert_eq!(status.failure, Some(Failure::Protocol(Rank::new(1))));
+        assert_eq!(world.network.exposed(), 0, "{kind:?}");
+    }
+}
