@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::hex;
 use crate::ids::Rank;
 
 mod local;
@@ -69,20 +70,13 @@ impl JobSecret {
     /// As lower-case hexadecimal, for an environment variable.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(&self.0)
     }
 
     /// Reads what [`JobSecret::to_hex`] wrote.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
-        if text.len() != 2 * Self::LEN || !text.is_ascii() {
-            return None;
-        }
-        let mut bytes = [0; Self::LEN];
-        for (i, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
-        }
-        Some(Self(bytes))
+        hex::decode(text)?.try_into().ok().map(Self)
     }
 }
 

@@ -8,6 +8,7 @@ pub mod bootstrap;
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod hex;
 pub mod ids;
 pub mod log;
 pub mod nearest;

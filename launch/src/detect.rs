@@ -15,6 +15,7 @@ use tagwire_base::{Bootstrap, JobSecret, Rank};
 use crate::error::{Error, Result};
 use crate::pmi::{self, PmiBootstrap};
 use crate::store::{Membership, StoreBootstrap};
+use crate::variables;
 
 /// The variable that holds the rank's number.
 pub const RANK: &str = "TAGWIRE_RANK";
@@ -156,50 +157,37 @@ impl Detection {
     /// # Errors
     /// When the variables of a launcher are incomplete or make no sense.
     pub fn examine(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        let choice = choice(&variable)?;
         let mut detection = Self {
             candidates: Vec::new(),
             taken: Taken::Single,
         };
-        let choice = choice(&variable)?;
-        let may_be = |name: &str| choice == "auto" || choice == name;
-        if !may_be("tagwire") {
-            detection.add(Launcher::Tagwire, Finding::Absent(not_chosen(&choice)));
-        } else if let Some(membership) = membership(&variable)? {
-            let why = format!("rank {} of {}", membership.rank, membership.size);
-            detection.add(Launcher::Tagwire, Finding::Taken(why));
-            detection.taken = Taken::Tagwire(membership);
-            detection.add(Launcher::Pmi, Finding::NotAsked);
-            detection.add(Launcher::Single, Finding::NotAsked);
-            return Ok(detection);
-        } else {
-            let why = format!("no variable of {} is set", VARIABLES.join(", "));
-            detection.add(Launcher::Tagwire, Finding::Absent(why));
+        for (launcher, name, variables) in ASKED {
+            let finding = if detection.taken != Taken::Single {
+                Finding::NotAsked
+            } else if choice != "auto" && choice != name {
+                Finding::Absent(format!("{LAUNCHER} is '{choice}'"))
+            } else if let Some((taken, rank, size)) = look(launcher, &variable)? {
+                detection.taken = taken;
+                Finding::Taken(format!("rank {rank} of {size}"))
+            } else {
+                Finding::Absent(format!("no variable of {} is set", variables.join(", ")))
+            };
+            detection.add(launcher, finding);
         }
-        if !may_be("pmi") {
-            detection.add(Launcher::Pmi, Finding::Absent(not_chosen(&choice)));
-        } else if let Some(place) = pmi::place(&variable)? {
-            let why = format!("rank {} of {}", place.rank, place.size);
-            detection.add(Launcher::Pmi, Finding::Taken(why));
-            detection.taken = Taken::Pmi(place);
-            detection.add(Launcher::Single, Finding::NotAsked);
-            return Ok(detection);
+        let finding = if detection.taken != Taken::Single {
+            Finding::NotAsked
+        } else if choice == "single" {
+            Finding::Taken(format!("{LAUNCHER} says so"))
+        } else if choice == "auto" {
+            one_of_several(&variable)?;
+            Finding::Taken("no launcher has announced itself".to_owned())
         } else {
-            let why = format!("no variable of {} is set", pmi::VARIABLES.join(", "));
-            detection.add(Launcher::Pmi, Finding::Absent(why));
-        }
-        if !may_be("single") {
             return Err(Error::Environment(format!(
                 "{LAUNCHER} is '{choice}', and no launcher of that kind has started this process"
             )));
-        }
-        if choice == "auto" {
-            one_of_several(&variable)?;
-        }
-        let why = match choice.as_str() {
-            "single" => format!("{LAUNCHER} says so"),
-            _ => "no launcher has announced itself".to_owned(),
         };
-        detection.add(Launcher::Single, Finding::Taken(why));
+        detection.add(Launcher::Single, finding);
         Ok(detection)
     }
 
@@ -265,8 +253,27 @@ fn choice(variable: &impl Fn(&str) -> Option<OsString>) -> Result<String> {
     })
 }
 
-fn not_chosen(choice: &str) -> String {
-    format!("{LAUNCHER} is '{choice}'")
+/// The launchers that are asked for a job, in order: with the choice that names each, and the variables that it sets.
+const ASKED: [(Launcher, &str, &[&str]); 2] = [
+    (Launcher::Tagwire, "tagwire", &VARIABLES),
+    (Launcher::Pmi, "pmi", &pmi::VARIABLES),
+];
+
+/// Returns the job that a launcher's variables tell of, this process's rank there and the job's size.
+fn look(
+    launcher: Launcher,
+    variable: &impl Fn(&str) -> Option<OsString>,
+) -> Result<Option<(Taken, u32, u32)>> {
+    Ok(match launcher {
+        Launcher::Tagwire => membership(variable)?.map(|membership| {
+            let (rank, size) = (membership.rank.as_u32(), membership.size);
+            (Taken::Tagwire(membership), rank, size)
+        }),
+        Launcher::Pmi => {
+            pmi::place(variable)?.map(|place| (Taken::Pmi(place), place.rank, place.size))
+        }
+        Launcher::Single => None,
+    })
 }
 
 /// How launchers that Tagwire cannot join by what they set say of how many a process is one.
@@ -319,7 +326,7 @@ const FOREIGN: [Foreign; 6] = [
     },
 ];
 
-/// How the variables begin by which other launchers tell a process its place in their job.
+/// How the variables begin by which other launchers give a process its place in their job.
 const FOREIGN_PREFIXES: [&str; 8] = [
     "PMI_",
     "PMIX_",
@@ -331,7 +338,7 @@ const FOREIGN_PREFIXES: [&str; 8] = [
     "SLURM_STEP_",
 ];
 
-/// Whether a variable is one by which another launcher tells a process its place in its job.
+/// Whether a variable is one by which another launcher gives a process its place in its job.
 pub(crate) fn is_of_foreign_launcher(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     FOREIGN_PREFIXES
@@ -363,17 +370,8 @@ fn one_of_several(variable: &impl Fn(&str) -> Option<OsString>) -> Result<()> {
 
 /// What Tagwire's own variables say; `None` when none of them is set.
 fn membership(variable: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Membership>> {
-    let (set, missing): (Vec<&str>, Vec<&str>) =
-        VARIABLES.iter().partition(|name| variable(name).is_some());
-    if set.is_empty() {
+    if !variables::are_set(variable, &VARIABLES, "a launcher sets them all")? {
         return Ok(None);
-    }
-    if !missing.is_empty() {
-        return Err(Error::Environment(format!(
-            "{} is set and {} is missing: a launcher sets them all",
-            set.join(", "),
-            missing.join(", ")
-        )));
     }
     let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
     let number = |name: &str| {

@@ -11,6 +11,7 @@ mod error;
 pub mod job;
 mod pmi;
 pub mod store;
+mod variables;
 
 pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};

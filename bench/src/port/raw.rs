@@ -349,7 +349,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Tries a chore; returns what is left of it.
+    /// Tries a pending operation; returns what is left of it.
     fn attempt(&mut self, chore: Chore) -> Option<Chore> {
         match chore {
             Chore::Fetch {

@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use tagwire_base::bootstrap::{Locality, MemberEvent};
-use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
+use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank, hex};
 
 use super::client::Client;
 use crate::error::Result;
@@ -113,7 +113,7 @@ impl PmiBootstrap {
     }
 
     fn store(&mut self, key: &str, value: &[u8]) -> Result<()> {
-        let text: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = hex::encode(value);
         let maxima = self.client.maxima();
         let longest_name = name(self.rank, key, 1 << (4 * COUNT)).len();
         let most = self
@@ -158,7 +158,7 @@ impl PmiBootstrap {
             text.push_str(&part[COUNT..]);
             number += 1;
         }
-        bytes(&text)
+        hex::decode(&text)
             .map(Some)
             .ok_or_else(|| malformed(rank, key).into())
     }
@@ -172,16 +172,6 @@ fn malformed(rank: Rank, key: &str) -> Error {
     Error::Bootstrap(format!(
         "what rank {rank} put as '{key}' came back changed from the launcher's key-value space"
     ))
-}
-
-/// Returns the bytes that are written in hexadecimal.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len() / 2)
-        .map(|place| u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok())
-        .collect()
 }
 
 /// The error of the contract that one of this crate's is.

@@ -246,7 +246,7 @@ impl Client {
     }
 }
 
-/// Returns the reply where it says that the request was carried out.
+/// Returns the reply where its request was carried out.
 fn checked(reply: Reply) -> Result<Reply> {
     match reply.get("rc").map_or("0", String::as_str) {
         "0" => Ok(reply),

@@ -14,6 +14,7 @@ pub(crate) use client::Client;
 use std::ffi::OsString;
 
 use crate::error::{Error, Result};
+use crate::variables;
 
 /// The variables that a PMI-1 launcher sets for each rank.
 pub(crate) const VARIABLES: [&str; 3] = ["PMI_FD", "PMI_RANK", "PMI_SIZE"];
@@ -31,17 +32,9 @@ pub(crate) struct Place {
 /// # Errors
 /// When some of them are missing, or make no sense.
 pub(crate) fn place(variable: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Place>> {
-    let (set, missing): (Vec<&str>, Vec<&str>) =
-        VARIABLES.iter().partition(|name| variable(name).is_some());
-    if set.is_empty() {
+    let told = "a PMI-1 launcher (mpiexec of MPICH or Intel MPI, srun --mpi=pmi2) sets them all; TAGWIRE_LAUNCHER=single runs this process alone";
+    if !variables::are_set(variable, &VARIABLES, told)? {
         return Ok(None);
-    }
-    if !missing.is_empty() {
-        return Err(Error::Environment(format!(
-            "{} is set and {} is missing: a PMI-1 launcher (mpiexec of MPICH or Intel MPI, srun --mpi=pmi2) sets them all; TAGWIRE_LAUNCHER=single runs this process alone",
-            set.join(", "),
-            missing.join(", ")
-        )));
     }
     let number = |name: &str| {
         let value = variable(name).unwrap_or_default();
