@@ -3,7 +3,6 @@
 //! Upcalls must not call the transport: what they want done there is [pending](super::pending), and done right after.
 
 use tagwire_base::{Rank, Sequence};
-use tagwire_matching::Envelope;
 use tagwire_transport::{AmHeader, Arrival, Outcome, Payload, PeerEvent, Token, Upcalls};
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -132,12 +131,7 @@ impl Arrivals<'_> {
         payload: Payload<'_>,
         synchronous: Option<Handle>,
     ) {
-        let envelope = Envelope {
-            source,
-            tag: header.tag,
-            context: header.context,
-        };
-        match self.core.matcher.arrive(envelope) {
+        match self.core.matcher.arrive(header.envelope(source)) {
             Arrived::Matched(slot) => {
                 let Some((receive, request)) = self.core.requests.at_mut(slot) else {
                     return;
@@ -276,12 +270,7 @@ impl Arrivals<'_> {
         };
         // One that this rank cannot send to any more may still send: its messages cannot be fetched.
         let (source, gone) = (peer.rank, peer.failure());
-        let envelope = Envelope {
-            source,
-            tag: header.tag,
-            context: header.context,
-        };
-        match self.core.matcher.arrive(envelope) {
+        match self.core.matcher.arrive(header.envelope(source)) {
             Arrived::Matched(slot) => {
                 if let Some((receive, request)) = self.core.requests.at_mut(slot) {
                     request.common.matched(from, source, header.tag, length);
@@ -328,14 +317,9 @@ impl Arrivals<'_> {
             // Another message was faster: this one goes back to its place in the order.
             return self.core.pending.say(from, Kind::PULL_RETURNED, sender);
         };
-        let envelope = Envelope {
-            source,
-            tag: header.tag,
-            context: header.context,
-        };
         // A receive that was posted before may take this message too, where the wishes of the two changed places on
         // their way: `receive` accepts it, so that whoever else is expected was posted before.
-        if self.core.matcher.expects(envelope) != Some(receive.slot()) {
+        if self.core.matcher.expects(header.envelope(source)) != Some(receive.slot()) {
             // Its wish is on the way, and may be for something before this.
             self.core.pending.say(from, Kind::PULL_RETURNED, sender);
             return self.core.held().pull(from, receive);
@@ -355,12 +339,7 @@ impl Arrivals<'_> {
             return;
         };
         // A receive that was posted meanwhile comes first, and has asked for itself.
-        let envelope = Envelope {
-            source,
-            tag: header.tag,
-            context: header.context,
-        };
-        let wanted = self.core.matcher.expects(envelope).is_some();
+        let wanted = self.core.matcher.expects(header.envelope(source)).is_some();
         self.core.held().peeked(from, header, body, wanted);
     }
 

@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::config::Ob1Options;
 use super::core::Core;
-use super::header::{EnvelopeHeader, RendezvousBody};
+use super::header::RendezvousBody;
 use super::link::{LANE, Link};
 use super::peer::PeerIndex;
 use super::pending::{Control, Operation};
@@ -287,26 +287,11 @@ impl Driver {
             return;
         };
         let common = &request.common;
-        let header = EnvelopeHeader {
-            kind: asked.kind(),
-            context: common.context,
-            tag: common.status.tag,
-            sequence: peer.next_out,
-            length: common.wanted as u32,
-        };
         let mut body = RendezvousBody::new(common.wanted, handle, RendezvousBody::NO_WORDS);
         body.receiver = asked.receive;
-        let posted = self.rail.send(
-            LANE,
-            peer.endpoint,
-            Class::Control,
-            header.encode(),
-            body.as_bytes(),
-        );
+        let mut link = Link::new(&mut *self.rail, peer, handle, self.piece);
+        let posted = link.send_asked_for(asked.kind(), common, body.as_bytes());
         let sent = posted == Post::Posted;
-        if sent {
-            peer.next_out = peer.next_out.next();
-        }
         core.held().settle(index, &asked, sent);
     }
 }

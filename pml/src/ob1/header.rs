@@ -22,7 +22,8 @@ compile_error!(
     "the bodies of ob1's packets are little-endian, and are written as the machine has them"
 );
 
-use tagwire_base::{ContextId, Sequence, Tag};
+use tagwire_base::{ContextId, Rank, Sequence, Tag};
+use tagwire_matching::Envelope;
 use tagwire_transport::AmHeader;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -90,6 +91,16 @@ impl EnvelopeHeader {
             word,
             ((self.sequence.as_u32() as u64) << 32) | self.length as u64,
         ])
+    }
+
+    /// Returns what is matched of a packet that `source` has sent.
+    #[inline(always)]
+    pub(super) const fn envelope(self, source: Rank) -> Envelope {
+        Envelope {
+            source,
+            tag: self.tag,
+            context: self.context,
+        }
     }
 
     /// The fields of a header of `kind`, or `None` where the tag is one that nobody may send, or a flag is

@@ -65,6 +65,27 @@ pub(super) struct PullBody {
     pub reserved: u16,
 }
 
+impl PullBody {
+    const fn new(tag: TagSelector, context: ContextId) -> Self {
+        Self {
+            tag: tag.as_i32(),
+            context: context.as_u16(),
+            reserved: 0,
+        }
+    }
+
+    /// Returns what `payload` asks for; `None` where it is cut short.
+    fn read(payload: Payload<'_>) -> Option<(TagSelector, ContextId)> {
+        let mut body = Self::new_zeroed();
+        let whole = payload.read_into(body.as_mut_bytes());
+        let wanted = (
+            TagSelector::from_i32(body.tag),
+            ContextId::new(body.context),
+        );
+        whole.then_some(wanted)
+    }
+}
+
 /// For how many rounds a shown envelope stays.
 const SHOWN_FOR: u8 = 16;
 
@@ -96,11 +117,7 @@ impl Held<'_> {
         if peer.health != Health::Alive || !common.from.accepts(peer.rank) {
             return;
         }
-        let body = PullBody {
-            tag: common.tag.as_i32(),
-            context: common.context.as_u16(),
-            reserved: 0,
-        };
+        let body = PullBody::new(common.tag, common.context);
         let header = ControlHeader {
             kind: Kind::PULL,
             handle: receive,
@@ -146,11 +163,7 @@ impl Held<'_> {
             peer.peeks.asked.pop_front();
         }
         peer.peeks.asked.push_back(question);
-        let body = PullBody {
-            tag: pattern.tag.as_i32(),
-            context: pattern.context.as_u16(),
-            reserved: 0,
-        };
+        let body = PullBody::new(pattern.tag, pattern.context);
         let header = ControlHeader {
             kind: Kind::PEEK,
             handle: Handle::NONE,
@@ -231,10 +244,7 @@ impl Held<'_> {
         header: ControlHeader,
         payload: Payload<'_>,
     ) -> Result<(), &'static str> {
-        let mut body = PullBody::new_zeroed();
-        if !payload.read_into(body.as_mut_bytes()) {
-            return Err("a pull that is cut short");
-        }
+        let (tag, context) = PullBody::read(payload).ok_or("a pull that is cut short")?;
         let Some(peer) = self.peers.get_mut(from) else {
             return Ok(());
         };
@@ -242,8 +252,8 @@ impl Held<'_> {
         peer.wish(PullWish {
             receive: header.handle,
             order: header.argument,
-            tag: TagSelector::from_i32(body.tag),
-            context: ContextId::new(body.context),
+            tag,
+            context,
             tried: false,
         });
         peer.flush_later(from, self.pending);
@@ -259,15 +269,10 @@ impl Held<'_> {
         from: PeerIndex,
         payload: Payload<'_>,
     ) -> Result<(), &'static str> {
-        let mut body = PullBody::new_zeroed();
-        if !payload.read_into(body.as_mut_bytes()) {
-            return Err("a peek that is cut short");
-        }
+        let (tag, context) = PullBody::read(payload).ok_or("a peek that is cut short")?;
         let Some(peer) = self.peers.get_mut(from) else {
             return Ok(());
         };
-        let tag = TagSelector::from_i32(body.tag);
-        let context = ContextId::new(body.context);
         let questions = &mut peer.peeks.questions;
         questions.retain(|other| (other.tag, other.context) != (tag, context));
         if questions.len() == MOST_REMEMBERED {

@@ -113,6 +113,18 @@ impl<'a> Link<'a> {
         self.count(post)
     }
 
+    /// Sends an envelope that its receiver has asked for: it costs no credit, and goes where data has no room.
+    pub(super) fn send_asked_for(&mut self, kind: Kind, common: &Common, body: &[u8]) -> Post {
+        let header = self.header(kind, common).encode();
+        let post = self
+            .rail
+            .send(LANE, self.peer.endpoint, Class::Control, header, body);
+        if post == Post::Posted {
+            self.peer.next_out = self.peer.next_out.next();
+        }
+        self.count(post)
+    }
+
     /// Sends a packet of an eager message: with its first the whole message is charged.
     pub(super) fn send_eager(&mut self, kind: Kind, common: &Common, range: Range<usize>) -> Post {
         let header = self.header(kind, common).encode();

@@ -42,20 +42,10 @@ pub(in crate::ob1) enum Get {
     New,
     /// A send whose bytes may be read.
     Exposed(Box<RegistrationHandle>),
-    /// A send that is over, but for its bytes, which may still be read.
-    Concluding(Box<RegistrationHandle>, End),
+    /// A send that is over, but for its bytes, which may still be read; and what it wants after that.
+    Concluding(Box<RegistrationHandle>, Step),
     /// A receive that reads.
     Reading(Box<Reading>),
-}
-
-/// What comes after the bytes of a send can be read no more.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::ob1) enum End {
-    Done(Option<Failure>),
-    /// Its receiver could not read them.
-    Push {
-        receive: Handle,
-    },
 }
 
 /// A receive that reads its sender's memory.
@@ -128,10 +118,10 @@ impl Reading {
 
 impl Get {
     /// Ends the exposure, by a step with the transport. The first end stands.
-    fn conclude(&mut self, end: End) -> Step {
+    fn conclude(&mut self, then: Step) -> Step {
         match mem::replace(self, Self::New) {
             Self::Exposed(registration) => {
-                *self = Self::Concluding(registration, end);
+                *self = Self::Concluding(registration, then);
                 Step::Advance
             }
             other => {
@@ -228,9 +218,9 @@ impl Protocol for Get {
 
     fn on_packet(&mut self, common: &mut Common, packet: Packet<'_>, _: &mut Turn<'_>) -> Step {
         match (packet.kind, &*self) {
-            (Kind::GOT, Self::Exposed(_)) => self.conclude(End::Done(None)),
+            (Kind::GOT, Self::Exposed(_)) => self.conclude(Step::Done(None)),
             (Kind::FRAGMENTS, Self::Exposed(_)) => match push::asked(common, &packet) {
-                Some(receive) => self.conclude(End::Push { receive }),
+                Some(receive) => self.conclude(Step::Fallback(Fallback::Push { receive })),
                 None => Step::Broken(push::CUT_SHORT),
             },
             _ => Step::Broken(OUT_OF_TURN),
@@ -270,12 +260,9 @@ impl Protocol for Get {
                 *self = Self::Reading(reading);
                 step
             }
-            Self::Concluding(registration, end) => {
+            Self::Concluding(registration, then) => {
                 link.deregister(*registration);
-                match end {
-                    End::Done(failure) => Step::Done(failure),
-                    End::Push { receive } => Step::Fallback(Fallback::Push { receive }),
-                }
+                then
             }
             other => {
                 *self = other;
@@ -287,10 +274,10 @@ impl Protocol for Get {
     fn abort(&mut self, failure: Failure) -> Step {
         match self {
             Self::New => Step::Done(Some(failure)),
-            Self::Exposed(_) => self.conclude(End::Done(Some(failure))),
-            Self::Concluding(_, end) => {
-                if matches!(end, End::Push { .. }) {
-                    *end = End::Done(Some(failure));
+            Self::Exposed(_) => self.conclude(Step::Done(Some(failure))),
+            Self::Concluding(_, then) => {
+                if matches!(then, Step::Fallback(_)) {
+                    *then = Step::Done(Some(failure));
                 }
                 Step::Wait
             }

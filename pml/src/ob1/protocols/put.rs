@@ -48,18 +48,8 @@ pub(in crate::ob1) enum Put {
         send: Handle,
         registration: Box<RegistrationHandle>,
     },
-    /// A receive that is over, but for its memory, which may still be written.
-    Concluding(Box<RegistrationHandle>, End),
-}
-
-/// What comes after the memory of a receive can be written no more.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::ob1) enum End {
-    Done(Option<Failure>),
-    /// Its sender could not write.
-    Ask {
-        send: Handle,
-    },
+    /// A receive that is over, but for its memory, which may still be written; and what it wants after that.
+    Concluding(Box<RegistrationHandle>, Step),
 }
 
 /// A send that writes into its receiver's memory.
@@ -162,10 +152,10 @@ impl Put {
     }
 
     /// Ends the registration, by a step with the transport. The first end stands.
-    fn conclude(&mut self, end: End) -> Step {
+    fn conclude(&mut self, then: Step) -> Step {
         match mem::replace(self, Self::Announced) {
             Self::Registered { registration, .. } => {
-                *self = Self::Concluding(registration, end);
+                *self = Self::Concluding(registration, then);
                 Step::Advance
             }
             other => {
@@ -273,8 +263,8 @@ impl Protocol for Put {
             (Kind::WRITTEN, Self::Registered { send, .. }) => {
                 let send = *send;
                 self.conclude(match packet.argument {
-                    0 => End::Ask { send },
-                    _ => End::Done(None),
+                    0 => Step::Fallback(Fallback::Ask { send }),
+                    _ => Step::Done(None),
                 })
             }
             _ => Step::Broken(OUT_OF_TURN),
@@ -304,6 +294,12 @@ impl Protocol for Put {
     }
 
     fn advance(&mut self, common: &mut Common, link: &mut Link<'_>, turn: &mut Turn<'_>) -> Step {
+        if let Self::Concluding(..) = self
+            && let Self::Concluding(registration, then) = mem::replace(self, Self::Announced)
+        {
+            link.deregister(*registration);
+            return then;
+        }
         match self {
             Self::Matched { send } => {
                 let send = *send;
@@ -320,17 +316,6 @@ impl Protocol for Put {
                 }
                 step
             }
-            Self::Concluding(..) => {
-                let Self::Concluding(registration, end) = mem::replace(self, Self::Announced)
-                else {
-                    return Step::Wait;
-                };
-                link.deregister(*registration);
-                match end {
-                    End::Done(failure) => Step::Done(failure),
-                    End::Ask { send } => Step::Fallback(Fallback::Ask { send }),
-                }
-            }
             _ => Step::Wait,
         }
     }
@@ -338,10 +323,10 @@ impl Protocol for Put {
     fn abort(&mut self, failure: Failure) -> Step {
         match self {
             Self::Announced | Self::Matched { .. } => Step::Done(Some(failure)),
-            Self::Registered { .. } => self.conclude(End::Done(Some(failure))),
-            Self::Concluding(_, end) => {
-                if matches!(end, End::Ask { .. }) {
-                    *end = End::Done(Some(failure));
+            Self::Registered { .. } => self.conclude(Step::Done(Some(failure))),
+            Self::Concluding(_, then) => {
+                if matches!(then, Step::Fallback(_)) {
+                    *then = Step::Done(Some(failure));
                 }
                 Step::Wait
             }
