@@ -7,7 +7,7 @@ mod process;
 use process::Job;
 
 /// Messages of 4 KiB: 0.16 GB, more than twice the budget. The variable sets another number; `ci/full` has 120,000. Where
-/// the two ranks share a core with others, each message past the budget takes milliseconds.
+/// others compute on the ranks' core, each message past the budget takes a millisecond.
 const COUNT: &str = "40000";
 const COUNT_VARIABLE: &str = "FLOOD_TEST_COUNT";
 /// The budgets for payload and headers, and what is no message: the first contact and the code's pages, less than

@@ -20,7 +20,7 @@ use crate::layer::Layer;
 use crate::partitioned::Registry;
 use crate::pml::Pml;
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
-use crate::wait::{Backoff, Step, WaitPolicy};
+use crate::wait::{Backoff, SharedCore, Step, WaitPolicy};
 
 /// How many calls a caller that is never idle makes between two looks at the clock, which costs as
 /// much as an empty test. Who tests at least every 50 ms hears of a death within a second.
@@ -35,21 +35,15 @@ const BUSY_ROUNDS: u32 = 1024;
 /// How often a thread tries to move things on that another may be about to leave alone.
 const NUDGES: u32 = 16;
 
-/// A yield that took longer gave the core to somebody who computes: a rank that waits, as this
-/// one does, would have given it back.
-const LONG_YIELD: Duration = Duration::from_micros(100);
-
 /// A turn of a wait in which nothing came.
-struct Turn<'a> {
+struct Turn<'a, 'b> {
     step: Step,
     timeout: Option<Duration>,
     deadline: &'a mut Option<Time>,
-    /// When the last turn began, if it yielded.
-    yielded: &'a mut Option<Time>,
-    backoff: &'a mut Backoff,
+    backoff: &'a mut Backoff<'b>,
 }
 
-impl Turn<'_> {
+impl Turn<'_, '_> {
     /// Returns how long the wait may sleep, at most `longest`.
     fn nap(&mut self, now: Time, longest: Duration) -> Result<Duration> {
         let Some(timeout) = self.timeout else {
@@ -75,6 +69,7 @@ pub struct Messenger {
     level: ThreadLevel,
     waiter: Arc<dyn Waiter>,
     policy: WaitPolicy,
+    core: SharedCore,
     rank: Rank,
     size: u32,
     clock: Clock,
@@ -111,6 +106,7 @@ impl Messenger {
             pml: Guarded::new(level, layer),
             level,
             policy,
+            core: SharedCore::default(),
             next_look: AtomicU64::new((Clock::default().now() + LOOK_AFTER).as_nanos()),
             clock: Clock::default(),
             calls: AtomicU32::new(0),
@@ -744,9 +740,8 @@ impl Messenger {
         mut done: impl FnMut(&mut Layer) -> Result<Option<T>>,
     ) -> Result<T> {
         self.send_lingering()?;
-        let mut backoff = Backoff::new(self.policy);
+        let mut backoff = Backoff::new(self.policy, &self.core);
         let mut deadline = None;
-        let mut yielded = None;
         let mut busy = 0u32;
         loop {
             let mut layer = self.enter()?;
@@ -759,9 +754,7 @@ impl Messenger {
             drop(layer);
             let step = if events > 0 {
                 self.after_progress(events);
-                backoff.reset();
-                // What was done since a yield is no time that the core was away.
-                yielded = None;
+                backoff.reset(&self.clock);
                 busy += 1;
                 // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
                 if !busy.is_multiple_of(BUSY_ROUNDS) {
@@ -784,7 +777,6 @@ impl Messenger {
                 step,
                 timeout,
                 deadline: &mut deadline,
-                yielded: &mut yielded,
                 backoff: &mut backoff,
             };
             self.idle(&mut turn, &mut look)?;
@@ -799,26 +791,15 @@ impl Messenger {
     #[cold]
     fn idle(
         &self,
-        turn: &mut Turn<'_>,
+        turn: &mut Turn<'_, '_>,
         look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
     ) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
         let now = self.clock.now();
         let nap = turn.nap(now, self.policy.sleep)?;
-        if let Some(before) = turn.yielded.take()
-            && now.since(before) > LONG_YIELD
-        {
-            turn.backoff.core_is_contended();
-            if turn.step == Step::Yield {
-                turn.step = turn.backoff.step();
-            }
-        }
-        match turn.step {
+        match turn.backoff.step_at(turn.step, now) {
             Step::Spin => {}
-            Step::Yield => {
-                rustix::thread::sched_yield();
-                *turn.yielded = Some(now);
-            }
+            Step::Yield => rustix::thread::sched_yield(),
             Step::Sleep => {
                 if self.sleep(nap, look)? {
                     return Ok(());

@@ -1,7 +1,9 @@
 //! How a rank waits: spin, then yield, then sleep.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tagwire_base::{Clock, Time};
 use tagwire_transport::Capabilities;
 
 /// How far waiting goes.
@@ -60,6 +62,70 @@ impl WaitPolicy {
     }
 }
 
+/// A yield that took longer gave the core to somebody who computes: a rank that waits, as this
+/// one does, would have given it back.
+const LONG_YIELD: Duration = Duration::from_micros(100);
+
+/// The same for a rank that spins before it yields, as long as that one may spin; a process that computes
+/// keeps its core for a slice of the scheduler, a millisecond and more.
+const LONG_SPIN_AND_YIELD: Duration = Duration::from_micros(600);
+
+/// Whether the rank that is waited for takes turns with this one on a core, as far as waits have shown: the
+/// numbers of ranks and cores do not say it where both are bound to one core, or left one by `taskset`.
+///
+/// A wait shows it when it has spun in vain and the first yield brings what it waited for. Then the next
+/// waits yield at once, up to one that spins again in order to see whether it is still so.
+#[derive(Debug, Default)]
+pub(crate) struct SharedCore {
+    /// Waits that are still to yield at once.
+    left: AtomicU32,
+    /// How many it was at last.
+    trust: AtomicU32,
+}
+
+impl SharedCore {
+    /// How many waits yield at once after the first that has shown a peer on the core.
+    const FIRST: u32 = 16;
+    /// The most after one that has shown it again.
+    const MOST: u32 = 4096;
+
+    /// Returns the spins of the next wait, which would make `spins` on a core of its own.
+    #[inline]
+    fn spins(&self, spins: u32) -> u32 {
+        if self.left.load(Ordering::Relaxed) == 0 {
+            spins
+        } else {
+            0
+        }
+    }
+
+    /// A wait has yielded at once. Threads may lose counts to each other: it is a rhythm, no sum.
+    fn count(&self) {
+        let left = self.left.load(Ordering::Relaxed);
+        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+    }
+
+    /// A wait that spun in vain had what it waited for after a yield that took `away`.
+    #[cold]
+    fn learn(&self, away: Duration) {
+        if away > LONG_SPIN_AND_YIELD {
+            return;
+        }
+        let trust = match self.trust.load(Ordering::Relaxed) {
+            0 => Self::FIRST,
+            trust => (trust * 4).min(Self::MOST),
+        };
+        self.trust.store(trust, Ordering::Relaxed);
+        self.left.store(trust, Ordering::Relaxed);
+    }
+
+    /// Yielding at once does not bring the peer's turn: others compute on the core.
+    fn forget(&self) {
+        self.trust.store(0, Ordering::Relaxed);
+        self.left.store(0, Ordering::Relaxed);
+    }
+}
+
 /// What to do next while nothing happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -68,22 +134,48 @@ pub(crate) enum Step {
     Sleep,
 }
 
-/// Counts how long nothing has happened.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Backoff {
+/// Counts how long nothing has happened, in one wait.
+#[derive(Debug)]
+pub(crate) struct Backoff<'a> {
     policy: WaitPolicy,
+    core: &'a SharedCore,
     idle: u32,
+    /// When the last turn began, if it yielded.
+    yielded: Option<Time>,
 }
 
-impl Backoff {
-    pub(crate) const fn new(policy: WaitPolicy) -> Self {
-        Self { policy, idle: 0 }
+impl<'a> Backoff<'a> {
+    #[inline]
+    pub(crate) fn new(policy: WaitPolicy, core: &'a SharedCore) -> Self {
+        Self {
+            policy: WaitPolicy {
+                spins: core.spins(policy.spins),
+                ..policy
+            },
+            core,
+            idle: 0,
+            yielded: None,
+        }
     }
 
     /// Something happened.
     #[inline]
-    pub(crate) const fn reset(&mut self) {
+    pub(crate) fn reset(&mut self, clock: &Clock) {
+        if self.yielded.is_some() {
+            self.learn(clock);
+        }
         self.idle = 0;
+    }
+
+    /// Something happened after a yield. What is done from now on is no time that the core was away.
+    #[cold]
+    fn learn(&mut self, clock: &Clock) {
+        let Some(before) = self.yielded.take() else {
+            return;
+        };
+        if self.policy.spins > 0 && self.idle == self.policy.spins + 1 {
+            self.core.learn(clock.now().since(before));
+        }
     }
 
     /// Nothing happened: what now?
@@ -102,11 +194,29 @@ impl Backoff {
         }
     }
 
-    /// A yield gave the core away for long: others compute on it, and yielding again would too.
-    /// Sleeping costs a wake-up, but a sleeper is woken for a message, not for its turn.
-    #[inline]
-    pub(crate) const fn core_is_contended(&mut self) {
-        self.idle = u32::MAX;
+    /// Returns what to do in place of `step` at `now`. After a yield that gave the core to somebody who
+    /// computes, yielding again would too: sleeping costs a wake-up, but a sleeper is woken for a message,
+    /// not for its turn.
+    pub(crate) fn step_at(&mut self, step: Step, now: Time) -> Step {
+        let before = self.yielded.take();
+        if self.policy.spins == 0 && self.idle == 1 {
+            self.core.count();
+        }
+        let is_contended = before.is_some_and(|before| now.since(before) > LONG_YIELD);
+        let step = if is_contended {
+            self.core.forget();
+            self.idle = u32::MAX;
+            match step {
+                Step::Yield => self.step(),
+                other => other,
+            }
+        } else {
+            step
+        };
+        if step == Step::Yield {
+            self.yielded = Some(now);
+        }
+        step
     }
 
     /// Whether it is time to look at the clock: every so many idle steps.
@@ -118,6 +228,8 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use tagwire_base::ManualClock;
+
     use super::*;
 
     #[test]
@@ -127,7 +239,8 @@ mod tests {
             yields: 1,
             ..WaitPolicy::adaptive(false)
         };
-        let mut backoff = Backoff::new(policy);
+        let core = SharedCore::default();
+        let mut backoff = Backoff::new(policy, &core);
         let steps: Vec<_> = (0..5).map(|_| backoff.step()).collect();
         assert_eq!(
             steps,
@@ -139,23 +252,107 @@ mod tests {
                 Step::Sleep
             ]
         );
-        backoff.reset();
+        backoff.reset(&Clock::default());
         assert_eq!(backoff.step(), Step::Spin);
+    }
+
+    /// Waits that spin twice.
+    const POLICY: WaitPolicy = WaitPolicy {
+        spins: 2,
+        ..WaitPolicy::adaptive(false)
+    };
+
+    /// One wait, whose yield keeps the rank off its core for `away` and brings what it waited for. Returns
+    /// how often it spun before.
+    fn wait(core: &SharedCore, away: Duration) -> usize {
+        let hand = ManualClock::default();
+        let clock = hand.clock();
+        let mut backoff = Backoff::new(POLICY, core);
+        let mut spins = 0;
+        while backoff.step() == Step::Spin {
+            spins += 1;
+        }
+        assert_eq!(backoff.step_at(Step::Yield, clock.now()), Step::Yield);
+        hand.advance(away);
+        backoff.reset(&clock);
+        spins
+    }
+
+    #[test]
+    fn a_core_shared_with_the_peer_is_yielded_at_once() {
+        let core = SharedCore::default();
+        let away = Duration::from_micros(70);
+        assert_eq!(wait(&core, away), 2, "as on a core of its own");
+        for trust in [16, 64, 256, 1024, 4096, 4096] {
+            for _ in 0..trust {
+                assert_eq!(wait(&core, away), 0);
+            }
+            assert_eq!(wait(&core, away), 2, "to see whether it is still so");
+        }
+    }
+
+    #[test]
+    fn somebody_who_computes_on_the_core_is_no_peer() {
+        let core = SharedCore::default();
+        for _ in 0..3 {
+            assert_eq!(wait(&core, Duration::from_millis(1)), 2);
+        }
+    }
+
+    #[test]
+    fn a_yield_that_is_not_the_first_after_spins_shows_nothing() {
+        let (core, clock) = (SharedCore::default(), Clock::default());
+        let mut backoff = Backoff::new(POLICY, &core);
+        let now = clock.now();
+        for step in [Step::Spin, Step::Spin, Step::Yield, Step::Yield] {
+            assert_eq!(backoff.step(), step);
+            if step == Step::Yield {
+                assert_eq!(backoff.step_at(step, now), step);
+            }
+        }
+        backoff.reset(&clock);
+        assert_eq!(wait(&core, Duration::ZERO), 2);
     }
 
     #[test]
     fn a_contended_core_is_slept_on() {
-        let mut backoff = Backoff::new(WaitPolicy::adaptive(true));
-        backoff.core_is_contended();
+        let core = SharedCore::default();
+        let (hand, policy) = (ManualClock::default(), WaitPolicy::adaptive(true));
+        let clock = hand.clock();
+        let mut backoff = Backoff::new(policy, &core);
+        for (away, step) in [
+            (Duration::ZERO, Step::Yield),
+            (Duration::from_micros(90), Step::Yield),
+            (Duration::from_micros(110), Step::Sleep),
+        ] {
+            hand.advance(away);
+            let next = backoff.step();
+            assert_eq!(backoff.step_at(next, clock.now()), step, "after {away:?}");
+        }
         assert_eq!(backoff.step(), Step::Sleep);
-        backoff.reset();
+        backoff.reset(&clock);
         assert_eq!(backoff.step(), Step::Yield);
+    }
+
+    #[test]
+    fn a_contended_core_is_not_yielded_at_once() {
+        let core = SharedCore::default();
+        wait(&core, Duration::ZERO);
+        let (hand, mut backoff) = (ManualClock::default(), Backoff::new(POLICY, &core));
+        let clock = hand.clock();
+        for (away, step) in [(0, Step::Yield), (110, Step::Sleep)] {
+            hand.advance(Duration::from_micros(away));
+            let next = backoff.step();
+            assert_eq!(backoff.step_at(next, clock.now()), step);
+        }
+        assert_eq!(wait(&core, Duration::ZERO), 2);
     }
 
     #[test]
     fn threads_of_a_transport_are_left_the_core_at_once() {
         let policy = WaitPolicy::adaptive(false);
-        let first = |policy| Backoff::new(policy).step();
+        let core = SharedCore::default();
+        let first = |policy| Backoff::new(policy, &core).step();
         assert_eq!(first(policy.over(Capabilities::WAKE)), Step::Spin);
         let over = policy.over(Capabilities::WAKE | Capabilities::THREADS);
         assert_eq!(first(over), Step::Sleep);
@@ -175,10 +372,12 @@ mod tests {
             (WaitMode::Yield, Step::Yield),
             (WaitMode::Sleep, Step::Sleep),
         ] {
-            let mut backoff = Backoff::new(WaitPolicy {
+            let policy = WaitPolicy {
                 mode,
                 ..WaitPolicy::adaptive(true)
-            });
+            };
+            let core = SharedCore::default();
+            let mut backoff = Backoff::new(policy, &core);
             let steps = (0..1000).map(|_| backoff.step());
             assert_eq!(steps.last(), Some(last));
         }
