@@ -5,8 +5,8 @@ use std::cell::UnsafeCell;
 use std::ptr;
 
 use crate::common::pattern;
+use tagwire_transport::RemoteMemory;
 use tagwire_transport::allocation::Allocation;
-use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::data::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 /// Bytes on both sides of the lent ones, which nobody may touch.

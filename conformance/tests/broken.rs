@@ -9,12 +9,11 @@ use tagwire_base::Rank;
 use tagwire_conformance::Verdict;
 use tagwire_conformance::byte::{CHECKS, Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::null::{NullOptions, NullTransport};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Offer,
-    Outcome, Payload, PeerEvent, Post, RecvBuffer, Result, SendBuffer, Ticket, Token, Upcalls,
-    WaitKey, Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
+    Limits, Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
+    RemoteMemory, Result, SendBuffer, Ticket, Token, Transport, Upcalls, WaitKey, Waiter,
 };
 
 /// What is wrong with a transport.
@@ -250,10 +249,11 @@ impl Waiter for Forgetful {
     }
 }
 
-impl ByteTransport for Broken {
+impl Transport for Broken {
     fn name(&self) -> &'static str {
         "broken"
     }
+
     fn capabilities(&self) -> Capabilities {
         let mut all = self.inner.capabilities();
         if self.defect == Defect::ClaimsMoreThanItHas {
@@ -261,12 +261,11 @@ impl ByteTransport for Broken {
         }
         all
     }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+
     fn address(&self) -> Vec<u8> {
         self.inner.address()
     }
+
     fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
         let answer = self.inner.connect(peer, address);
         match (self.defect, answer) {
@@ -278,6 +277,122 @@ impl ByteTransport for Broken {
             (_, answer) => answer,
         }
     }
+
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        match self.defect {
+            Defect::SleepsOverWakes => Arc::new(Forgetful(self.inner.waiter())),
+            _ => self.inner.waiter(),
+        }
+    }
+
+    fn describe(&self, out: &mut dyn std::fmt::Write) {
+        if self.defect != Defect::SaysNothing {
+            self.inner.describe(out);
+        }
+    }
+}
+
+impl RemoteAccess for Broken {
+    fn put(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        data: &SendBuffer,
+        target: RemoteMemory<'_>,
+        immediate: Option<u64>,
+        token: Token,
+    ) -> Post {
+        let key = self.key.clone();
+        let target = self.miss(target, &key);
+        let is_late = match self.defect {
+            Defect::NotifiesFirst => immediate.is_some(),
+            Defect::LongPutsAreLate => immediate.is_none() && data.len() >= 15_000,
+            _ => false,
+        };
+        if is_late {
+            // The bytes are still on their way.
+            let nothing = SendBuffer::EMPTY;
+            return self.inner.put(lane, to, &nothing, target, immediate, token);
+        }
+        self.inner.put(lane, to, data, target, immediate, token)
+    }
+
+    fn get(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        source: RemoteMemory<'_>,
+        token: Token,
+    ) -> Post {
+        let key = self.key.clone();
+        let source = self.miss(source, &key);
+        self.inner.get(lane, from, data, source, token)
+    }
+
+    fn flush(&mut self, lane: Lane, to: EndpointId, token: Token) -> Post {
+        self.inner.flush(lane, to, token)
+    }
+
+    fn fence(&mut self, lane: Lane, to: EndpointId) -> Post {
+        self.inner.fence(lane, to)
+    }
+
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        let handle = self.inner.register(data)?;
+        self.key.clone_from(&handle.key);
+        Ok(handle)
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        let handle = self.inner.expose(data)?;
+        self.key.clone_from(&handle.key);
+        Ok(handle)
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        self.inner.deregister(handle);
+    }
+}
+
+impl CooperativeTransfers for Broken {
+    fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        match self.inner.offer(lane, to, data, token) {
+            Offer::Open(ticket) => Offer::Open(ticket),
+            _ if self.defect == Defect::OffersAnything => Offer::Open(Ticket::default()),
+            answer => answer,
+        }
+    }
+
+    fn claim(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        let ticket = match self.defect {
+            Defect::MendsTickets => Ticket([ticket.0[0], !ticket.0[0]]),
+            _ => ticket,
+        };
+        self.inner.claim(lane, from, ticket, data, token)
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        self.inner.withdraw(to, ticket);
+    }
+}
+
+impl ByteTransport for Broken {
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
     fn send(
         &mut self,
         lane: Lane,
@@ -310,6 +425,7 @@ impl ByteTransport for Broken {
             (_, post) => post,
         }
     }
+
     fn send_from(
         &mut self,
         lane: Lane,
@@ -324,84 +440,7 @@ impl ByteTransport for Broken {
         }
         self.inner.send_from(lane, to, header, data, range)
     }
-    fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
-        match self.inner.offer(lane, to, data, token) {
-            Offer::Open(ticket) => Offer::Open(ticket),
-            _ if self.defect == Defect::OffersAnything => Offer::Open(Ticket::default()),
-            answer => answer,
-        }
-    }
-    fn claim(
-        &mut self,
-        lane: Lane,
-        from: EndpointId,
-        ticket: Ticket,
-        data: &RecvBuffer,
-        token: Token,
-    ) -> Post {
-        let ticket = match self.defect {
-            Defect::MendsTickets => Ticket([ticket.0[0], !ticket.0[0]]),
-            _ => ticket,
-        };
-        self.inner.claim(lane, from, ticket, data, token)
-    }
-    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
-        self.inner.withdraw(to, ticket);
-    }
-    fn put(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        data: &SendBuffer,
-        target: RemoteMemory<'_>,
-        immediate: Option<u64>,
-        token: Token,
-    ) -> Post {
-        let key = self.key.clone();
-        let target = self.miss(target, &key);
-        let is_late = match self.defect {
-            Defect::NotifiesFirst => immediate.is_some(),
-            Defect::LongPutsAreLate => immediate.is_none() && data.len() >= 15_000,
-            _ => false,
-        };
-        if is_late {
-            // The bytes are still on their way.
-            let nothing = SendBuffer::EMPTY;
-            return self.inner.put(lane, to, &nothing, target, immediate, token);
-        }
-        self.inner.put(lane, to, data, target, immediate, token)
-    }
-    fn get(
-        &mut self,
-        lane: Lane,
-        from: EndpointId,
-        data: &RecvBuffer,
-        source: RemoteMemory<'_>,
-        token: Token,
-    ) -> Post {
-        let key = self.key.clone();
-        let source = self.miss(source, &key);
-        self.inner.get(lane, from, data, source, token)
-    }
-    fn flush(&mut self, lane: Lane, to: EndpointId, token: Token) -> Post {
-        self.inner.flush(lane, to, token)
-    }
-    fn fence(&mut self, lane: Lane, to: EndpointId) -> Post {
-        self.inner.fence(lane, to)
-    }
-    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
-        let handle = self.inner.register(data)?;
-        self.key.clone_from(&handle.key);
-        Ok(handle)
-    }
-    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
-        let handle = self.inner.expose(data)?;
-        self.key.clone_from(&handle.key);
-        Ok(handle)
-    }
-    fn deregister(&mut self, handle: RegistrationHandle) {
-        self.inner.deregister(handle);
-    }
+
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         let count = self.told(upcalls, |inner, told| inner.progress(lane, told));
         if self.defect == Defect::SaysGoodbyeEarly && self.seen >= 3 && !self.goodbye_told {
@@ -410,9 +449,11 @@ impl ByteTransport for Broken {
         }
         count + usize::from(self.defect == Defect::NeverRests)
     }
+
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
         self.told(upcalls, |inner, told| inner.look_after_peers(told));
     }
+
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         if self.defect == Defect::FailsTwice
             && let Some(endpoint) = self.failures.first()
@@ -420,20 +461,6 @@ impl ByteTransport for Broken {
             upcalls.peer(PeerEvent::Failed(*endpoint));
         }
         self.told(upcalls, |inner, told| inner.peer_failed(rank, told));
-    }
-    fn leave(&mut self) {
-        self.inner.leave();
-    }
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        match self.defect {
-            Defect::SleepsOverWakes => Arc::new(Forgetful(self.inner.waiter())),
-            _ => self.inner.waiter(),
-        }
-    }
-    fn describe(&self, out: &mut dyn std::fmt::Write) {
-        if self.defect != Defect::SaysNothing {
-            self.inner.describe(out);
-        }
     }
 }
 

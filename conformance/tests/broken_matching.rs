@@ -15,7 +15,7 @@ use tagwire_transport::network::{
 };
 use tagwire_transport::{
     Capabilities, EndpointId, Lane, MatchTransport, MatchUpcalls, RecvBuffer, Result, SendBuffer,
-    Token, Waiter,
+    Token, Transport, Waiter,
 };
 
 /// What is wrong with a transport.
@@ -56,23 +56,42 @@ impl Broken {
     }
 }
 
-impl MatchTransport for Broken {
+impl Transport for Broken {
     fn name(&self) -> &'static str {
         "broken"
     }
+
     fn capabilities(&self) -> Capabilities {
         // It claims what it does not do.
         self.inner.capabilities() | Capabilities::COOPERATIVE
     }
-    fn match_limits(&self) -> MatchLimits {
-        self.inner.match_limits()
-    }
+
     fn address(&self) -> Vec<u8> {
         self.inner.address()
     }
+
     fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
         self.inner.connect(peer, address)
     }
+
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        self.inner.waiter()
+    }
+
+    fn describe(&self, out: &mut dyn std::fmt::Write) {
+        self.inner.describe(out);
+    }
+}
+
+impl MatchTransport for Broken {
+    fn match_limits(&self) -> MatchLimits {
+        self.inner.match_limits()
+    }
+
     fn send(
         &mut self,
         lane: Lane,
@@ -96,6 +115,7 @@ impl MatchTransport for Broken {
         }
         self.inner.send(lane, to, bits, data, synchronous, token)
     }
+
     fn post(
         &mut self,
         lane: Lane,
@@ -105,9 +125,11 @@ impl MatchTransport for Broken {
     ) -> Posted {
         self.inner.post(lane, pattern, data, token)
     }
+
     fn probe(&mut self, lane: Lane, pattern: MatchPattern, claim: bool, token: Token) -> Probed {
         self.inner.probe(lane, pattern, claim, token)
     }
+
     fn receive_claimed(
         &mut self,
         lane: Lane,
@@ -117,37 +139,35 @@ impl MatchTransport for Broken {
     ) -> Posted {
         self.inner.receive_claimed(lane, claim, data, token)
     }
+
     fn cancel(&mut self, lane: Lane, token: Token) -> Cancel {
         self.inner.cancel(lane, token)
     }
+
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
         let events = self.inner.progress(lane, upcalls);
         self.note();
         events
     }
+
     fn look_after_peers(&mut self, upcalls: &mut dyn MatchUpcalls) {
         self.inner.look_after_peers(upcalls);
     }
+
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
         self.inner.peer_failed(rank, upcalls);
     }
-    fn leave(&mut self) {
-        self.inner.leave();
-    }
+
     fn unfinished(&self) -> usize {
         self.inner.unfinished()
     }
+
     fn levels(&self) -> MatchLevels {
         self.inner.levels()
     }
+
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope)) {
         self.inner.visit_unexpected(visit);
-    }
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.inner.waiter()
-    }
-    fn describe(&self, out: &mut dyn std::fmt::Write) {
-        self.inner.describe(out);
     }
 }
 

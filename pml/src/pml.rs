@@ -201,7 +201,7 @@ pub trait Pml: Send {
     fn free_context(&mut self, context: ContextId) -> Result<()>;
 
     /// Memory of `len` bytes that peers on this host can reach by a mapping; see
-    /// [`ByteTransport::allocate`](tagwire_transport::ByteTransport::allocate).
+    /// [`Transport::allocate`](tagwire_transport::Transport::allocate).
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
         let _ = len;
         None
@@ -215,7 +215,7 @@ pub trait Pml: Send {
     fn worth_a_write(&mut self, to: Rank) -> Result<usize>;
 
     /// Opens the receiving end of a partitioned channel from `from`; see
-    /// [`ByteTransport::open_channel`](tagwire_transport::ByteTransport::open_channel).
+    /// [`Transport::open_channel`](tagwire_transport::Transport::open_channel).
     ///
     /// # Errors
     /// When the rank does not exist or cannot be reached.
@@ -228,7 +228,7 @@ pub trait Pml: Send {
     ) -> Result<Option<OpenChannel>>;
 
     /// Joins the channel that `to` opened; see
-    /// [`ByteTransport::join_channel`](tagwire_transport::ByteTransport::join_channel).
+    /// [`Transport::join_channel`](tagwire_transport::Transport::join_channel).
     ///
     /// # Errors
     /// When the key is not understood or the channel cannot be reached.

@@ -11,7 +11,7 @@ pub(crate) trait Lender: Send + Sync {
     fn take_back(&self, start: NonNull<u8>, len: usize);
 }
 
-/// Memory for user data that peers can reach, from [`ByteTransport::allocate`](crate::ByteTransport::allocate): page-aligned
+/// Memory for user data that peers can reach, from [`Transport::allocate`](crate::Transport::allocate): page-aligned
 /// and zero at first. It may outlive its transport. Dropping it gives it back, so whoever lends it to an operation
 /// keeps it until that is complete, as any buffer.
 ///

@@ -9,13 +9,13 @@ bitflags! {
     pub struct Capabilities: u32 {
         /// [`send_zero_copy`](crate::ByteTransport::send_zero_copy).
         const ZERO_COPY = 1 << 0;
-        /// [`put`](crate::ByteTransport::put).
+        /// [`put`](crate::RemoteAccess::put).
         const PUT = 1 << 1;
-        /// [`get`](crate::ByteTransport::get).
+        /// [`get`](crate::RemoteAccess::get).
         const GET = 1 << 2;
-        /// [`put`](crate::ByteTransport::put) with immediate data for the target.
+        /// [`put`](crate::RemoteAccess::put) with immediate data for the target.
         const NOTICE = 1 << 3;
-        /// [`offer`](crate::ByteTransport::offer) and [`claim`](crate::ByteTransport::claim):
+        /// [`offer`](crate::CooperativeTransfers::offer) and [`claim`](crate::CooperativeTransfers::claim):
         /// either side moves the bytes. Of a matching transport: a sender that waits matches and moves
         /// all bytes while its receiver computes.
         const COOPERATIVE = 1 << 4;
@@ -37,9 +37,9 @@ bitflags! {
         /// nothing that counts, and says so ([`Outcome::Done`](crate::Outcome::Done) of 0; what its
         /// buffer holds then is anything), where others give what there is room for.
         const ALL_OR_NOTHING = 1 << 12;
-        /// [`open_channel`](crate::ByteTransport::open_channel): partitioned channels of its own.
+        /// [`open_channel`](crate::Transport::open_channel): partitioned channels of its own.
         const CHANNELS = 1 << 13;
-        /// [`allocate`](crate::ByteTransport::allocate): memory from which and into which cooperative transfers
+        /// [`allocate`](crate::Transport::allocate): memory from which and into which cooperative transfers
         /// go, on either side, also without [`COOPERATIVE`](Capabilities::COOPERATIVE).
         const ALLOCATION = 1 << 14;
         /// Threads of the transport's own move the bytes: they need a core while a rank waits, which may be
@@ -56,7 +56,7 @@ pub enum Ordering {
     /// Nothing.
     None,
     /// Writes to one peer become visible in the order in which they were posted, where a
-    /// [fence](crate::ByteTransport::fence) lies between them; a fence costs nothing.
+    /// [fence](crate::RemoteAccess::fence) lies between them; a fence costs nothing.
     WriteAfterWrite,
 }
 

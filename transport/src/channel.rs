@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::byte::Post;
+use crate::post::Post;
 
 /// How many rounds the receiver's buffer has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -14,6 +14,7 @@ pub mod allocation;
 pub mod byte;
 pub mod capability;
 pub mod channel;
+pub mod cooperative;
 pub mod data;
 pub mod epoch;
 pub mod error;
@@ -22,15 +23,19 @@ pub mod kind;
 pub mod message;
 pub mod network;
 pub mod null;
+pub mod post;
+pub mod remote;
 pub mod shm;
+pub mod transport;
 pub mod wait;
 
 pub use allocation::Allocation;
-pub use byte::{ByteTransport, Class, Offer, Post, Ticket};
+pub use byte::ByteTransport;
 pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
 };
 pub use channel::{Buffering, OpenChannel, RecvChannel, SendChannel};
+pub use cooperative::{CooperativeTransfers, Offer, Ticket};
 pub use data::{
     MemoryKind, Pack, ReadRegion, RecvBuffer, RecvPart, SendBuffer, Unpack, WriteRegion,
 };
@@ -44,4 +49,7 @@ pub use network::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
+pub use post::{Class, Post};
+pub use remote::{RegistrationHandle, RemoteAccess, RemoteMemory};
+pub use transport::Transport;
 pub use wait::{WaitKey, Waiter};

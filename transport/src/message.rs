@@ -205,7 +205,7 @@ pub trait Upcalls {
     /// Something happened to a peer.
     fn peer(&mut self, event: PeerEvent);
 
-    /// A peer has [put](crate::ByteTransport::put) bytes into memory of this rank with this immediate
+    /// A peer has [put](crate::RemoteAccess::put) bytes into memory of this rank with this immediate
     /// value; they are visible. From whom, the layer above knows by the value: networks do not tell. A
     /// layer that asks no peer for such puts has nothing to do.
     fn notice(&mut self, immediate: u64) {

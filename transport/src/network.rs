@@ -16,18 +16,12 @@
 //! message was there. Only what is `Open` or `Pending` is told later, once, from within
 //! [`progress`](MatchTransport::progress), under the caller's token.
 
-use std::fmt;
-use std::sync::Arc;
-
 use tagwire_base::Rank;
 
-use crate::allocation::Allocation;
-use crate::capability::{Capabilities, ThreadMode, WaitObject};
-use crate::channel::{Buffering, OpenChannel, SendChannel};
+use crate::capability::{ThreadMode, WaitObject};
 use crate::data::{RecvBuffer, SendBuffer};
-use crate::error::{Error, Result};
 use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
-use crate::wait::Waiter;
+use crate::transport::Transport;
 
 /// What a receive or a probe accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,7 +249,7 @@ pub trait MatchUpcalls {
 ///
 /// **Who calls, life.** As for [`ByteTransport`](crate::ByteTransport): one rank owns the object, one thread at a time
 /// calls it, nothing blocks; a peer's address is fetched on first contact, peers that contact us
-/// appear as [`PeerEvent::Up`]. Dropping the object after [`leave`](MatchTransport::leave) closes it, and peers see
+/// appear as [`PeerEvent::Up`]. Dropping the object after [`leave`](Transport::leave) closes it, and peers see
 /// [`PeerEvent::Left`]. Before that the layer above makes progress until [`unfinished`](MatchTransport::unfinished) is 0. It reaches its own rank.
 /// A transport may implement both contracts.
 ///
@@ -280,26 +274,10 @@ pub trait MatchUpcalls {
 /// that have matched a message of it. Receives that wait for it unmatched stay posted: the layer above
 /// knows whom they can still hear from, and cancels them.
 ///
-/// **What may fail.** Setting up returns [`Error`]. Everything else returns a value.
-pub trait MatchTransport: Send {
-    /// The name in settings and reports.
-    fn name(&self) -> &'static str;
-
-    /// What this instance offers: those of the flags that make sense here (wake, failure
-    /// detection, remote, local).
-    fn capabilities(&self) -> Capabilities;
-
+/// **What may fail.** Setting up returns [`Error`](crate::Error). Everything else returns a value.
+pub trait MatchTransport: Transport {
     /// The sizes within which it works.
     fn match_limits(&self) -> MatchLimits;
-
-    /// What a peer needs to reach this rank.
-    fn address(&self) -> Vec<u8>;
-
-    /// The endpoint for `peer`, which may be this rank. Connecting again returns the same.
-    ///
-    /// # Errors
-    /// When the address is not understood or the peer cannot be reached.
-    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId>;
 
     /// Sends all of `data` under `bits`; complete once the buffer is the caller's again, and,
     /// when `synchronous`, a receive has matched. Any shape of buffer may be taken where the
@@ -352,9 +330,6 @@ pub trait MatchTransport: Send {
     /// had found out itself.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls);
 
-    /// This rank has done all that it had to: when the object is dropped, that is a goodbye.
-    fn leave(&mut self);
-
     /// How many things this rank still has to do for its peers, besides the operations that are
     /// open (a notice to be sent, say).
     fn unfinished(&self) -> usize {
@@ -377,47 +352,4 @@ pub trait MatchTransport: Send {
 
     /// Shows the unexpected messages that are kept here, in no order that counts. For the hang dump.
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope));
-
-    /// As [`ByteTransport::allocate`](crate::ByteTransport::allocate).
-    fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        let _ = len;
-        None
-    }
-
-    /// As [`ByteTransport::open_channel`](crate::ByteTransport::open_channel).
-    fn open_channel(
-        &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        let _ = (from, data, ends, buffering);
-        None
-    }
-
-    /// As [`ByteTransport::join_channel`](crate::ByteTransport::join_channel).
-    ///
-    /// # Errors
-    /// When the key is not understood or the channel cannot be reached.
-    fn join_channel(
-        &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        let _ = (to, data, ends, key);
-        Err(Error::Unsupported {
-            transport: self.name(),
-            what: "partitioned channels",
-        })
-    }
-
-    /// What threads of this rank sleep on.
-    fn waiter(&self) -> Arc<dyn Waiter>;
-
-    /// One line for each peer in contact, for the hang dump: queues, held messages, open
-    /// transfers.
-    fn describe(&self, out: &mut dyn fmt::Write);
 }

@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use tagwire_base::Rank;
+use tagwire_transport::{
+    ByteTransport, Capabilities, Class, CooperativeTransfers, Offer, Post, Transport,
+};
 
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport};
-use tagwire_transport::byte::{ByteTransport, Class, Post};
 use tagwire_transport::fault::{Delay, FaultOptions, FaultTransport, Kill};
 use tagwire_transport::message::{
     AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
 };
-use tagwire_transport::{Capabilities, Offer};
 
 /// The first header words of what came, and what became of the peer.
 #[derive(Default)]

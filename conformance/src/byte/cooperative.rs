@@ -7,9 +7,9 @@ use super::failure::offer;
 use super::rig::Rig;
 use crate::common::{LANE, ensure, pattern};
 use crate::memory::{Backwards, Memory, Sink};
-use tagwire_transport::byte::{Offer, Post, Ticket};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::message::{EndpointId, Outcome, Token};
+use tagwire_transport::{Offer, Post, Ticket};
 
 const SIZES: [usize; 12] = [
     0,

@@ -5,9 +5,9 @@ use super::log::Entry;
 use super::messages::FAREWELL;
 use super::rig::{Rig, header};
 use crate::common::{LANE, ensure};
-use tagwire_transport::byte::{Class, Offer, Post, Ticket};
 use tagwire_transport::data::SendBuffer;
 use tagwire_transport::message::{EndpointId, Outcome, Token};
+use tagwire_transport::{Class, Offer, Post, Ticket};
 
 fn failed(endpoint: EndpointId) -> impl Fn(&Entry) -> bool {
     move |entry| matches!(entry, Entry::Failed(of) if *of == endpoint)

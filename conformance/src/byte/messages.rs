@@ -7,7 +7,7 @@ use super::log::{Entry, Message};
 use super::rig::{Rig, header};
 use crate::common::{LANE, ensure, pattern};
 use crate::memory::Backwards;
-use tagwire_transport::byte::Class;
+use tagwire_transport::Class;
 use tagwire_transport::capability::Capabilities;
 use tagwire_transport::data::SendBuffer;
 use tagwire_transport::message::{AmHeader, EndpointId, Outcome};

@@ -44,8 +44,8 @@ mod wake;
 use std::fmt;
 
 use tagwire_base::Rank;
+use tagwire_transport::ByteTransport;
 
-use tagwire_transport::byte::ByteTransport;
 use tagwire_transport::capability::Capabilities;
 
 use crate::{Check, Subject};
@@ -115,7 +115,7 @@ impl Factory {
         }
     }
 
-    /// Lets cooperative transfers use memory that the transports [allocate](tagwire_transport::ByteTransport::allocate): then
+    /// Lets cooperative transfers use memory that the transports [allocate](tagwire_transport::Transport::allocate): then
     /// [`Capabilities::ALLOCATION`] does for [`Capabilities::COOPERATIVE`].
     #[must_use]
     pub const fn allocating(mut self) -> Self {

@@ -1,13 +1,13 @@
 //! Checks of the life cycle: limits, addresses, first contact, goodbye.
 
 use tagwire_base::Rank;
+use tagwire_transport::{Class, Post};
 
 use super::Factory;
 use super::log::Entry;
 use super::messages::FAREWELL;
 use super::rig::{Rig, header};
 use crate::common::ensure;
-use tagwire_transport::byte::{Class, Post};
 use tagwire_transport::capability::{Capabilities, WaitObject};
 
 /// Limits and capabilities say the same.

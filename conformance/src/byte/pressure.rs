@@ -3,8 +3,8 @@
 use super::Factory;
 use super::rig::{Rig, header};
 use crate::common::{ensure, pattern};
-use tagwire_transport::byte::{Class, Post};
 use tagwire_transport::message::EndpointId;
+use tagwire_transport::{Class, Post};
 
 /// Messages after which a queue that is never full has no bound.
 const UNBOUNDED: u64 = 1 << 20;

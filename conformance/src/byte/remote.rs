@@ -6,10 +6,10 @@ use super::Factory;
 use super::rig::Rig;
 use crate::common::{LANE, ensure, pattern};
 use crate::memory::Memory;
-use tagwire_transport::byte::{ByteTransport, Post, RegistrationHandle};
 use tagwire_transport::capability::Ordering;
 use tagwire_transport::error::Result as TransportResult;
 use tagwire_transport::message::{EndpointId, Outcome, Token};
+use tagwire_transport::{ByteTransport, Post, RegistrationHandle};
 
 /// Bytes of the memory that peers reach.
 const LEN: usize = 10_000;

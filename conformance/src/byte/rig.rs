@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
+use tagwire_transport::{ByteTransport, Class, Post};
 
 use super::log::{Entry, Log};
 use super::{Factory, KillRank};
@@ -12,7 +13,6 @@ use crate::closing::Closing;
 use crate::common::{LANE, Patience};
 use crate::memory::Memory;
 use tagwire_transport::allocation::Allocation;
-use tagwire_transport::byte::{ByteTransport, Class, Post};
 use tagwire_transport::capability::{Capabilities, Limits};
 use tagwire_transport::fault::SplitMix64;
 use tagwire_transport::message::{AmHeader, EndpointId, Outcome, Token};

@@ -13,10 +13,10 @@ use super::Factory;
 use super::log::Log;
 use super::rig::{Rig, header};
 use crate::common::{LANE, ensure, rounds};
-use tagwire_transport::byte::{ByteTransport, Class, Post};
 use tagwire_transport::fault::SplitMix64;
 use tagwire_transport::message::EndpointId;
 use tagwire_transport::wait::{WaitKey, Waiter};
+use tagwire_transport::{ByteTransport, Class, Post};
 
 /// Rounds of sleeping and waking, at length.
 const ROUNDS: u64 = 10_000;

@@ -5,15 +5,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
+use tagwire_transport::{
+    ByteTransport, Class, CooperativeTransfers, EpochWaiter, Offer, Post, RegistrationHandle,
+    RemoteAccess, RemoteMemory, Ticket, Transport,
+};
 
 use super::progress::Event;
 use super::state::{Message, State, Status};
 use super::transfer::{Exposed, Transfer, Writable};
 use super::{NAME, Shared};
-use tagwire_transport::EpochWaiter;
-use tagwire_transport::byte::{
-    ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket,
-};
 use tagwire_transport::capability::{Capabilities, Limits, Ordering, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
@@ -111,7 +111,7 @@ impl MemoryTransport {
     }
 }
 
-impl ByteTransport for MemoryTransport {
+impl Transport for MemoryTransport {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -130,26 +130,6 @@ impl ByteTransport for MemoryTransport {
         all.set(Capabilities::REMOTE, options.remote);
         all.set(Capabilities::FAILURE_DETECTION, options.detect_failures);
         all
-    }
-
-    fn limits(&self) -> Limits {
-        let options = &self.shared.options;
-        let mut limits = Limits::copying(options.max_send.min(40), options.max_send);
-        if options.cooperative {
-            limits.max_offers = options.max_offers;
-        }
-        if options.get || options.put {
-            limits.max_remote_access = u64::MAX;
-        }
-        if options.put && options.notices {
-            limits.immediate_width = 8;
-        }
-        if options.put && options.ordered_puts {
-            limits.ordering = Ordering::WriteAfterWrite;
-        }
-        limits.memory_per_peer = options.slots * options.max_send;
-        limits.wait_object = WaitObject::Futex;
-        limits
     }
 
     fn address(&self) -> Vec<u8> {
@@ -179,47 +159,43 @@ impl ByteTransport for MemoryTransport {
         Ok(endpoint)
     }
 
-    fn send(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        let shared = Arc::clone(&self.shared);
-        let options = &shared.options;
-        if data.len() > options.max_send {
-            return Post::Unsupported;
-        }
-        let mut state = shared.state();
-        let Some((rank, place)) = self.outbound(&mut state, to) else {
-            return Post::Gone;
-        };
-        let Some(member) = state.members.get_mut(&rank) else {
-            return Post::Gone;
-        };
-        let channel = &mut member.inbound[place];
-        let room = match class {
-            Class::Data => options.slots - options.control_slots,
-            Class::Control => options.slots,
-        };
-        // A reader that gave us up takes nothing any more: what we send is lost, as it is when a
-        // reader has died and we do not know yet.
-        if channel.queue.len() >= room {
-            channel.starved = true;
-            return Post::Busy;
-        }
-        if !channel.closed {
-            channel.queue.push_back(Message {
-                header,
-                bytes: data.to_vec(),
-            });
-            member.waiter.wake();
-        }
-        Post::Posted
+    fn leave(&mut self) {
+        self.leaving = true;
     }
 
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn Write) {
+        let state = self.shared.state();
+        for link in &self.links {
+            let depth = |of: Rank, from: Rank| {
+                state
+                    .members
+                    .get(&of)
+                    .and_then(|member| Some(member.inbound[member.find_channel(from)?].queue.len()))
+                    .unwrap_or(0)
+            };
+            let open = state
+                .transfers
+                .values()
+                .filter(|transfer| transfer.involves(self.rank) && transfer.involves(link.rank))
+                .count();
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(
+                out,
+                "{NAME}: rank {}: {} untaken there, {} untaken here, {open} transfers{}",
+                link.rank,
+                depth(link.rank, self.rank),
+                depth(self.rank, link.rank),
+                if link.closed { ", closed" } else { "" },
+            );
+        }
+    }
+}
+
+impl RemoteAccess for MemoryTransport {
     fn get(
         &mut self,
         _lane: Lane,
@@ -343,7 +319,9 @@ impl ByteTransport for MemoryTransport {
         state.exposed.remove(&handle.id);
         state.writable.remove(&handle.id);
     }
+}
 
+impl CooperativeTransfers for MemoryTransport {
     fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
         let Some(source) = data.region().filter(|_| self.shared.options.cooperative) else {
             return Offer::Unsupported;
@@ -421,6 +399,69 @@ impl ByteTransport for MemoryTransport {
             }
         }
     }
+}
+
+impl ByteTransport for MemoryTransport {
+    fn limits(&self) -> Limits {
+        let options = &self.shared.options;
+        let mut limits = Limits::copying(options.max_send.min(40), options.max_send);
+        if options.cooperative {
+            limits.max_offers = options.max_offers;
+        }
+        if options.get || options.put {
+            limits.max_remote_access = u64::MAX;
+        }
+        if options.put && options.notices {
+            limits.immediate_width = 8;
+        }
+        if options.put && options.ordered_puts {
+            limits.ordering = Ordering::WriteAfterWrite;
+        }
+        limits.memory_per_peer = options.slots * options.max_send;
+        limits.wait_object = WaitObject::Futex;
+        limits
+    }
+
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        let shared = Arc::clone(&self.shared);
+        let options = &shared.options;
+        if data.len() > options.max_send {
+            return Post::Unsupported;
+        }
+        let mut state = shared.state();
+        let Some((rank, place)) = self.outbound(&mut state, to) else {
+            return Post::Gone;
+        };
+        let Some(member) = state.members.get_mut(&rank) else {
+            return Post::Gone;
+        };
+        let channel = &mut member.inbound[place];
+        let room = match class {
+            Class::Data => options.slots - options.control_slots,
+            Class::Control => options.slots,
+        };
+        // A reader that gave us up takes nothing any more: what we send is lost, as it is when a
+        // reader has died and we do not know yet.
+        if channel.queue.len() >= room {
+            channel.starved = true;
+            return Post::Busy;
+        }
+        if !channel.closed {
+            channel.queue.push_back(Message {
+                header,
+                bytes: data.to_vec(),
+            });
+            member.waiter.wake();
+        }
+        Post::Posted
+    }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.collect() + self.tell(upcalls)
@@ -437,41 +478,6 @@ impl ByteTransport for MemoryTransport {
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.collect_failure(rank);
         self.tell(upcalls);
-    }
-
-    fn leave(&mut self) {
-        self.leaving = true;
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn Write) {
-        let state = self.shared.state();
-        for link in &self.links {
-            let depth = |of: Rank, from: Rank| {
-                state
-                    .members
-                    .get(&of)
-                    .and_then(|member| Some(member.inbound[member.find_channel(from)?].queue.len()))
-                    .unwrap_or(0)
-            };
-            let open = state
-                .transfers
-                .values()
-                .filter(|transfer| transfer.involves(self.rank) && transfer.involves(link.rank))
-                .count();
-            // The sink's own failure has nowhere else to be reported.
-            let _ = writeln!(
-                out,
-                "{NAME}: rank {}: {} untaken there, {} untaken here, {open} transfers{}",
-                link.rank,
-                depth(link.rank, self.rank),
-                depth(self.rank, link.rank),
-                if link.closed { ", closed" } else { "" },
-            );
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 use super::*;
-use tagwire_transport::byte::{ByteTransport, Class, Post};
 use tagwire_transport::message::{
     AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls,
 };
+use tagwire_transport::{ByteTransport, Class, Post, Transport};
 
 const LANE: Lane = Lane(0);
 

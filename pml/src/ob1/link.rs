@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    ByteTransport, Class, Lane, Offer, Post, RecvBuffer, RecvPart, SendBuffer, Ticket, Token,
+    ByteTransport, Class, Lane, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
+    RemoteMemory, SendBuffer, Ticket, Token,
 };
 
 use super::common::Common;
@@ -172,13 +172,13 @@ impl<'a> Link<'a> {
         self.count(post)
     }
 
-    /// As [`ByteTransport::offer`].
+    /// As [`CooperativeTransfers::offer`].
     pub(super) fn offer(&mut self, data: &SendBuffer) -> Offer {
         let token = self.token();
         self.rail.offer(LANE, self.peer.endpoint, data, token)
     }
 
-    /// As [`ByteTransport::claim`].
+    /// As [`CooperativeTransfers::claim`].
     pub(super) fn claim(&mut self, ticket: Ticket, data: &RecvBuffer) -> Post {
         let token = self.token();
         let post = self
@@ -187,35 +187,35 @@ impl<'a> Link<'a> {
         self.count(post)
     }
 
-    /// As [`ByteTransport::withdraw`].
+    /// As [`CooperativeTransfers::withdraw`].
     pub(super) fn withdraw(&mut self, ticket: Ticket) {
         self.rail.withdraw(self.peer.endpoint, ticket);
         self.posted += 1;
     }
 
-    /// As [`ByteTransport::expose`]; `None` where that does not work.
+    /// As [`RemoteAccess::expose`]; `None` where that does not work.
     pub(super) fn expose(&mut self, data: &SendBuffer) -> Option<RegistrationHandle> {
         self.rail.expose(data).ok()
     }
 
-    /// As [`ByteTransport::deregister`].
+    /// As [`RemoteAccess::deregister`].
     pub(super) fn deregister(&mut self, registration: RegistrationHandle) {
         self.rail.deregister(registration);
     }
 
-    /// As [`ByteTransport::get`].
+    /// As [`RemoteAccess::get`].
     pub(super) fn get(&mut self, data: &RecvPart<'_>, source: RemoteMemory<'_>) -> Post {
         let token = self.token();
         let post = self.rail.get(LANE, self.peer.endpoint, data, source, token);
         self.count(post)
     }
 
-    /// As [`ByteTransport::register`]; `None` where that does not work.
+    /// As [`RemoteAccess::register`]; `None` where that does not work.
     pub(super) fn register(&mut self, data: &RecvBuffer) -> Option<RegistrationHandle> {
         self.rail.register(data).ok()
     }
 
-    /// As [`ByteTransport::put`] of `range` of `data`, without notice.
+    /// As [`RemoteAccess::put`] of `range` of `data`, without notice.
     #[allow(unsafe_code, reason = "a part of a buffer is lent that is lent itself")]
     pub(super) fn put(
         &mut self,
@@ -236,7 +236,7 @@ impl<'a> Link<'a> {
         self.count(post)
     }
 
-    /// As [`ByteTransport::flush`].
+    /// As [`RemoteAccess::flush`].
     pub(super) fn flush(&mut self) -> Post {
         let token = self.token();
         let post = self.rail.flush(LANE, self.peer.endpoint, token);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
-use tagwire_transport::{AmHeader, Arrival, EndpointId, Payload, PeerEvent, Upcalls};
+use tagwire_transport::{AmHeader, Arrival, EndpointId, Payload, PeerEvent, Transport, Upcalls};
 
 use super::header::Kind;
 use super::peer::Health;

@@ -13,7 +13,7 @@ use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_conformance::transport_conformance;
 use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::Mixed;
-use tagwire_transport::{ByteTransport, Capabilities, Error};
+use tagwire_transport::{ByteTransport, Capabilities, Error, Transport};
 
 fn config(host: &str) -> Config {
     let lists: Vec<_> = tagwire_rails::settings().collect();

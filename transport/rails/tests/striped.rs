@@ -10,7 +10,7 @@ use tagwire_conformance::transport_conformance;
 use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::{Striped, StripedOptions};
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
-use tagwire_transport::{ByteTransport, Capabilities, Error};
+use tagwire_transport::{ByteTransport, Capabilities, Error, Transport};
 
 /// Jobs over so many networks in memory, with faults on the first.
 fn over(networks: &'static [fn() -> MemoryOptions], faults: &'static str) -> Factory {

@@ -14,9 +14,11 @@ use common::{Knobs, LANE, Line, Log, readable, writable};
 use tagwire_base::{ManualClock, Rank};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions, MemoryTransport};
 use tagwire_rails::{Striped, StripedOptions};
-use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::fault::SplitMix64;
-use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Outcome, Post, Token};
+use tagwire_transport::{
+    AmHeader, ByteTransport, Class, EndpointId, Outcome, Post, RemoteAccess, RemoteMemory, Token,
+    Transport,
+};
 
 /// Messages each way in a run.
 const MANY: u64 = 300;

@@ -12,11 +12,15 @@ use super::hold::PeerHold;
 use super::progress::MOST_HELD;
 use super::random::SplitMix64;
 use crate::allocation::Allocation;
-use crate::byte::{ByteTransport, Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
+use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, Limits, Preference};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, Token, Upcalls};
+use crate::post::{Class, Post};
+use crate::remote::{RegistrationHandle, RemoteAccess, RemoteMemory};
+use crate::transport::Transport;
 use crate::wait::Waiter;
 
 /// What a test does when a rank dies, so that the others find out.
@@ -143,7 +147,7 @@ impl FaultTransport {
     }
 }
 
-impl ByteTransport for FaultTransport {
+impl Transport for FaultTransport {
     /// The name of the transport that has the faults: to its peers it is that.
     fn name(&self) -> &'static str {
         self.name
@@ -155,18 +159,6 @@ impl ByteTransport for FaultTransport {
             all.remove(Capabilities::ORDERED);
         }
         all
-    }
-
-    fn limits(&self) -> Limits {
-        self.inner().limits()
-    }
-
-    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
-        self.inner().towards(to)
-    }
-
-    fn preference(&self, to: EndpointId) -> Preference {
-        self.inner().preference(to)
     }
 
     fn address(&self) -> Vec<u8> {
@@ -184,39 +176,33 @@ impl ByteTransport for FaultTransport {
         }
     }
 
-    fn send(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        self.message(|inner| inner.send(lane, to, class, header, data))
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        self.living()?.allocate(len)
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
-        self.message(|inner| inner.send_from(lane, to, header, data, range))
+    fn leave(&mut self) {
+        if let Some(inner) = self.living() {
+            inner.leave();
+        }
     }
 
-    fn send_zero_copy(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        token: Token,
-    ) -> Post {
-        self.message(|inner| inner.send_zero_copy(lane, to, header, data, token))
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        self.inner().waiter()
     }
 
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        let state = if self.dead { "dead, " } else { "" };
+        // The sink's own failure has nowhere else to be reported.
+        let _ = writeln!(
+            out,
+            "{NAME}: {state}{} held back, {}",
+            self.held, self.options
+        );
+        self.inner().describe(out);
+    }
+}
+
+impl RemoteAccess for FaultTransport {
     fn put(
         &mut self,
         lane: Lane,
@@ -270,38 +256,6 @@ impl ByteTransport for FaultTransport {
         )
     }
 
-    fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
-        match self.reach() {
-            Ok(inner) => inner.offer(lane, to, data, token),
-            Err(Post::Busy) => Offer::Busy,
-            Err(_) => Offer::Unsupported,
-        }
-    }
-
-    fn claim(
-        &mut self,
-        lane: Lane,
-        from: EndpointId,
-        ticket: Ticket,
-        data: &RecvBuffer,
-        token: Token,
-    ) -> Post {
-        self.reach().map_or_else(
-            |post| post,
-            |inner| inner.claim(lane, from, ticket, data, token),
-        )
-    }
-
-    fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        self.living()?.allocate(len)
-    }
-
-    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
-        if let Some(inner) = self.living() {
-            inner.withdraw(to, ticket);
-        }
-    }
-
     fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
         match self.living() {
             Some(inner) => inner.register(data),
@@ -328,6 +282,83 @@ impl ByteTransport for FaultTransport {
             inner.deregister(handle);
         }
     }
+}
+
+impl CooperativeTransfers for FaultTransport {
+    fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        match self.reach() {
+            Ok(inner) => inner.offer(lane, to, data, token),
+            Err(Post::Busy) => Offer::Busy,
+            Err(_) => Offer::Unsupported,
+        }
+    }
+
+    fn claim(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        self.reach().map_or_else(
+            |post| post,
+            |inner| inner.claim(lane, from, ticket, data, token),
+        )
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        if let Some(inner) = self.living() {
+            inner.withdraw(to, ticket);
+        }
+    }
+}
+
+impl ByteTransport for FaultTransport {
+    fn limits(&self) -> Limits {
+        self.inner().limits()
+    }
+
+    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
+        self.inner().towards(to)
+    }
+
+    fn preference(&self, to: EndpointId) -> Preference {
+        self.inner().preference(to)
+    }
+
+    fn send(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        self.message(|inner| inner.send(lane, to, class, header, data))
+    }
+
+    fn send_from(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        range: Range<usize>,
+    ) -> Post {
+        self.message(|inner| inner.send_from(lane, to, header, data, range))
+    }
+
+    fn send_zero_copy(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        self.message(|inner| inner.send_zero_copy(lane, to, header, data, token))
+    }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.now += 1;
@@ -352,27 +383,6 @@ impl ByteTransport for FaultTransport {
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.take_in(upcalls, |inner, intake| inner.peer_failed(rank, intake));
         self.let_go(upcalls);
-    }
-
-    fn leave(&mut self) {
-        if let Some(inner) = self.living() {
-            inner.leave();
-        }
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.inner().waiter()
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        let state = if self.dead { "dead, " } else { "" };
-        // The sink's own failure has nowhere else to be reported.
-        let _ = writeln!(
-            out,
-            "{NAME}: {state}{} held back, {}",
-            self.held, self.options
-        );
-        self.inner().describe(out);
     }
 }
 

@@ -9,12 +9,16 @@ use tagwire_base::Rank;
 use super::NAME;
 use super::config::NullOptions;
 use super::memory::Registrations;
-use crate::byte::{ByteTransport, Class, Post, RegistrationHandle, RemoteMemory};
+use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, Limits, Ordering, Registration, WaitObject};
+use crate::cooperative::CooperativeTransfers;
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::epoch::EpochWaiter;
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls};
+use crate::post::{Class, Post};
+use crate::remote::{RegistrationHandle, RemoteAccess, RemoteMemory};
+use crate::transport::Transport;
 use crate::wait::Waiter;
 
 /// A peer: the own rank, or one that only swallows.
@@ -95,7 +99,7 @@ impl NullTransport {
     }
 }
 
-impl ByteTransport for NullTransport {
+impl Transport for NullTransport {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -108,18 +112,6 @@ impl ByteTransport for NullTransport {
             | Capabilities::ORDERED
             | Capabilities::RELIABLE
             | Capabilities::LOOPBACK
-    }
-
-    fn limits(&self) -> Limits {
-        Limits {
-            max_remote_access: isize::MAX as u64,
-            immediate_width: 8,
-            memory_per_peer: 0,
-            ordering: Ordering::WriteAfterWrite,
-            registration: Registration::Remote,
-            wait_object: WaitObject::Futex,
-            ..Limits::copying(self.options.max_send.min(40), self.options.max_send)
-        }
     }
 
     fn address(&self) -> Vec<u8> {
@@ -145,39 +137,27 @@ impl ByteTransport for NullTransport {
         Ok(endpoint)
     }
 
-    fn send(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        if data.len() > self.options.max_send {
-            return Post::Unsupported;
-        }
-        match self.links.get(to.index()) {
-            Some(link) if !link.closed => {}
-            _ => return Post::Gone,
-        }
-        if self.own != Some(to) {
-            return Post::Posted;
-        }
-        let room = match class {
-            Class::Data => self.options.slots - self.options.control_slots,
-            Class::Control => self.options.slots,
-        };
-        if self.queue.len() >= room {
-            return Post::Busy;
-        }
-        self.queue.push_back(Message {
-            header,
-            bytes: data.to_vec(),
-        });
-        self.waiter.wake();
-        Post::Posted
+    // Nobody is there to be told.
+    fn leave(&mut self) {}
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }
 
+    fn describe(&self, out: &mut dyn Write) {
+        for (index, link) in self.links.iter().enumerate() {
+            let untaken = match self.own {
+                Some(own) if own.index() == index => self.queue.len(),
+                _ => 0,
+            };
+            let closed = if link.closed { ", closed" } else { "" };
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(out, "{NAME}: rank {}: {untaken} untaken{closed}", link.rank);
+        }
+    }
+}
+
+impl RemoteAccess for NullTransport {
     fn put(
         &mut self,
         _lane: Lane,
@@ -260,6 +240,55 @@ impl ByteTransport for NullTransport {
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.registrations.deregister(handle.id);
     }
+}
+
+impl CooperativeTransfers for NullTransport {}
+
+impl ByteTransport for NullTransport {
+    fn limits(&self) -> Limits {
+        Limits {
+            max_remote_access: isize::MAX as u64,
+            immediate_width: 8,
+            memory_per_peer: 0,
+            ordering: Ordering::WriteAfterWrite,
+            registration: Registration::Remote,
+            wait_object: WaitObject::Futex,
+            ..Limits::copying(self.options.max_send.min(40), self.options.max_send)
+        }
+    }
+
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        if data.len() > self.options.max_send {
+            return Post::Unsupported;
+        }
+        match self.links.get(to.index()) {
+            Some(link) if !link.closed => {}
+            _ => return Post::Gone,
+        }
+        if self.own != Some(to) {
+            return Post::Posted;
+        }
+        let room = match class {
+            Class::Data => self.options.slots - self.options.control_slots,
+            Class::Control => self.options.slots,
+        };
+        if self.queue.len() >= room {
+            return Post::Busy;
+        }
+        self.queue.push_back(Message {
+            header,
+            bytes: data.to_vec(),
+        });
+        self.waiter.wake();
+        Post::Posted
+    }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.greet(upcalls) + self.deliver(upcalls) + self.complete(upcalls)
@@ -278,25 +307,6 @@ impl ByteTransport for NullTransport {
         let link = &mut self.links[endpoint.index()];
         if !std::mem::replace(&mut link.closed, true) && known {
             upcalls.peer(PeerEvent::Failed(endpoint));
-        }
-    }
-
-    // Nobody is there to be told.
-    fn leave(&mut self) {}
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn Write) {
-        for (index, link) in self.links.iter().enumerate() {
-            let untaken = match self.own {
-                Some(own) if own.index() == index => self.queue.len(),
-                _ => 0,
-            };
-            let closed = if link.closed { ", closed" } else { "" };
-            // The sink's own failure has nowhere else to be reported.
-            let _ = writeln!(out, "{NAME}: rank {}: {untaken} untaken{closed}", link.rank);
         }
     }
 }

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use crate::byte::{RegistrationHandle, RemoteMemory};
 use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
 use crate::message::Payload;
+use crate::remote::{RegistrationHandle, RemoteMemory};
 
 /// The memory that a rank has registered, by number. Numbers are not used again, so an old key
 /// finds nothing.

@@ -1,9 +1,12 @@
 use tagwire_base::Rank;
 
 use super::{NullOptions, NullTransport};
-use crate::byte::{ByteTransport, Class, Post, RemoteMemory};
+use crate::byte::ByteTransport;
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::message::{AmHeader, Arrival, Lane, Outcome, PeerEvent, Token, Upcalls};
+use crate::post::{Class, Post};
+use crate::remote::{RemoteAccess, RemoteMemory};
+use crate::transport::Transport;
 
 /// Counts.
 #[derive(Default)]

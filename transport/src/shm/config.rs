@@ -46,7 +46,7 @@ pub struct ShmOptions {
     pub overflow: usize,
     /// Unexpected messages that a rank that matches keeps the headers of.
     pub headers: usize,
-    /// Bytes of the arena that [`allocate`](crate::ByteTransport::allocate) takes from, rounded up to 64 KiB; 0 for none.
+    /// Bytes of the arena that [`allocate`](crate::Transport::allocate) takes from, rounded up to 64 KiB; 0 for none.
     pub arena: usize,
     /// Set by [`ShmMatch::open`](super::ShmMatch::open): peers' match lists are mapped.
     #[doc(hidden)]

@@ -23,12 +23,16 @@ use super::segment::{Extent, HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::allocation::Allocation;
-use crate::byte::{ByteTransport, Class, Offer, Post, Ticket};
+use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Token, Upcalls};
+use crate::post::{Class, Post};
+use crate::remote::RemoteAccess;
+use crate::transport::Transport;
 use crate::wait::Waiter;
 
 /// Hands over the descriptor of a rank's segment.
@@ -166,7 +170,7 @@ impl Shm {
         })
     }
 
-    /// See [`ByteTransport::allocate`].
+    /// See [`Transport::allocate`].
     pub(super) fn take_from_arena(&mut self, len: usize) -> Option<Allocation> {
         if self.arena.is_none() && self.identity.arena != 0 {
             let arena = self.segment.map_own_arena().map(Arc::new);
@@ -262,7 +266,7 @@ impl Shm {
     }
 }
 
-impl ByteTransport for Shm {
+impl Transport for Shm {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -282,23 +286,6 @@ impl ByteTransport for Shm {
         all
     }
 
-    fn limits(&self) -> Limits {
-        Limits {
-            max_offers: if self.options.cross_attach == CrossAttach::Off && self.identity.arena == 0
-            {
-                0
-            } else {
-                OFFERS
-            },
-            memory_per_peer: AREA,
-            ordering: Ordering::None,
-            registration: Registration::None,
-            thread_mode: ThreadMode::Transport,
-            wait_object: WaitObject::Futex,
-            ..Limits::copying(INLINE, MAX_SEND)
-        }
-    }
-
     fn address(&self) -> Vec<u8> {
         self.identity.to_bytes()
     }
@@ -310,37 +297,6 @@ impl ByteTransport for Shm {
         });
         self.descriptors = hook;
         endpoint
-    }
-
-    #[inline]
-    fn send(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        self.send_in_line(to, class, header, data)
-    }
-
-    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
-        self.open_offer(to, data, token)
-    }
-
-    fn claim(
-        &mut self,
-        _lane: Lane,
-        from: EndpointId,
-        ticket: Ticket,
-        data: &RecvBuffer,
-        token: Token,
-    ) -> Post {
-        self.take_offer(from, ticket, data, token)
-    }
-
-    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
-        self.withdraw_offer(to, ticket);
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
@@ -365,29 +321,6 @@ impl ByteTransport for Shm {
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>> {
         self.join_receiver(to, data, ends, key)
-    }
-
-    #[inline]
-    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
-        self.move_on(upcalls)
-    }
-
-    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
-        self.look_after(upcalls);
-    }
-
-    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
-        if !self.by_rank.contains_key(&rank) {
-            // It may have made contact before it failed.
-            self.look_at_contacts(upcalls);
-        }
-        let Some(&endpoint) = self.by_rank.get(&rank) else {
-            self.lost.insert(rank);
-            return;
-        };
-        if self.peers[endpoint.index()].state == PeerState::Alive {
-            self.end_peer(endpoint, PeerEvent::Failed(endpoint), upcalls);
-        }
     }
 
     fn leave(&mut self) {
@@ -420,6 +353,83 @@ impl ByteTransport for Shm {
                     Attach::Forbidden(reason) => format!("not attached ({reason})"),
                 },
             );
+        }
+    }
+}
+
+impl RemoteAccess for Shm {}
+
+impl CooperativeTransfers for Shm {
+    fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        self.open_offer(to, data, token)
+    }
+
+    fn claim(
+        &mut self,
+        _lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        self.take_offer(from, ticket, data, token)
+    }
+
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        self.withdraw_offer(to, ticket);
+    }
+}
+
+impl ByteTransport for Shm {
+    fn limits(&self) -> Limits {
+        Limits {
+            max_offers: if self.options.cross_attach == CrossAttach::Off && self.identity.arena == 0
+            {
+                0
+            } else {
+                OFFERS
+            },
+            memory_per_peer: AREA,
+            ordering: Ordering::None,
+            registration: Registration::None,
+            thread_mode: ThreadMode::Transport,
+            wait_object: WaitObject::Futex,
+            ..Limits::copying(INLINE, MAX_SEND)
+        }
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        self.send_in_line(to, class, header, data)
+    }
+
+    #[inline]
+    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        self.move_on(upcalls)
+    }
+
+    fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
+        self.look_after(upcalls);
+    }
+
+    fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
+        if !self.by_rank.contains_key(&rank) {
+            // It may have made contact before it failed.
+            self.look_at_contacts(upcalls);
+        }
+        let Some(&endpoint) = self.by_rank.get(&rank) else {
+            self.lost.insert(rank);
+            return;
+        };
+        if self.peers[endpoint.index()].state == PeerState::Alive {
+            self.end_peer(endpoint, PeerEvent::Failed(endpoint), upcalls);
         }
     }
 }

@@ -16,8 +16,8 @@ use super::matching;
 use super::offers::{self, Side, Standing, Taken};
 use super::ring::{Consumer, Place, Pop, Producer, RingMemory};
 use super::waiter::word;
-use crate::byte::Class;
 use crate::message::{AmHeader, Payload};
+use crate::post::Class;
 
 /// Two slots and two lines, with cells that notice when one side reads what the other writes.
 struct Model {

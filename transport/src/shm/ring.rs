@@ -29,8 +29,8 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::word::Word;
-use crate::byte::Class;
 use crate::message::{AmHeader, Payload};
+use crate::post::Class;
 
 /// Where the payload of a message lies.
 #[derive(Debug, Clone, Copy)]

@@ -9,9 +9,11 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 
 use super::{Shm, ShmOptions};
-use crate::byte::{ByteTransport, Class, Post};
+use crate::byte::ByteTransport;
 use crate::capability::Capabilities;
 use crate::message::{AmHeader, Arrival, EndpointId, Lane, Outcome, PeerEvent, Token, Upcalls};
+use crate::post::{Class, Post};
+use crate::transport::Transport;
 
 mod arena;
 mod contact;

@@ -15,9 +15,10 @@ use super::layout::{DescriptorLine, OFFERS};
 use super::offers::{self, CLAIMED, Chunk, OPEN, RELEASED, Side, Standing, Taken, WITHDRAWN};
 use super::peer::{Access, Peer, PeerState};
 use super::segment::AreaMap;
-use crate::byte::{Offer, Post, Ticket};
+use crate::cooperative::{Offer, Ticket};
 use crate::data::{ReadRegion, RecvBuffer, SendBuffer, WriteRegion};
 use crate::message::{EndpointId, Outcome, Token, Upcalls};
+use crate::post::Post;
 
 /// How long closing waits for peers that are just copying from or to this rank.
 const CLOSING: Duration = Duration::from_millis(200);

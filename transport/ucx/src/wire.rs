@@ -17,7 +17,7 @@
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::JobSecret;
-use tagwire_transport::byte::RemoteMemory;
+use tagwire_transport::RemoteMemory;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

@@ -1,8 +1,9 @@
 //! Messages that do not leave as a copy: lent, offered, read, or sent in parts.
 
 use tagwire_base::Rank;
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{Class, EndpointId, Offer, Payload, Post, Ticket, Token};
+use tagwire_transport::{
+    Class, EndpointId, Offer, Payload, Post, RegistrationHandle, RemoteMemory, Ticket, Token,
+};
 
 use super::{Chore, Core, Driver, Kind, LANE, OpenOffer, RawPort, Request, Source, claim_token};
 use crate::buffer::Outgoing;

@@ -11,7 +11,6 @@ use super::progress::Event;
 use super::state::{End, State};
 use super::{NAME, Shared};
 use crate::network::state::Status;
-use tagwire_transport::EpochWaiter;
 use tagwire_transport::capability::{Capabilities, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
@@ -21,6 +20,7 @@ use tagwire_transport::network::{
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
 use tagwire_transport::wait::Waiter;
+use tagwire_transport::{EpochWaiter, Transport};
 
 /// A peer, as this rank knows it.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl MatchMemory {
     }
 }
 
-impl MatchTransport for MatchMemory {
+impl Transport for MatchMemory {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -197,20 +197,6 @@ impl MatchTransport for MatchMemory {
         );
         all.set(Capabilities::COOPERATIVE, self.shared.options.helping);
         all
-    }
-
-    fn match_limits(&self) -> MatchLimits {
-        let options = &self.shared.options;
-        let mut limits = MatchLimits::UNLIMITED;
-        limits.bits = options.bits;
-        limits.ignorable = options.ignorable.unwrap_or(options.bits);
-        limits.ignorable_in_part = options.ignorable.is_none();
-        limits.directed = options.directed;
-        limits.max_short = options.max_short;
-        limits.max_posted = options.max_posted;
-        limits.memory_per_peer = options.slots * options.max_short;
-        limits.wait_object = WaitObject::Futex;
-        limits
     }
 
     fn address(&self) -> Vec<u8> {
@@ -238,6 +224,59 @@ impl MatchTransport for MatchMemory {
         let endpoint = self.link(peer);
         self.links[endpoint.index()].outbound = Some(place);
         Ok(endpoint)
+    }
+
+    fn leave(&mut self) {
+        self.leaving = true;
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn Write) {
+        let state = self.shared.state();
+        for link in &self.links {
+            let depth = |of: Rank, from: Rank| {
+                state
+                    .members
+                    .get(&of)
+                    .and_then(|member| Some(member.inbound[member.find_channel(from)?].queue.len()))
+                    .unwrap_or(0)
+            };
+            let open = state
+                .moving
+                .values()
+                .filter(|moving| {
+                    moving.transfer.involves(self.rank) && moving.transfer.involves(link.rank)
+                })
+                .count();
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(
+                out,
+                "{NAME}: rank {}: {} untaken there, {} untaken here, {open} transfers{}",
+                link.rank,
+                depth(link.rank, self.rank),
+                depth(self.rank, link.rank),
+                if link.closed { ", closed" } else { "" },
+            );
+        }
+    }
+}
+
+impl MatchTransport for MatchMemory {
+    fn match_limits(&self) -> MatchLimits {
+        let options = &self.shared.options;
+        let mut limits = MatchLimits::UNLIMITED;
+        limits.bits = options.bits;
+        limits.ignorable = options.ignorable.unwrap_or(options.bits);
+        limits.ignorable_in_part = options.ignorable.is_none();
+        limits.directed = options.directed;
+        limits.max_short = options.max_short;
+        limits.max_posted = options.max_posted;
+        limits.memory_per_peer = options.slots * options.max_short;
+        limits.wait_object = WaitObject::Futex;
+        limits
     }
 
     fn send(
@@ -445,10 +484,6 @@ impl MatchTransport for MatchMemory {
         self.tell(upcalls);
     }
 
-    fn leave(&mut self) {
-        self.leaving = true;
-    }
-
     fn levels(&self) -> MatchLevels {
         let state = self.shared.state();
         let mut levels = MatchLevels::default();
@@ -474,39 +509,6 @@ impl MatchTransport for MatchMemory {
             for message in member.lists.unexpected.iter().chain(queued) {
                 visit(&message.envelope);
             }
-        }
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn Write) {
-        let state = self.shared.state();
-        for link in &self.links {
-            let depth = |of: Rank, from: Rank| {
-                state
-                    .members
-                    .get(&of)
-                    .and_then(|member| Some(member.inbound[member.find_channel(from)?].queue.len()))
-                    .unwrap_or(0)
-            };
-            let open = state
-                .moving
-                .values()
-                .filter(|moving| {
-                    moving.transfer.involves(self.rank) && moving.transfer.involves(link.rank)
-                })
-                .count();
-            // The sink's own failure has nowhere else to be reported.
-            let _ = writeln!(
-                out,
-                "{NAME}: rank {}: {} untaken there, {} untaken here, {open} transfers{}",
-                link.rank,
-                depth(link.rank, self.rank),
-                depth(self.rank, link.rank),
-                if link.closed { ", closed" } else { "" },
-            );
         }
     }
 }

@@ -5,8 +5,7 @@ use std::mem;
 use std::ops::RangeInclusive;
 
 use tagwire_base::config::parse::format_bytes;
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{Capabilities, Outcome, Payload, Post};
+use tagwire_transport::{Capabilities, Outcome, Payload, Post, RegistrationHandle, RemoteMemory};
 use zerocopy::IntoBytes;
 
 use crate::ob1::common::Common;

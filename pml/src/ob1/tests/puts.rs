@@ -1,6 +1,7 @@
 //! Long messages that their sender writes into the receiver's memory.
 
 use super::*;
+use tagwire_transport::Transport;
 
 /// Longer than all pieces that are under way at once.
 const LONG: usize = 5_000_000;

@@ -8,9 +8,9 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    Buffering, ByteTransport, EndpointId, Post, RecvBuffer, SendBuffer, Token,
+    Buffering, ByteTransport, EndpointId, Post, RecvBuffer, RegistrationHandle, RemoteMemory,
+    SendBuffer, Token,
 };
 
 use super::key::Run;

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use tagwire_transport::byte::RemoteMemory;
-use tagwire_transport::{ByteTransport, Outcome, Post, SendBuffer, Token};
+use tagwire_transport::{ByteTransport, Outcome, Post, RemoteMemory, SendBuffer, Token};
 
 use super::key::Run;
 use super::state::{Call, Flight, MOST_EARLY, OURS, Operation, Outgoing, Said, Telling, Writes};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
-use tagwire_transport::byte::RegistrationHandle;
-use tagwire_transport::{Buffering, Capabilities, EndpointId, Limits, Ordering, ReadRegion, Token};
+use tagwire_transport::{
+    Buffering, Capabilities, EndpointId, Limits, Ordering, ReadRegion, RegistrationHandle, Token,
+};
 
 use super::ends::{Receiver, Sender};
 use super::flags::{Sources, Targets};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_libfabric_sys::bindings::FI_SEND;
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Ordering,
-    Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration, Result, SendBuffer, Token,
-    Upcalls, WaitObject, Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
+    Limits, Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
+    RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
+    WaitObject, Waiter,
 };
 
 use crate::NAME;
@@ -66,7 +66,7 @@ impl Ofi {
     }
 }
 
-impl ByteTransport for Ofi {
+impl Transport for Ofi {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -84,40 +84,6 @@ impl ByteTransport for Ofi {
         all
     }
 
-    fn limits(&self) -> Limits {
-        let provider = self.engine.net.provider();
-        let has = |capability| self.capabilities().contains(capability);
-        let mut limits = Limits::copying(
-            provider.inject_size().saturating_sub(crate::wire::HEADER),
-            MAX_SEND,
-        );
-        limits.max_inline = limits.max_inline.min(crate::engine::MAX_INLINE);
-        if has(Capabilities::ZERO_COPY) {
-            limits.max_zero_copy = self.engine.max_lent();
-        }
-        if has(Capabilities::PUT) {
-            limits.max_remote_access = provider.max_message() as u64;
-            limits.registration = if provider.registers_locally() {
-                Registration::LocalAndRemote
-            } else {
-                Registration::Remote
-            };
-        }
-        limits.immediate_width = self.engine.immediate_width();
-        if self.ordered {
-            limits.ordering = Ordering::WriteAfterWrite;
-        }
-        if has(Capabilities::WAKE) {
-            limits.wait_object = WaitObject::Descriptor;
-        }
-        limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
-        limits
-    }
-
-    fn preference(&self, _to: EndpointId) -> Preference {
-        Preference::NETWORK
-    }
-
     fn address(&self) -> Vec<u8> {
         self.engine.address()
     }
@@ -126,45 +92,20 @@ impl ByteTransport for Ofi {
         self.engine.connect(peer, address)
     }
 
-    #[inline]
-    fn send(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        self.engine.post(to, class, header, data)
+    fn leave(&mut self) {
+        self.engine.leave();
     }
 
-    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
-    fn send_zero_copy(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        token: Token,
-    ) -> Post {
-        let most = self.engine.max_lent();
-        let whole = data.region().filter(|region| region.len() <= most);
-        let (Some(region), true) = (whole, self.capabilities().contains(Capabilities::ZERO_COPY))
-        else {
-            return Post::Unsupported;
-        };
-        // SAFETY: the buffer is lent until the token completes; the registration goes with the operation, before
-        // that.
-        unsafe {
-            let memory = (region.as_ptr(), region.len());
-            let Ok(registered) = self.engine.register_locally(memory.0, memory.1, FI_SEND) else {
-                return Post::Busy;
-            };
-            self.engine
-                .post_zero_copy(to, header, region, registered, token)
-        }
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
     }
 
+    fn describe(&self, out: &mut dyn Write) {
+        self.engine.describe(out);
+    }
+}
+
+impl RemoteAccess for Ofi {
     fn put(
         &mut self,
         _lane: Lane,
@@ -207,6 +148,83 @@ impl ByteTransport for Ofi {
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.exposed.end(handle.id);
     }
+}
+
+impl CooperativeTransfers for Ofi {}
+
+impl ByteTransport for Ofi {
+    fn limits(&self) -> Limits {
+        let provider = self.engine.net.provider();
+        let has = |capability| self.capabilities().contains(capability);
+        let mut limits = Limits::copying(
+            provider.inject_size().saturating_sub(crate::wire::HEADER),
+            MAX_SEND,
+        );
+        limits.max_inline = limits.max_inline.min(crate::engine::MAX_INLINE);
+        if has(Capabilities::ZERO_COPY) {
+            limits.max_zero_copy = self.engine.max_lent();
+        }
+        if has(Capabilities::PUT) {
+            limits.max_remote_access = provider.max_message() as u64;
+            limits.registration = if provider.registers_locally() {
+                Registration::LocalAndRemote
+            } else {
+                Registration::Remote
+            };
+        }
+        limits.immediate_width = self.engine.immediate_width();
+        if self.ordered {
+            limits.ordering = Ordering::WriteAfterWrite;
+        }
+        if has(Capabilities::WAKE) {
+            limits.wait_object = WaitObject::Descriptor;
+        }
+        limits.memory_per_peer = self.engine.window() as usize * MAX_WIRE;
+        limits
+    }
+
+    fn preference(&self, _to: EndpointId) -> Preference {
+        Preference::NETWORK
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        self.engine.post(to, class, header, data)
+    }
+
+    #[allow(unsafe_code, reason = "buffers are lent to the provider")]
+    fn send_zero_copy(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let most = self.engine.max_lent();
+        let whole = data.region().filter(|region| region.len() <= most);
+        let (Some(region), true) = (whole, self.capabilities().contains(Capabilities::ZERO_COPY))
+        else {
+            return Post::Unsupported;
+        };
+        // SAFETY: the buffer is lent until the token completes; the registration goes with the operation, before
+        // that.
+        unsafe {
+            let memory = (region.as_ptr(), region.len());
+            let Ok(registered) = self.engine.register_locally(memory.0, memory.1, FI_SEND) else {
+                return Post::Busy;
+            };
+            self.engine
+                .post_zero_copy(to, header, region, registered, token)
+        }
+    }
 
     #[inline]
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
@@ -224,18 +242,6 @@ impl ByteTransport for Ofi {
             self.engine.progress(&mut Above(upcalls));
             std::thread::yield_now();
         }
-    }
-
-    fn leave(&mut self) {
-        self.engine.leave();
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn Write) {
-        self.engine.describe(out);
     }
 }
 

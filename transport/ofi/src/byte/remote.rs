@@ -15,8 +15,10 @@ use std::collections::HashMap;
 
 use tagwire_base::Error as BaseError;
 use tagwire_libfabric_sys::bindings::{FI_READ, FI_REMOTE_READ, FI_REMOTE_WRITE, FI_WRITE};
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{EndpointId, Error, Outcome, Post, RecvBuffer, Result, SendBuffer, Token};
+use tagwire_transport::{
+    EndpointId, Error, Outcome, Post, RecvBuffer, RegistrationHandle, RemoteMemory, Result,
+    SendBuffer, Token,
+};
 
 use super::Ofi;
 use crate::NAME;
@@ -109,7 +111,7 @@ impl Ofi {
             });
         };
         let net = &mut self.engine.net;
-        // SAFETY: the callers have the buffer; see `ByteTransport::register`.
+        // SAFETY: the callers have the buffer; see `RemoteAccess::register`.
         let registered = unsafe { net.register(start, len, access) }.map_err(|code| {
             let reason = net.library().describe(code);
             let name = net.provider().name();

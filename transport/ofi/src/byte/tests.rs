@@ -6,10 +6,9 @@ use tagwire_base::bootstrap::LocalBootstrap;
 use tagwire_conformance::assert_check;
 use tagwire_conformance::byte::{Factory, Job};
 use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EIO};
-use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Post,
-    RecvBuffer, Result, SendBuffer, Token, Upcalls,
+    RecvBuffer, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
 };
 
 use super::{Exposed, Ofi};

@@ -35,7 +35,8 @@ use tagwire_base::{Error as BaseError, Rank};
 use tagwire_transport::{
     AmHeader, Arrival, Cancel, Capabilities, ClaimId, Directed, EndpointId, Lane, MatchEnvelope,
     MatchLevels, MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome, PeerEvent,
-    Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, WaitObject, Waiter,
+    Posted, Probed, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport, WaitObject,
+    Waiter,
 };
 
 use crate::NAME;
@@ -363,7 +364,7 @@ impl OfiMatch {
     }
 }
 
-impl MatchTransport for OfiMatch {
+impl Transport for OfiMatch {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -382,6 +383,37 @@ impl MatchTransport for OfiMatch {
         all
     }
 
+    fn address(&self) -> Vec<u8> {
+        self.engine.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        self.engine.connect(peer, address)
+    }
+
+    fn leave(&mut self) {
+        self.engine.leave();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn Write) {
+        self.engine.describe(out);
+        let levels = self.levels();
+        // Whoever writes a dump has nobody to tell that it fails.
+        let _ = writeln!(
+            out,
+            "ofi: {} receives posted, {} sends announced, {} things owed",
+            levels.posted,
+            levels.held,
+            self.owed.len()
+        );
+    }
+}
+
+impl MatchTransport for OfiMatch {
     fn match_limits(&self) -> MatchLimits {
         let mut limits = MatchLimits::UNLIMITED;
         limits.bits = self.tags.user();
@@ -394,14 +426,6 @@ impl MatchTransport for OfiMatch {
             limits.wait_object = WaitObject::Descriptor;
         }
         limits
-    }
-
-    fn address(&self) -> Vec<u8> {
-        self.engine.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
-        self.engine.connect(peer, address)
     }
 
     fn send(
@@ -467,10 +491,6 @@ impl MatchTransport for OfiMatch {
         }
     }
 
-    fn leave(&mut self) {
-        self.engine.leave();
-    }
-
     fn unfinished(&self) -> usize {
         self.owed.len()
     }
@@ -496,23 +516,6 @@ impl MatchTransport for OfiMatch {
 
     /// The provider keeps them, and shows none.
     fn visit_unexpected(&self, _visit: &mut dyn FnMut(&MatchEnvelope)) {}
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(self.engine.waiter()) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn Write) {
-        self.engine.describe(out);
-        let levels = self.levels();
-        // Whoever writes a dump has nobody to tell that it fails.
-        let _ = writeln!(
-            out,
-            "ofi: {} receives posted, {} sends announced, {} things owed",
-            levels.posted,
-            levels.held,
-            self.owed.len()
-        );
-    }
 }
 
 impl Drop for OfiMatch {

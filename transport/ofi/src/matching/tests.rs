@@ -10,6 +10,7 @@ use tagwire_libfabric_sys::bindings::{FI_ECANCELED, FI_EINVAL, FI_EIO, FI_EOVERR
 use tagwire_transport::{
     Cancel, EndpointId, Found, Lane, MatchEnvelope, MatchPattern, MatchTransport, MatchUpcalls,
     Outcome, PeerEvent, Posted, Probed, ReceiveEnd, RecvBuffer, Result, SendBuffer, Sent, Token,
+    Transport,
 };
 
 use super::tags::Tags;

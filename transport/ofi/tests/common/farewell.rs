@@ -10,7 +10,7 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_ofi::{Ofi, OfiOptions};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Post, Token,
-    Upcalls,
+    Transport, Upcalls,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::config::{Config, Setting};
-use tagwire_transport::byte::{Class, Offer, Post, RegistrationHandle, RemoteMemory, Ticket};
 use tagwire_transport::{
-    Allocation, AmHeader, Buffering, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits,
-    OpenChannel, Ordering, Preference, RecvBuffer, Registration, Result, SendBuffer, SendChannel,
-    Token, Upcalls, WaitObject, Waiter,
+    Allocation, AmHeader, Buffering, ByteTransport, Capabilities, Class, CooperativeTransfers,
+    EndpointId, Error, Lane, Limits, Offer, OpenChannel, Ordering, Post, Preference, RecvBuffer,
+    Registration, RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, SendChannel,
+    Ticket, Token, Transport, Upcalls, WaitObject, Waiter,
 };
 
 use crate::bundle::{bundle, unbundle};
@@ -161,7 +161,7 @@ impl Mixed {
     }
 }
 
-impl ByteTransport for Mixed {
+impl Transport for Mixed {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -183,40 +183,6 @@ impl ByteTransport for Mixed {
             |(any, every), one| (any | one, every & one),
         );
         (any & of_some) | (every - of_some)
-    }
-
-    fn limits(&self) -> Limits {
-        let mut all = self.rails.iter().map(|rail| rail.transport.limits());
-        let first = all.next().unwrap_or(Limits::copying(0, 0));
-        let mut limits = all.fold(first, |mut least, one| {
-            least.max_inline = least.max_inline.min(one.max_inline);
-            least.max_send = least.max_send.min(one.max_send);
-            least.max_zero_copy = smallest(least.max_zero_copy, one.max_zero_copy);
-            least.max_remote_access = smallest(least.max_remote_access, one.max_remote_access);
-            least.max_offers = least.max_offers.min(one.max_offers);
-            least.immediate_width = least.immediate_width.min(one.immediate_width);
-            least.memory_per_peer = least.memory_per_peer.max(one.memory_per_peer);
-            least
-        });
-        limits.lanes = 1;
-        limits.ordering = Ordering::None;
-        limits.registration = Registration::Remote;
-        limits.wait_object = WaitObject::Descriptor;
-        limits
-    }
-
-    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
-        match self.links.way(to) {
-            Some((rail, theirs)) => self.rails[rail].transport.towards(theirs),
-            None => (self.capabilities(), self.limits()),
-        }
-    }
-
-    fn preference(&self, to: EndpointId) -> Preference {
-        let way = self.links.way(to);
-        way.map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
-            self.rails[rail].transport.preference(theirs)
-        })
     }
 
     fn address(&self) -> Vec<u8> {
@@ -272,49 +238,57 @@ impl ByteTransport for Mixed {
         }))
     }
 
-    #[inline]
-    fn send(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        match self.way(to) {
-            Some((rail, to)) => rail.send(lane, to, class, header, data),
-            None => Post::Gone,
-        }
+    /// Of the first rail that has such memory: to the others it is as any.
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let mut rails = self.rails.iter_mut();
+        rails.find_map(|rail| rail.transport.allocate(len))
     }
 
-    fn send_from(
+    fn open_channel(
         &mut self,
-        lane: Lane,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+        buffering: Buffering,
+    ) -> Option<OpenChannel> {
+        let (rail, from) = self.way(from)?;
+        rail.open_channel(from, data, ends, buffering)
+    }
+
+    fn join_channel(
+        &mut self,
         to: EndpointId,
-        header: AmHeader,
         data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
         match self.way(to) {
-            Some((rail, to)) => rail.send_from(lane, to, header, data, range),
-            None => Post::Gone,
+            Some((rail, to)) => rail.join_channel(to, data, ends, key),
+            None => Err(Error::Unsupported {
+                transport: self.name(),
+                what: "a channel with a rank that is not in contact",
+            }),
         }
     }
 
-    fn send_zero_copy(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        token: Token,
-    ) -> Post {
-        match self.way(to) {
-            Some((rail, to)) => rail.send_zero_copy(lane, to, header, data, token),
-            None => Post::Gone,
+    fn leave(&mut self) {
+        for rail in &mut self.rails {
+            rail.transport.leave();
         }
     }
 
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        for rail in &self.rails {
+            rail.transport.describe(out);
+        }
+    }
+}
+
+impl RemoteAccess for Mixed {
     fn put(
         &mut self,
         lane: Lane,
@@ -366,6 +340,28 @@ impl ByteTransport for Mixed {
         }
     }
 
+    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
+        self.register_with(|rail| rail.register(data))
+    }
+
+    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
+        self.register_with(|rail| rail.expose(data))
+    }
+
+    fn deregister(&mut self, handle: RegistrationHandle) {
+        let index = usize::try_from(handle.id).unwrap_or(usize::MAX);
+        let Some(handles) = self.registrations.get_mut(index).and_then(Option::take) else {
+            return;
+        };
+        for (rail, handle) in self.rails.iter_mut().zip(handles) {
+            if handle.id != u64::MAX {
+                rail.transport.deregister(handle);
+            }
+        }
+    }
+}
+
+impl CooperativeTransfers for Mixed {
     fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
         match self.way(to) {
             Some((rail, to)) => rail.offer(lane, to, data, token),
@@ -392,57 +388,83 @@ impl ByteTransport for Mixed {
             rail.withdraw(to, ticket);
         }
     }
+}
 
-    /// Of the first rail that has such memory: to the others it is as any.
-    fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        let mut rails = self.rails.iter_mut();
-        rails.find_map(|rail| rail.transport.allocate(len))
+impl ByteTransport for Mixed {
+    fn limits(&self) -> Limits {
+        let mut all = self.rails.iter().map(|rail| rail.transport.limits());
+        let first = all.next().unwrap_or(Limits::copying(0, 0));
+        let mut limits = all.fold(first, |mut least, one| {
+            least.max_inline = least.max_inline.min(one.max_inline);
+            least.max_send = least.max_send.min(one.max_send);
+            least.max_zero_copy = smallest(least.max_zero_copy, one.max_zero_copy);
+            least.max_remote_access = smallest(least.max_remote_access, one.max_remote_access);
+            least.max_offers = least.max_offers.min(one.max_offers);
+            least.immediate_width = least.immediate_width.min(one.immediate_width);
+            least.memory_per_peer = least.memory_per_peer.max(one.memory_per_peer);
+            least
+        });
+        limits.lanes = 1;
+        limits.ordering = Ordering::None;
+        limits.registration = Registration::Remote;
+        limits.wait_object = WaitObject::Descriptor;
+        limits
     }
 
-    fn open_channel(
-        &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        let (rail, from) = self.way(from)?;
-        rail.open_channel(from, data, ends, buffering)
-    }
-
-    fn join_channel(
-        &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        match self.way(to) {
-            Some((rail, to)) => rail.join_channel(to, data, ends, key),
-            None => Err(Error::Unsupported {
-                transport: self.name(),
-                what: "a channel with a rank that is not in contact",
-            }),
+    fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
+        match self.links.way(to) {
+            Some((rail, theirs)) => self.rails[rail].transport.towards(theirs),
+            None => (self.capabilities(), self.limits()),
         }
     }
 
-    fn register(&mut self, data: &RecvBuffer) -> Result<RegistrationHandle> {
-        self.register_with(|rail| rail.register(data))
+    fn preference(&self, to: EndpointId) -> Preference {
+        let way = self.links.way(to);
+        way.map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
+            self.rails[rail].transport.preference(theirs)
+        })
     }
 
-    fn expose(&mut self, data: &SendBuffer) -> Result<RegistrationHandle> {
-        self.register_with(|rail| rail.expose(data))
+    #[inline]
+    fn send(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.send(lane, to, class, header, data),
+            None => Post::Gone,
+        }
     }
 
-    fn deregister(&mut self, handle: RegistrationHandle) {
-        let index = usize::try_from(handle.id).unwrap_or(usize::MAX);
-        let Some(handles) = self.registrations.get_mut(index).and_then(Option::take) else {
-            return;
-        };
-        for (rail, handle) in self.rails.iter_mut().zip(handles) {
-            if handle.id != u64::MAX {
-                rail.transport.deregister(handle);
-            }
+    fn send_from(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        range: Range<usize>,
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.send_from(lane, to, header, data, range),
+            None => Post::Gone,
+        }
+    }
+
+    fn send_zero_copy(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        match self.way(to) {
+            Some((rail, to)) => rail.send_zero_copy(lane, to, header, data, token),
+            None => Post::Gone,
         }
     }
 
@@ -462,22 +484,6 @@ impl ByteTransport for Mixed {
             rail.peer_failed(rank, face);
             0
         });
-    }
-
-    fn leave(&mut self) {
-        for rail in &mut self.rails {
-            rail.transport.leave();
-        }
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        for rail in &self.rails {
-            rail.transport.describe(out);
-        }
     }
 }
 

@@ -40,10 +40,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
-use tagwire_transport::byte::{Class, Post, RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, EndpointId, Error, Lane, Limits, Outcome,
-    PeerEvent, Preference, RecvBuffer, Registration, Result, SendBuffer, Token, Upcalls,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Error,
+    Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
+    RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
     WaitObject, Waiter,
 };
 
@@ -236,21 +236,13 @@ impl Striped {
     }
 }
 
-impl ByteTransport for Striped {
+impl Transport for Striped {
     fn name(&self) -> &'static str {
         NAME
     }
 
     fn capabilities(&self) -> Capabilities {
         self.capabilities
-    }
-
-    fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    fn preference(&self, _to: EndpointId) -> Preference {
-        Preference::NETWORK
     }
 
     fn address(&self) -> Vec<u8> {
@@ -301,35 +293,41 @@ impl ByteTransport for Striped {
         found.ok_or_else(|| last.unwrap_or_else(|| bad("it has no rail in common with this rank")))
     }
 
-    fn send(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        self.post(to, class, header, data.len(), |bytes| {
-            bytes.extend_from_slice(data);
-        })
+    fn leave(&mut self) {
+        self.is_leaving = true;
+        for rail in &mut self.rails {
+            rail.transport.leave();
+        }
     }
 
-    fn send_from(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
-        self.post(to, Class::Data, header, range.len(), |bytes| {
-            let start = bytes.len();
-            bytes.resize(start + range.len(), 0);
-            let filled = data.copy_out(range.start, &mut bytes[start..]);
-            bytes.truncate(start + filled);
-        })
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.waiter) as Arc<dyn Waiter>
     }
 
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        for (_, link) in self.core.links.iter() {
+            let ways = link
+                .ways
+                .iter()
+                .map(|way| way.as_ref().map(|way| way.state));
+            // The sink's own failure has nowhere else to be reported.
+            let _ = writeln!(
+                out,
+                "{NAME}: rank {}: {} sent, {} consumed, all acknowledged: {}, by rail: {:?}",
+                link.rank,
+                link.out.sent(),
+                link.incoming.consumed(),
+                link.out.is_empty(),
+                ways.collect::<Vec<_>>(),
+            );
+        }
+        for rail in &self.rails {
+            rail.transport.describe(out);
+        }
+    }
+}
+
+impl RemoteAccess for Striped {
     fn get(
         &mut self,
         _lane: Lane,
@@ -364,6 +362,47 @@ impl ByteTransport for Striped {
             }
         }
     }
+}
+
+impl CooperativeTransfers for Striped {}
+
+impl ByteTransport for Striped {
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn preference(&self, _to: EndpointId) -> Preference {
+        Preference::NETWORK
+    }
+
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        self.post(to, class, header, data.len(), |bytes| {
+            bytes.extend_from_slice(data);
+        })
+    }
+
+    fn send_from(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        range: Range<usize>,
+    ) -> Post {
+        self.post(to, Class::Data, header, range.len(), |bytes| {
+            let start = bytes.len();
+            bytes.resize(start + range.len(), 0);
+            let filled = data.copy_out(range.start, &mut bytes[start..]);
+            bytes.truncate(start + filled);
+        })
+    }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.tell(upcalls, |rail, face| rail.progress(lane, face))
@@ -389,39 +428,6 @@ impl ByteTransport for Striped {
             for rail in 0..self.rails.len() {
                 link.close_way(rail, now);
             }
-        }
-    }
-
-    fn leave(&mut self) {
-        self.is_leaving = true;
-        for rail in &mut self.rails {
-            rail.transport.leave();
-        }
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        for (_, link) in self.core.links.iter() {
-            let ways = link
-                .ways
-                .iter()
-                .map(|way| way.as_ref().map(|way| way.state));
-            // The sink's own failure has nowhere else to be reported.
-            let _ = writeln!(
-                out,
-                "{NAME}: rank {}: {} sent, {} consumed, all acknowledged: {}, by rail: {:?}",
-                link.rank,
-                link.out.sent(),
-                link.incoming.consumed(),
-                link.out.is_empty(),
-                ways.collect::<Vec<_>>(),
-            );
-        }
-        for rail in &self.rails {
-            rail.transport.describe(out);
         }
     }
 }

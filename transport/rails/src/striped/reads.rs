@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use tagwire_transport::byte::RemoteMemory;
 use tagwire_transport::data::WriteRegion;
-use tagwire_transport::{EndpointId, Outcome, Post, RecvBuffer, Token, Upcalls};
+use tagwire_transport::{EndpointId, Outcome, Post, RecvBuffer, RemoteMemory, Token, Upcalls};
 
 use super::core::Core;
 use super::links::{Link, State};

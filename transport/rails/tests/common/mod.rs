@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tagwire_base::Rank;
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Outcome,
-    Payload, PeerEvent, Post, RecvBuffer, Result, SendBuffer, Token, Upcalls, Waiter,
+    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
+    Limits, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
+    RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
 };
 
 pub const LANE: Lane = Lane(0);
@@ -161,7 +161,7 @@ impl Upcalls for Tap<'_> {
     }
 }
 
-impl ByteTransport for Line {
+impl Transport for Line {
     fn name(&self) -> &'static str {
         "line"
     }
@@ -171,10 +171,6 @@ impl ByteTransport for Line {
         let has_threads = self.knobs.has_threads.load(Ordering::Relaxed);
         all.set(Capabilities::THREADS, has_threads);
         all
-    }
-
-    fn limits(&self) -> Limits {
-        self.inner.limits()
     }
 
     fn address(&self) -> Vec<u8> {
@@ -187,24 +183,20 @@ impl ByteTransport for Line {
         Ok(endpoint)
     }
 
-    fn send(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        match (self.knobs.is_cut(), self.knobs.is_silent()) {
-            (true, true) => Post::Posted,
-            (true, false) => Post::Gone,
-            _ => {
-                self.knobs.sent.fetch_add(1, Ordering::Relaxed);
-                self.inner.send(lane, to, class, header, data)
-            }
-        }
+    fn leave(&mut self) {
+        self.inner.leave();
     }
 
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        self.inner.waiter()
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        self.inner.describe(out);
+    }
+}
+
+impl RemoteAccess for Line {
     fn get(
         &mut self,
         lane: Lane,
@@ -231,6 +223,32 @@ impl ByteTransport for Line {
 
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.inner.deregister(handle);
+    }
+}
+
+impl CooperativeTransfers for Line {}
+
+impl ByteTransport for Line {
+    fn limits(&self) -> Limits {
+        self.inner.limits()
+    }
+
+    fn send(
+        &mut self,
+        lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        match (self.knobs.is_cut(), self.knobs.is_silent()) {
+            (true, true) => Post::Posted,
+            (true, false) => Post::Gone,
+            _ => {
+                self.knobs.sent.fetch_add(1, Ordering::Relaxed);
+                self.inner.send(lane, to, class, header, data)
+            }
+        }
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
@@ -269,18 +287,6 @@ impl ByteTransport for Line {
             self.now = u64::MAX / 2;
             self.tell_ends(upcalls);
         }
-    }
-
-    fn leave(&mut self) {
-        self.inner.leave();
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        self.inner.waiter()
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        self.inner.describe(out);
     }
 }
 

@@ -56,7 +56,7 @@ const DIRECT_BLOCK: u64 = 32 * 1024;
 const DIRECT_BLOCKS: u64 = 64;
 
 impl Shm {
-    /// See [`ByteTransport::open_channel`](crate::ByteTransport::open_channel). `None` as well where the
+    /// See [`Transport::open_channel`](crate::Transport::open_channel). `None` as well where the
     /// sender could not open the board, being in another namespace of processes.
     #[allow(unsafe_code, reason = "the channel is lent the buffer")]
     pub(super) fn open_receiver(
@@ -76,7 +76,7 @@ impl Shm {
         let mode = choose(total, staged, partner.pid().is_some());
         let blocks = Blocks::new(ends, mode.block());
         let board = Board::create(&blocks, mode).ok()?;
-        // SAFETY: whoever opens a channel lends the buffer like this; see `ByteTransport::open_channel`.
+        // SAFETY: whoever opens a channel lends the buffer like this; see `Transport::open_channel`.
         let (target, own) = (unsafe { Target::new(region) }, self.header.clone());
         let end = Receiver::new(board, blocks, (mode, buffering), target, partner, own);
         Some(OpenChannel {
@@ -85,7 +85,7 @@ impl Shm {
         })
     }
 
-    /// See [`ByteTransport::join_channel`](crate::ByteTransport::join_channel).
+    /// See [`Transport::join_channel`](crate::Transport::join_channel).
     #[allow(unsafe_code, reason = "the channel is lent the buffer")]
     pub(super) fn join_receiver(
         &mut self,
@@ -110,7 +110,7 @@ impl Shm {
         let key = Key::from_bytes(key).ok_or_else(|| broken("a channel's key".to_owned()))?;
         let blocks = Blocks::new(ends, key.mode.block());
         let board = Board::open(partner.process(), &key, &blocks).map_err(broken)?;
-        // SAFETY: whoever joins a channel lends the buffer like this; see `ByteTransport::join_channel`.
+        // SAFETY: whoever joins a channel lends the buffer like this; see `Transport::join_channel`.
         let (source, own) = (unsafe { Source::new(region) }, self.header.clone());
         Ok(Arc::new(Sender::new(
             board,

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, fence};
 use super::board::{Board, CLOSED, Mode, Source};
 use super::claims::{self, Blocks, Hint, Side};
 use super::partner::{Partner, wake};
-use crate::byte::Post;
 use crate::channel::{Buffering, SendChannel};
+use crate::post::Post;
 use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
 

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::byte::{ByteTransport, Class, Post};
+use crate::byte::ByteTransport;
 use crate::message::{AmHeader, EndpointId, Lane};
+use crate::post::{Class, Post};
 use crate::shm::Shm;
 use crate::shm::layout::MAX_SEND;
 use crate::shm::matching::wire;

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::byte::{ByteTransport, Post, Ticket};
+use crate::cooperative::{CooperativeTransfers, Ticket};
 use crate::message::{EndpointId, Outcome};
+use crate::post::Post;
 use crate::shm::Shm;
 use crate::shm::matching::completions::Completions;
 use crate::shm::matching::controls::Controls;

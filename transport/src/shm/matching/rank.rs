@@ -31,6 +31,7 @@ use crate::shm::matching::table;
 use crate::shm::matching::visitor::{Visitor, Visits};
 use crate::shm::matching::wire::{BITS, IGNORABLE};
 use crate::shm::{NAME, Shm};
+use crate::transport::Transport;
 use crate::wait::Waiter;
 
 /// Shared memory as a transport that matches.
@@ -285,7 +286,7 @@ impl ShmMatch {
     }
 }
 
-impl MatchTransport for ShmMatch {
+impl Transport for ShmMatch {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -294,6 +295,65 @@ impl MatchTransport for ShmMatch {
         self.shm.capabilities()
     }
 
+    fn address(&self) -> Vec<u8> {
+        self.shm.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        let endpoint = self.shm.connect(peer, address)?;
+        self.state.know(endpoint, peer);
+        Ok(endpoint)
+    }
+
+    fn leave(&mut self) {
+        Transport::leave(&mut self.shm);
+    }
+
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let memory = self.shm.take_from_arena(len);
+        self.state.receiver.receives.span = self.shm.span;
+        memory
+    }
+
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+        buffering: Buffering,
+    ) -> Option<OpenChannel> {
+        self.shm.open_receiver(from, data, ends, buffering)
+    }
+
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        self.shm.join_receiver(to, data, ends, key)
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Transport::waiter(&self.shm)
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        Transport::describe(&self.shm, out);
+        for (target, rank) in self.state.sender.targets.iter().zip(&self.state.ranks) {
+            if !target.held.is_empty() {
+                let held = target.held.len();
+                let _ = writeln!(out, "shm: rank {rank}: {held} messages kept back for it");
+            }
+        }
+        if let Some((holder, _)) = lock::holder(&self.state.receiver.list.table.map.head().lock) {
+            let _ = writeln!(out, "shm: rank {holder} has the lock of the match list");
+        }
+    }
+}
+
+impl MatchTransport for ShmMatch {
     fn match_limits(&self) -> MatchLimits {
         MatchLimits {
             bits: BITS,
@@ -308,16 +368,6 @@ impl MatchTransport for ShmMatch {
             thread_mode: ThreadMode::Transport,
             wait_object: WaitObject::Futex,
         }
-    }
-
-    fn address(&self) -> Vec<u8> {
-        self.shm.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
-        let endpoint = self.shm.connect(peer, address)?;
-        self.state.know(endpoint, peer);
-        Ok(endpoint)
     }
 
     #[inline]
@@ -523,10 +573,6 @@ impl MatchTransport for ShmMatch {
         self.state.completions.report(upcalls);
     }
 
-    fn leave(&mut self) {
-        ByteTransport::leave(&mut self.shm);
-    }
-
     fn unfinished(&self) -> usize {
         self.state.controls.len() + self.state.receiver.pending.len() + self.state.completions.len()
     }
@@ -549,49 +595,6 @@ impl MatchTransport for ShmMatch {
 
     fn visit_unexpected(&self, visit: &mut dyn FnMut(&MatchEnvelope)) {
         self.state.receiver.list.visit(visit);
-    }
-
-    fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        let memory = self.shm.take_from_arena(len);
-        self.state.receiver.receives.span = self.shm.span;
-        memory
-    }
-
-    fn open_channel(
-        &mut self,
-        from: EndpointId,
-        data: &RecvBuffer,
-        ends: &[u64],
-        buffering: Buffering,
-    ) -> Option<OpenChannel> {
-        self.shm.open_receiver(from, data, ends, buffering)
-    }
-
-    fn join_channel(
-        &mut self,
-        to: EndpointId,
-        data: &SendBuffer,
-        ends: &[u64],
-        key: &[u8],
-    ) -> Result<Arc<dyn SendChannel>> {
-        self.shm.join_receiver(to, data, ends, key)
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        ByteTransport::waiter(&self.shm)
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        ByteTransport::describe(&self.shm, out);
-        for (target, rank) in self.state.sender.targets.iter().zip(&self.state.ranks) {
-            if !target.held.is_empty() {
-                let held = target.held.len();
-                let _ = writeln!(out, "shm: rank {rank}: {held} messages kept back for it");
-            }
-        }
-        if let Some((holder, _)) = lock::holder(&self.state.receiver.list.table.map.head().lock) {
-            let _ = writeln!(out, "shm: rank {holder} has the lock of the match list");
-        }
     }
 }
 

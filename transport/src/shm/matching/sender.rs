@@ -2,10 +2,12 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use crate::byte::{ByteTransport, Class, Offer, Post};
+use crate::byte::ByteTransport;
+use crate::cooperative::Offer;
 use crate::data::SendBuffer;
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, Token};
 use crate::network::{MatchUpcalls, Refusal, Sent};
+use crate::post::{Class, Post};
 use crate::shm::layout::MAX_SEND;
 use crate::shm::matching::completions::Completions;
 use crate::shm::matching::layout::INITIAL;

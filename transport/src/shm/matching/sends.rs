@@ -1,7 +1,7 @@
 //! The sends that are not over.
 #![allow(unsafe_code)]
 
-use crate::byte::Ticket;
+use crate::cooperative::Ticket;
 use crate::data::{ReadRegion, SendBuffer};
 use crate::message::{EndpointId, Outcome, Token};
 use crate::shm::matching::completions::{Completions, Ended};

@@ -23,6 +23,7 @@ use crate::network::{
     Cancel, Found, MatchPattern, MatchTransport, MatchUpcalls, Posted, ReceiveEnd, Sent,
 };
 use crate::shm::ShmOptions;
+use crate::transport::Transport;
 
 const PART: &str = "SHM_MATCH_TEST_PART";
 const ADDRESS: &str = "SHM_MATCH_TEST_ADDRESS";

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use tagwire_base::Rank;
 
-use crate::byte::Ticket;
+use crate::cooperative::Ticket;
 use crate::message::Payload;
 use crate::shm::matching::layout::Receive;
 use crate::shm::matching::memory::pack;

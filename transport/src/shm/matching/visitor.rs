@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tagwire_base::Rank;
 use tagwire_matching::Engine;
 
-use crate::byte::Offer;
+use crate::cooperative::Offer;
 use crate::message::{EndpointId, Outcome, Payload};
 use crate::network::MatchUpcalls;
 use crate::shm::Shm;

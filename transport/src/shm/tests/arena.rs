@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::*;
 use crate::allocation::Allocation;
-use crate::byte::{Offer, Ticket};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::shm::CrossAttach;
 use crate::shm::arena::IN_ARENA;
 use crate::shm::segment::Segment;
+use crate::transport::Transport;
 
 /// A buffer, in the arena or on the heap.
 enum Memory {

@@ -4,11 +4,11 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 
 use super::open;
-use crate::byte::ByteTransport;
 use crate::shm::ShmOptions;
 use crate::shm::arena::STEP;
 use crate::shm::identity::Identity;
 use crate::shm::segment::{Extent, Segment};
+use crate::transport::Transport;
 
 /// A rank that only ever sends to such a peer sleeps for its credits, which come without a barrier.
 #[test]

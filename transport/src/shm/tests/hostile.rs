@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::byte::{Offer, Ticket};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::shm::layout::AREA;
+use crate::transport::Transport;
 
 #[test]
 fn who_does_not_know_the_secret_is_refused() {

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Result};
 
 use super::*;
-use crate::byte::{Offer, Ticket};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::shm::offers::{self, Chunk, Side, Taken};
+use crate::transport::Transport;
 
 const PART: &str = "SHM_TEST_PART";
 const ADDRESS: &str = "SHM_TEST_ADDRESS";

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
 
-use crate::byte::Class;
 use crate::message::{AmHeader, Payload};
+use crate::post::Class;
 use crate::shm::ring::{Consumer, Place, Pop, Producer, RingMemory, RingState};
 
 /// Eight slots and twelve lines, in private memory.

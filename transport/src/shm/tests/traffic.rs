@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::shm::layout::{AREA, CONTROL_SLOTS, MAX_SEND, SLOTS};
+use crate::transport::Transport;
 
 #[test]
 fn contents_survive_the_wrap_of_both_rings() {

@@ -1,7 +1,7 @@
 //! Cooperative transfers.
 
 use super::*;
-use crate::byte::{Offer, Ticket};
+use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::shm::CrossAttach;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
-    AmHeader, ByteTransport, Capabilities, Class, EndpointId, Lane, Limits, Post, Preference,
-    ReadRegion, RecvBuffer, Registration, Result, SendBuffer, Token, Upcalls, Waiter,
+    AmHeader, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane, Limits,
+    Post, Preference, ReadRegion, RecvBuffer, Registration, RegistrationHandle, RemoteAccess,
+    RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
 };
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
@@ -120,7 +120,7 @@ impl fmt::Debug for Ucx {
     }
 }
 
-impl ByteTransport for Ucx {
+impl Transport for Ucx {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -133,21 +133,6 @@ impl ByteTransport for Ucx {
             | Capabilities::NOTICE
     }
 
-    fn limits(&self) -> Limits {
-        let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
-        limits.max_zero_copy = MAX_SEND;
-        limits.max_remote_access = MAX_REMOTE;
-        limits.immediate_width = size_of::<u64>();
-        limits.registration = Registration::Remote;
-        limits.memory_per_peer = CONTROL_BYTES;
-        limits.wait_object = self.core.wait_object();
-        limits
-    }
-
-    fn preference(&self, _to: EndpointId) -> Preference {
-        Preference::NETWORK
-    }
-
     fn address(&self) -> Vec<u8> {
         self.core.address()
     }
@@ -156,72 +141,20 @@ impl ByteTransport for Ucx {
         self.core.connect(peer, address)
     }
 
-    #[inline]
-    fn send(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        class: Class,
-        header: AmHeader,
-        data: &[u8],
-    ) -> Post {
-        if data.len() > MAX_SEND {
-            return Post::Unsupported;
-        }
-        let endpoint = match self.way(to, class) {
-            Ok(endpoint) => endpoint,
-            Err(post) => return post,
-        };
-        let prefix = self.prefix(header);
-        let core = &mut self.core;
-        if data.len() <= MAX_INLINE {
-            // SAFETY: links hold open endpoints.
-            let is_sent = unsafe { core.worker.send_at_once(endpoint, prefix.as_bytes(), data) };
-            if is_sent {
-                return Post::Posted;
-            }
-        }
-        let index = core
-            .operations
-            .take(&core.shared, Purpose::Copied, Some(to.0));
-        core.operations
-            .get_mut(index)
-            .fill([prefix.as_bytes(), data]);
-        let operation = core.operations.get(index);
-        let bytes = operation.piece();
-        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
-        // back, which is after its mark ended.
-        let started = unsafe {
-            core.worker
-                .send_message(endpoint, Piece::NONE, bytes, &operation.mark)
-        };
-        if core.note_start(to, index, started) {
-            Post::Posted
-        } else {
-            Post::Gone
-        }
+    fn leave(&mut self) {
+        self.core.leave();
     }
 
-    fn send_zero_copy(
-        &mut self,
-        _lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        token: Token,
-    ) -> Post {
-        let Some(region) = data.region().filter(|region| region.len() <= MAX_SEND) else {
-            return Post::Unsupported;
-        };
-        let endpoint = match self.way(to, Class::Data) {
-            Ok(endpoint) => endpoint,
-            Err(post) => return post,
-        };
-        let prefix = self.prefix(header);
-        let purpose = Purpose::Lent(token, region.len() as u64);
-        self.send_lent((to, endpoint), purpose, prefix.as_bytes(), region)
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
     }
 
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        self.core.describe(out);
+    }
+}
+
+impl RemoteAccess for Ucx {
     fn get(
         &mut self,
         _lane: Lane,
@@ -299,6 +232,91 @@ impl ByteTransport for Ucx {
     fn deregister(&mut self, handle: RegistrationHandle) {
         self.forget(&handle);
     }
+}
+
+impl CooperativeTransfers for Ucx {}
+
+impl ByteTransport for Ucx {
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::copying(MAX_INLINE, MAX_SEND);
+        limits.max_zero_copy = MAX_SEND;
+        limits.max_remote_access = MAX_REMOTE;
+        limits.immediate_width = size_of::<u64>();
+        limits.registration = Registration::Remote;
+        limits.memory_per_peer = CONTROL_BYTES;
+        limits.wait_object = self.core.wait_object();
+        limits
+    }
+
+    fn preference(&self, _to: EndpointId) -> Preference {
+        Preference::NETWORK
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        data: &[u8],
+    ) -> Post {
+        if data.len() > MAX_SEND {
+            return Post::Unsupported;
+        }
+        let endpoint = match self.way(to, class) {
+            Ok(endpoint) => endpoint,
+            Err(post) => return post,
+        };
+        let prefix = self.prefix(header);
+        let core = &mut self.core;
+        if data.len() <= MAX_INLINE {
+            // SAFETY: links hold open endpoints.
+            let is_sent = unsafe { core.worker.send_at_once(endpoint, prefix.as_bytes(), data) };
+            if is_sent {
+                return Post::Posted;
+            }
+        }
+        let index = core
+            .operations
+            .take(&core.shared, Purpose::Copied, Some(to.0));
+        core.operations
+            .get_mut(index)
+            .fill([prefix.as_bytes(), data]);
+        let operation = core.operations.get(index);
+        let bytes = operation.piece();
+        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
+        // back, which is after its mark ended.
+        let started = unsafe {
+            core.worker
+                .send_message(endpoint, Piece::NONE, bytes, &operation.mark)
+        };
+        if core.note_start(to, index, started) {
+            Post::Posted
+        } else {
+            Post::Gone
+        }
+    }
+
+    fn send_zero_copy(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        token: Token,
+    ) -> Post {
+        let Some(region) = data.region().filter(|region| region.len() <= MAX_SEND) else {
+            return Post::Unsupported;
+        };
+        let endpoint = match self.way(to, Class::Data) {
+            Ok(endpoint) => endpoint,
+            Err(post) => return post,
+        };
+        let prefix = self.prefix(header);
+        let purpose = Purpose::Lent(token, region.len() as u64);
+        self.send_lent((to, endpoint), purpose, prefix.as_bytes(), region)
+    }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
         self.advance(upcalls)
@@ -311,17 +329,5 @@ impl ByteTransport for Ucx {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
         self.bury(rank, upcalls);
-    }
-
-    fn leave(&mut self) {
-        self.core.leave();
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        self.core.describe(out);
     }
 }

@@ -23,8 +23,10 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
-use tagwire_transport::{EndpointId, Error, Post, RecvBuffer, Result, SendBuffer, Token};
+use tagwire_transport::{
+    EndpointId, Error, Post, RecvBuffer, RegistrationHandle, RemoteMemory, Result, SendBuffer,
+    Token,
+};
 use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK};
 use zerocopy::IntoBytes;
 

@@ -17,8 +17,7 @@
 
 use std::ptr::NonNull;
 
-use tagwire_transport::byte::RemoteMemory;
-use tagwire_transport::{Class, EndpointId, Post, SendBuffer, Token};
+use tagwire_transport::{Class, EndpointId, Post, RemoteMemory, SendBuffer, Token};
 use tagwire_ucx_sys::Started;
 use zerocopy::IntoBytes;
 

@@ -12,7 +12,7 @@ use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::{
     Cancel, Capabilities, ClaimId, EndpointId, Found, Lane, MatchEnvelope, MatchLevels,
     MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Outcome, Payload, Posted, Probed,
-    ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Waiter,
+    ReceiveEnd, RecvBuffer, Refusal, Result, SendBuffer, Sent, Token, Transport, Waiter,
 };
 use tagwire_ucx_sys::{Started, UCP_FEATURE_AM, UCP_FEATURE_TAG};
 
@@ -154,7 +154,7 @@ impl fmt::Debug for UcxMatch {
     }
 }
 
-impl MatchTransport for UcxMatch {
+impl Transport for UcxMatch {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -163,6 +163,28 @@ impl MatchTransport for UcxMatch {
         self.core.capabilities() | Capabilities::ALL_OR_NOTHING
     }
 
+    fn address(&self) -> Vec<u8> {
+        self.core.address()
+    }
+
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
+        self.core.connect(peer, address)
+    }
+
+    fn leave(&mut self) {
+        self.core.leave();
+    }
+
+    fn waiter(&self) -> Arc<dyn Waiter> {
+        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
+    }
+
+    fn describe(&self, out: &mut dyn fmt::Write) {
+        self.core.describe(out);
+    }
+}
+
+impl MatchTransport for UcxMatch {
     fn match_limits(&self) -> MatchLimits {
         let mut limits = MatchLimits::UNLIMITED;
         limits.bits = USER_MASK;
@@ -172,14 +194,6 @@ impl MatchTransport for UcxMatch {
         limits.memory_per_peer = self.core.options().unexpected_bytes;
         limits.wait_object = self.core.wait_object();
         limits
-    }
-
-    fn address(&self) -> Vec<u8> {
-        self.core.address()
-    }
-
-    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId> {
-        self.core.connect(peer, address)
     }
 
     #[inline]
@@ -331,10 +345,6 @@ impl MatchTransport for UcxMatch {
         self.bury(rank, upcalls);
     }
 
-    fn leave(&mut self) {
-        self.core.leave();
-    }
-
     fn levels(&self) -> MatchLevels {
         let operations = self.core.operations.iter();
         let posted = operations
@@ -351,13 +361,5 @@ impl MatchTransport for UcxMatch {
         for taken in self.list.borrow().iter() {
             visit(&taken.envelope());
         }
-    }
-
-    fn waiter(&self) -> Arc<dyn Waiter> {
-        Arc::clone(&self.core.waiter) as Arc<dyn Waiter>
-    }
-
-    fn describe(&self, out: &mut dyn fmt::Write) {
-        self.core.describe(out);
     }
 }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_transport::byte::{RegistrationHandle, RemoteMemory};
 use tagwire_transport::{
     AmHeader, Arrival, ByteTransport, Class, EndpointId, Lane, Outcome, PeerEvent, Post,
-    RecvBuffer, SendBuffer, Token, Upcalls,
+    RecvBuffer, RegistrationHandle, RemoteAccess, RemoteMemory, SendBuffer, Token, Transport,
+    Upcalls,
 };
 use tagwire_ucx::Ucx;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use super::*;
 use crate::shm::CrossAttach;
 use crate::shm::arena::IN_ARENA;
+use crate::transport::Transport;
 
 /// Large messages go by mappings only, in small pieces.
 pub(super) fn mapped_only() -> ShmOptions {

@@ -1,0 +1,56 @@
+//! The part of a byte transport's contract by which both ranks move the bytes of one message together.
+
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::message::{EndpointId, Lane, Token};
+use crate::post::Post;
+use crate::transport::Transport;
+
+/// Names an offer to the peer; travels in a message of the layer above. Opaque, and checked by
+/// the transport when it comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Ticket(pub [u64; 2]);
+
+/// What became of an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Offer {
+    /// The peer may claim it with this ticket.
+    Open(Ticket),
+    /// No room just now.
+    Busy,
+    /// Not this buffer, or not with this peer.
+    Unsupported,
+}
+
+/// Transfers that the sender offers and the receiver claims. A transport without them leaves the defaults.
+pub trait CooperativeTransfers: Transport {
+    /// Opens a cooperative transfer of `data` to `to`. Once the peer has claimed it, both sides
+    /// move chunks from within `progress`, whoever has time; `token` completes when all bytes
+    /// that the claim asked for are there. The buffer stays lent until then.
+    fn offer(&mut self, lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
+        let _ = (lane, to, data, token);
+        Offer::Unsupported
+    }
+
+    /// Joins the transfer that `from` offered under `ticket`: `data` is to be filled from its
+    /// start, with as much as both sides have. [`Post::Unsupported`] leaves the offer open, to be
+    /// [withdrawn](CooperativeTransfers::withdraw) by its maker.
+    fn claim(
+        &mut self,
+        lane: Lane,
+        from: EndpointId,
+        ticket: Ticket,
+        data: &RecvBuffer,
+        token: Token,
+    ) -> Post {
+        let _ = (lane, from, ticket, data, token);
+        Post::Unsupported
+    }
+
+    /// Ends an offer that the peer has not claimed and will not claim: the caller's protocol
+    /// knows. Its token completes with [`Outcome::Withdrawn`](crate::Outcome::Withdrawn).
+    fn withdraw(&mut self, to: EndpointId, ticket: Ticket) {
+        let _ = (to, ticket);
+    }
+}

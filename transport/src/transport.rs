@@ -1,0 +1,87 @@
+//! What every transport is, whether it matches messages or not.
+
+use std::any::Any;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+
+use crate::allocation::Allocation;
+use crate::capability::Capabilities;
+use crate::channel::{Buffering, OpenChannel, SendChannel};
+use crate::data::{RecvBuffer, SendBuffer};
+use crate::error::{Error, Result};
+use crate::message::EndpointId;
+use crate::wait::Waiter;
+
+/// A transport as its owner, one rank, holds it: what it is called, what it can, whom it reaches, and what lies
+/// beside messages. [`ByteTransport`](crate::ByteTransport) and [`MatchTransport`](crate::MatchTransport) add the
+/// messages.
+pub trait Transport: Any + Send {
+    /// The name in settings and reports.
+    fn name(&self) -> &'static str;
+
+    /// What this instance offers, after looking at the machine.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What a peer needs to reach this rank; published by the owner.
+    fn address(&self) -> Vec<u8>;
+
+    /// The endpoint for `peer`, reached by the `address` that it published. Connecting again
+    /// returns the same endpoint.
+    ///
+    /// # Errors
+    /// When the address is not understood or the peer cannot be reached.
+    fn connect(&mut self, peer: Rank, address: &[u8]) -> Result<EndpointId>;
+
+    /// Memory of `len` bytes for user data, which peers can reach by other ways than other memory. `None` where this
+    /// transport has none, or not so much in a row any more: then any memory serves.
+    fn allocate(&mut self, len: usize) -> Option<Allocation> {
+        let _ = len;
+        None
+    }
+
+    /// Opens the receiving end of a partitioned channel: `data`, in transport partitions that end at
+    /// `ends`, is to be written by `from`; the buffer has as many bytes for each of its
+    /// [rooms](Buffering::rooms). `None` where this transport, or this pair of ranks, has no way of
+    /// its own for that. The buffer stays lent until the channel is [closed](crate::RecvChannel::close), in
+    /// epochs only.
+    fn open_channel(
+        &mut self,
+        from: EndpointId,
+        data: &RecvBuffer,
+        ends: &[u64],
+        buffering: Buffering,
+    ) -> Option<OpenChannel> {
+        let _ = (from, data, ends, buffering);
+        None
+    }
+
+    /// Joins the channel that `to` opened under `key`, with a buffer of the same partitions. Each partition is
+    /// lent from its post to the end of the epoch.
+    ///
+    /// # Errors
+    /// When the key is not understood or the channel cannot be reached.
+    fn join_channel(
+        &mut self,
+        to: EndpointId,
+        data: &SendBuffer,
+        ends: &[u64],
+        key: &[u8],
+    ) -> Result<Arc<dyn SendChannel>> {
+        let _ = (to, data, ends, key);
+        Err(Error::Unsupported {
+            transport: self.name(),
+            what: "partitioned channels",
+        })
+    }
+
+    /// This rank has done all that it had to: when the object is dropped, that is a goodbye.
+    fn leave(&mut self);
+
+    /// What threads of this rank sleep on.
+    fn waiter(&self) -> Arc<dyn Waiter>;
+
+    /// One line for each peer in contact, for the hang dump: ring levels, open transfers.
+    fn describe(&self, out: &mut dyn Write);
+}
