@@ -33,46 +33,6 @@ impl OpenTimeout {
     }
 }
 
-/// What keeps a peer from being contacted.
-#[derive(Debug)]
-pub(crate) enum Setback {
-    /// This rank lacks something now, and the same contact may succeed later.
-    Shortage(Error),
-    /// The peer has ended.
-    Ended,
-    /// Nothing that passes by itself; the peer may live.
-    Lasting(Error),
-}
-
-/// Whether a peer can be sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    Now,
-    /// Not before this rank has looked after its peers once more: it lacks something.
-    Later,
-    /// It is lost.
-    Never,
-}
-
-impl Setback {
-    /// What `error` of a contact means.
-    pub(crate) fn of(error: Error) -> Self {
-        match error {
-            error if error.is_shortage() => Self::Shortage(error),
-            Error::Transport(tagwire_transport::Error::Gone { .. }) => Self::Ended,
-            error => Self::Lasting(error),
-        }
-    }
-}
-
-/// What is logged when the connection to the store is lost.
-pub(crate) const STORE_LOST: &str = "the connection to the launcher's store is lost: ranks that are not in contact cannot be reached any more, and their ends are not heard of";
-
-/// The other ranks of a job of `size`.
-pub(crate) fn others(own: Rank, size: u32) -> impl Iterator<Item = Rank> {
-    (0..size).map(Rank::new).filter(move |rank| *rank != own)
-}
-
 /// Under which key a rank publishes its address. One for all, so that who speaks another language is told so.
 pub const KEY: &str = "transport";
 

@@ -15,6 +15,7 @@
 
 pub mod cm;
 pub mod contact;
+mod contacts;
 mod contexts;
 pub mod error;
 pub mod guard;

@@ -14,7 +14,6 @@ use crate::guard::ThreadLevel;
 use crate::layer::Layer;
 use crate::messenger::Messenger;
 use crate::ob1::{Ob1, Ob1Options};
-use crate::pml::Pml as _;
 use crate::wait::{WaitMode, WaitPolicy};
 
 const READER: &str = "pml";

@@ -134,7 +134,7 @@ pub struct Factory {
     open: OpenJob,
 }
 
-/// Which buffers of checks are memory that the transports [allocate](Transport::allocate).
+/// Which buffers of checks are memory that the transports [allocate](tagwire_transport::Transport::allocate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Allocates {
     /// Those of sends.

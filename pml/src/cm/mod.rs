@@ -11,6 +11,7 @@
 //! Shapes of memory that the transport does not take go through a copy.
 
 mod config;
+mod contact;
 mod core;
 mod dump;
 mod layout;
@@ -23,17 +24,18 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use config::CmOptions;
-use tagwire_base::{Bootstrap, ContextId, MemberEvent, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Allocation, Buffering, Capabilities, Directed, EndpointId, Lane, MatchTransport, OpenChannel,
-    Preference, RecvBuffer, SendBuffer, SendChannel, Waiter,
+    Allocation, Buffering, Capabilities, Directed, Lane, MatchTransport, OpenChannel, Preference,
+    RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 
 use self::core::{Chore, Core};
 use self::layout::Layout;
 use self::peer::PeerIndex;
 use self::request::{Buffer, Phase};
-use crate::contact::{self, Language};
+use crate::contact::Language;
+use crate::contacts;
 use crate::contexts::Contexts;
 use crate::error::{Error, Result};
 use crate::pml::Pml;
@@ -117,36 +119,6 @@ impl Cm {
         })
     }
 
-    /// Takes note of the ends of members, by the transport's word and by the bootstrap's.
-    fn hear_of_ends(&mut self) {
-        self.rail.look_after_peers(&mut self.core);
-        let events = self.bootstrap.poll_events();
-        if !events.is_empty() {
-            // Whoever left sent what it had to say before: its contact, which the transport may
-            // not have looked at yet, comes before the goodbye.
-            let _ = self.rail.progress(LANE, &mut self.core);
-        }
-        for event in events {
-            match event {
-                MemberEvent::Left(rank) => self.leavers.push((rank, 0)),
-                MemberEvent::Failed(rank) => {
-                    self.rail.peer_failed(rank, &mut self.core);
-                    self.core.member_gone(rank, Failure::PeerFailed(rank));
-                }
-                MemberEvent::StoreLost => {
-                    tracing::error!("{}", contact::STORE_LOST);
-                    for rank in contact::others(self.rank, self.size) {
-                        // Those in contact are watched by the transport.
-                        if self.core.peers.find(rank).is_none() {
-                            self.core.member_gone(rank, Failure::Unreachable(rank));
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
     #[inline]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
@@ -179,13 +151,6 @@ impl Cm {
             return Err(Error::NoSuchContext(context.as_u16()));
         }
         self.check_open()
-    }
-
-    /// The endpoint of `rank`, which is contacted if it was not.
-    fn endpoint(&mut self, rank: Rank) -> Result<EndpointId> {
-        let index = self.contact(rank)?;
-        let peer = self.core.peers.get(index);
-        peer.map(|peer| peer.endpoint).ok_or(Error::StaleRequest)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -396,7 +361,7 @@ impl Pml for Cm {
     ) -> Result<RequestId> {
         self.check_context(context)?;
         self.check_message(tag, data.len())?;
-        let peer = self.contact(to)?;
+        let peer = contacts::contact(self, to)?;
         let (handle, request) = self.core.requests.occupy();
         request.set_send(peer, to, tag, context, mode, data.len());
         request.buffer = Buffer::Send(data);
@@ -508,7 +473,7 @@ impl Pml for Cm {
 
     fn look_after_peers(&mut self) {
         self.out_of_reach.clear();
-        self.hear_of_ends();
+        contacts::hear_of_ends(self);
         if !self.leavers.is_empty() {
             self.await_leavers();
         }
@@ -547,7 +512,7 @@ impl Pml for Cm {
     }
 
     fn worth_a_write(&mut self, to: Rank) -> Result<usize> {
-        self.contact(to)?;
+        contacts::contact(self, to)?;
         let preference = match self.rail.capabilities().contains(Capabilities::CHANNELS) {
             true => Preference::SHARED_MEMORY,
             false => Preference::NETWORK,
@@ -562,7 +527,7 @@ impl Pml for Cm {
         ends: &[u64],
         buffering: Buffering,
     ) -> Result<Option<OpenChannel>> {
-        let endpoint = self.endpoint(from)?;
+        let endpoint = contacts::endpoint(self, from)?;
         Ok(self.rail.open_channel(endpoint, data, ends, buffering))
     }
 
@@ -573,7 +538,7 @@ impl Pml for Cm {
         ends: &[u64],
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>> {
-        let endpoint = self.endpoint(to)?;
+        let endpoint = contacts::endpoint(self, to)?;
         Ok(self.rail.join_channel(endpoint, data, ends, key)?)
     }
 

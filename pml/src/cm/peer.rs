@@ -11,11 +11,11 @@ use crate::slab::Handle;
 use crate::types::Failure;
 
 /// The peers in contact.
-pub(super) type Peers = peers::Peers<Peer>;
+pub(crate) type Peers = peers::Peers<Peer>;
 
 /// A peer in contact.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(crate) struct Peer {
     pub rank: Rank,
     pub endpoint: EndpointId,
     /// The endpoint can be sent to: it was connected, not only heard from.

@@ -8,6 +8,7 @@ use tagwire_transport::{
 use super::core::{Chore, Claimed, Core};
 use super::request::{Buffer, Phase};
 use super::{Cm, LANE};
+use crate::contacts;
 use crate::error::{Error, Result};
 use crate::lend::lend_room;
 use crate::slab::Handle;
@@ -130,7 +131,7 @@ impl Cm {
                 size: self.size,
             }),
             Some(rank) if contact && self.core.losses.of(rank).is_none() => {
-                match self.contact(rank).map(drop) {
+                match contacts::contact(self, rank).map(drop) {
                     // A source that turns out to have ended is lost by that: the receive is posted, and fails.
                     Err(Error::Failed(_)) => Ok(()),
                     met => met,

@@ -1,13 +1,13 @@
 //! The sending half.
 
 use tagwire_base::{ContextId, Rank, Tag};
-use tagwire_transport::{EndpointId, Refusal, SendBuffer, Sent, Token};
+use tagwire_transport::{Refusal, SendBuffer, Sent, Token};
 
 use super::core::Chore;
 use super::peer::{Peer, PeerIndex};
 use super::request::{Buffer, Phase};
-use super::{Cm, LANE, LAYER};
-use crate::contact::{Language, Reach, Setback};
+use super::{Cm, LANE};
+use crate::contacts::{self, Reach};
 use crate::error::{Error, Result};
 use crate::lend::lend;
 use crate::slab::Handle;
@@ -72,11 +72,11 @@ impl Cm {
     ) -> Result<RequestId> {
         let index = match self.core.peers.find(to) {
             Some(index) => index,
-            None => self.contact(to)?,
+            None => contacts::contact(self, to)?,
         };
         self.check_message(tag, data.len())?;
         if mode == SendMode::Buffered {
-            self.ensure_connected(index)?;
+            contacts::ensure_connected(self, index)?;
             return self.start_buffered(&data, index, to, tag, context);
         }
         if let Some(Peer {
@@ -115,7 +115,7 @@ impl Cm {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.ensure_connected(index)?;
+        contacts::ensure_connected(self, index)?;
         // A program that only ever posts sends would not hear of new room: this call asks.
         self.progress_once();
         let (handle, request) = self.core.requests.occupy();
@@ -209,7 +209,7 @@ impl Cm {
 
     /// Sends what waits for `index`, as far as the transport has room. Returns how many.
     pub(super) fn flush(&mut self, index: PeerIndex) -> usize {
-        match self.reach(index) {
+        match contacts::reach(self, index) {
             Reach::Now => {}
             Reach::Later => {
                 self.core.chores.push_back(Chore::Flush(index));
@@ -284,134 +284,5 @@ impl Cm {
                 }
             }
         }
-    }
-
-    /// The peer that `rank` is, connected.
-    #[cold]
-    pub(super) fn contact(&mut self, rank: Rank) -> Result<PeerIndex> {
-        if let Some(index) = self.core.peers.find(rank) {
-            self.ensure_connected(index)?;
-            return Ok(index);
-        }
-        if rank.as_u32() >= self.size {
-            return Err(Error::NoSuchRank {
-                rank,
-                size: self.size,
-            });
-        }
-        let endpoint = match self.connect(rank) {
-            Ok(endpoint) => endpoint,
-            Err(error) => return Err(self.explain(rank, error)),
-        };
-        let index = self.core.peers.enter(rank, endpoint, Peer::new);
-        if let Some(peer) = self.core.peers.get_mut(index) {
-            peer.connected = true;
-            peer.lost = self.core.losses.of(rank);
-            peer.refresh_clear();
-        }
-        Ok(index)
-    }
-
-    /// Connects to a peer that so far has only been heard. A peer that turns out to have ended is lost by that, which
-    /// ends its operations: no error of this call.
-    ///
-    /// # Errors
-    /// When the peer cannot be connected to now. It is none the worse for that.
-    fn ensure_connected(&mut self, index: PeerIndex) -> Result<()> {
-        let Some(peer) = self.core.peers.get(index) else {
-            return Ok(());
-        };
-        if peer.connected || peer.lost.is_some() {
-            return Ok(());
-        }
-        let rank = peer.rank;
-        if let Err(error) = self.connect(rank) {
-            return match self.explain(rank, error) {
-                Error::Failed(_) => Ok(()),
-                error => Err(error),
-            };
-        }
-        if let Some(peer) = self.core.peers.get_mut(index) {
-            peer.connected = true;
-            peer.refresh_clear();
-        }
-        Ok(())
-    }
-
-    /// What a contact with `rank` that failed with `error` is to end with: the end of the peer, if it has ended.
-    #[cold]
-    fn explain(&mut self, rank: Rank, error: Error) -> Error {
-        let (error, evidence) = match Setback::of(error) {
-            Setback::Shortage(error) => return error,
-            Setback::Ended => {
-                let failure = Failure::PeerFailed(rank);
-                (failure.into(), Some(failure))
-            }
-            Setback::Lasting(error) => (error, None),
-        };
-        // A goodbye may have come before its end.
-        self.hear_of_ends();
-        let index = self.core.peers.find(rank);
-        let known = index.and_then(|index| self.core.peers.get(index)?.lost);
-        let left = self.leavers.iter().any(|(leaver, _)| *leaver == rank);
-        let known = known
-            .or_else(|| self.core.losses.of(rank))
-            .or_else(|| left.then_some(Failure::PeerLeft(rank)));
-        let Some(failure) = known.or(evidence) else {
-            return error;
-        };
-        match index {
-            Some(index) => self.core.lose(index, failure),
-            None => self.core.member_gone(rank, failure),
-        }
-        Error::Failed(failure)
-    }
-
-    /// Whether what waits for a peer can go to it now. What cannot be sent for a shortage waits until this rank next
-    /// looks after its peers; where the peer cannot be reached at all, it is lost.
-    fn reach(&mut self, index: PeerIndex) -> Reach {
-        let Some(peer) = self.core.peers.get(index) else {
-            return Reach::Never;
-        };
-        if peer.lost.is_some() {
-            return Reach::Never;
-        }
-        if peer.connected {
-            return Reach::Now;
-        }
-        self.reach_out(index, peer.rank)
-    }
-
-    #[cold]
-    fn reach_out(&mut self, index: PeerIndex, rank: Rank) -> Reach {
-        if self.out_of_reach.contains(&index) {
-            return Reach::Later;
-        }
-        match self.ensure_connected(index) {
-            Ok(()) => {
-                let peer = self.core.peers.get(index);
-                if peer.is_some_and(|peer| peer.connected) {
-                    Reach::Now
-                } else {
-                    Reach::Never
-                }
-            }
-            Err(error) if error.is_shortage() => {
-                tracing::warn!(rank = rank.as_u32(), "cannot send yet: {error}");
-                self.out_of_reach.push(index);
-                Reach::Later
-            }
-            Err(error) => {
-                tracing::error!(rank = rank.as_u32(), "cannot send: {error}");
-                self.core.lose(index, Failure::Unreachable(rank));
-                Reach::Never
-            }
-        }
-    }
-
-    fn connect(&mut self, rank: Rank) -> Result<EndpointId> {
-        let language = Language::new(LAYER, self.rail.name());
-        let address = language.address(&mut *self.bootstrap, rank)?;
-        Ok(self.rail.connect(rank, &address)?)
     }
 }

@@ -13,7 +13,7 @@ use super::pending::{Control, Operation};
 use super::protocol::{Launch, Turn};
 use super::protocols::State;
 use super::rail::Rail;
-use crate::contact::Reach;
+use crate::contacts::Reach;
 use crate::slab::Handle;
 use crate::types::SendMode;
 

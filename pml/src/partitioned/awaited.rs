@@ -7,7 +7,6 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::lend::{Held, lend};
-use crate::pml::Pml;
 use crate::types::{Failure, RequestId, SendMode};
 
 /// A short message that is awaited, with its room. Dropped, its room stays: the layer may still write to it.

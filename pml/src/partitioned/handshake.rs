@@ -28,7 +28,6 @@ use super::timer::{Alarm, Bell};
 use super::wire::{INIT_TAG, Init, Reply, Room, VERSION, again, reply_tag};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
-use crate::pml::Pml;
 use crate::types::Failure;
 
 /// Most sends of one peer that are kept for receives to come: more than any program has.

@@ -11,7 +11,6 @@ use super::plan::Plan;
 use super::wire::{Room, message_tag};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
-use crate::pml::Pml;
 use crate::types::{Failure, RequestId};
 
 /// What matching gave.

@@ -11,7 +11,6 @@ use super::awaited::Awaited;
 use super::wire::Reply;
 use crate::layer::Layer;
 use crate::lend::Held;
-use crate::pml::Pml;
 
 /// Such a send. Its buffer is its owner's again.
 #[derive(Debug)]

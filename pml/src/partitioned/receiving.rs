@@ -16,7 +16,6 @@ use super::wire::{GIVEN_UP, again};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
-use crate::pml::Pml;
 
 /// After how many looks in vain a thread moves the rank's other traffic on.
 const LOOKS: u32 = 64;

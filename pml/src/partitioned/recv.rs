@@ -11,7 +11,6 @@ use super::receiving::Receiving;
 use super::wire::Room;
 use crate::error::{Error, Result};
 use crate::messenger::Messenger;
-use crate::pml::Pml;
 
 /// The receiving end of a partitioned operation (`MPI_Precv_init`): one buffer, filled again and again, of
 /// which each partition can be asked for.

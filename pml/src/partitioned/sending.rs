@@ -23,7 +23,6 @@ use super::wire::{GIVEN_UP, INIT_TAG, Init, Reply, VERSION, again, message_tag, 
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
-use crate::pml::Pml;
 use crate::types::{RequestId, SendMode};
 
 /// How transport partitions leave.

@@ -253,10 +253,8 @@ impl Shm {
     /// The slow way to send: no way out yet, or none any more.
     #[cold]
     fn send_first(&mut self, to: EndpointId, class: Class, header: AmHeader, data: &[u8]) -> Post {
-        let Some(peer) = self.peers.get(to.index()) else {
-            return Post::Gone;
-        };
-        if peer.state != PeerState::Alive {
+        let peer = self.peers.get(to.index());
+        if !peer.is_some_and(|peer| peer.state == PeerState::Alive) {
             return Post::Gone;
         }
         if data.len() > MAX_SEND || !self.answer_contact(to) {
@@ -382,13 +380,10 @@ impl CooperativeTransfers for Shm {
 
 impl ByteTransport for Shm {
     fn limits(&self) -> Limits {
+        let attaches = self.options.cross_attach != CrossAttach::Off;
+        let offers = attaches || self.identity.arena != 0;
         Limits {
-            max_offers: if self.options.cross_attach == CrossAttach::Off && self.identity.arena == 0
-            {
-                0
-            } else {
-                OFFERS
-            },
+            max_offers: if offers { OFFERS } else { 0 },
             memory_per_peer: AREA,
             ordering: Ordering::None,
             registration: Registration::None,

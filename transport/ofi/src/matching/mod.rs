@@ -357,9 +357,8 @@ impl OfiMatch {
         if (pattern.bits | pattern.ignore) & !self.tags.user() != 0 {
             return Some(Refusal::ReservedBits);
         }
-        let stranger = pattern
-            .source
-            .is_some_and(|source| source.as_u32() >= self.size);
+        let source = pattern.source.map(Rank::as_u32);
+        let stranger = source >= Some(self.size);
         stranger.then_some(Refusal::Unknown)
     }
 }
