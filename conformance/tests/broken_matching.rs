@@ -10,7 +10,7 @@ use tagwire_base::Rank;
 use tagwire_conformance::Verdict;
 use tagwire_conformance::matching::{CHECKS, Factory, Job};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
-use tagwire_transport::network::{
+use tagwire_transport::matching::{
     Cancel, ClaimId, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern, Posted, Probed, Sent,
 };
 use tagwire_transport::{

@@ -7,7 +7,7 @@ use tagwire_base::config::{Config, Setting};
 
 use crate::byte::ByteTransport;
 use crate::error::Result;
-use crate::network::MatchTransport;
+use crate::matching::MatchTransport;
 
 /// One thing that a transport can be told to use: a provider, a network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,7 +4,10 @@
 //!        pml            decides what to send, matches what arrives
 //!    ----------------   <- this crate's traits
 //!    ByteTransport      moves bytes, matches nothing        (a BTL in Open MPI's words)
+//!      RemoteAccess            put, get, atomics
+//!      CooperativeTransfers    both ranks move the bytes
 //!    MatchTransport     matches in the transport itself     (an MTL)
+//!    Transport          what both are
 //! ```
 //!
 //! A transport is an object that one rank owns. It is driven by calls alone: no thread of its
@@ -20,8 +23,8 @@ pub mod epoch;
 pub mod error;
 pub mod fault;
 pub mod kind;
+pub mod matching;
 pub mod message;
-pub mod network;
 pub mod null;
 pub mod post;
 pub mod remote;
@@ -42,12 +45,12 @@ pub use data::{
 pub use epoch::EpochWaiter;
 pub use error::{Error, Result};
 pub use kind::{ForeignLibrary, TransportKind, Way};
-pub use message::{
-    AmHeader, Arrival, EndpointId, Lane, Outcome, Payload, PeerEvent, Token, Upcalls,
-};
-pub use network::{
+pub use matching::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
+};
+pub use message::{
+    AmHeader, Arrival, EndpointId, Lane, Outcome, Payload, PeerEvent, Token, Upcalls,
 };
 pub use post::{Class, Post};
 pub use remote::{RegistrationHandle, RemoteAccess, RemoteMemory};

@@ -4,7 +4,7 @@ use super::Factory;
 use super::rig::{Checked, Rig, exact};
 use crate::common::{at_length, ensure};
 use tagwire_transport::capability::Capabilities;
-use tagwire_transport::network::ReceiveEnd;
+use tagwire_transport::matching::ReceiveEnd;
 
 pub(super) fn cancelled_receives_take_nothing(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;

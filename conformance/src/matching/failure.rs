@@ -4,8 +4,8 @@ use super::Factory;
 use super::rig::{Checked, Rig, Sending, Word, exact, from};
 use crate::common::{at_length, ensure};
 use tagwire_transport::capability::Capabilities;
+use tagwire_transport::matching::{ReceiveEnd, Sent};
 use tagwire_transport::message::Outcome;
-use tagwire_transport::network::{ReceiveEnd, Sent};
 
 /// Rank 1 is in contact with rank 0, and dies; rank 0 is told.
 fn bury(rig: &mut Rig) -> Checked {

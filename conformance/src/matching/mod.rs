@@ -56,7 +56,7 @@ pub use checks::CHECKS;
 
 use crate::byte::{Tier, inapplicable};
 use crate::{Check, Subject};
-use tagwire_transport::network::MatchTransport;
+use tagwire_transport::matching::MatchTransport;
 
 /// Ends a rank the hard way.
 type KillRank = Box<dyn FnMut(Rank, Box<dyn MatchTransport>)>;

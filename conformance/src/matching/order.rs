@@ -187,7 +187,7 @@ pub(super) fn any_source_takes_from_all(factory: &Factory) -> Checked {
     }
     let mut rounds = [0_u64; 3];
     for receiving in receives {
-        let tagwire_transport::network::ReceiveEnd::Matched(envelope, _) = rig.end(&receiving)?
+        let tagwire_transport::matching::ReceiveEnd::Matched(envelope, _) = rig.end(&receiving)?
         else {
             return Err("a receive was cancelled though nobody asked".to_owned());
         };

@@ -5,8 +5,8 @@ use tagwire_base::Rank;
 use super::Factory;
 use super::rig::{Checked, Rig, Word, exact, from};
 use crate::common::ensure;
+use tagwire_transport::matching::Sent;
 use tagwire_transport::message::Outcome;
-use tagwire_transport::network::Sent;
 
 pub(super) fn limits_are_consistent(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 1)?;

@@ -3,7 +3,7 @@
 use super::Factory;
 use super::rig::{Checked, Rig, exact, from};
 use crate::common::{LANE, ensure};
-use tagwire_transport::network::{ClaimId, Posted, Refusal};
+use tagwire_transport::matching::{ClaimId, Posted, Refusal};
 
 pub(super) fn probes_see_and_leave(factory: &Factory) -> Checked {
     let mut rig = Rig::plenty(factory, 2)?;

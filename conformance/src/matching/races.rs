@@ -13,10 +13,10 @@ use crate::memory::Memory;
 use tagwire_transport::capability::Capabilities;
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::fault::SplitMix64;
-use tagwire_transport::message::{EndpointId, Outcome, Token};
-use tagwire_transport::network::{
+use tagwire_transport::matching::{
     Cancel, MatchPattern, MatchTransport, Posted, Probed, ReceiveEnd, Sent,
 };
+use tagwire_transport::message::{EndpointId, Outcome, Token};
 
 /// How many messages each sender of a race sends: fewer over networks, where each costs more.
 const COUNT: u64 = 3000;

@@ -6,7 +6,7 @@ use super::rig::{Checked, Receiving, Rig, Sending, exact, from};
 use super::{Factory, Wanted};
 use crate::common::ensure;
 use tagwire_transport::fault::SplitMix64;
-use tagwire_transport::network::{Found, MatchEnvelope, MatchPattern, ReceiveEnd};
+use tagwire_transport::matching::{Found, MatchEnvelope, MatchPattern, ReceiveEnd};
 
 /// A message that no receive has taken.
 struct Message {

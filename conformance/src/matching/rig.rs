@@ -13,11 +13,11 @@ use crate::memory::Memory;
 use tagwire_transport::allocation::Allocation;
 use tagwire_transport::capability::Capabilities;
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
-use tagwire_transport::message::{EndpointId, Outcome, PeerEvent, Token};
-use tagwire_transport::network::{
+use tagwire_transport::matching::{
     Cancel, Found, MatchEnvelope, MatchLimits, MatchPattern, MatchTransport, MatchUpcalls, Posted,
     Probed, ReceiveEnd, Sent,
 };
+use tagwire_transport::message::{EndpointId, Outcome, PeerEvent, Token};
 
 pub(super) type Checked<T = ()> = Result<T, String>;
 

@@ -5,7 +5,7 @@ use super::rig::{Checked, Rig, exact};
 use crate::common::ensure;
 use crate::memory::Backwards;
 use tagwire_transport::data::SendBuffer;
-use tagwire_transport::network::{MatchPattern, Posted, Refusal, Sent};
+use tagwire_transport::matching::{MatchPattern, Posted, Refusal, Sent};
 
 /// What is too long is cut, says how long it was, and hurts nobody else.
 pub(super) fn short_receives_get_what_fits(factory: &Factory) -> Checked {

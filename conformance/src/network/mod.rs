@@ -18,7 +18,7 @@
 //! ```
 //! use tagwire_base::Rank;
 //! use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
-//! use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Post};
+//! use tagwire_transport::{AmHeader, ByteTransport, Class, Lane, Post, Transport};
 //!
 //! let network = MemoryNetwork::new(2, MemoryOptions::default());
 //! let mut a = network.rank(Rank::new(0));
@@ -30,9 +30,9 @@
 //! ```
 
 mod config;
-mod endpoint;
 pub mod matching;
 mod progress;
+mod rank;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tagwire_base::Rank;
 
 pub use config::MemoryOptions;
-pub use endpoint::MemoryTransport;
+pub use rank::MemoryTransport;
 
 use state::{Member, State, Status};
 

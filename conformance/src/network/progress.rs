@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
-use super::endpoint::MemoryTransport;
+use super::rank::MemoryTransport;
 use super::state::{Message, State, Status};
 use tagwire_transport::message::{
     Arrival, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls,

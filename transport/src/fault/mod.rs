@@ -18,14 +18,14 @@
 //! | `kill=object` or `process` | dies: as an object of this process, or the process by `SIGKILL` |
 
 mod config;
-mod endpoint;
 mod hold;
 mod progress;
 mod random;
+mod rank;
 
 pub use config::{Delay, FaultOptions, Kill, SETTINGS};
-pub use endpoint::FaultTransport;
 pub use random::SplitMix64;
+pub use rank::FaultTransport;
 
 /// The name in settings and reports.
 const NAME: &str = "fault";

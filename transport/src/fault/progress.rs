@@ -1,9 +1,9 @@
 //! What comes up: messages go through the hold, completions and first contacts pass at once.
 
 use super::config::FaultOptions;
-use super::endpoint::FaultTransport;
 use super::hold::{Held, Item, PeerHold};
 use super::random::SplitMix64;
+use super::rank::FaultTransport;
 use crate::byte::ByteTransport;
 use crate::message::{Arrival, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls};
 

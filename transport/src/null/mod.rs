@@ -10,7 +10,7 @@
 //! ```text
 //!     mod.rs        what it is, what may be touched from outside
 //!     config.rs     its sizes, and what the user may set
-//!     endpoint.rs   the object that a rank owns: peers, and the verbs towards them
+//!     rank.rs       the object that a rank owns: peers, and the verbs towards them
 //!     kind.rs       how the settings name it
 //!     progress.rs   what has arrived: deliveries, completions, peer events
 //!     tests.rs      what is special to this transport
@@ -20,16 +20,16 @@
 //! hand it a factory, and claim a capability only when its tier passes.
 
 mod config;
-mod endpoint;
 mod kind;
 mod memory;
 mod progress;
+mod rank;
 #[cfg(test)]
 mod tests;
 
 pub use config::NullOptions;
-pub use endpoint::NullTransport;
 pub use kind::NullKind;
+pub use rank::NullTransport;
 
 /// The name in settings and reports.
 const NAME: &str = "null";

@@ -1,7 +1,7 @@
 //! What progress tells: first contact with the own rank, then what was sent to it, then of puts
 //! and the ends of operations.
 
-use super::endpoint::NullTransport;
+use super::rank::NullTransport;
 use crate::message::{Arrival, Payload, PeerEvent, Upcalls};
 
 impl NullTransport {

@@ -22,13 +22,13 @@ use tagwire_base::Rank;
 use super::NAME;
 use super::cma::Attach;
 use super::config::{CrossAttach, DescriptorWay};
-use super::endpoint::Shm;
 use super::identity::Identity;
 use super::layout::{
     ANSWER_ACCEPTED, ANSWER_NONE, ANSWER_REFUSED, AREA_FREE, AREA_HELLO, AREA_TAKEN,
 };
 use super::liveness::Liveness;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
+use super::rank::Shm;
 use super::ring::{Consumer, Producer};
 use super::segment::{AreaMap, Obstacle, Segment};
 use crate::error::{Error, Result};

@@ -10,7 +10,7 @@ use super::{NAME, SETTINGS, Shm, ShmMatch, ShmOptions};
 use crate::byte::ByteTransport;
 use crate::error::Result;
 use crate::kind::TransportKind;
-use crate::network::MatchTransport;
+use crate::matching::MatchTransport;
 
 /// How long the launcher may take to pass a descriptor, which every rank leaves with it on
 /// opening.

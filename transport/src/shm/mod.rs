@@ -27,7 +27,6 @@ mod channel;
 mod cma;
 mod config;
 mod contact;
-mod endpoint;
 mod identity;
 mod kind;
 mod layout;
@@ -38,6 +37,7 @@ mod offers;
 mod peer;
 mod probe;
 mod progress;
+mod rank;
 mod ring;
 mod segment;
 mod sighting;
@@ -51,10 +51,10 @@ mod models;
 mod tests;
 
 pub use config::{CrossAttach, DescriptorWay, SETTINGS, ShmOptions};
-pub use endpoint::Shm;
 pub use kind::ShmKind;
 pub use matching::{ShmMatch, visits};
 pub use probe::{Probe, probe};
+pub use rank::Shm;
 
 /// The name in settings and reports.
 const NAME: &str = "shm";

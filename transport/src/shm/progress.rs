@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::compiler_fence;
 
 use super::NAME;
-use super::endpoint::Shm;
 use super::peer::{Inbound, PeerState};
+use super::rank::Shm;
 use super::ring::Pop;
 use super::waiter;
 use crate::error::Error;

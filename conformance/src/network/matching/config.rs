@@ -1,6 +1,6 @@
 //! What a matching network is like.
 
-use tagwire_transport::network::Directed;
+use tagwire_transport::matching::Directed;
 
 /// The sizes of a [`MatchNetwork`](super::MatchNetwork) and what it pretends to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

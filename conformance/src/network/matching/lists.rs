@@ -6,8 +6,8 @@ use tagwire_base::Rank;
 
 use super::config::MatchOptions;
 use tagwire_transport::data::{ReadRegion, WriteRegion};
+use tagwire_transport::matching::{ClaimId, MatchEnvelope, MatchPattern};
 use tagwire_transport::message::Token;
-use tagwire_transport::network::{ClaimId, MatchEnvelope, MatchPattern};
 
 /// Where a message's bytes are.
 #[derive(Debug)]

@@ -18,7 +18,7 @@
 //! ```
 //! use tagwire_base::Rank;
 //! use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
-//! use tagwire_transport::{Lane, MatchTransport, SendBuffer, Sent, Token};
+//! use tagwire_transport::{Lane, MatchTransport, SendBuffer, Sent, Token, Transport};
 //!
 //! let network = MatchNetwork::new(2, MatchOptions::default());
 //! let mut a = network.rank(Rank::new(0));
@@ -30,9 +30,9 @@
 //! ```
 
 mod config;
-mod endpoint;
 mod lists;
 mod progress;
+mod rank;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tagwire_base::Rank;
 
 pub use config::MatchOptions;
-pub use endpoint::MatchMemory;
+pub use rank::MatchMemory;
 
 use super::state::Status;
 use state::{Member, State};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 
-use super::endpoint::MatchMemory;
+use super::rank::MatchMemory;
 use super::state::{End, State};
 use crate::network::state::Status;
+use tagwire_transport::matching::MatchUpcalls;
 use tagwire_transport::message::{EndpointId, PeerEvent};
-use tagwire_transport::network::MatchUpcalls;
 
 /// Something to be told.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use crate::network::state::Status;
 use crate::network::transfer::Transfer;
 use tagwire_transport::EpochWaiter;
 use tagwire_transport::data::RecvBuffer;
+use tagwire_transport::matching::{Found, MatchEnvelope, ReceiveEnd};
 use tagwire_transport::message::{Outcome, Payload, Token};
-use tagwire_transport::network::{Found, MatchEnvelope, ReceiveEnd};
 use tagwire_transport::wait::Waiter as _;
 
 /// What one rank has sent to another and was not taken yet.

@@ -41,8 +41,8 @@ use recv::Receiver;
 use send::Sender;
 
 use super::NAME;
-use super::endpoint::Shm;
 use super::peer::PeerState;
+use super::rank::Shm;
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};

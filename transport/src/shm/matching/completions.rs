@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::matching::{MatchUpcalls, ReceiveEnd};
 use crate::message::{Outcome, PeerEvent, Token};
-use crate::network::{MatchUpcalls, ReceiveEnd};
 
 /// What is to be reported.
 #[derive(Debug)]

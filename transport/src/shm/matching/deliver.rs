@@ -1,7 +1,7 @@
 //! What the byte transport underneath delivers: messages, control messages, ends of transfers and peers.
 
+use crate::matching::MatchUpcalls;
 use crate::message::{AmHeader, Arrival, EndpointId, Outcome, Payload, PeerEvent, Token, Upcalls};
-use crate::network::MatchUpcalls;
 use crate::shm::Shm;
 use crate::shm::matching::completions::{Ended, lend};
 use crate::shm::matching::packed::TransferToken;

@@ -8,8 +8,8 @@ use tagwire_base::Rank;
 use tagwire_matching::{ArriveOutcome, Cookie, Engine};
 
 use crate::data::{RecvBuffer, WriteRegion};
+use crate::matching::{ClaimId, Found, MatchEnvelope, MatchLevels};
 use crate::message::Payload;
-use crate::network::{ClaimId, Found, MatchEnvelope, MatchLevels};
 use crate::shm::matching::layout::{Header, OPEN, UNIT};
 use crate::shm::matching::memory::{ArenaStorage, TargetMap};
 use crate::shm::matching::packed::{

@@ -13,11 +13,11 @@ use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer, WriteRegion};
 use crate::error::Result;
-use crate::message::{EndpointId, Lane, Token};
-use crate::network::{
+use crate::matching::{
     Cancel, ClaimId, Directed, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, Refusal, Sent,
 };
+use crate::message::{EndpointId, Lane, Token};
 use crate::shm::config::{CrossAttach, ShmOptions};
 use crate::shm::layout::{AREA, MAX_SEND};
 use crate::shm::matching::deliver::{Deliver, drain_rings};

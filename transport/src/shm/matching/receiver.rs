@@ -7,8 +7,8 @@ use tagwire_base::Rank;
 use tagwire_matching::{CancelOutcome, Cookie, Engine, Pattern, PostOutcome};
 
 use crate::data::WriteRegion;
+use crate::matching::{MatchEnvelope, MatchPattern, MatchUpcalls, Posted, ReceiveEnd};
 use crate::message::{EndpointId, Outcome, Payload, Token};
-use crate::network::{MatchEnvelope, MatchPattern, MatchUpcalls, Posted, ReceiveEnd};
 use crate::shm::matching::completions::{Completions, Ended, lend};
 use crate::shm::matching::layout::WINDOW;
 use crate::shm::matching::list::{Kept, MatchList};

@@ -7,8 +7,8 @@ use tagwire_base::Rank;
 use tagwire_matching::Handle;
 
 use crate::data::{RecvBuffer, WriteRegion};
+use crate::matching::{MatchEnvelope, MatchPattern, ReceiveEnd};
 use crate::message::{EndpointId, Outcome, Payload, Token};
-use crate::network::{MatchEnvelope, MatchPattern, ReceiveEnd};
 use crate::shm::arena::Span;
 use crate::shm::matching::completions::Ended;
 use crate::shm::matching::layout::RECEIVES;

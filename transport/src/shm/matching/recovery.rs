@@ -6,7 +6,7 @@ use tagwire_base::Rank;
 use tagwire_matching::storage::{NIL, Storage, Table as EngineTable, Word};
 use tagwire_matching::{ArriveOutcome, Cookie, Engine, PostOutcome};
 
-use crate::network::MatchEnvelope;
+use crate::matching::MatchEnvelope;
 use crate::shm::Shm;
 use crate::shm::matching::layout::UNIT;
 use crate::shm::matching::list::{MatchList, SPILLED};

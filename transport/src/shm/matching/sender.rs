@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use crate::byte::ByteTransport;
 use crate::cooperative::Offer;
 use crate::data::SendBuffer;
+use crate::matching::{MatchUpcalls, Refusal, Sent};
 use crate::message::{AmHeader, EndpointId, Lane, Outcome, Token};
-use crate::network::{MatchUpcalls, Refusal, Sent};
 use crate::post::{Class, Post};
 use crate::shm::layout::MAX_SEND;
 use crate::shm::matching::completions::Completions;
@@ -41,7 +41,7 @@ impl Sender {
         self.targets.grow(peers);
     }
 
-    /// Sends a message; see [`MatchTransport::send`](crate::network::MatchTransport::send).
+    /// Sends a message; see [`MatchTransport::send`](crate::matching::MatchTransport::send).
     #[inline]
     pub(super) fn send(
         &mut self,

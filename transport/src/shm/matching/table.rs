@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{ArriveOutcome, Cookie, Engine, Envelope, Handle, HashBins, Pattern};
 
-use crate::network::MatchPattern;
+use crate::matching::MatchPattern;
 use crate::shm::layout::{PairArea, TakenLine};
 use crate::shm::matching::layout::{CLASSES, Header, INITIAL, UNIT, WINDOW};
 use crate::shm::matching::memory::{ArenaStorage, TargetMap};

@@ -18,10 +18,10 @@ use super::visit::Point;
 use super::{ShmMatch, lock};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::fault::SplitMix64;
-use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
-use crate::network::{
+use crate::matching::{
     Cancel, Found, MatchPattern, MatchTransport, MatchUpcalls, Posted, ReceiveEnd, Sent,
 };
+use crate::message::{EndpointId, Lane, Outcome, PeerEvent, Token};
 use crate::shm::ShmOptions;
 use crate::transport::Transport;
 

@@ -6,8 +6,8 @@ use tagwire_base::Rank;
 use tagwire_matching::Engine;
 
 use crate::cooperative::Offer;
+use crate::matching::MatchUpcalls;
 use crate::message::{EndpointId, Outcome, Payload};
-use crate::network::MatchUpcalls;
 use crate::shm::Shm;
 use crate::shm::layout::{ANSWER_REFUSED, MAX_SEND};
 use crate::shm::matching::completions::Completions;

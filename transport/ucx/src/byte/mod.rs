@@ -1,8 +1,8 @@
 //! The byte transport: active messages.
 
-mod endpoint;
 mod progress;
+mod rank;
 mod remote;
 mod write;
 
-pub use endpoint::Ucx;
+pub use rank::Ucx;

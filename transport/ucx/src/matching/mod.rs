@@ -10,9 +10,9 @@
 //!   probes look first.
 //! - Of a message that is longer than its receive it gives no bytes.
 
-mod endpoint;
 mod flow;
 mod progress;
+mod rank;
 mod unexpected;
 
-pub use endpoint::UcxMatch;
+pub use rank::UcxMatch;

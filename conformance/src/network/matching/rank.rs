@@ -14,11 +14,11 @@ use crate::network::state::Status;
 use tagwire_transport::capability::{Capabilities, WaitObject};
 use tagwire_transport::data::{RecvBuffer, SendBuffer};
 use tagwire_transport::error::{Error, Result};
-use tagwire_transport::message::{EndpointId, Lane, Token};
-use tagwire_transport::network::{
+use tagwire_transport::matching::{
     Cancel, ClaimId, Directed, Found, MatchEnvelope, MatchLevels, MatchLimits, MatchPattern,
     MatchTransport, MatchUpcalls, Posted, Probed, ReceiveEnd, Refusal, Sent,
 };
+use tagwire_transport::message::{EndpointId, Lane, Token};
 use tagwire_transport::wait::Waiter;
 use tagwire_transport::{EpochWaiter, Transport};
 
