@@ -18,7 +18,7 @@ names=(mpich)
 if openmpi_abi; then mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi); fi
 if [ -n "$IMPI_PREFIX" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
 
-tw() { "$tagwire" bench "$@" 2>/dev/null | tail -1 | awk '{ print $2 }'; }
+tw() { "$tagwire" bench "$@" 2>/dev/null | grep -v "^#" | tail -1 | awk '{ print $2 }'; }
 
 # The column of a build: NAME VALUE, where the name says which build it is if there are several.
 column() { # name options
