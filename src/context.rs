@@ -286,7 +286,7 @@ impl<'s> Context<'s> {
         OwnedRecv::start(&self.session.shared, self.id, data, from, tag)
     }
 
-    /// Whether a message is there that such a receive would take; it stays.
+    /// Whether a message is there that such a receive would take; it stays (MPI-5.0, section 3.8.1).
     ///
     /// # Errors
     /// When the source does not exist.
@@ -324,7 +324,7 @@ impl<'s> Context<'s> {
     }
 
     /// Takes the first such message out of matching (`MPI_Improbe`): safe when several threads
-    /// probe.
+    /// probe (MPI-5.0, section 3.8.2).
     ///
     /// # Errors
     /// When the source does not exist.
@@ -437,7 +437,7 @@ impl<'s> Context<'s> {
 
     /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
     /// matches the send that rank `from` makes with [`psend_init`](Context::psend_init) under the same
-    /// tag, once; no wildcards. Inactive until [started](PartitionedRecv::start).
+    /// tag, once; no wildcards. Inactive until [started](PartitionedRecv::start) (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// As [`irecv`](Context::irecv); when the buffer cannot have so many partitions.

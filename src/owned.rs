@@ -152,7 +152,8 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
         }
     }
 
-    /// Takes the receive back unless a message has matched. It completes either way: wait for it.
+    /// Takes the receive back unless a message has matched. It completes either way: wait for it
+    /// (MPI-5.0, section 3.8.4).
     ///
     /// # Errors
     /// When called from a thread that may not.

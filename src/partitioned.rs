@@ -450,7 +450,8 @@ impl<'a, T: Plain> SendRound<'a, T> {
         }
     }
 
-    /// Partition `partition` is ready as it is: it travels, without a lock on its way.
+    /// Partition `partition` is ready as it is: it travels, without a lock on its way
+    /// (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// As [`partition`](SendRound::partition).
@@ -459,7 +460,7 @@ impl<'a, T: Plain> SendRound<'a, T> {
         release(|| self.send.inner.ready(partition))
     }
 
-    /// All of `partitions` are ready as they are.
+    /// All of `partitions` are ready as they are (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// As [`partition`](SendRound::partition); those before the one that is wrong are ready.
@@ -476,7 +477,7 @@ impl<'a, T: Plain> SendRound<'a, T> {
         }
     }
 
-    /// All in `partitions` are ready as they are.
+    /// All in `partitions` are ready as they are (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// As [`ready_range`](SendRound::ready_range).
@@ -503,7 +504,8 @@ impl<'a, T: Plain> SendRound<'a, T> {
 }
 
 impl<'a, T: Plain> RecvRound<'a, T> {
-    /// Whether partition `partition` has arrived. Looks, and where it has not, makes progress.
+    /// Whether partition `partition` has arrived. Looks, and where it has not, makes progress
+    /// (MPI-5.0, section 4.2.2).
     ///
     /// # Errors
     /// When there is no such partition, or it cannot arrive any more.

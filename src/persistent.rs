@@ -237,7 +237,8 @@ impl<'s, T: Plain> PersistentRecv<'s, T> {
         }))
     }
 
-    /// Takes the round back unless a message has matched. It completes either way: wait for it.
+    /// Takes the round back unless a message has matched. It completes either way: wait for it
+    /// (MPI-5.0, section 3.8.4).
     ///
     /// # Errors
     /// When called from a thread that may not.

@@ -190,7 +190,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for all of `requests`; their statuses come in the same order.
+    /// Waits for all of `requests`; their statuses come in the same order (MPI-5.0, section 3.7.5).
     ///
     /// # Errors
     /// The first failure among them; all are complete then.
@@ -232,7 +232,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Waits for any of `requests`, takes it out of the list, and returns its place and status.
-    /// `None` for an empty list.
+    /// `None` for an empty list (MPI-5.0, section 3.7.5).
     ///
     /// # Errors
     /// The failure of the one that completed.
@@ -270,7 +270,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Waits until at least one of `requests` is complete, takes all that are out of the list, and
     /// returns their places before the call, each with its status or how it failed. Empty for an
-    /// empty list.
+    /// empty list (MPI-5.0, section 3.7.5).
     ///
     /// ```
     /// let session = tagwire::Session::open()?;
@@ -393,7 +393,7 @@ impl Request<'_, '_> {
     }
 
     /// Takes back a receive that nothing has matched. The operation completes either way: wait
-    /// for it.
+    /// for it (MPI-5.0, section 3.8.4).
     ///
     /// # Errors
     /// When it is a send.

@@ -1,44 +1,52 @@
-//! What the README says of speed is what docs/performance.md says.
+//! What README.md and docs/performance.md say of speed is what docs/results/ has.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
 
-/// The rows of the tables of a page: their cells.
-fn rows(page: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(format!("{}/{page}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let lines = text.lines().filter_map(|line| line.strip_prefix("| "));
-    let cells = |line: &str| {
-        line.trim_end_matches('|')
-            .split('|')
-            .map(|cell| cell.trim().to_owned())
-            .collect()
-    };
-    lines.map(cells).collect()
-}
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A figure without its extremes.
-fn median(cell: &str) -> &str {
-    cell.split(" (").next().unwrap()
+fn tables(root: &Path, argument: &str) -> Output {
+    let script = root.join("bench/tables");
+    Command::new(script).arg(argument).output().unwrap()
 }
 
 #[test]
-fn the_readme_quotes_the_measured_table() {
-    let measured = rows("docs/performance.md");
-    let mut quoted = 0;
-    for row in rows("README.md") {
-        let [what, figures @ ..] = &row[..] else {
-            continue;
-        };
-        if !what.contains(", us") && !what.contains("/s") {
-            continue;
-        }
-        let Some(source) = measured.iter().find(|row| row[0] == *what) else {
-            panic!("docs/performance.md has no row '{what}'");
-        };
-        let medians: Vec<_> = source[1..].iter().map(|cell| median(cell)).collect();
-        assert_eq!(figures, medians, "{what}");
-        quoted += 1;
+fn the_tables_are_those_of_the_stored_results() {
+    let output = tables(Path::new(ROOT), "check");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// On a copy: another figure in the README is found, written over, and found no more.
+#[test]
+fn a_figure_that_was_not_measured_is_found() {
+    let copy = tempfile::tempdir().unwrap();
+    for folder in ["bench", "docs/results"] {
+        fs::create_dir_all(copy.path().join(folder)).unwrap();
     }
-    assert!(quoted >= 5, "{quoted} rows of the README are figures");
+    let mut files = vec![
+        "bench/tables".to_owned(),
+        "README.md".to_owned(),
+        "docs/performance.md".to_owned(),
+    ];
+    for entry in fs::read_dir(format!("{ROOT}/docs/results")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        files.push(format!("docs/results/{name}"));
+    }
+    for file in &files {
+        fs::copy(Path::new(ROOT).join(file), copy.path().join(file)).unwrap();
+    }
+    let readme = copy.path().join("README.md");
+    let text = fs::read_to_string(&readme).unwrap();
+    let (before, row) = text.split_once("| latency, 8 B, us | ").unwrap();
+    let invented = format!("{before}| latency, 8 B, us | 0.001{row}");
+    fs::write(&readme, invented).unwrap();
+    let output = tables(copy.path(), "check");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("README.md"));
+    assert!(tables(copy.path(), "write").status.success());
+    assert!(tables(copy.path(), "check").status.success());
+    assert_eq!(fs::read_to_string(&readme).unwrap(), text);
 }

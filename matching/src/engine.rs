@@ -15,11 +15,11 @@ use crate::envelope::{Cookie, Envelope, Handle, Pattern};
 /// made up, results in [`CancelOutcome::AlreadyMatched`].
 pub trait Engine {
     /// A receive is posted: takes the earliest unexpected message that `pattern` accepts, or
-    /// queues the receive.
+    /// queues the receive (MPI-5.0, section 3.5).
     fn post(&mut self, pattern: Pattern, cookie: Cookie) -> PostOutcome;
 
     /// A message arrives: takes the earliest posted receive that accepts it, or queues the message
-    /// as unexpected.
+    /// as unexpected (MPI-5.0, section 3.5).
     fn arrive(&mut self, envelope: Envelope, cookie: Cookie) -> ArriveOutcome;
 
     /// Like [`Engine::arrive`], but leaves the message out when no receive is posted for it: for a
@@ -29,13 +29,15 @@ pub trait Engine {
     /// The earliest posted receive that accepts such a message; it stays.
     fn expects(&mut self, envelope: Envelope) -> Option<Cookie>;
 
-    /// The earliest unexpected message that `pattern` accepts; it stays (`MPI_Iprobe`).
+    /// The earliest unexpected message that `pattern` accepts; it stays (`MPI_Iprobe`;
+    /// MPI-5.0, section 3.8.1).
     fn probe(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)>;
 
-    /// The earliest unexpected message that `pattern` accepts; it leaves (`MPI_Improbe`).
+    /// The earliest unexpected message that `pattern` accepts; it leaves (`MPI_Improbe`;
+    /// MPI-5.0, section 3.8.2).
     fn claim(&mut self, pattern: Pattern) -> Option<(Envelope, Cookie)>;
 
-    /// Takes a posted receive back, in constant time.
+    /// Takes a posted receive back, in constant time (MPI-5.0, section 3.8.4).
     fn cancel(&mut self, handle: Handle) -> CancelOutcome;
 
     /// Throws an unexpected message away, in constant time: its sender is gone.

@@ -543,7 +543,7 @@ impl Messenger {
     }
 
     /// Waits for all requests and takes their ends, in the order of `requests`. After a timeout
-    /// none has been taken.
+    /// none has been taken (MPI-5.0, section 3.7.5).
     ///
     /// # Errors
     /// As [`Messenger::wait`].
@@ -608,7 +608,8 @@ impl Messenger {
         })
     }
 
-    /// Waits for any request and takes its end; returns which. `None` for an empty list.
+    /// Waits for any request and takes its end; returns which. `None` for an empty list
+    /// (MPI-5.0, section 3.7.5).
     ///
     /// # Errors
     /// As [`Messenger::wait`].
@@ -632,7 +633,7 @@ impl Messenger {
     }
 
     /// Waits until at least one is complete and takes the ends of all that are. Empty for an
-    /// empty list.
+    /// empty list (MPI-5.0, section 3.7.5).
     ///
     /// # Errors
     /// As [`Messenger::wait`].

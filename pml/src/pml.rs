@@ -46,7 +46,7 @@ pub trait Pml: Send {
         TagLimits::ALL
     }
 
-    /// Starts to send `data`.
+    /// Starts to send `data` (MPI-5.0, section 3.7.2).
     ///
     /// # Errors
     /// When the rank does not exist, cannot be reached, a buffered send has no room, or the tag is
@@ -60,7 +60,7 @@ pub trait Pml: Send {
         mode: SendMode,
     ) -> Result<RequestId>;
 
-    /// Starts to receive into `data`.
+    /// Starts to receive into `data` (MPI-5.0, section 3.7.2).
     ///
     /// # Errors
     /// When the rank does not exist or the engine is full.
@@ -72,7 +72,7 @@ pub trait Pml: Send {
         context: ContextId,
     ) -> Result<RequestId>;
 
-    /// The first message that such a receive would take now; it stays where it is.
+    /// The first message that such a receive would take now; it stays where it is (MPI-5.0, section 3.8.1).
     ///
     /// # Errors
     /// When the rank does not exist.
@@ -83,7 +83,7 @@ pub trait Pml: Send {
         context: ContextId,
     ) -> Result<Option<Status>>;
 
-    /// As [`probe`](Pml::probe), and takes the message out of matching.
+    /// As [`probe`](Pml::probe), and takes the message out of matching (MPI-5.0, section 3.8.2).
     ///
     /// # Errors
     /// When the rank does not exist.
@@ -102,20 +102,21 @@ pub trait Pml: Send {
     /// acknowledged and any source was asked for.
     fn receive_can_happen(&self, from: SourceSelector) -> Result<()>;
 
-    /// Starts to receive a claimed message into `data`.
+    /// Starts to receive a claimed message into `data` (MPI-5.0, section 3.8.3).
     ///
     /// # Errors
     /// When the message has been received already.
     fn irecv_claimed(&mut self, data: RecvBuffer, message: MessageId) -> Result<RequestId>;
 
-    /// Takes back a posted receive, unless it has matched. Its request completes either way.
+    /// Takes back a posted receive, unless it has matched. Its request completes either way
+    /// (MPI-5.0, section 3.8.4).
     ///
     /// # Errors
     /// When the request is stale or a send.
     fn cancel(&mut self, request: RequestId) -> Result<CancelOutcome>;
 
     /// An inactive persistent send; [`start`](Pml::start) sends. The buffer stays lent until
-    /// [`free`](Pml::free).
+    /// [`free`](Pml::free) (MPI-5.0, section 3.9).
     ///
     /// # Errors
     /// As [`isend`](Pml::isend).
@@ -129,7 +130,7 @@ pub trait Pml: Send {
     ) -> Result<RequestId>;
 
     /// An inactive persistent receive; [`start`](Pml::start) posts it. The buffer stays lent until
-    /// [`free`](Pml::free).
+    /// [`free`](Pml::free) (MPI-5.0, section 3.9).
     ///
     /// # Errors
     /// As [`irecv`](Pml::irecv).
@@ -141,13 +142,13 @@ pub trait Pml: Send {
         context: ContextId,
     ) -> Result<RequestId>;
 
-    /// Activates a persistent request.
+    /// Activates a persistent request (MPI-5.0, section 3.9).
     ///
     /// # Errors
     /// When the request is not persistent, is active, or cannot be started.
     fn start(&mut self, request: RequestId) -> Result<()>;
 
-    /// Frees an inactive persistent request.
+    /// Frees an inactive persistent request (MPI-5.0, section 3.7.3).
     ///
     /// # Errors
     /// When the request is not persistent, or active.
@@ -157,7 +158,7 @@ pub trait Pml: Send {
     fn is_complete(&self, request: RequestId) -> bool;
 
     /// Takes the end of a complete request: its id is stale afterwards, or, when persistent,
-    /// inactive. `None` while it goes on. Without progress.
+    /// inactive. `None` while it goes on. Without progress (MPI-5.0, section 3.7.3).
     ///
     /// # Errors
     /// When the request is stale.

@@ -1,6 +1,6 @@
 //! The contract of transports that match messages themselves.
 //!
-//! The words are those of Portals 4 (section 3.12, list entries and matching): a send carries
+//! The words are those of Portals (Portals 4.3, section 3.12: list entries and matching): a send carries
 //! 64 match bits; a receive is posted with match bits, ignore bits and an optional source, and
 //! takes the first message for which `(sent ^ posted) & !ignore == 0`.
 //!
@@ -315,7 +315,7 @@ pub trait MatchTransport: Transport {
         token: Token,
     ) -> Posted;
 
-    /// Takes back the receive that was posted under `token`, unless it has matched.
+    /// Takes back the receive that was posted under `token`, unless it has matched (MPI-5.0, section 3.8.4).
     fn cancel(&mut self, lane: Lane, token: Token) -> Cancel;
 
     /// Makes progress: takes what has arrived, copies a chunk of each transfer, reports

@@ -290,6 +290,7 @@ impl Cm {
         None
     }
 
+    /// Returns the status of the earliest message that a receive like this would take (MPI-5.0, section 3.8.1).
     pub(super) fn find(
         &mut self,
         from: SourceSelector,
@@ -301,6 +302,7 @@ impl Cm {
         Ok(found.and_then(|found| self.core.describe(&found.envelope)))
     }
 
+    /// Takes the earliest message that a receive like this would take out of matching (MPI-5.0, section 3.8.2).
     pub(super) fn find_and_claim(
         &mut self,
         from: SourceSelector,
@@ -312,7 +314,7 @@ impl Cm {
         Ok(found.and_then(|found| self.core.keep(&found)))
     }
 
-    /// Receives what was claimed.
+    /// Receives what was claimed (MPI-5.0, section 3.8.3).
     pub(super) fn start_claimed(
         &mut self,
         data: RecvBuffer,
@@ -341,6 +343,7 @@ impl Cm {
         Ok(RequestId(handle))
     }
 
+    /// Takes back a receive that has not matched (MPI-5.0, section 3.8.4).
     pub(super) fn take_back(&mut self, handle: Handle) -> Result<CancelOutcome> {
         let request = self
             .core

@@ -67,7 +67,7 @@ impl Matcher {
         self.engine.name()
     }
 
-    /// Posts the receive in `slot`.
+    /// Posts the receive in `slot` (MPI-5.0, section 3.5).
     #[inline(always)]
     pub(super) fn post(&mut self, pattern: Pattern, slot: u32) -> Posted {
         match self.engine.post(pattern, Cookie(slot)) {
@@ -95,7 +95,7 @@ impl Matcher {
         )
     }
 
-    /// Matches an envelope that has arrived.
+    /// Matches an envelope that has arrived (MPI-5.0, section 3.5).
     #[inline(always)]
     pub(super) fn arrive(&mut self, envelope: Envelope) -> Arrived {
         match self
@@ -142,13 +142,14 @@ impl Matcher {
         self.engine.expects(envelope).map(|Cookie(slot)| slot)
     }
 
-    /// Returns the earliest message that a receive of this pattern would take.
+    /// Returns the earliest message that a receive of this pattern would take (MPI-5.0, section 3.8.1).
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<&Unexpected> {
         let (_, Cookie(slot)) = self.engine.probe(pattern)?;
         self.unexpected.at(slot).map(|(_, message)| message)
     }
 
-    /// Sets aside the earliest message that a receive of this pattern would take: no receive matches it any more.
+    /// Sets aside the earliest message that a receive of this pattern would take: no receive matches it any more
+    /// (MPI-5.0, section 3.8.2).
     pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(Handle, &Unexpected)> {
         let (_, Cookie(slot)) = self.engine.claim(pattern)?;
         let (handle, message) = self.unexpected.at_mut(slot)?;

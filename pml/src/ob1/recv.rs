@@ -198,6 +198,7 @@ impl Core {
         self.status(message)
     }
 
+    /// Returns the status of the earliest message that `pattern` accepts (MPI-5.0, section 3.8.1).
     pub(super) fn probe(&mut self, pattern: Pattern) -> Option<Status> {
         let here = self.describe_first(pattern);
         if here.is_some() {
@@ -208,6 +209,7 @@ impl Core {
         self.status(Seen::of(index, shown))
     }
 
+    /// Takes the earliest message that `pattern` accepts out of matching (MPI-5.0, section 3.8.2).
     pub(super) fn claim(&mut self, pattern: Pattern) -> Option<(MessageId, Status)> {
         let found = self.matcher.claim(pattern);
         if let Some((handle, message)) = found.map(|(handle, found)| (handle, found.into())) {
@@ -258,6 +260,7 @@ impl Core {
         })
     }
 
+    /// Takes back a receive that has not matched (MPI-5.0, section 3.8.4).
     pub(super) fn cancel(&mut self, handle: Handle) -> Result<CancelOutcome> {
         let request = self.requests.get_mut(handle).ok_or(Error::StaleRequest)?;
         if request.is_send() {

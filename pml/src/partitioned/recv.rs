@@ -108,7 +108,7 @@ impl PartitionedRecv {
         self.0.room()
     }
 
-    /// Begins a round: the buffer may be written.
+    /// Begins a round: the buffer may be written (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// When one is under way, or the operation has failed or was freed.
@@ -117,7 +117,7 @@ impl PartitionedRecv {
     }
 
     /// Whether partition `partition` has arrived. Looks, and where it has not, makes progress. Any
-    /// thread may ask. Between rounds everything has arrived.
+    /// thread may ask. Between rounds everything has arrived (MPI-5.0, section 4.2.2).
     ///
     /// # Errors
     /// When there is no such partition, and when it cannot arrive any more.

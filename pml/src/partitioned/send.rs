@@ -60,7 +60,7 @@ impl PartitionedSend {
         self.0.transport_partitions()
     }
 
-    /// Begins a round: partitions may become ready.
+    /// Begins a round: partitions may become ready (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// When one is under way, or the operation has failed or was freed.
@@ -68,7 +68,8 @@ impl PartitionedSend {
         self.0.start()
     }
 
-    /// Partition `partition` is ready: its bytes stay as they are from now on, and travel.
+    /// Partition `partition` is ready: its bytes stay as they are from now on, and travel
+    /// (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// When no round is under way, there is no such partition, or it was ready before in this round.
@@ -77,7 +78,7 @@ impl PartitionedSend {
         self.0.ready(partition)
     }
 
-    /// All of `partitions` are ready.
+    /// All of `partitions` are ready (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// As [`ready`](PartitionedSend::ready); those before the one that is wrong are ready.
@@ -85,7 +86,7 @@ impl PartitionedSend {
         self.0.ready_each(partitions)
     }
 
-    /// All in `partitions` are ready.
+    /// All in `partitions` are ready (MPI-5.0, section 4.2.1).
     ///
     /// # Errors
     /// As [`ready_range`](PartitionedSend::ready_range).
