@@ -1,5 +1,7 @@
 //! The operations of a rank, and the tables that they stand in: everything of ob1 but the transport and the bootstrap.
 
+use tagwire_base::Clock;
+
 use super::coalesce::Coalescing;
 use super::credit::Budget;
 use super::held::Held;
@@ -35,10 +37,11 @@ pub(super) struct Core {
     pub has_extras: bool,
     /// Partitioned channels, once there were any.
     pub writes: Option<Box<Writes>>,
+    clock: Clock,
 }
 
 impl Core {
-    pub(super) fn new(matcher: Matcher, budget: Budget) -> Self {
+    pub(super) fn new(matcher: Matcher, budget: Budget, clock: Clock) -> Self {
         Self {
             matcher,
             requests: Requests::new(),
@@ -53,6 +56,7 @@ impl Core {
             coalescing: Coalescing::default(),
             has_extras: false,
             writes: None,
+            clock,
         }
     }
 
@@ -68,7 +72,9 @@ impl Core {
     /// Returns the partitioned channels, of which there may be none yet.
     pub(super) fn writes(&mut self) -> &mut Writes {
         self.has_extras = true;
-        self.writes.get_or_insert_default()
+        let clock = &self.clock;
+        let new = || Box::new(Writes::new(clock.clone()));
+        self.writes.get_or_insert_with(new)
     }
 
     /// Looks at the flags of partitioned channels; returns how many partitions have come.

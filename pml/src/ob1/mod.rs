@@ -117,7 +117,7 @@ impl Ob1 {
         let budget = flow::budget(options.unexpected_payload, options.unexpected_headers);
         let piece = config::piece(rail.capabilities(), &rail.limits());
         Ok(Self {
-            core: Core::new(Matcher::new(engine), budget),
+            core: Core::new(Matcher::new(engine), budget, bootstrap.clock()),
             contexts: Contexts::new(TagLimits::ALL.contexts),
             closing: false,
             driver: Driver::new(rail.into(), bootstrap, options.clone(), piece),

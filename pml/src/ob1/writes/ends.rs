@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_queue::ArrayQueue;
+use tagwire_base::Time;
 use tagwire_base::sync::{AtomicBool, AtomicU32, AtomicU64, fence};
 use tagwire_base::sync::{Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
@@ -37,7 +38,7 @@ pub(super) struct Line {
     /// How many rounds the other end had complete when it closed.
     over_there: AtomicU64,
     /// When a write did not work.
-    broken: OnceLock<Instant>,
+    broken: OnceLock<Time>,
     /// Something that was taken out of the queue has not left.
     held: AtomicBool,
     how: String,
@@ -61,7 +62,7 @@ impl Line {
     #[inline]
     pub(super) fn call(&self) {
         if !self.called.swap(true, AcqRel) {
-            self.bell.0.push(self.call);
+            self.bell.calls.push(self.call);
         }
     }
 
@@ -115,8 +116,7 @@ impl Line {
 
     /// A write did not work: no round ends any more.
     pub(super) fn break_down(&self) {
-        // By the machine's clock: neither the line nor its bell is given the rank's.
-        self.broken.get_or_init(Instant::now);
+        self.broken.get_or_init(|| self.bell.clock.now());
     }
 
     fn is_broken(&self) -> bool {
@@ -126,8 +126,8 @@ impl Line {
     /// Whether the other end has closed, or a write did not work, and its peer was not found to have failed
     /// since: who dies has its memory gone before anybody knows.
     fn is_over(&self, epoch: u64) -> bool {
-        let broken = self.broken.get();
-        self.was_given_up(epoch) || broken.is_some_and(|at| at.elapsed() > BLAME)
+        let has_waited = |at: &Time| self.bell.clock.now().since(*at) > BLAME;
+        self.was_given_up(epoch) || self.broken.get().is_some_and(has_waited)
     }
 
     /// Whether the other end has closed before `epoch`.
@@ -398,14 +398,35 @@ impl RecvChannel for Receiver {
 
 #[cfg(test)]
 mod tests {
+    use tagwire_base::{Clock, ManualClock};
+
     use super::*;
 
     fn line() -> Line {
+        line_of(Clock::default())
+    }
+
+    fn line_of(clock: Clock) -> Line {
+        let bell = Bell {
+            clock,
+            ..Bell::default()
+        };
         Line::new(
-            Arc::default(),
+            Arc::new(bell),
             Call::Sender(crate::slab::Handle::NONE),
             String::new(),
         )
+    }
+
+    #[test]
+    fn a_broken_end_is_over_once_its_peer_would_be_known_to_be_dead() {
+        let hand = ManualClock::default();
+        let end = Sender::new(line_of(hand.clock()), 1, Buffering::Single, 1);
+        end.line.break_down();
+        for (seconds, is_over) in [(0, false), (10, false), (1, true)] {
+            hand.advance(Duration::from_secs(seconds));
+            assert_eq!(end.is_over(1), is_over);
+        }
     }
 
     #[test]

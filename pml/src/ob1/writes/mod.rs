@@ -237,7 +237,7 @@ impl Writes {
     /// Whether some channel has something to be done.
     #[inline]
     pub(super) fn is_called(&self) -> bool {
-        !self.bell.0.is_empty()
+        !self.bell.calls.is_empty()
     }
 
     /// Returns how long the rank may sleep, as far as channels are concerned.

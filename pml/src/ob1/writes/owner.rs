@@ -52,8 +52,8 @@ impl Writes {
         pending: &mut Pending,
     ) -> usize {
         let mut done = 0;
-        for _ in 0..self.bell.0.len() {
-            let Some(call) = self.bell.0.pop() else {
+        for _ in 0..self.bell.calls.len() {
+            let Some(call) = self.bell.calls.pop() else {
                 break;
             };
             done += match call {

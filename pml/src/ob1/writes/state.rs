@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
+use tagwire_base::Clock;
 use tagwire_transport::{
     Buffering, Capabilities, EndpointId, Limits, Ordering, ReadRegion, RegistrationHandle, Token,
 };
@@ -34,9 +35,12 @@ pub(super) enum Call {
     Receiver(Handle),
 }
 
-/// The calls of all channels of a rank. A channel calls once until it is heard.
+/// The calls of all channels of a rank, and its clock. A channel calls once until it is heard.
 #[derive(Debug, Default)]
-pub(super) struct Bell(pub(super) SegQueue<Call>);
+pub(super) struct Bell {
+    pub(super) calls: SegQueue<Call>,
+    pub(super) clock: Clock,
+}
 
 /// A sending end, as its rank drives it.
 #[derive(Debug)]
@@ -171,6 +175,18 @@ pub(in crate::ob1) struct Writes {
 }
 
 impl Writes {
+    /// No channels, of a rank with this clock.
+    pub(in crate::ob1) fn new(clock: Clock) -> Self {
+        let bell = Bell {
+            clock,
+            ..Bell::default()
+        };
+        Self {
+            bell: Arc::new(bell),
+            ..Self::default()
+        }
+    }
+
     /// Numbers for a channel of so many transport partitions, if so many in a row are free.
     pub(super) fn take_numbers(&mut self, units: u32, buffering: Buffering) -> Option<Numbers> {
         let count = Numbers::count(units, buffering);
