@@ -5,7 +5,7 @@
 //! it has no threads, no clock and no I/O, and knows nothing of buffers: what an entry stands for
 //! is the caller's, who gives a [`Cookie`] with it and gets the cookie back.
 //!
-//! The rules are those of MPI-5.0 sections 3.2.4 and 3.5:
+//! The rules are those of MPI-5.0, sections 3.2.4 and 3.5:
 //!
 //! - a message goes to the *earliest posted* receive that accepts it;
 //! - a receive takes the *earliest arrived* message that it accepts;

@@ -1,5 +1,5 @@
 //! The point-to-point layers there are. Which one a rank has is chosen when it is opened: a
-//! comparison then, and no indirect call, on the way of each message.
+//! comparison then, and no indirect call, for sends, receives, starts, tests and progress.
 
 use std::ops::{Deref, DerefMut};
 
@@ -133,6 +133,11 @@ impl Layer {
         either!(self, pml => pml.irecv(data, from, tag, context))
     }
 
+    /// As [`Pml::start`].
+    pub(crate) fn start(&mut self, request: RequestId) -> Result<()> {
+        either!(self, pml => pml.start(request))
+    }
+
     /// As [`Pml::is_complete`].
     #[inline]
     pub(crate) fn is_complete(&self, request: RequestId) -> bool {
@@ -152,7 +157,7 @@ impl Layer {
     }
 }
 
-/// Every call that is not on a message's path.
+/// Every other call: those have one indirect call more.
 impl Deref for Layer {
     type Target = dyn Pml;
 

@@ -74,7 +74,8 @@ const LONG_SPIN_AND_YIELD: Duration = Duration::from_micros(600);
 /// numbers of ranks and cores do not say it where both are bound to one core, or left one by `taskset`.
 ///
 /// A wait shows it when it has spun in vain and the first yield brings what it waited for. Then the next
-/// waits yield at once, up to one that spins again in order to see whether it is still so.
+/// waits yield at once, up to one that spins again in order to see whether it is still so: once more it trusts
+/// four times as many; where that one is served while it spins, the rank has its core to itself.
 #[derive(Debug, Default)]
 pub(crate) struct SharedCore {
     /// Waits that are still to yield at once.
@@ -89,14 +90,11 @@ impl SharedCore {
     /// The most after one that has shown it again.
     const MOST: u32 = 4096;
 
-    /// Returns the spins of the next wait, which would make `spins` on a core of its own.
+    /// Returns how many waits were trusted at last, where the next one is to see whether it is still so; `None`
+    /// where that one yields at once.
     #[inline]
-    fn spins(&self, spins: u32) -> u32 {
-        if self.left.load(Ordering::Relaxed) == 0 {
-            spins
-        } else {
-            0
-        }
+    fn trust(&self) -> Option<u32> {
+        (self.left.load(Ordering::Relaxed) == 0).then(|| self.trust.load(Ordering::Relaxed))
     }
 
     /// A wait has yielded at once. Threads may lose counts to each other: it is a rhythm, no sum.
@@ -107,19 +105,17 @@ impl SharedCore {
 
     /// A wait that spun in vain had what it waited for after a yield that took `away`.
     #[cold]
-    fn learn(&self, away: Duration) {
+    fn learn(&self, away: Duration, trust: u32) {
         if away > LONG_SPIN_AND_YIELD {
             return;
         }
-        let trust = match self.trust.load(Ordering::Relaxed) {
-            0 => Self::FIRST,
-            trust => (trust * 4).min(Self::MOST),
-        };
+        let trust = (trust * 4).clamp(Self::FIRST, Self::MOST);
         self.trust.store(trust, Ordering::Relaxed);
         self.left.store(trust, Ordering::Relaxed);
     }
 
-    /// Yielding at once does not bring the peer's turn: others compute on the core.
+    /// Yielding at once does not bring the peer's turn: others compute on the core, or the peer has another.
+    #[cold]
     fn forget(&self) {
         self.trust.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
@@ -139,6 +135,8 @@ pub(crate) enum Step {
 pub(crate) struct Backoff<'a> {
     policy: WaitPolicy,
     core: &'a SharedCore,
+    /// How many waits the core's last lesson was trusted for, if this one may unlearn it; else 0.
+    trust: u32,
     idle: u32,
     /// When the last turn began, if it yielded.
     yielded: Option<Time>,
@@ -147,12 +145,12 @@ pub(crate) struct Backoff<'a> {
 impl<'a> Backoff<'a> {
     #[inline]
     pub(crate) fn new(policy: WaitPolicy, core: &'a SharedCore) -> Self {
+        let trust = core.trust();
+        let spins = if trust.is_some() { policy.spins } else { 0 };
         Self {
-            policy: WaitPolicy {
-                spins: core.spins(policy.spins),
-                ..policy
-            },
+            policy: WaitPolicy { spins, ..policy },
             core,
+            trust: trust.unwrap_or(0),
             idle: 0,
             yielded: None,
         }
@@ -163,6 +161,9 @@ impl<'a> Backoff<'a> {
     pub(crate) fn reset(&mut self, clock: &Clock) {
         if self.yielded.is_some() {
             self.learn(clock);
+        } else if self.trust > 0 && self.idle > 0 {
+            self.trust = 0;
+            self.core.forget();
         }
         self.idle = 0;
     }
@@ -174,7 +175,7 @@ impl<'a> Backoff<'a> {
             return;
         };
         if self.policy.spins > 0 && self.idle == self.policy.spins + 1 {
-            self.core.learn(clock.now().since(before));
+            self.core.learn(clock.now().since(before), self.trust);
         }
     }
 
@@ -288,6 +289,21 @@ mod tests {
                 assert_eq!(wait(&core, away), 0);
             }
             assert_eq!(wait(&core, away), 2, "to see whether it is still so");
+        }
+    }
+
+    #[test]
+    fn what_comes_while_spinning_comes_from_another_core() {
+        let (core, clock) = (SharedCore::default(), Clock::default());
+        let away = Duration::from_micros(70);
+        for _ in 0..3 {
+            assert_eq!(wait(&core, away), 2);
+            for _ in 0..16 {
+                assert_eq!(wait(&core, away), 0);
+            }
+            let mut backoff = Backoff::new(POLICY, &core);
+            assert_eq!(backoff.step(), Step::Spin);
+            backoff.reset(&clock);
         }
     }
 
