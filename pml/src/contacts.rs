@@ -6,7 +6,7 @@ use tagwire_transport::{EndpointId, Transport};
 
 use crate::contact::Language;
 use crate::error::{Error, Result};
-use crate::peers::{PeerIndex, Peers};
+use crate::peers::{Contact, Known, PeerIndex, Peers};
 use crate::types::Failure;
 
 /// What keeps a peer from being contacted.
@@ -43,24 +43,6 @@ impl Setback {
 
 /// What is logged when the connection to the store is lost.
 const STORE_LOST: &str = "the connection to the launcher's store is lost: ranks that are not in contact cannot be reached any more, and their ends are not heard of";
-
-/// A peer of either layer, as far as contact goes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Contact {
-    pub rank: Rank,
-    pub endpoint: EndpointId,
-    /// It can be sent to, and was not only heard.
-    pub connected: bool,
-    /// How it is gone, if it is.
-    pub lost: Option<Failure>,
-}
-
-/// The peer of a layer.
-pub(crate) trait Known {
-    fn new(rank: Rank, endpoint: EndpointId) -> Self;
-
-    fn contact(&self) -> Contact;
-}
 
 /// A layer, as far as contact goes.
 pub(crate) trait Contacts {
@@ -169,7 +151,7 @@ pub(crate) fn contact<L: Contacts>(layer: &mut L, rank: Rank) -> Result<PeerInde
         Ok(endpoint) => endpoint,
         Err(error) => return Err(explain(layer, rank, error)),
     };
-    let index = layer.peers().enter(rank, endpoint, Known::new);
+    let index = layer.peers().enter(rank, endpoint);
     layer.note_connected(index);
     if let Some(failure) = layer.loss_of(rank) {
         layer.lose(index, failure);

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use tagwire_base::Rank;
 use tagwire_transport::EndpointId;
 
+use crate::types::Failure;
+
 /// A peer's place in the table of peers, in the order of first contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PeerIndex(pub u32);
@@ -16,6 +18,24 @@ impl PeerIndex {
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// A peer of either layer, as far as contact goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Contact {
+    pub rank: Rank,
+    pub endpoint: EndpointId,
+    /// It can be sent to, and was not only heard.
+    pub connected: bool,
+    /// How it is gone, if it is.
+    pub lost: Option<Failure>,
+}
+
+/// The peer of a layer.
+pub(crate) trait Known {
+    fn new(rank: Rank, endpoint: EndpointId) -> Self;
+
+    fn contact(&self) -> Contact;
 }
 
 /// How many results of the map are kept apart.
@@ -31,7 +51,7 @@ pub(crate) struct Peers<P> {
     recent: [(u32, PeerIndex); RECENT],
 }
 
-impl<P> Peers<P> {
+impl<P: Known> Peers<P> {
     pub(crate) fn new() -> Self {
         Self {
             list: Vec::new(),
@@ -65,15 +85,10 @@ impl<P> Peers<P> {
     }
 
     /// The peer that `rank` is, entered as `new` if it is new.
-    pub(crate) fn enter(
-        &mut self,
-        rank: Rank,
-        endpoint: EndpointId,
-        new: impl FnOnce(Rank, EndpointId) -> P,
-    ) -> PeerIndex {
+    pub(crate) fn enter(&mut self, rank: Rank, endpoint: EndpointId) -> PeerIndex {
         let peer = self.find(rank).unwrap_or_else(|| {
             let peer = PeerIndex(self.list.len() as u32);
-            self.list.push(new(rank, endpoint));
+            self.list.push(P::new(rank, endpoint));
             self.by_rank.insert(rank, peer);
             self.recent[rank.index() % RECENT] = (rank.as_u32(), peer);
             peer

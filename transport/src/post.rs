@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Post {
-    /// It is under way (or done, where the verb says so).
+    /// It is under way, or done where the operation completes at once.
     Posted,
     /// No room just now: try again after progress. Nothing was sent.
     Busy,

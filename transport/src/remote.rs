@@ -25,7 +25,7 @@ pub struct RegistrationHandle {
 }
 
 /// One-sided access to memory that peers have registered. A transport without it, or without one of its
-/// operations, leaves the defaults, and says so by its [capabilities](Transport::capabilities).
+/// operations, leaves the defaults; its [capabilities](Transport::capabilities) report what it has.
 pub trait RemoteAccess: Transport {
     /// Writes `data` into a peer's memory. With `immediate`, the peer is told it by
     /// [`Upcalls::notice`](crate::Upcalls::notice) once the bytes are visible there, which is the only order there is between

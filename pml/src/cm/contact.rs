@@ -1,27 +1,12 @@
 //! First contact, as cm does its part of it.
 
 use tagwire_base::{Bootstrap, Rank};
-use tagwire_transport::{EndpointId, Transport};
+use tagwire_transport::Transport;
 
 use super::peer::{Peer, PeerIndex, Peers};
 use super::{Cm, LANE, LAYER};
-use crate::contacts::{Contact, Contacts, Known};
+use crate::contacts::Contacts;
 use crate::types::Failure;
-
-impl Known for Peer {
-    fn new(rank: Rank, endpoint: EndpointId) -> Self {
-        Self::new(rank, endpoint)
-    }
-
-    fn contact(&self) -> Contact {
-        Contact {
-            rank: self.rank,
-            endpoint: self.endpoint,
-            connected: self.connected,
-            lost: self.lost,
-        }
-    }
-}
 
 impl Contacts for Cm {
     const LAYER: &'static str = LAYER;

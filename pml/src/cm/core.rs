@@ -11,7 +11,7 @@ use tagwire_transport::{
 };
 
 use super::layout::Layout;
-use super::peer::{Peer, PeerIndex, Peers};
+use super::peer::{PeerIndex, Peers};
 use super::request::{Phase, Request};
 use crate::losses::Losses;
 use crate::slab::{Handle, Slab};
@@ -286,7 +286,7 @@ impl MatchUpcalls for Core {
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => {
-                self.peers.enter(rank, endpoint, Peer::new);
+                self.peers.enter(rank, endpoint);
             }
             PeerEvent::Left(endpoint) => self.lose_endpoint(endpoint, Failure::PeerLeft),
             PeerEvent::Failed(endpoint) => self.lose_endpoint(endpoint, Failure::PeerFailed),

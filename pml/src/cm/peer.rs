@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use tagwire_base::Rank;
 use tagwire_transport::EndpointId;
 
-use crate::peers;
 pub(super) use crate::peers::PeerIndex;
+use crate::peers::{self, Contact, Known};
 use crate::slab::Handle;
 use crate::types::Failure;
 
@@ -28,8 +28,8 @@ pub(crate) struct Peer {
     pub queue: VecDeque<Handle>,
 }
 
-impl Peer {
-    pub(super) const fn new(rank: Rank, endpoint: EndpointId) -> Self {
+impl Known for Peer {
+    fn new(rank: Rank, endpoint: EndpointId) -> Self {
         Self {
             rank,
             endpoint,
@@ -40,6 +40,17 @@ impl Peer {
         }
     }
 
+    fn contact(&self) -> Contact {
+        Contact {
+            rank: self.rank,
+            endpoint: self.endpoint,
+            connected: self.connected,
+            lost: self.lost,
+        }
+    }
+}
+
+impl Peer {
     /// Sets the fast path's flag from what it stands for.
     pub(super) fn refresh_clear(&mut self) {
         self.clear = self.connected && self.lost.is_none() && self.queue.is_empty();

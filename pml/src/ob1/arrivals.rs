@@ -529,7 +529,7 @@ impl Upcalls for Core {
     fn peer(&mut self, event: PeerEvent) {
         match event {
             PeerEvent::Up { endpoint, rank } => {
-                let index = self.peers.enter(rank, endpoint, Peer::new);
+                let index = self.peers.enter(rank, endpoint);
                 let Some(peer) = self.peers.get_mut(index) else {
                     return;
                 };

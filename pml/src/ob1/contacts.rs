@@ -9,7 +9,7 @@ use super::driver::Driver;
 use super::link::LANE;
 use super::peer::{Health, Peer, PeerIndex, Peers};
 use super::protocols;
-use crate::contacts::{self, Contact, Contacts, Known, Reach};
+use crate::contacts::{self, Contacts, Reach};
 use crate::error::Result;
 use crate::types::Failure;
 
@@ -53,21 +53,6 @@ impl Driver {
         let coalesces = peer.path.terms.coalesce > 0;
         core.coalescing.enabled |= coalesces;
         core.has_extras |= coalesces;
-    }
-}
-
-impl Known for Peer {
-    fn new(rank: Rank, endpoint: EndpointId) -> Self {
-        Self::new(rank, endpoint)
-    }
-
-    fn contact(&self) -> Contact {
-        Contact {
-            rank: self.rank,
-            endpoint: self.endpoint,
-            connected: self.connected,
-            lost: self.failure(),
-        }
     }
 }
 

@@ -9,8 +9,8 @@ use super::credit::{Account, Accounts, Window};
 use super::path::Path;
 use super::peeks::Peeks;
 use super::pending::{Operation, Pending};
-use crate::peers;
 pub(super) use crate::peers::PeerIndex;
+use crate::peers::{self, Contact, Known};
 use crate::slab::Handle;
 use crate::types::Failure;
 
@@ -136,8 +136,8 @@ pub(super) struct Peer {
     pub early: HashMap<u32, Early>,
 }
 
-impl Peer {
-    pub(super) fn new(rank: Rank, endpoint: EndpointId) -> Self {
+impl Known for Peer {
+    fn new(rank: Rank, endpoint: EndpointId) -> Self {
         Self {
             rank,
             endpoint,
@@ -161,6 +161,17 @@ impl Peer {
         }
     }
 
+    fn contact(&self) -> Contact {
+        Contact {
+            rank: self.rank,
+            endpoint: self.endpoint,
+            connected: self.connected,
+            lost: self.failure(),
+        }
+    }
+}
+
+impl Peer {
     /// Sets the fast paths' flags from what they stand for.
     pub(super) fn refresh_clear(&mut self) {
         self.clear = self.is_free() && self.path.terms.coalesce == 0;
