@@ -139,7 +139,7 @@ const UNSAFE: &[&str] = &[
     "transport/ofi/src/interface.rs",
     "transport/ofi/src/open.rs",
     "transport/src/shm/arena.rs",
-    "transport/src/shm/channel/board.rs",
+    "transport/src/shm/channel/control.rs",
     "transport/src/shm/cma.rs",
     "transport/src/shm/layout.rs",
     "transport/src/shm/segment.rs",

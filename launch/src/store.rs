@@ -6,7 +6,7 @@
 //!  +-----------------------------------+           +------------------+
 //!  | supervisor --"rank 3 ended"--+    |           | StoreBootstrap   |
 //!  |                              v    |  abstract |  put, get, fence |
-//!  |             Server (epoll) -- Board <-socket--+  descriptors     |
+//!  |             Server (epoll) -- KeySpace <-socket--+  descriptors     |
 //!  |             one thread     decides|           |  member events   |
 //!  +-----------------------------------+           +------------------+
 //! ```
@@ -26,15 +26,15 @@ use tagwire_base::{JobSecret, Rank};
 
 use crate::error::{Error, Result};
 
-mod board;
 mod client;
+mod key_space;
 mod server;
 mod socket;
 pub mod wire;
 
 pub use client::{Membership, StoreBootstrap};
 
-use board::Board;
+use key_space::KeySpace;
 use server::{Control, Server};
 
 /// A running store. Dropping it ends its thread and closes every connection.
@@ -79,8 +79,8 @@ impl Store {
             .map_err(|error| Error::system("make the store's wake-up", error))?;
         let wake = Arc::new(wake);
         let (control, commands) = channel();
-        let board = Board::new(size, secret.clone());
-        let server = Server::new(listener, Arc::clone(&wake), commands, board, size)
+        let keys = KeySpace::new(size, secret.clone());
+        let server = Server::new(listener, Arc::clone(&wake), commands, keys, size)
             .map_err(|error| Error::system("watch the store's socket", error))?;
         let thread = std::thread::Builder::new()
             .name("tagwire-store".to_owned())

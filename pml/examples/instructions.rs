@@ -16,7 +16,7 @@
 //! - `cm-self`, `cm-window`, `cm-pair`, `cm-unexpected`: the same on cm.
 //! - `send`: as `pair`, the sender's side alone is repeated, 32 messages a turn.
 //! - `ready`: partitions that become ready, up to 32,767, and wait for the rest of their group.
-//! - `ready-each`: the same, and each is posted: 8 bytes over the board of shm.
+//! - `ready-each`: the same, and each is posted: 8 bytes through the control block of shm.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;

@@ -64,6 +64,35 @@ impl Turn<'_, '_> {
 /// with a timeout they give up with [`Error::TimedOut`], and the operation goes on.
 ///
 /// Buffers are lent as [`SendBuffer`] and [`RecvBuffer`] say; the facade has a safe interface.
+///
+/// # The calls by group
+/// | group | calls | |
+/// |---|---|---|
+/// | set-up | [`new`](Self::new), [`with_clock`](Self::with_clock), [`dump_flag`](Self::dump_flag) | before the first message |
+/// | memory | [`allocate`](Self::allocate) | buffers that peers map; ordinary memory serves too |
+/// | contexts | [`create_context`](Self::create_context), [`free_context`](Self::free_context) | matching spaces; [`tag_limits`](Self::tag_limits) says how many |
+/// | one message | [`isend`](Self::isend), [`irecv`](Self::irecv), [`send`](Self::send), [`recv`](Self::recv) | the blocking ones are the others with a wait |
+/// | persistent | [`send_init`](Self::send_init), [`recv_init`](Self::recv_init), [`start`](Self::start), [`free`](Self::free) | one request for many messages |
+/// | matched probe | [`probe`](Self::probe), [`claim`](Self::claim), [`wait_probe`](Self::wait_probe), [`wait_claim`](Self::wait_claim), [`irecv_claimed`](Self::irecv_claimed) | the length before the buffer |
+/// | completion | [`test`](Self::test), [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some), [`cancel`](Self::cancel) | each takes the status, once |
+/// | progress | [`progress`](Self::progress) | every wait and test makes progress by itself |
+/// | failures | [`failed`](Self::failed), [`acknowledge_failures`](Self::acknowledge_failures) | receives from any source fail until failures are acknowledged |
+/// | inspection | [`describe`](Self::describe), [`matcher`](Self::matcher), [`counters`](Self::counters), [`dump`](Self::dump) | change nothing |
+/// | the end | [`close`](Self::close) | once; a rank that is dropped without it has failed for its peers |
+///
+/// Partitioned operations are in [`partitioned`](crate::partitioned).
+///
+/// # Order of use
+/// [`isend`](Self::isend) and [`irecv`](Self::irecv) return a request, which is active until its operation completes and
+/// is then held until its status is taken. Exactly one call takes it; later ones return [`Error::StaleRequest`]. A
+/// persistent request is inactive at first and whenever its status was taken; [`start`](Self::start) makes it active and
+/// [`free`](Self::free) ends it. [`claim`](Self::claim) takes a message out of matching, and each claimed message is
+/// received by one [`irecv_claimed`](Self::irecv_claimed). Each rank frees a context for itself, once
+/// nothing is posted in it.
+///
+/// # Threads
+/// The [`ThreadLevel`] says who may call: at `Single` and `Funneled` the thread that opened the rank, and others get
+/// [`Error::WrongThread`]; at `Serialized` and `Multiple` any.
 pub struct Messenger {
     pml: Guarded<Layer>,
     level: ThreadLevel,

@@ -25,7 +25,7 @@ fn stripe(rails: Vec<Box<dyn ByteTransport>>) -> Result<Box<dyn ByteTransport>, 
     let options = StripedOptions {
         fragment: 4096,
         // Ranks of one thread cannot hear each other out.
-        farewell: Duration::from_millis(1),
+        disconnect_timeout: Duration::from_millis(1),
         ..StripedOptions::default()
     };
     let striped = Striped::new(rails, options).map_err(|error| error.to_string())?;

@@ -88,7 +88,7 @@ match_conformance!(on_shm_into_the_arena, arena(false, true));
 match_conformance!(on_shm_by_the_arena_alone, arena(true, true));
 match_conformance!(on_shm_with_passed_descriptors, factory(passed()));
 
-/// The race of the kit in which the receiver computes now and then is one with visitors: they do come.
+/// The race of the kit in which the receiver computes now and then has senders that match.
 #[test]
 fn races_have_visitors() {
     let counters = Rc::new(RefCell::new(Vec::new()));

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ids::Rank;
 
 #[derive(Debug, Default)]
-struct Board {
+struct State {
     values: HashMap<(Rank, String), Vec<u8>>,
     descriptors: HashMap<Rank, OwnedFd>,
     events: Vec<MemberEvent>,
@@ -22,28 +22,28 @@ struct Board {
 struct Shared {
     size: u32,
     secret: JobSecret,
-    board: Mutex<Board>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `take` finds something on the board, or `timeout` passes.
+    /// Waits until `take` finds something in the state, or `timeout` passes.
     fn wait_for<T>(
         &self,
         timeout: Duration,
-        mut take: impl FnMut(&mut Board) -> Option<T>,
+        mut take: impl FnMut(&mut State) -> Option<T>,
     ) -> Option<T> {
         let (mut found, changed) = (None, &self.changed);
-        let is_missing = |board: &mut Board| {
-            found = take(board);
+        let is_missing = |state: &mut State| {
+            found = take(state);
             found.is_none()
         };
         // By the machine's clock, as all sleep in the kernel.
-        drop(changed.wait_timeout_while(self.board(), timeout, is_missing));
+        drop(changed.wait_timeout_while(self.state(), timeout, is_missing));
         found
     }
 }
@@ -64,7 +64,7 @@ impl LocalJob {
             shared: Arc::new(Shared {
                 size,
                 secret: JobSecret::generate()?,
-                board: Mutex::new(Board::default()),
+                state: Mutex::new(State::default()),
                 changed: Condvar::new(),
             }),
         })
@@ -85,7 +85,7 @@ impl LocalJob {
 
     /// Tells the living that `rank` has failed, as a launcher would.
     pub fn declare_failed(&self, rank: Rank) {
-        self.shared.board().events.push(MemberEvent::Failed(rank));
+        self.shared.state().events.push(MemberEvent::Failed(rank));
         self.shared.changed.notify_all();
     }
 }
@@ -135,7 +135,7 @@ impl Bootstrap for LocalBootstrap {
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         self.shared
-            .board()
+            .state()
             .values
             .insert((self.rank, key.to_owned()), value.to_vec());
         self.shared.changed.notify_all();
@@ -145,7 +145,7 @@ impl Bootstrap for LocalBootstrap {
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Vec<u8>> {
         let name = (rank, key.to_owned());
         self.shared
-            .wait_for(timeout, |board| board.values.get(&name).cloned())
+            .wait_for(timeout, |state| state.values.get(&name).cloned())
             .ok_or_else(|| Error::BootstrapTimeout {
                 rank,
                 key: key.to_owned(),
@@ -156,11 +156,11 @@ impl Bootstrap for LocalBootstrap {
     fn fence(&mut self, timeout: Duration) -> Result<()> {
         self.fences += 1;
         let target = self.fences * u64::from(self.shared.size);
-        self.shared.board().fence_arrivals += 1;
+        self.shared.state().fence_arrivals += 1;
         self.shared.changed.notify_all();
         self.shared
-            .wait_for(timeout, |board| {
-                (board.fence_arrivals >= target).then_some(())
+            .wait_for(timeout, |state| {
+                (state.fence_arrivals >= target).then_some(())
             })
             .ok_or(Error::FenceTimeout(timeout))
     }
@@ -169,15 +169,15 @@ impl Bootstrap for LocalBootstrap {
         let copy = descriptor
             .try_clone_to_owned()
             .map_err(|error| Error::system("copy a descriptor", error))?;
-        self.shared.board().descriptors.insert(self.rank, copy);
+        self.shared.state().descriptors.insert(self.rank, copy);
         self.shared.changed.notify_all();
         Ok(())
     }
 
     fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> Result<OwnedFd> {
         self.shared
-            .wait_for(timeout, |board| {
-                board
+            .wait_for(timeout, |state| {
+                state
                     .descriptors
                     .get(&rank)
                     .map(|fd| fd.as_fd().try_clone_to_owned())
@@ -191,23 +191,23 @@ impl Bootstrap for LocalBootstrap {
     }
 
     fn poll_events(&mut self) -> Vec<MemberEvent> {
-        let board = self.shared.board();
+        let state = self.shared.state();
         let own = self.rank;
-        let fresh = board.events[self.seen..]
+        let fresh = state.events[self.seen..]
             .iter()
             .copied()
             .filter(|event| !matches!(event, MemberEvent::Left(r) | MemberEvent::Failed(r) if *r == own))
             .collect();
-        self.seen = board.events.len();
+        self.seen = state.events.len();
         fresh
     }
 
     fn leave(&mut self) {
         if !self.left {
             self.left = true;
-            let mut board = self.shared.board();
-            board.descriptors.remove(&self.rank);
-            board.events.push(MemberEvent::Left(self.rank));
+            let mut state = self.shared.state();
+            state.descriptors.remove(&self.rank);
+            state.events.push(MemberEvent::Left(self.rank));
             self.shared.changed.notify_all();
         }
     }

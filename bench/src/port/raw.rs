@@ -78,7 +78,7 @@ struct Core {
     offers: VecDeque<OpenOffer>,
     first_offer: u64,
     /// What upcalls want the transport to do.
-    chores: VecDeque<Chore>,
+    pending: VecDeque<Pending>,
     failure: Option<Error>,
 }
 
@@ -125,7 +125,7 @@ struct OpenOffer {
     is_done: bool,
 }
 
-enum Chore {
+enum Pending {
     Fetch {
         from: EndpointId,
         number: u64,
@@ -321,7 +321,7 @@ impl Driver {
     #[inline]
     fn progress(&mut self) -> Result<usize> {
         let events = self.rail.progress(LANE, &mut self.core);
-        if self.core.chores.is_empty() && self.core.failure.is_none() {
+        if self.core.pending.is_empty() && self.core.failure.is_none() {
             return Ok(events);
         }
         self.work()?;
@@ -338,42 +338,42 @@ impl Driver {
         if let Some(error) = self.core.failure.take() {
             return Err(error);
         }
-        for _ in 0..self.core.chores.len() {
-            let Some(chore) = self.core.chores.pop_front() else {
+        for _ in 0..self.core.pending.len() {
+            let Some(operation) = self.core.pending.pop_front() else {
                 break;
             };
-            if let Some(again) = self.attempt(chore) {
-                self.core.chores.push_back(again);
+            if let Some(again) = self.attempt(operation) {
+                self.core.pending.push_back(again);
             }
         }
         Ok(())
     }
 
     /// Tries a pending operation; returns what is left of it.
-    fn attempt(&mut self, chore: Chore) -> Option<Chore> {
-        match chore {
-            Chore::Fetch {
+    fn attempt(&mut self, operation: Pending) -> Option<Pending> {
+        match operation {
+            Pending::Fetch {
                 from,
                 number,
                 length,
                 source,
             } => self.fetch(from, number, length, source),
-            Chore::Say { to, kind, number } => {
+            Pending::Say { to, kind, number } => {
                 let header = kind.header(number, 0);
                 let sent = self.rail.send(LANE, to, Class::Control, header, &[]);
-                (sent == Post::Busy).then_some(chore)
+                (sent == Post::Busy).then_some(operation)
             }
-            Chore::Withdraw { to, ticket } => {
+            Pending::Withdraw { to, ticket } => {
                 self.rail.withdraw(to, ticket);
                 None
             }
-            Chore::SendParts { offer, mut done } => {
+            Pending::SendParts { offer, mut done } => {
                 let open = self.core.offer(offer)?;
                 let (to, number, data) = (open.to, open.number, open.data);
                 while done < data.len() {
                     match self.send_part(to, number, data, done) {
                         Post::Posted => done += (data.len() - done).min(self.longest),
-                        _ => return Some(Chore::SendParts { offer, done }),
+                        _ => return Some(Pending::SendParts { offer, done }),
                     }
                 }
                 self.core.finish_offer(offer);
@@ -514,7 +514,7 @@ impl Upcalls for Core {
             if length > receive.data.len() || payload.len() > length - receive.filled.min(length) {
                 self.fail(from, "sent more than the receive has room for");
             } else if let Some(source) = source {
-                self.chores.push_back(Chore::Fetch {
+                self.pending.push_back(Pending::Fetch {
                     from,
                     number,
                     length,
@@ -549,7 +549,7 @@ impl Upcalls for Core {
             match outcome {
                 Outcome::Done(_) => self.finish_offer(number),
                 Outcome::Impossible | Outcome::Withdrawn => {
-                    self.chores.push_back(Chore::SendParts {
+                    self.pending.push_back(Pending::SendParts {
                         offer: number,
                         done: 0,
                     });
@@ -650,7 +650,7 @@ impl Port for RawPort {
             receive.filled = early.bytes.len();
             receive.is_done = early.source.is_none() && receive.filled == early.length;
             if let Some(source) = early.source {
-                core.chores.push_back(Chore::Fetch {
+                core.pending.push_back(Pending::Fetch {
                     from: endpoint,
                     number,
                     length: early.length,

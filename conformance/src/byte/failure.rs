@@ -2,7 +2,7 @@
 
 use super::Factory;
 use super::log::Entry;
-use super::messages::FAREWELL;
+use super::messages::LAST_MESSAGE;
 use super::rig::{Rig, header};
 use crate::common::{LANE, ensure};
 use tagwire_transport::data::SendBuffer;
@@ -25,7 +25,7 @@ pub(super) fn failure_is_told_once(factory: &Factory) -> Result<(), String> {
     rig.settle()?;
     let told = rig.count(0, failed(to));
     ensure(told == 1, || format!("a failure was told {told} times"))?;
-    let post = rig.post(0, to, Class::Data, FAREWELL, b"");
+    let post = rig.post(0, to, Class::Data, LAST_MESSAGE, b"");
     ensure(post == Post::Gone, || {
         format!("a send to a failed rank: {post:?}")
     })
@@ -97,7 +97,7 @@ pub(super) fn strangers_may_fail(factory: &Factory) -> Result<(), String> {
     let Ok(endpoint) = rig.transport(0).connect(stranger, &address) else {
         return Ok(());
     };
-    let post = rig.post(0, endpoint, Class::Data, FAREWELL, b"");
+    let post = rig.post(0, endpoint, Class::Data, LAST_MESSAGE, b"");
     ensure(post == Post::Gone, || {
         format!("a send to a rank that failed before: {post:?}")
     })

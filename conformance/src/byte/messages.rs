@@ -272,4 +272,4 @@ pub(super) fn sends_without_a_copy(factory: &Factory) -> Result<(), String> {
 }
 
 /// A header that no check uses for a message of its own.
-pub(super) const FAREWELL: AmHeader = AmHeader([u64::MAX; 2]);
+pub(super) const LAST_MESSAGE: AmHeader = AmHeader([u64::MAX; 2]);

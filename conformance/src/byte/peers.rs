@@ -5,7 +5,7 @@ use tagwire_transport::{Class, Post};
 
 use super::Factory;
 use super::log::Entry;
-use super::messages::FAREWELL;
+use super::messages::LAST_MESSAGE;
 use super::rig::{Rig, header};
 use crate::common::ensure;
 use tagwire_transport::capability::{Capabilities, WaitObject};
@@ -183,7 +183,7 @@ pub(super) fn says_goodbye_after_the_last_message(factory: &Factory) -> Result<(
     ensure(failed == 0, || {
         "a peer that left was told to have failed".to_owned()
     })?;
-    let post = rig.post(1, back, Class::Data, FAREWELL, b"");
+    let post = rig.post(1, back, Class::Data, LAST_MESSAGE, b"");
     ensure(post == Post::Gone, || {
         format!("a send to a rank that left: {post:?}")
     })
@@ -213,7 +213,7 @@ pub(super) fn who_says_no_goodbye_has_failed(factory: &Factory) -> Result<(), St
     ensure(left == 0, || {
         "a peer that said no goodbye was told to have left".to_owned()
     })?;
-    let post = rig.post(1, back, Class::Data, FAREWELL, b"");
+    let post = rig.post(1, back, Class::Data, LAST_MESSAGE, b"");
     ensure(post == Post::Gone, || {
         format!("a send to a rank that failed: {post:?}")
     })

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use tagwire_base::Rank;
 use tracing::debug;
 
-use super::board::{Board, ClientId, Verdict};
+use super::key_space::{ClientId, KeySpace, Verdict};
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Malformed, Request};
 
@@ -128,7 +128,7 @@ pub(super) struct Server {
     listener: OwnedFd,
     wake: Arc<OwnedFd>,
     control: Receiver<Control>,
-    board: Board,
+    keys: KeySpace,
     connections: HashMap<ClientId, Connection>,
     /// Stalled clients that can go on.
     resumable: Vec<ClientId>,
@@ -143,7 +143,7 @@ impl Server {
         listener: OwnedFd,
         wake: Arc<OwnedFd>,
         control: Receiver<Control>,
-        board: Board,
+        keys: KeySpace,
         size: u32,
     ) -> Result<Self, Errno> {
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -159,7 +159,7 @@ impl Server {
             listener,
             wake,
             control,
-            board,
+            keys,
             connections: HashMap::new(),
             resumable: Vec::new(),
             next_client: 0,
@@ -249,7 +249,7 @@ impl Server {
         };
         // Its hello may have come meanwhile.
         let read = self.read(oldest);
-        if !self.board.is_member(oldest) {
+        if !self.keys.is_member(oldest) {
             debug!("too many connections without a hello");
             let ending = read.err().unwrap_or(Ending::Silent);
             self.drop_client(oldest, &ending);
@@ -272,14 +272,14 @@ impl Server {
 
     fn rank_ended(&mut self, rank: Rank) {
         // Its last words may still lie in the socket: a goodbye there is a goodbye.
-        while let Some(client) = self.board.client_of(rank) {
+        while let Some(client) = self.keys.client_of(rank) {
             match self.read(client) {
                 Ok(true) => {}
                 Ok(false) | Err(_) => break,
             }
         }
-        let client = self.board.client_of(rank);
-        self.board.ended(rank);
+        let client = self.keys.client_of(rank);
+        self.keys.ended(rank);
         if let Some(client) = client {
             self.connections.remove(&client);
         }
@@ -346,23 +346,23 @@ impl Server {
                 Request::PutDescriptor => connection.descriptors.pop_front(),
                 _ => None,
             };
-            let verdict = self.board.handle(client, frame.id, request, descriptor);
-            if self.board.is_member(client) {
+            let verdict = self.keys.handle(client, frame.id, request, descriptor);
+            if self.keys.is_member(client) {
                 connection.hello_until = None;
             }
             if verdict == Verdict::Close {
                 connection.closing = true;
-                self.board.disconnected(client);
+                self.keys.disconnected(client);
             }
             self.deliver();
         }
         Ok(())
     }
 
-    /// Moves the board's outbox into the connections and sends what goes out at once.
+    /// Moves the key space's outbox into the connections and sends what goes out at once.
     fn deliver(&mut self) {
         loop {
-            let outbox = self.board.take_outbox();
+            let outbox = self.keys.take_outbox();
             if outbox.is_empty() {
                 return;
             }
@@ -414,7 +414,7 @@ impl Server {
     fn drop_client(&mut self, client: ClientId, ending: &Ending) {
         debug!(client = client.0, "a connection ends: {ending}");
         self.connections.remove(&client);
-        self.board.disconnected(client);
+        self.keys.disconnected(client);
         self.deliver();
     }
 

@@ -1,6 +1,6 @@
 //! The state of cm, and what the transport tells it.
 //!
-//! Upcalls must not call the transport: what they want done there is noted as a [`Chore`], and
+//! Upcalls must not call the transport: what they want done there is noted as a [`Pending`], and
 //! done right after.
 
 use std::collections::VecDeque;
@@ -23,13 +23,13 @@ const PROBE: u64 = 1 << 63;
 
 /// Something to be done with the transport, outside its progress.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Chore {
+pub(super) enum Pending {
     /// Sends that wait for this peer may go on.
     Flush(PeerIndex),
     /// Receives that wait for room may be posted.
     Post,
     /// End what waits for this rank alone, and, when it `died`, what waits for any.
-    Bury {
+    Lost {
         peer: PeerIndex,
         rank: Rank,
         failure: Failure,
@@ -53,7 +53,7 @@ pub(super) struct Core {
     pub claimed: Slab<Claimed>,
     /// Receives that wait for room, in the order of posting.
     pub waiting: VecDeque<Handle>,
-    pub chores: VecDeque<Chore>,
+    pub pending: VecDeque<Pending>,
     pub losses: Losses,
     /// Bytes of buffered sends that wait.
     pub buffered: usize,
@@ -76,7 +76,7 @@ impl Core {
             peers: Peers::new(),
             claimed: Slab::default(),
             waiting: VecDeque::new(),
-            chores: VecDeque::new(),
+            pending: VecDeque::new(),
             losses: Losses::default(),
             buffered: 0,
             posted: 0,
@@ -213,14 +213,14 @@ impl Core {
         peer.lost = Some(failure);
         peer.refresh_clear();
         let rank = peer.rank;
-        self.bury(index, rank, failure);
+        self.lost(index, rank, failure);
     }
 
-    fn bury(&mut self, peer: PeerIndex, rank: Rank, failure: Failure) {
+    fn lost(&mut self, peer: PeerIndex, rank: Rank, failure: Failure) {
         // Any-source receives fail with the news, once: it may be acknowledged by now.
         let news = self.losses.note(rank, failure);
         let died = news && !matches!(failure, Failure::PeerLeft(_));
-        self.chores.push_back(Chore::Bury {
+        self.pending.push_back(Pending::Lost {
             peer,
             rank,
             failure,
@@ -236,7 +236,7 @@ impl Core {
             Some(_) if matches!(failure, Failure::PeerLeft(_)) => {}
             Some(peer) => self.lose(peer, failure),
             None if self.losses.of(rank).is_some() => {}
-            None => self.bury(PeerIndex::NONE, rank, failure),
+            None => self.lost(PeerIndex::NONE, rank, failure),
         }
     }
 

@@ -30,7 +30,7 @@ use tagwire_transport::{
     RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 
-use self::core::{Chore, Core};
+use self::core::{Core, Pending};
 use self::layout::Layout;
 use self::peer::PeerIndex;
 use self::request::{Buffer, Phase};
@@ -164,26 +164,26 @@ impl Cm {
     #[inline]
     fn progress_once(&mut self) -> usize {
         let events = self.rail.progress(LANE, &mut self.core);
-        if self.core.chores.is_empty() {
+        if self.core.pending.is_empty() {
             events
         } else {
-            events + self.run_chores()
+            events + self.advance_pending()
         }
     }
 
-    /// Does each chore once; what finds the transport busy stays for the next time. Returns how
+    /// Advances each pending operation once; what finds the transport busy stays for the next time. Returns how
     /// many things happened.
     #[cold]
-    fn run_chores(&mut self) -> usize {
+    fn advance_pending(&mut self) -> usize {
         let mut events = 0;
-        for _ in 0..self.core.chores.len() {
-            let Some(chore) = self.core.chores.pop_front() else {
+        for _ in 0..self.core.pending.len() {
+            let Some(operation) = self.core.pending.pop_front() else {
                 break;
             };
-            events += match chore {
-                Chore::Flush(peer) => self.flush(peer),
-                Chore::Post => self.post_waiting(),
-                Chore::Bury {
+            events += match operation {
+                Pending::Flush(peer) => self.flush(peer),
+                Pending::Post => self.post_waiting(),
+                Pending::Lost {
                     peer,
                     rank,
                     failure,
@@ -194,7 +194,7 @@ impl Cm {
                             self.core.finish(handle, Some(failure));
                         }
                     }
-                    self.bury(rank, failure, died)
+                    self.end_waiting(rank, failure, died)
                 }
             };
         }
@@ -219,7 +219,7 @@ impl Cm {
     }
 
     /// Ends the receives that wait for `rank`, and, when it `died`, those that wait for any.
-    fn bury(&mut self, rank: Rank, failure: Failure, died: bool) -> usize {
+    fn end_waiting(&mut self, rank: Rank, failure: Failure, died: bool) -> usize {
         let concerned: Vec<Handle> = self
             .core
             .requests
@@ -477,7 +477,7 @@ impl Pml for Cm {
         if !self.leavers.is_empty() {
             self.await_leavers();
         }
-        self.run_chores();
+        self.advance_pending();
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {
@@ -579,8 +579,8 @@ impl Pml for Cm {
         };
         let sends = active().filter(|request| request.is_send).count();
         let receives = active().filter(|request| !request.is_send).count();
-        let chores = self.core.chores.len() + self.rail.unfinished();
-        if sends + receives + chores == 0 {
+        let pending = self.core.pending.len() + self.rail.unfinished();
+        if sends + receives + pending == 0 {
             return None;
         }
         let mut peers: Vec<u32> = active()
@@ -590,7 +590,7 @@ impl Pml for Cm {
         peers.sort_unstable();
         peers.dedup();
         Some(format!(
-            "{sends} sends, {receives} matched receives, {chores} notices; with ranks {peers:?}"
+            "{sends} sends, {receives} matched receives, {pending} notices; with ranks {peers:?}"
         ))
     }
 

@@ -5,7 +5,7 @@ use tagwire_transport::{
     Cancel, Directed, Found, MatchPattern, Posted, Probed, ReceiveEnd, RecvBuffer, Refusal, Token,
 };
 
-use super::core::{Chore, Claimed, Core};
+use super::core::{Claimed, Core, Pending};
 use super::request::{Buffer, Phase};
 use super::{Cm, LANE};
 use crate::contacts;
@@ -166,7 +166,7 @@ impl Cm {
         let mut posted = 0;
         while let Some(handle) = self.core.waiting.front() {
             if !self.post_queued(*handle) {
-                self.core.chores.push_back(Chore::Post);
+                self.core.pending.push_back(Pending::Post);
                 break;
             }
             self.core.waiting.pop_front();
@@ -339,7 +339,7 @@ impl Cm {
             return Ok(RequestId(handle));
         }
         self.core.waiting.push_front(handle);
-        self.core.chores.push_back(Chore::Post);
+        self.core.pending.push_back(Pending::Post);
         Ok(RequestId(handle))
     }
 

@@ -3,7 +3,7 @@
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_transport::{Refusal, SendBuffer, Sent, Token};
 
-use super::core::Chore;
+use super::core::Pending;
 use super::peer::{Peer, PeerIndex};
 use super::request::{Buffer, Phase};
 use super::{Cm, LANE};
@@ -212,7 +212,7 @@ impl Cm {
         match contacts::reach(self, index) {
             Reach::Now => {}
             Reach::Later => {
-                self.core.chores.push_back(Chore::Flush(index));
+                self.core.pending.push_back(Pending::Flush(index));
                 return 0;
             }
             // What waits for it ends with its loss.
@@ -231,7 +231,7 @@ impl Cm {
         if let Some(peer) = self.core.peers.get_mut(index) {
             peer.refresh_clear();
             if !peer.queue.is_empty() {
-                self.core.chores.push_back(Chore::Flush(index));
+                self.core.pending.push_back(Pending::Flush(index));
             }
         }
         gone

@@ -54,7 +54,7 @@ fn a_send_is_not_settled_by_who_cannot_wait_for_the_owner() {
             port.progress().unwrap();
         }
         let way = send.describe().unwrap();
-        assert!(way.contains("board"), "{way}");
+        assert!(way.contains("control block"), "{way}");
         let is_settled = send.ending();
         on_another_thread(move || drop(send));
         let inside = port.call(|_| Ok((on_another_thread(&is_settled), is_settled())));

@@ -45,7 +45,7 @@ pub struct OfiOptions {
     pub silent: Arc<AtomicBool>,
     /// How long a rank that closes tries to tell its peers.
     #[doc(hidden)]
-    pub farewell: Duration,
+    pub disconnect_timeout: Duration,
 }
 
 impl Default for OfiOptions {
@@ -60,7 +60,7 @@ impl Default for OfiOptions {
             plain_receives: false,
             little_data: false,
             silent: Arc::default(),
-            farewell: Duration::from_millis(500),
+            disconnect_timeout: Duration::from_millis(500),
         }
     }
 }

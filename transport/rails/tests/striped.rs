@@ -31,7 +31,7 @@ fn over(networks: &'static [fn() -> MemoryOptions], faults: &'static str) -> Fac
             }
             let options = StripedOptions {
                 fragment: 1024,
-                farewell: Duration::from_secs(5),
+                disconnect_timeout: Duration::from_secs(5),
                 ..StripedOptions::default()
             };
             Box::new(Striped::new(rails, options).unwrap()) as Box<dyn ByteTransport>

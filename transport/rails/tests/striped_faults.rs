@@ -86,7 +86,7 @@ impl Pair {
             let options = StripedOptions {
                 fragment: 4096,
                 patience,
-                farewell: Duration::ZERO,
+                disconnect_timeout: Duration::ZERO,
                 clock: hand.clock(),
             };
             Node {

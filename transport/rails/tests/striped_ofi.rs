@@ -54,7 +54,7 @@ fn factory() -> Factory {
             let rails = vec![rail("127.0.0.1")?, rail("127.0.0.2")?];
             let options = StripedOptions {
                 fragment: 4096,
-                farewell: Duration::from_secs(1),
+                disconnect_timeout: Duration::from_secs(1),
                 ..StripedOptions::default()
             };
             let striped = Striped::new(rails, options).map_err(|error| error.to_string())?;

@@ -250,14 +250,14 @@ fn the_match_lock_has_one_holder() {
             }
             0
         };
-        let visitors: Vec<_> = [1, 2]
+        let senders: Vec<_> = [1, 2]
             .map(|rank| {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || visit(&shared, rank))
             })
             .into();
         let own = visit(&shared, 0);
-        let total: u64 = own + visitors.into_iter().map(|v| v.join().unwrap()).sum::<u64>();
+        let total: u64 = own + senders.into_iter().map(|v| v.join().unwrap()).sum::<u64>();
         let counted = matching::try_lock(&shared.0, 0).map(|_| {
             // SAFETY: as above.
             shared.1.with(|cell| unsafe { *cell })

@@ -5,7 +5,7 @@ use tagwire_transport::{
     Class, EndpointId, Offer, Payload, Post, RegistrationHandle, RemoteMemory, Ticket, Token,
 };
 
-use super::{Chore, Core, Driver, Kind, LANE, OpenOffer, RawPort, Request, Source, claim_token};
+use super::{Core, Driver, Kind, LANE, OpenOffer, Pending, RawPort, Request, Source, claim_token};
 use crate::buffer::Outgoing;
 use crate::error::Result;
 
@@ -167,7 +167,7 @@ impl Driver {
         number: u64,
         length: usize,
         source: Source,
-    ) -> Option<Chore> {
+    ) -> Option<Pending> {
         let receive = self.core.peer(from).receive(number)?;
         let token = claim_token(from, number);
         let posted = match &source {
@@ -190,13 +190,13 @@ impl Driver {
         };
         match posted {
             Post::Posted | Post::Gone => None,
-            Post::Busy => Some(Chore::Fetch {
+            Post::Busy => Some(Pending::Fetch {
                 from,
                 number,
                 length,
                 source,
             }),
-            Post::Unsupported => Some(Chore::Say {
+            Post::Unsupported => Some(Pending::Say {
                 to: from,
                 kind: Kind::Refuse,
                 number,
@@ -231,8 +231,12 @@ impl Core {
         let offer = self.first_offer + at as u64;
         match (kind, self.offers[at].ticket) {
             (Kind::Got, _) => self.finish_offer(offer),
-            (_, Some(ticket)) => self.chores.push_back(Chore::Withdraw { to: from, ticket }),
-            (_, None) => self.chores.push_back(Chore::SendParts { offer, done: 0 }),
+            (_, Some(ticket)) => self
+                .pending
+                .push_back(Pending::Withdraw { to: from, ticket }),
+            (_, None) => self
+                .pending
+                .push_back(Pending::SendParts { offer, done: 0 }),
         }
     }
 
@@ -240,7 +244,7 @@ impl Core {
     pub(super) fn not_fetched(&mut self, from: EndpointId, number: u64) {
         let receive = self.peer(from).receive(number);
         if receive.is_some_and(|receive| receive.is_read) {
-            self.chores.push_back(Chore::Say {
+            self.pending.push_back(Pending::Say {
                 to: from,
                 kind: Kind::Refuse,
                 number,
@@ -258,7 +262,7 @@ impl Core {
         }
         peer.retire();
         if is_read {
-            self.chores.push_back(Chore::Say {
+            self.pending.push_back(Pending::Say {
                 to: from,
                 kind: Kind::Got,
                 number,

@@ -132,7 +132,7 @@ pub(crate) struct Engine {
     /// themselves meanwhile stay: their names name nothing then.
     dying: VecDeque<(Time, OpId)>,
     silent: Arc<AtomicBool>,
-    farewell: Duration,
+    disconnect_timeout: Duration,
     waiter: Arc<OfiWaiter>,
     /// Writes may tell their target a value, as far as the user is concerned.
     notices: bool,
@@ -205,7 +205,7 @@ impl Engine {
             broken: false,
             dying: VecDeque::new(),
             silent: Arc::clone(&options.silent),
-            farewell: options.farewell,
+            disconnect_timeout: options.disconnect_timeout,
             waiter: Arc::new(waiter),
             notices: options.notices == Notices::Data,
         };
@@ -371,7 +371,7 @@ impl Engine {
             }
         }
         if !self.listed.is_empty() || self.receives.any_waits() {
-            self.do_chores(drained);
+            self.advance_pending(drained);
         }
         if !self.parting.is_empty() {
             self.part();

@@ -10,7 +10,7 @@
 //! A system that closes a TCP connection in which something lies unread resets it, and what was
 //! said last is lost on the way. So a rank that leaves reads on until each peer has replied, by
 //! the word that it has heard or by a goodbye of its own: nothing comes after either. A peer that
-//! does not call progress cannot reply, which the time for a farewell bounds.
+//! does not call progress cannot reply, which the timeout of disconnects bounds.
 
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl Engine {
         // Who has said goodbye already is not to be told.
         while self.progress(&mut Deaf) > 0 {}
         let start = self.clock.now();
-        while self.clock.now().since(start) < self.farewell {
+        while self.clock.now().since(start) < self.disconnect_timeout {
             // Those as well whose first word comes only now.
             let in_contact = |endpoint: &EndpointId| {
                 let link = &self.links[*endpoint];

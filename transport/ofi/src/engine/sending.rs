@@ -268,7 +268,7 @@ impl Engine {
     /// Does what is owed to peers, as far as there is room; `drained` says that nothing is left to
     /// be read.
     #[cold]
-    pub(super) fn do_chores(&mut self, drained: bool) {
+    pub(super) fn advance_pending(&mut self, drained: bool) {
         if let Err(code) = self.post_receives() {
             self.lose_all_later(code);
         }

@@ -268,7 +268,7 @@ fn operations_with_the_living_are_not_given_up_with_the_gone() {
         return;
     };
     let hand = ManualClock::default();
-    (ranks[0].clock, ranks[0].farewell) = (hand.clock(), Duration::ZERO);
+    (ranks[0].clock, ranks[0].disconnect_timeout) = (hand.clock(), Duration::ZERO);
     let bytes = vec![7; 60_000];
     ranks[0].net.make_faulty();
     faulty::destine(Fate::Send(FI_EIO));
@@ -305,7 +305,7 @@ fn operations_with_the_gone_are_given_up_on_time() {
         return;
     };
     let hand = ManualClock::default();
-    (ranks[0].clock, ranks[0].farewell) = (hand.clock(), Duration::ZERO);
+    (ranks[0].clock, ranks[0].disconnect_timeout) = (hand.clock(), Duration::ZERO);
     // An operation that the provider knows nothing of does not end by itself.
     let op = ranks[0].ops.enter(Op::Tagged { number: 3 });
     ranks[0].give_up_soon(op);

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
-pub mod farewell;
+pub mod disconnect;
 #[path = "../../../../cli/src/info/conformance.rs"]
 pub mod published;
 #[path = "../../../../ci/wheels.rs"]
@@ -56,7 +56,7 @@ pub fn options(library: &str, provider: &str) -> OfiOptions {
         provider: provider.to_owned(),
         source: source.to_owned(),
         // Ranks of one thread cannot hear each other out: without connections that is in vain.
-        farewell: Duration::from_millis(if provider.contains("rxd") { 20 } else { 500 }),
+        disconnect_timeout: Duration::from_millis(if provider.contains("rxd") { 20 } else { 500 }),
         ..OfiOptions::default()
     }
 }

@@ -14,7 +14,7 @@ pub struct StripedOptions {
     pub patience: Duration,
     /// How long a rank that closes waits until its last messages are acknowledged.
     #[doc(hidden)]
-    pub farewell: Duration,
+    pub disconnect_timeout: Duration,
     /// The rank's clock.
     #[doc(hidden)]
     pub clock: Clock,
@@ -25,7 +25,7 @@ impl Default for StripedOptions {
         Self {
             fragment: FRAGMENT as usize,
             patience: PATIENCE,
-            farewell: Duration::from_millis(200),
+            disconnect_timeout: Duration::from_millis(200),
             clock: Clock::default(),
         }
     }

@@ -24,11 +24,11 @@
 //! could overwrite what was put since; *zero-copy sends*, since what may have to be sent again is kept
 //! anyway, and the buffer would stay lent until the peer has it; *cooperative transfers*.
 
-mod chores;
 mod config;
 mod core;
 mod links;
 mod order;
+mod pending;
 mod rail;
 mod reads;
 mod watch;
@@ -50,9 +50,9 @@ use tagwire_transport::{
 use self::core::{Core, Face};
 use crate::bundle::{bundle, unbundle};
 use crate::waiter::SeveralWaiter;
-use chores::post;
 pub(crate) use config::SETTINGS;
 pub use config::StripedOptions;
+use pending::post;
 use rail::{LANE, MOST, NAME, Rail};
 use weigh::{charge, least_charged};
 use wire::{ABOVE, Header, Kind, write_above};
@@ -206,7 +206,7 @@ impl Striped {
             events += each(&mut *rail.transport, &mut face);
         }
         if !self.core.listed.is_empty() || !self.core.to_end.is_empty() {
-            events += self.core.do_chores(&mut self.rails, upcalls);
+            events += self.core.advance_pending(&mut self.rails, upcalls);
         }
         events
     }
@@ -226,9 +226,11 @@ impl Striped {
             self.progress(LANE, &mut Deaf);
             let waits = self.core.links.iter().any(|(_, link)| link.is_waited_for());
             let StripedOptions {
-                clock, farewell, ..
+                clock,
+                disconnect_timeout,
+                ..
             } = &self.core.options;
-            if !waits || clock.now().since(start) >= *farewell {
+            if !waits || clock.now().since(start) >= *disconnect_timeout {
                 return;
             }
             std::thread::yield_now();

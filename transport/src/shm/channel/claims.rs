@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::shm::word::Word;
 
-/// The bytes lie in the sender's buffer, or on the board, and are nobody's.
+/// The bytes lie in the sender's buffer, or in the control block, and are nobody's.
 const READY: u64 = 1;
 /// The sender copies.
 const SENDER: u64 = 2;

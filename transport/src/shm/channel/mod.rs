@@ -1,7 +1,7 @@
-//! Partitioned channels over shared memory: a board that both ends map, and no lock.
+//! Partitioned channels over shared memory: a control block that both ends map, and no lock.
 //!
-//! The receiver makes the board, one memfd for each channel, and its key tells the sender where. A
-//! transport partition is cut into blocks, each with a word on the board; the words tell everything,
+//! The receiver makes the control block, one memfd for each channel, and its key tells the sender where. A
+//! transport partition is cut into blocks, each with a word in the control block; the words tell everything,
 //! so that any thread posts, looks, and copies.
 //!
 //! ```text
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! - **Partitions of small messages are staged** (setting `shm-staged`): the thread that is last copies
-//!   them onto the board and sets the words; the receiver copies them out. There is room for two epochs, so that the credit for an epoch
+//!   them into the control block and sets the words; the receiver copies them out. There is room for two epochs, so that the credit for an epoch
 //!   is that the one before the last has been consumed, which is so before anybody asks.
 //! - **Others are read or written in place** by cross-memory attach, by whichever side has time: the
 //!   receiver takes ready blocks from the front, the sender, once it waits, from the back. Neighbours are
@@ -24,8 +24,8 @@
 //! **Trust.** Offsets and lengths are each end's own. What the peer's words can do is make bytes count as
 //! arrived that are not; its address is an operand of the system call.
 
-mod board;
 mod claims;
+mod control;
 #[cfg(all(test, loom))]
 mod models;
 mod partner;
@@ -34,8 +34,8 @@ mod send;
 
 use std::sync::Arc;
 
-use board::{Board, Key, Mode, Source, Target};
 use claims::Blocks;
+use control::{ControlBlock, Key, Mode, Source, Target};
 use partner::Partner;
 use recv::Receiver;
 use send::Sender;
@@ -57,7 +57,7 @@ const DIRECT_BLOCKS: u64 = 64;
 
 impl Shm {
     /// See [`Transport::open_channel`](crate::Transport::open_channel). `None` as well where the
-    /// sender could not open the board, being in another namespace of processes.
+    /// sender could not open the control block, being in another namespace of processes.
     #[allow(unsafe_code, reason = "the channel is lent the buffer")]
     pub(super) fn open_receiver(
         &mut self,
@@ -75,10 +75,10 @@ impl Shm {
         let staged = self.options.staged as u64;
         let mode = choose(total, staged, partner.pid().is_some());
         let blocks = Blocks::new(ends, mode.block());
-        let board = Board::create(&blocks, mode).ok()?;
+        let control = ControlBlock::create(&blocks, mode).ok()?;
         // SAFETY: whoever opens a channel lends the buffer like this; see `Transport::open_channel`.
         let (target, own) = (unsafe { Target::new(region) }, self.header.clone());
-        let end = Receiver::new(board, blocks, (mode, buffering), target, partner, own);
+        let end = Receiver::new(control, blocks, (mode, buffering), target, partner, own);
         Some(OpenChannel {
             key: end.key().to_bytes(),
             end: Arc::new(end),
@@ -109,11 +109,11 @@ impl Shm {
         };
         let key = Key::from_bytes(key).ok_or_else(|| broken("a channel's key".to_owned()))?;
         let blocks = Blocks::new(ends, key.mode.block());
-        let board = Board::open(partner.process(), &key, &blocks).map_err(broken)?;
+        let control = ControlBlock::open(partner.process(), &key, &blocks).map_err(broken)?;
         // SAFETY: whoever joins a channel lends the buffer like this; see `Transport::join_channel`.
         let (source, own) = (unsafe { Source::new(region) }, self.header.clone());
         Ok(Arc::new(Sender::new(
-            board,
+            control,
             blocks,
             (key.mode, key.buffering),
             source,
@@ -139,7 +139,7 @@ impl Shm {
     }
 }
 
-/// How a message of `total` bytes travels: over the board up to `staged` bytes, and where the receiver
+/// How a message of `total` bytes travels: through the control block up to `staged` bytes, and where the receiver
 /// cannot attach to the sender.
 fn choose(total: u64, staged: u64, attached: bool) -> Mode {
     if total <= staged || !attached {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 
-use super::board::{Board, CLOSED, Key, Mode, Target};
 use super::claims::{self, Blocks, Hint, Side};
+use super::control::{CLOSED, ControlBlock, Key, Mode, Target};
 use super::partner::{Partner, wake};
 use super::send::describe;
 use crate::channel::{Buffering, RecvChannel};
@@ -17,7 +17,7 @@ use crate::shm::segment::HeaderMap;
 const LOOKS: u32 = 16;
 
 pub(super) struct Receiver {
-    board: Board,
+    control: ControlBlock,
     blocks: Blocks,
     mode: Mode,
     buffering: Buffering,
@@ -38,7 +38,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     pub(super) fn new(
-        board: Board,
+        control: ControlBlock,
         blocks: Blocks,
         (mode, buffering): (Mode, Buffering),
         target: Target,
@@ -46,13 +46,13 @@ impl Receiver {
         own: HeaderMap,
     ) -> Self {
         let address = target.region().address();
-        board.receiver.address.store(address, Release);
+        control.receiver.address.store(address, Release);
         let notes = match mode {
             Mode::Staged { .. } => blocks.len(),
             Mode::Direct { .. } => 0,
         };
         Self {
-            board,
+            control,
             blocks,
             mode,
             buffering,
@@ -69,8 +69,8 @@ impl Receiver {
     /// What the sender needs to join.
     pub(super) fn key(&self) -> Key {
         Key {
-            descriptor: self.board.descriptor(),
-            nonce: self.board.nonce.word.load(Relaxed),
+            descriptor: self.control.descriptor(),
+            nonce: self.control.nonce.word.load(Relaxed),
             mode: self.mode,
             buffering: self.buffering,
         }
@@ -82,7 +82,7 @@ impl Receiver {
         if let Mode::Staged { .. } = self.mode {
             return self.take_staged(epoch, block);
         }
-        let word = &self.board.words()[block];
+        let word = &self.control.words()[block];
         claims::is_done(word, epoch) || claims::is_free(word, epoch) && self.read_from(epoch, block)
     }
 
@@ -95,7 +95,7 @@ impl Receiver {
         if seen >= copying {
             return seen == done;
         }
-        if !claims::is_shown(&self.board.words()[block], epoch)
+        if !claims::is_shown(&self.control.words()[block], epoch)
             || note
                 .compare_exchange(seen, copying, Relaxed, Relaxed)
                 .is_err()
@@ -104,11 +104,11 @@ impl Receiver {
         }
         let range = self.blocks.range(block..block + 1);
         let room = self.room(epoch);
-        self.board.unstage(epoch, range, &self.target, room);
+        self.control.unstage(epoch, range, &self.target, room);
         note.store(done, Release);
         let landed = self.count.fetch_add(1, AcqRel) + 1;
         if landed == epoch * self.blocks.len() as u64 {
-            self.board.consumed.word.store(epoch, Release);
+            self.control.consumed.word.store(epoch, Release);
             self.partner.wake();
             wake(&self.own);
         }
@@ -121,7 +121,7 @@ impl Receiver {
         let Some(pid) = self.partner.pid() else {
             return false;
         };
-        let words = &self.board.words()[first..];
+        let words = &self.control.words()[first..];
         let free = words.iter();
         let free = free
             .take_while(|word| claims::is_free(*word, epoch))
@@ -147,11 +147,11 @@ impl Receiver {
     fn read(&self, epoch: u64, pid: u32, blocks: Range<usize>) -> bool {
         // The claims come before this look, the sender's look at them after it closes.
         fence(SeqCst);
-        if self.board.sender.open.load(Relaxed) != epoch {
+        if self.control.sender.open.load(Relaxed) != epoch {
             return false;
         }
         let range = self.blocks.range(blocks);
-        let base = self.board.sender.address.load(Acquire);
+        let base = self.control.sender.address.load(Acquire);
         let address = base.wrapping_add(range.start as u64);
         let room = self.room(epoch);
         let place = room + range.start..room + range.end;
@@ -174,7 +174,7 @@ impl RecvChannel for Receiver {
         if let Mode::Direct { .. } = self.mode {
             // Not back, nor open again what has closed.
             let open = self.buffering.credit(epoch);
-            self.board.receiver.open.fetch_max(open, SeqCst);
+            self.control.receiver.open.fetch_max(open, SeqCst);
             self.partner.wake();
         }
     }
@@ -205,17 +205,17 @@ impl RecvChannel for Receiver {
     }
 
     fn is_over(&self, epoch: u64) -> bool {
-        self.board.sender.open.load(Acquire) == CLOSED
-            && self.mode.any_missing(self.board.words(), epoch)
+        self.control.sender.open.load(Acquire) == CLOSED
+            && self.mode.any_missing(self.control.words(), epoch)
     }
 
     fn close(&self) -> bool {
-        self.board.receiver.open.store(CLOSED, Release);
+        self.control.receiver.open.store(CLOSED, Release);
         fence(SeqCst);
         self.partner.wake();
         let held = |word| claims::is_taken(word, Side::Sender);
         matches!(self.mode, Mode::Staged { .. })
-            || !self.board.words().iter().any(held)
+            || !self.control.words().iter().any(held)
             || self.partner.is_over()
     }
 

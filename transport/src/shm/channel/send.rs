@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
 
-use super::board::{Board, CLOSED, Mode, Source};
 use super::claims::{self, Blocks, Hint, Side};
+use super::control::{CLOSED, ControlBlock, Mode, Source};
 use super::partner::{Partner, wake};
 use crate::channel::{Buffering, SendChannel};
 use crate::post::Post;
@@ -14,7 +14,7 @@ use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
 
 pub(super) struct Sender {
-    board: Board,
+    control: ControlBlock,
     blocks: Blocks,
     mode: Mode,
     buffering: Buffering,
@@ -33,7 +33,7 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn new(
-        board: Board,
+        control: ControlBlock,
         blocks: Blocks,
         (mode, buffering): (Mode, Buffering),
         source: Source,
@@ -41,9 +41,9 @@ impl Sender {
         own: HeaderMap,
     ) -> Self {
         let address = source.region().address();
-        board.sender.address.store(address, Release);
+        control.sender.address.store(address, Release);
         Self {
-            board,
+            control,
             blocks,
             mode,
             buffering,
@@ -56,25 +56,25 @@ impl Sender {
         }
     }
 
-    /// Whether the place for the bytes of `epoch` is free on the board.
+    /// Whether the place for the bytes of `epoch` is free in the control block.
     #[inline]
     fn has_room(&self, epoch: u64) -> bool {
         if self.consumed.load(Acquire).saturating_add(2) >= epoch {
             return true;
         }
-        let consumed = self.board.consumed.word.load(Acquire);
+        let consumed = self.control.consumed.word.load(Acquire);
         self.consumed.store(consumed, Release);
         consumed.saturating_add(2) >= epoch
     }
 
     /// Whether the receiver's buffer may be written in `epoch`.
     fn may_write(&self, epoch: u64) -> bool {
-        (epoch..CLOSED).contains(&self.board.receiver.open.load(Relaxed))
+        (epoch..CLOSED).contains(&self.control.receiver.open.load(Relaxed))
     }
 
     /// Takes half of the free blocks that lie last. Returns which.
     fn take_last(&self, epoch: u64) -> Range<usize> {
-        let words = self.board.words();
+        let words = self.control.words();
         let mut end = self.back.get(epoch, words.len()).min(words.len());
         while end > 0 && claims::is_done(&words[end - 1], epoch) {
             end -= 1;
@@ -108,7 +108,7 @@ impl Sender {
             return false;
         }
         let range = self.blocks.range(blocks);
-        let base = self.board.receiver.address.load(Acquire);
+        let base = self.control.receiver.address.load(Acquire);
         let room = self.buffering.room(epoch) * self.blocks.bytes();
         let address = base.wrapping_add((room + range.start) as u64);
         let is_there = || self.partner.is_still();
@@ -119,27 +119,27 @@ impl Sender {
 
 impl SendChannel for Sender {
     fn start(&self, epoch: u64) {
-        // Staged bytes are nobody's but the board's.
+        // Staged bytes are nobody's but the control block's.
         if let Mode::Direct { .. } = self.mode {
             // Not back, nor open again what has closed.
-            self.board.sender.open.fetch_max(epoch, SeqCst);
+            self.control.sender.open.fetch_max(epoch, SeqCst);
         }
     }
 
     #[inline]
     fn post(&self, epoch: u64, partitions: Range<u32>) -> Post {
         let blocks = self.blocks.of(partitions);
-        let words = &self.board.words()[blocks.clone()];
+        let words = &self.control.words()[blocks.clone()];
         if let Mode::Staged { .. } = self.mode {
             if !self.has_room(epoch) {
                 return Post::Busy;
             }
             for (block, word) in blocks.clone().zip(words) {
                 let range = self.blocks.range(block..block + 1);
-                self.board.stage(epoch, range, &self.source);
+                self.control.stage(epoch, range, &self.source);
                 claims::show(word, epoch);
             }
-            self.board.take_over(epoch, &self.blocks.range(blocks));
+            self.control.take_over(epoch, &self.blocks.range(blocks));
         } else {
             words.iter().for_each(|word| claims::show(word, epoch));
         }
@@ -158,7 +158,7 @@ impl SendChannel for Sender {
         if blocks.is_empty() {
             return 0;
         }
-        let words = &self.board.words()[blocks.clone()];
+        let words = &self.control.words()[blocks.clone()];
         if !self.write(epoch, blocks.clone()) {
             words.iter().for_each(|word| claims::show(word, epoch));
             return 0;
@@ -173,7 +173,7 @@ impl SendChannel for Sender {
         if let Mode::Staged { .. } = self.mode {
             return true;
         }
-        let words = self.board.words();
+        let words = self.control.words();
         let mut front = self.front.get(epoch, 0).min(words.len());
         while front < words.len() && claims::is_done(&words[front], epoch) {
             front += 1;
@@ -183,17 +183,17 @@ impl SendChannel for Sender {
     }
 
     fn is_over(&self, epoch: u64) -> bool {
-        self.board.receiver.open.load(Acquire) == CLOSED
-            && self.mode.any_missing(self.board.words(), epoch)
+        self.control.receiver.open.load(Acquire) == CLOSED
+            && self.mode.any_missing(self.control.words(), epoch)
     }
 
     fn close(&self) -> bool {
-        self.board.sender.open.store(CLOSED, Release);
+        self.control.sender.open.store(CLOSED, Release);
         fence(SeqCst);
         self.partner.wake();
         let held = |word| claims::is_taken(word, Side::Receiver);
         matches!(self.mode, Mode::Staged { .. })
-            || !self.board.words().iter().any(held)
+            || !self.control.words().iter().any(held)
             || self.partner.is_over()
     }
 
@@ -205,7 +205,7 @@ impl SendChannel for Sender {
 /// How a channel of this mode completes, in words.
 pub(super) fn describe(mode: Mode) -> String {
     match mode {
-        Mode::Staged { .. } => "shm: copied over a board, a word in shared memory tells; small \
+        Mode::Staged { .. } => "shm: copied through a control block, a word in shared memory tells; small \
                                 partitions, for which a cross-memory call costs too much, or the kernel forbids it",
         Mode::Direct { .. } => "shm: cross-memory attach by whichever side has time, a word in shared \
                                 memory tells",

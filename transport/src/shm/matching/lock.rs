@@ -33,8 +33,8 @@ pub(in crate::shm) fn unlock(word: &impl Word<u64>, held: Held) {
     word.store(given_back(&held), Release);
 }
 
-/// Gives the lock back that a visitor has taken. It may have been taken over meanwhile, by an owner that was told
-/// that the visitor has failed.
+/// Gives the lock back that a matching sender has taken. It may have been taken over meanwhile, by an owner that was told
+/// that the sender has failed.
 pub(in crate::shm) fn unlock_visit(word: &impl Word<u64>, held: Held) {
     let _ = word.compare_exchange(held.0, given_back(&held), Release, Relaxed);
 }

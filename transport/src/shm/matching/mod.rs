@@ -6,7 +6,7 @@
 //!
 //! - the owner, while it is inside a call: it takes messages out of its rings and matches them,
 //!   as it would with a list of its own;
-//! - a sender that waits and sees that its messages lie untaken ([`visitor`]): it empties its own
+//! - a sender that waits and sees that its messages lie untaken ([`sender_matcher`]): it empties its own
 //!   ring into the list, in order, and delivers: short messages into the receive's entry or, by
 //!   cross-memory attach, into the user's buffer; long ones by a transfer that it claims on the
 //!   receiver's behalf, and whose chunks either side then copies.
@@ -25,7 +25,7 @@
 //!
 //! ```text
 //!   receiver   list (engine, unexpected messages), receives, pending operations towards senders
-//!   sender     sends, targets (allowances, messages that are kept back); visitor matches at receivers
+//!   sender     sends, targets (allowances, messages that are kept back); sender_matcher matches at receivers
 //!   controls, completions    messages that found no room, ends that are not reported yet
 //!   deliver    brings what arrives to both halves; recovery makes the list anew after a death
 //!   table, layout, packed    what is in the target, its words as types, and what a lock's holder does to it
@@ -64,6 +64,7 @@ mod receiver;
 mod receives;
 mod recovery;
 mod sender;
+mod sender_matcher;
 mod sends;
 mod state;
 mod table;
@@ -71,7 +72,6 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod visit;
-mod visitor;
 mod wire;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -84,7 +84,7 @@ pub use rank::ShmMatch;
 pub(super) use table::{load_state, store_state};
 
 /// Returns a count of the visits by senders to the match list of `rank`, which can be read after the rank is closed: for
-/// the test that races of the conformance kit have visitors.
+/// the test that races of the conformance kit have such senders.
 #[doc(hidden)]
 pub fn visits(rank: &ShmMatch) -> impl Fn() -> u32 + use<> {
     let map = rank.state.receiver.list.table.map.clone();

@@ -26,9 +26,9 @@ use crate::shm::matching::list::MatchList;
 use crate::shm::matching::lock::{self, Held};
 use crate::shm::matching::receiver::Placing;
 use crate::shm::matching::recovery;
+use crate::shm::matching::sender_matcher::{SenderMatcher, Visits};
 use crate::shm::matching::state::State;
 use crate::shm::matching::table;
-use crate::shm::matching::visitor::{Visitor, Visits};
 use crate::shm::matching::wire::{BITS, IGNORABLE};
 use crate::shm::{NAME, Shm};
 use crate::transport::Transport;
@@ -38,7 +38,7 @@ use crate::wait::Waiter;
 pub struct ShmMatch {
     pub(super) shm: Shm,
     pub(super) state: State,
-    visitor: Visitor,
+    sender_matcher: SenderMatcher,
     /// A posting call has looked into the rings since the last call of progress.
     has_looked: bool,
     /// Attempts to get the lock that failed, in a row.
@@ -68,7 +68,7 @@ impl ShmMatch {
         Ok(Self {
             state: State::new(rank, list),
             shm,
-            visitor: Visitor::new(),
+            sender_matcher: SenderMatcher::new(),
             has_looked: false,
             shut_out: 0,
         })
@@ -535,7 +535,7 @@ impl MatchTransport for ShmMatch {
             events += self.push(upcalls);
         }
         if events != 0 {
-            self.visitor.busy();
+            self.sender_matcher.busy();
         } else if !self.state.sender.targets.dirty.is_empty() {
             let mut visits = Visits {
                 rank: self.state.receiver.rank,
@@ -543,7 +543,7 @@ impl MatchTransport for ShmMatch {
                 sender: &mut self.state.sender,
                 completions: &mut self.state.completions,
             };
-            events = self.visitor.idle(&mut visits, upcalls);
+            events = self.sender_matcher.idle(&mut visits, upcalls);
         }
         events
     }

@@ -39,7 +39,7 @@ pub(super) fn take_over(shm: &mut Shm, receiver: &mut Receiver, failures: &[Rank
         return None;
     }
     let held = lock::take_over(word, found, own)?;
-    tracing::warn!(rank = %rank, "the match list is made anew: its visitor has died");
+    tracing::warn!(rank = %rank, "the match list is made anew: its matching sender has died");
     finish_journal(shm, &receiver.list);
     let late = Rebuild {
         list: &mut receiver.list,

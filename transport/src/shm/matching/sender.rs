@@ -382,6 +382,6 @@ fn push(
 }
 
 /// Shortest message for whose sake a sender visits its receiver. To take a shorter one out of the
-/// ring costs the receiver less than to take note of what a visitor has done: that is on four
-/// lines that the visitor wrote.
+/// ring costs the receiver less than to take note of what a sender has done: that is on four
+/// lines that the sender wrote.
 const VISITED: usize = 2048;

@@ -19,7 +19,7 @@ use crate::shm::ring::RingState;
 /// The engine over a target.
 pub(super) type TargetEngine = HashBins<ArenaStorage>;
 
-/// Its name. No other can be chosen: visitors of several processes have to agree on it.
+/// Its name. No other can be chosen: matching senders of several processes have to agree on it.
 pub(super) const ENGINE: &str = "bins";
 
 /// A target, in the hands of somebody who may hold its lock.

@@ -1,4 +1,4 @@
-//! What only shared memory has: visitors that die, in processes of their own. The test program
+//! What only shared memory has: matching senders that die, in processes of their own. The test program
 //! runs itself again as rank 1.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
@@ -33,11 +33,11 @@ const LANE: Lane = Lane(0);
 const LONG: usize = 1 << 20;
 
 thread_local! {
-    /// Where the visitor dies, and the how many-th time that it gets there.
+    /// Where the sender dies, and the how many-th time that it gets there.
     static DEATH: Cell<Option<(Point, u32)>> = const { Cell::new(None) };
 }
 
-/// The visitor has come to a point.
+/// The matching sender has come to a point.
 pub(super) fn reach(point: Point) {
     let Some((fatal, times)) = DEATH.get() else {
         return;
@@ -299,7 +299,7 @@ fn plays_its_part() {
     // The point was never reached: the parent sees an exit instead of a death.
 }
 
-/// A visitor dies at a point of its work, the receiver not looking. What it had sent is received,
+/// A matching sender dies at a point of its work, the receiver not looking. What it had sent is received,
 /// each message once; its long one ends with it; and matching goes on.
 fn a_visitor_dies(point: Point, times: u32) {
     a_visitor_dies_by(Way::Attach, point, times);

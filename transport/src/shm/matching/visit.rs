@@ -24,7 +24,7 @@ const MESSAGES: u32 = 32;
 /// Longest message that a receive's entry holds.
 pub(super) const ENTRY: usize = 16;
 
-/// Places in a visit at which tests let the visitor die.
+/// Places in a visit at which tests let the sender die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
 pub(super) enum Point {

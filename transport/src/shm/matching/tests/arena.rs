@@ -84,7 +84,7 @@ fn receives_elsewhere_wait_for_their_receiver() {
     assert!(memory.iter().all(|byte| byte.get() == 1));
 }
 
-/// Visitors copy nothing to where a receive's name reaches outside of the arena: the receiver, who
+/// Matching senders copy nothing to where a receive's name reaches outside of the arena: the receiver, who
 /// knows its buffer, gets the bytes by its own calls.
 #[test]
 fn receives_outside_of_the_arena_are_not_written() {

@@ -1,4 +1,4 @@
-//! Goodbyes over providers that have connections. A farewell of an hour ends only because everybody
+//! Disconnects over providers that have connections. A timeout of an hour ends only because everybody
 //! was heard; no check says how long anything takes.
 
 use std::sync::Arc;
@@ -72,11 +72,11 @@ impl Node {
 }
 
 /// Two ranks that have heard each other.
-fn pair(options: &OfiOptions, farewell: Duration) -> [(Node, EndpointId); 2] {
+fn pair(options: &OfiOptions, disconnect_timeout: Duration) -> [(Node, EndpointId); 2] {
     let job = LocalJob::new(2).unwrap();
     let [mut one, mut two] = [0, 1].map(|rank| {
         let options = OfiOptions {
-            farewell,
+            disconnect_timeout,
             silent: Arc::default(),
             ..options.clone()
         };
@@ -182,7 +182,7 @@ macro_rules! provider_farewell {
                 #[test]
                 fn $check() {
                     match $crate::common::bench($library, $provider) {
-                        Ok(options) => $crate::common::farewell::$check(&options),
+                        Ok(options) => $crate::common::disconnect::$check(&options),
                         Err(reason) => println!("SKIPPED: no {} here: {reason}", $provider),
                     }
                 }

@@ -1,6 +1,6 @@
 //! What the store knows and decides: values, descriptors, fences, who is here and who is gone.
 //!
-//! No sockets and no clock: requests go in, [`Board::take_outbox`] gives what must be sent.
+//! No sockets and no clock: requests go in, [`KeySpace::take_outbox`] gives what must be sent.
 //!
 //! A rank may leave and come back, as two programs that one rank runs one after the other do.
 //! Each stay belongs to a **round**: the number of times this rank had left before. Ranks of one
@@ -108,7 +108,7 @@ struct Round {
 }
 
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct KeySpace {
     secret: JobSecret,
     members: Vec<Member>,
     clients: HashMap<ClientId, Client>,
@@ -116,7 +116,7 @@ pub(super) struct Board {
     outbox: Vec<Outgoing>,
 }
 
-impl Board {
+impl KeySpace {
     pub fn new(size: u32, secret: JobSecret) -> Self {
         Self {
             secret,

@@ -37,7 +37,7 @@ const LONG_PATIENCE: u32 = 512;
 const COMPARED: usize = 256;
 
 /// Decides when peers are visited.
-pub(super) struct Visitor {
+pub(super) struct SenderMatcher {
     /// Calls of progress in which nothing happened, in a row.
     idle: u32,
     /// After how many of them it looks after its untaken messages.
@@ -46,7 +46,7 @@ pub(super) struct Visitor {
     looks: u32,
 }
 
-impl Visitor {
+impl SenderMatcher {
     pub(super) const fn new() -> Self {
         Self {
             idle: 0,
@@ -94,7 +94,7 @@ impl Visitor {
     }
 }
 
-/// What a visitor needs of its rank.
+/// What a matching sender needs of its rank.
 pub(super) struct Visits<'a> {
     pub(super) rank: Rank,
     pub(super) shm: &'a mut Shm,

@@ -1,4 +1,4 @@
-//! The board in shared memory, and the copies onto it and off it.
+//! The control block in shared memory, and the copies onto it and off it.
 //!
 //! ```text
 //!     0   nonce                          written by the receiver, before the key is given away
@@ -30,14 +30,14 @@ use crate::shm::segment::prefetch_range_for_write;
 /// How partitions travel, with the bytes of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// By two copies, over the board.
+    /// By two copies, through the control block.
     Staged { block: u64 },
     /// By one copy, from user memory to user memory.
     Direct { block: u64 },
 }
 
 impl Mode {
-    /// Whether some block has not come as far as its sender takes it: onto the board, or to the receiver.
+    /// Whether some block has not come as far as its sender takes it: into the control block, or to the receiver.
     pub(super) fn any_missing(self, words: &[AtomicU64], epoch: u64) -> bool {
         let come = |word| match self {
             Self::Staged { .. } => claims::is_shown(word, epoch),
@@ -53,12 +53,12 @@ impl Mode {
     }
 }
 
-/// What the sender needs to open a board.
+/// What the sender needs to open a control block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The number of the board's descriptor in the receiver's process.
+    /// The number of the control block's descriptor in the receiver's process.
     pub descriptor: u32,
-    /// The number on the board: the descriptor may stand for something else by now.
+    /// The number on the control: the descriptor may stand for something else by now.
     pub nonce: u64,
     pub mode: Mode,
     pub buffering: Buffering,
@@ -110,12 +110,12 @@ pub(super) struct EndLine {
     pub address: AtomicU64,
 }
 
-/// The start of a board; the words of the blocks follow.
+/// The start of a control block; the words of the blocks follow.
 #[repr(C, align(64))]
-pub(super) struct BoardHeader {
+pub(super) struct ControlHeader {
     pub nonce: Line64,
     pub receiver: EndLine,
-    /// The last epoch whose staged bytes the receiver has copied off the board.
+    /// The last epoch whose staged bytes the receiver has copied out of the control block.
     pub consumed: Line64,
     pub sender: EndLine,
 }
@@ -123,9 +123,9 @@ pub(super) struct BoardHeader {
 /// [`EndLine::open`] of an end that has closed. No epoch.
 pub(super) const CLOSED: u64 = u64::MAX;
 
-/// A mapped board.
-pub(super) struct Board {
-    header: NonNull<BoardHeader>,
+/// A mapped control block.
+pub(super) struct ControlBlock {
+    header: NonNull<ControlHeader>,
     blocks: usize,
     /// Where the bytes of even and of odd epochs lie; and how many of either there are.
     stage: usize,
@@ -137,39 +137,39 @@ pub(super) struct Board {
 
 // SAFETY: the pointer is into the mapping that the value keeps. The words are atomics; the staged bytes are
 // copied by whom the words make their owner, never referenced.
-unsafe impl Send for Board {}
+unsafe impl Send for ControlBlock {}
 // SAFETY: as above.
-unsafe impl Sync for Board {}
+unsafe impl Sync for ControlBlock {}
 
-impl Deref for Board {
-    type Target = BoardHeader;
+impl Deref for ControlBlock {
+    type Target = ControlHeader;
 
     #[inline]
-    fn deref(&self) -> &BoardHeader {
+    fn deref(&self) -> &ControlHeader {
         // SAFETY: the mapping is page-aligned, longer than the header, lives as long as `self`, and cannot
         // shrink (sealed). All fields are atomics, for which any bytes are valid.
         unsafe { self.header.as_ref() }
     }
 }
 
-impl Board {
-    /// A new board, on which nothing is shown.
+impl ControlBlock {
+    /// A new control block, on which nothing is shown.
     pub(super) fn create(blocks: &Blocks, mode: Mode) -> io::Result<Self> {
         let shape = Shape::of(blocks, mode);
         let file = memfd::create("tagwire-channel", shape.len as u64)?;
-        let mut board = Self::map(&file, blocks, shape)?;
+        let mut control = Self::map(&file, blocks, shape)?;
         let random = tagwire_base::JobSecret::generate().map_err(io::Error::other)?;
         let mut nonce = [0; 8];
         nonce.copy_from_slice(&random.as_bytes()[..8]);
-        board
+        control
             .nonce
             .word
             .store(u64::from_ne_bytes(nonce) | 1, Relaxed);
-        board.file = Some(file);
-        Ok(board)
+        control.file = Some(file);
+        Ok(control)
     }
 
-    /// The board that process `pid` has made, or what is wrong with it.
+    /// The control block that process `pid` has made, or what is wrong with it.
     pub(super) fn open(pid: u32, key: &Key, blocks: &Blocks) -> Result<Self, String> {
         let path = format!("/proc/{pid}/fd/{}", key.descriptor);
         let named = |error: io::Error| format!("{path}: {error}");
@@ -180,13 +180,13 @@ impl Board {
         let shape = Shape::of(blocks, key.mode);
         let len = file.metadata().map_err(named)?.len();
         if !seals.contains(SEALS) || len != shape.len as u64 {
-            return Err(format!("{path} is no board of this channel"));
+            return Err(format!("{path} is no control block of this channel"));
         }
-        let board = Self::map(&file, blocks, shape).map_err(named)?;
-        if board.nonce.word.load(Relaxed) != key.nonce {
-            return Err(format!("{path} is the board of another channel"));
+        let control = Self::map(&file, blocks, shape).map_err(named)?;
+        if control.nonce.word.load(Relaxed) != key.nonce {
+            return Err(format!("{path} is the control block of another channel"));
         }
-        Ok(board)
+        Ok(control)
     }
 
     fn map(file: &File, blocks: &Blocks, shape: Shape) -> io::Result<Self> {
@@ -203,7 +203,7 @@ impl Board {
         })
     }
 
-    /// The number of the descriptor, in the process that made the board.
+    /// The number of the descriptor, in the process that made the control block.
     pub(super) fn descriptor(&self) -> u32 {
         self.file
             .as_ref()
@@ -213,7 +213,7 @@ impl Board {
     /// The words of the blocks.
     #[inline]
     pub(super) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the board was made with room for so many words behind the header, whose size keeps
+        // SAFETY: the control block was made with room for so many words behind the header, whose size keeps
         // them aligned; the rest is as for `deref`.
         unsafe {
             let first = self.header.as_ptr().add(1).cast::<AtomicU64>();
@@ -221,18 +221,18 @@ impl Board {
         }
     }
 
-    /// The place of staged bytes, if they lie on the board.
+    /// The place of staged bytes, if they lie in the control block.
     #[inline]
     fn place(&self, epoch: u64, range: &Range<usize>) -> Option<*mut u8> {
         if range.start > range.end || range.end > self.stride {
             return None;
         }
         let offset = self.stage + (epoch & 1) as usize * self.stride + range.start;
-        // SAFETY: the board has twice `stride` bytes from `stage` on.
+        // SAFETY: the control block has twice `stride` bytes from `stage` on.
         Some(unsafe { self.header.as_ptr().cast::<u8>().add(offset) })
     }
 
-    /// Copies bytes onto the board.
+    /// Copies bytes into the control block.
     #[inline]
     pub(super) fn stage(&self, epoch: u64, range: Range<usize>, from: &Source) {
         let Some(place) = self.place(epoch, &range) else {
@@ -240,7 +240,7 @@ impl Board {
         };
         if range.end <= from.0.len() {
             // SAFETY: both ranges were checked. The source is lent: the partition is ready, nobody writes
-            // it. On the board the credit makes the place the sender's.
+            // it. On the control block the credit makes the place the sender's.
             unsafe { copy_bytes(from.0.as_ptr().add(range.start), place, range.len()) };
         }
     }
@@ -257,7 +257,7 @@ impl Board {
         }
     }
 
-    /// Copies bytes off the board, to `range` behind `base` of the target.
+    /// Copies bytes out of the control block, to `range` behind `base` of the target.
     #[inline]
     pub(super) fn unstage(&self, epoch: u64, range: Range<usize>, to: &Target, base: usize) {
         let Some(place) = self.place(epoch, &range) else {
@@ -265,7 +265,7 @@ impl Board {
         };
         if range.end <= to.0.len().saturating_sub(base) {
             // SAFETY: both ranges were checked. The target is lent for the epoch, and the block is this
-            // thread's. A peer that writes the board meanwhile tears bytes: they are data.
+            // thread's. A peer that writes the control block meanwhile tears bytes: they are data.
             unsafe { copy_bytes(place, to.0.as_ptr().add(base + range.start), range.len()) };
         }
     }
@@ -281,7 +281,7 @@ struct Shape {
 
 impl Shape {
     fn of(blocks: &Blocks, mode: Mode) -> Self {
-        let words = size_of::<BoardHeader>() + blocks.len() * 8;
+        let words = size_of::<ControlHeader>() + blocks.len() * 8;
         let stage = words.next_multiple_of(64);
         let stride = match mode {
             Mode::Staged { .. } => blocks.bytes().next_multiple_of(64),
@@ -333,4 +333,4 @@ impl Target {
     }
 }
 
-const _: () = assert!(size_of::<BoardHeader>() == 256);
+const _: () = assert!(size_of::<ControlHeader>() == 256);

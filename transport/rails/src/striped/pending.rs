@@ -149,7 +149,7 @@ fn pay_by_any(rails: &mut [Rail], link: &mut Link, spare: &mut Vec<u8>, now: u64
 
 impl Core {
     /// Does what there is to do for peers; returns how many rails were told that one has failed.
-    pub(super) fn do_chores(&mut self, rails: &mut [Rail], above: &mut dyn Upcalls) -> usize {
+    pub(super) fn advance_pending(&mut self, rails: &mut [Rail], above: &mut dyn Upcalls) -> usize {
         let mut ended = 0;
         while let Some((rail, rank)) = self.to_end.pop() {
             let mut face = Face::new(rail, self, above);

@@ -2,16 +2,16 @@ use super::*;
 
 const SECRET: [u8; 32] = [9; 32];
 
-/// A board whose connections are numbered by the test.
+/// A key space whose connections are numbered by the test.
 struct Game {
-    board: Board,
+    keys: KeySpace,
     next_id: u32,
 }
 
 impl Game {
     fn new(size: u32) -> Self {
         Self {
-            board: Board::new(size, JobSecret::from_bytes(SECRET)),
+            keys: KeySpace::new(size, JobSecret::from_bytes(SECRET)),
             next_id: 0,
         }
     }
@@ -19,7 +19,7 @@ impl Game {
     fn ask(&mut self, client: u64, request: Request) -> (RequestId, Verdict) {
         self.next_id += 1;
         let id = RequestId(self.next_id);
-        (id, self.board.handle(ClientId(client), id, request, None))
+        (id, self.keys.handle(ClientId(client), id, request, None))
     }
 
     fn hello(&mut self, client: u64, rank: u32) {
@@ -37,7 +37,7 @@ impl Game {
 
     /// What went to `client` since the last call, replies to the others being dropped.
     fn heard(&mut self, client: u64) -> Vec<Reply> {
-        let outbox = self.board.take_outbox();
+        let outbox = self.keys.take_outbox();
         outbox
             .into_iter()
             .filter(|m| m.client == ClientId(client))
@@ -121,7 +121,7 @@ fn a_get_waits_and_a_newer_request_replaces_it() {
     let _ = game.ask(2, put("a", b"1"));
     assert_eq!(game.heard(1), [], "the request for 'a' was given up");
     let _ = game.ask(2, put("b", b"2"));
-    let outbox = game.board.take_outbox();
+    let outbox = game.keys.take_outbox();
     let answer = outbox
         .iter()
         .find(|message| message.client == ClientId(1))
@@ -140,7 +140,7 @@ fn a_rank_that_ended_answers_no_get() {
     let _ = game.ask(2, put("a", b"1"));
     let _ = game.ask(1, get(1, "b"));
     game.heard(1);
-    game.board.ended(Rank::new(1));
+    game.keys.ended(Rank::new(1));
     let heard = game.heard(1);
     assert_eq!(heard[0], Reply::Failed(Rank::new(1)));
     assert_eq!(refusal(&heard[1..]), "rank 1 ended without putting key 'b'");
@@ -150,7 +150,7 @@ fn a_rank_that_ended_answers_no_get() {
         [Reply::Value(b"1".to_vec())],
         "what it had put stays"
     );
-    game.board.ended(Rank::new(1));
+    game.keys.ended(Rank::new(1));
     assert_eq!(game.heard(1), [], "an end is told once");
 }
 
@@ -165,7 +165,7 @@ fn fences_count_calls_and_fail_with_the_dead() {
     let _ = game.ask(2, Request::Fence);
     // Rank 0 gave its first call up; the second one still waits for the others.
     let done: Vec<ClientId> = game
-        .board
+        .keys
         .take_outbox()
         .into_iter()
         .inspect(|message| assert_eq!(message.reply, Reply::Done))
@@ -173,7 +173,7 @@ fn fences_count_calls_and_fail_with_the_dead() {
         .collect();
     assert_eq!(done.len(), 2);
     assert!(!done.contains(&ClientId(0)));
-    game.board.ended(Rank::new(2));
+    game.keys.ended(Rank::new(2));
     let heard = game.heard(0);
     assert_eq!(
         refusal(&heard[1..]),
@@ -212,13 +212,13 @@ fn a_second_stay_sees_nothing_of_the_first() {
     let _ = game.ask(2, Request::Leave);
     assert_eq!(game.heard(3), [], "the first stay's goodbye is no news");
     assert!(
-        !game.board.rounds.contains_key(&0),
+        !game.keys.rounds.contains_key(&0),
         "nobody can be in the first round any more"
     );
     game.hello(4, 1);
     let _ = game.ask(4, put("a", b"new"));
     assert_eq!(game.heard(3), [Reply::Value(b"new".to_vec())]);
-    game.board.disconnected(ClientId(4));
+    game.keys.disconnected(ClientId(4));
     assert_eq!(game.heard(3), [Reply::Failed(Rank::new(1))]);
 }
 
@@ -227,8 +227,8 @@ fn newcomers_hear_of_those_that_are_gone() {
     let mut game = Game::new(4);
     game.hello(1, 1);
     let _ = game.ask(1, Request::Leave);
-    game.board.ended(Rank::new(1));
-    game.board.ended(Rank::new(2));
+    game.keys.ended(Rank::new(1));
+    game.keys.ended(Rank::new(2));
     game.hello(3, 3);
     assert_eq!(
         game.heard(3)[1..],
@@ -293,7 +293,7 @@ fn one_rank_cannot_fill_the_store_by_coming_and_going() {
         game.hello(2, 1);
         let _ = game.ask(2, Request::Leave);
     }
-    assert!(game.board.rounds.is_empty());
-    assert!(game.board.members.iter().all(|member| member.kept == 0));
+    assert!(game.keys.rounds.is_empty());
+    assert!(game.keys.members.iter().all(|member| member.kept == 0));
     game.hello(1, 0);
 }
