@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use signal_hook::SigId;
+use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, ContextId, Owner};
 use tagwire_launch as launch;
 use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
@@ -77,11 +78,14 @@ impl Builder {
         let level = self
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
-        let messenger = Arc::new(tagwire_pml::open(&config, level, bootstrap)?);
+        let bootstrap = SharedBootstrap::new(bootstrap);
+        let layer = Box::new(bootstrap.clone());
+        let messenger = Arc::new(tagwire_pml::open(&config, level, layer)?);
         let dumper = Dumper::new(&messenger);
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
             owner: Owner::here(),
+            bootstrap,
             dumper,
             shared: Shared {
                 messenger,
@@ -129,6 +133,7 @@ impl Drop for Dumper {
 pub struct Session {
     /// The process that opened it.
     owner: Owner,
+    bootstrap: SharedBootstrap,
     /// Declared in front of the messenger: it names the messenger's flag.
     dumper: Dumper,
     /// Moves messages on while the program computes, where that was asked for.
@@ -168,6 +173,16 @@ impl Session {
     #[must_use]
     pub fn size(&self) -> u32 {
         self.shared.messenger.size()
+    }
+
+    /// Ends the whole job with `status`, and this process with it (`MPI_Abort`). The launcher is asked to end the other
+    /// ranks: `tagwire run` does, with that status (1 in place of 0), and so do launchers with a PMI or PMIx. Under others
+    /// the end of this process is what they see, as a failure of this rank.
+    ///
+    /// Nothing that is under way completes, and no destructor runs.
+    pub fn abort(&self, status: i32) -> ! {
+        self.bootstrap.clone().abort(status);
+        std::process::exit(status)
     }
 
     /// The context that all ranks of the job have from the start.

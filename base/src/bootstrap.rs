@@ -67,6 +67,17 @@ impl JobSecret {
                 == 0
     }
 
+    /// Returns the secret that a text of 1 to [`LEN`](Self::LEN) bytes is; `None` for others.
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Self> {
+        let mut bytes = [0; Self::LEN];
+        let room = bytes
+            .get_mut(..text.len())
+            .filter(|room| !room.is_empty())?;
+        room.copy_from_slice(text.as_bytes());
+        Some(Self(bytes))
+    }
+
     /// As lower-case hexadecimal, for an environment variable.
     #[must_use]
     pub fn to_hex(&self) -> String {
@@ -139,6 +150,16 @@ pub trait Bootstrap: Send {
         false
     }
 
+    /// Returns how many ranks the job could have, where its launcher says (`MPI_UNIVERSE_SIZE`).
+    fn universe_size(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Returns which of the programs of its job this process runs, where its launcher says (`MPI_APPNUM`).
+    fn application_number(&mut self) -> Option<u32> {
+        None
+    }
+
     /// Publishes `value` under this rank's `key`. A later put of the same key replaces it.
     ///
     /// # Errors
@@ -174,6 +195,12 @@ pub trait Bootstrap: Send {
     /// What has happened to members since the last call. Never blocks; a system call at most, so
     /// it is called from slow paths only.
     fn poll_events(&mut self) -> Vec<MemberEvent>;
+
+    /// Asks the launcher to end the whole job with `status`. Returns once it has been asked, or where it cannot be: the
+    /// caller ends its own process then, which is a failed rank to the others.
+    fn abort(&mut self, status: i32) {
+        let _ = status;
+    }
 
     /// Tells the store that this rank leaves in good order; the end of this process is no
     /// failure from now on.

@@ -44,7 +44,7 @@ pub fn run(args: &BenchArgs, host: &Host) -> ExitStatus {
 fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let launcher = Detection::of_environment()?.launcher();
     let foreign = matches!(args.transports(&host.config)[..], [TransportChoice::Mpi(_)]);
-    if launcher != Launcher::Single || foreign && was_launched() {
+    if launcher != Launcher::SINGLE || foreign && was_launched() {
         return joined::under_launcher(args, host, launcher);
     }
     args.check()?;

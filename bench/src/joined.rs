@@ -199,18 +199,13 @@ fn secret(option: &str) -> Result<JobSecret> {
         }
         None => option,
     };
-    let mut bytes = [0; JobSecret::LEN];
-    match bytes.get_mut(..text.len()) {
-        Some(room) if !text.is_empty() => room.copy_from_slice(text.as_bytes()),
-        _ => {
-            return Err(Error::Usage(format!(
-                "--secret has {} bytes; it takes 1 to {}",
-                text.len(),
-                JobSecret::LEN
-            )));
-        }
-    }
-    Ok(JobSecret::from_bytes(bytes))
+    JobSecret::of_text(text).ok_or_else(|| {
+        Error::Usage(format!(
+            "--secret has {} bytes; it takes 1 to {}",
+            text.len(),
+            JobSecret::LEN
+        ))
+    })
 }
 
 /// Ends this process when `limit` has passed: no launcher does.

@@ -6,62 +6,30 @@
 //! rank that went on alone would leave its job waiting.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_base::{Bootstrap, JobSecret, Rank};
+use tagwire_base::{Bootstrap, Rank};
 
+use crate::environment::Environment;
+pub use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
-use crate::pmi::{self, PmiBootstrap};
-use crate::store::{Membership, StoreBootstrap};
-use crate::variables;
-
-/// The variable that holds the rank's number.
-pub const RANK: &str = "TAGWIRE_RANK";
-/// The variable that holds the number of ranks.
-pub const SIZE: &str = "TAGWIRE_SIZE";
-/// The variable that holds the rank's number among those on its machine.
-pub const LOCAL_RANK: &str = "TAGWIRE_LOCAL_RANK";
-/// The variable that holds the number of ranks on the rank's machine.
-pub const LOCAL_SIZE: &str = "TAGWIRE_LOCAL_SIZE";
-/// The variable that holds the store's socket name.
-pub const STORE: &str = "TAGWIRE_STORE";
-/// The variable that holds the job's secret.
-pub const SECRET: &str = "TAGWIRE_SECRET";
-
-/// The variable by which the user chooses how a rank joins its job: one of [`CHOICES`].
-pub const LAUNCHER: &str = "TAGWIRE_LAUNCHER";
-/// The values of [`LAUNCHER`].
-pub const CHOICES: [&str; 4] = ["auto", "tagwire", "pmi", "single"];
+use crate::launchers::{self, Found, KNOWN, Place};
+pub use crate::launchers::{
+    LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SECRET, SIZE, STORE, VARIABLES,
+};
+pub use crate::patience::LATE;
+pub use crate::pmix::LIBRARY as LIBPMIX;
 
 /// The variables of this module that are no settings: whoever refuses unknown `TAGWIRE_` variables lets these pass.
-pub const RESERVED: [&str; 7] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET, LAUNCHER];
+pub const RESERVED: [&str; 9] = [
+    RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET, LAUNCHER, LATE, LIBPMIX,
+];
 
-/// The variables that Tagwire's launcher sets for each rank.
-pub const VARIABLES: [&str; 6] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET];
-
-/// Who may have started this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Launcher {
-    /// Tagwire's own launcher.
-    Tagwire,
-    /// One that speaks PMI-1: `mpiexec` of MPICH or Intel MPI, gforker, `srun --mpi=pmi2`.
-    Pmi,
-    /// Nobody that we know: a job of one.
-    Single,
-}
-
-impl fmt::Display for Launcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tagwire => "tagwire run",
-            Self::Pmi => "PMI-1",
-            Self::Single => "single process",
-        })
-    }
-}
+/// The choices beside the launchers' own.
+const AUTO: &str = "auto";
+const SINGLE: &str = "single";
 
 /// What was found of one launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,18 +64,13 @@ impl fmt::Display for Candidate {
 
 /// What the environment says, before anything is connected: the launchers in the order in which
 /// they were asked, exactly one of them taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Detection {
     /// The launchers in order.
     pub candidates: Vec<Candidate>,
-    taken: Taken,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Taken {
-    Tagwire(Membership),
-    Pmi(pmi::Place),
-    Single,
+    launcher: Launcher,
+    /// `None` for a job of one.
+    place: Option<Box<dyn Place>>,
 }
 
 /// A joined job, and how it was found.
@@ -137,8 +100,7 @@ impl fmt::Debug for Detected {
 /// ```
 ///
 /// # Errors
-/// When the variables of a launcher are incomplete or make no sense, or its store refuses this
-/// rank.
+/// When the variables of a launcher are incomplete or make no sense, or it cannot be joined.
 pub fn detect() -> Result<Detected> {
     Detection::of_environment()?.join()
 }
@@ -157,65 +119,64 @@ impl Detection {
     /// # Errors
     /// When the variables of a launcher are incomplete or make no sense.
     pub fn examine(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
-        let choice = choice(&variable)?;
+        let environment = Environment(&variable);
+        let choice = choice(&environment)?;
         let mut detection = Self {
             candidates: Vec::new(),
-            taken: Taken::Single,
+            launcher: Launcher::SINGLE,
+            place: None,
         };
-        for (launcher, name, variables) in ASKED {
-            let finding = if detection.taken != Taken::Single {
+        for known in KNOWN {
+            let finding = if detection.place.is_some() {
                 Finding::NotAsked
-            } else if choice != "auto" && choice != name {
+            } else if choice != AUTO && choice != known.choice() {
                 Finding::Absent(format!("{LAUNCHER} is '{choice}'"))
-            } else if let Some((taken, rank, size)) = look(launcher, &variable)? {
-                detection.taken = taken;
-                Finding::Taken(format!("rank {rank} of {size}"))
             } else {
-                Finding::Absent(format!("no variable of {} is set", variables.join(", ")))
+                match known.find(&environment)? {
+                    Found::No(why) => Finding::Absent(why),
+                    Found::Rank(place) => {
+                        let description = place.describe();
+                        detection.launcher = known.launcher();
+                        detection.place = Some(place);
+                        Finding::Taken(description)
+                    }
+                }
             };
-            detection.add(launcher, finding);
+            detection.add(known.launcher(), finding);
         }
-        let finding = if detection.taken != Taken::Single {
+        let finding = if detection.place.is_some() {
             Finding::NotAsked
-        } else if choice == "single" {
+        } else if choice == SINGLE {
             Finding::Taken(format!("{LAUNCHER} says so"))
-        } else if choice == "auto" {
-            one_of_several(&variable)?;
-            Finding::Taken("no launcher has announced itself".to_owned())
+        } else if choice == AUTO {
+            launchers::one_of_several(&environment)?;
+            Finding::Taken("no launcher has started this process as one of several".to_owned())
         } else {
             return Err(Error::Environment(format!(
                 "{LAUNCHER} is '{choice}', and no launcher of that kind has started this process"
             )));
         };
-        detection.add(Launcher::Single, finding);
+        detection.add(Launcher::SINGLE, finding);
         Ok(detection)
     }
 
     /// Who started this process.
     #[must_use]
     pub const fn launcher(&self) -> Launcher {
-        match self.taken {
-            Taken::Tagwire(_) => Launcher::Tagwire,
-            Taken::Pmi(_) => Launcher::Pmi,
-            Taken::Single => Launcher::Single,
-        }
+        self.launcher
     }
 
     /// Joins the job that was found.
     ///
     /// # Errors
-    /// When its store is gone or refuses this rank.
+    /// When the launcher, or the rank that leads the others together, cannot be reached or refuses this rank.
     pub fn join(self) -> Result<Detected> {
-        let bootstrap: Box<dyn Bootstrap> = match &self.taken {
-            Taken::Tagwire(membership) => Box::new(StoreBootstrap::connect(membership.clone())?),
-            Taken::Pmi(place) => {
-                let client = pmi::Client::open(place.descriptor)?;
-                Box::new(PmiBootstrap::join(client, place.rank, place.size)?)
-            }
-            Taken::Single => Box::new(LocalJob::new(1)?.member(Rank::new(0))),
+        let bootstrap: Box<dyn Bootstrap> = match &self.place {
+            Some(place) => place.join()?,
+            None => Box::new(LocalJob::new(1)?.member(Rank::new(0))),
         };
         Ok(Detected {
-            how: self.launcher(),
+            how: self.launcher,
             detection: self,
             bootstrap,
         })
@@ -226,203 +187,37 @@ impl Detection {
     }
 }
 
-impl Membership {
-    /// The environment variables that tell a rank of its membership.
-    #[must_use]
-    pub fn to_variables(&self) -> [(&'static str, String); 6] {
-        [
-            (RANK, self.rank.to_string()),
-            (SIZE, self.size.to_string()),
-            (LOCAL_RANK, self.local_rank.to_string()),
-            (LOCAL_SIZE, self.local_size.to_string()),
-            (STORE, self.store.clone()),
-            (SECRET, self.secret.to_hex()),
-        ]
-    }
+/// Returns the values of [`LAUNCHER`].
+pub fn choices() -> impl Iterator<Item = &'static str> {
+    let launchers = KNOWN.iter().map(|known| known.choice());
+    [AUTO].into_iter().chain(launchers).chain([SINGLE])
 }
 
 /// Returns how the user wants this process to join its job.
-fn choice(variable: &impl Fn(&str) -> Option<OsString>) -> Result<String> {
-    let Some(value) = variable(LAUNCHER) else {
-        return Ok("auto".to_owned());
+fn choice(environment: &Environment<'_>) -> Result<String> {
+    let Some(value) = (environment.0)(LAUNCHER) else {
+        return Ok(AUTO.to_owned());
     };
-    let chosen = value.to_str().filter(|value| CHOICES.contains(value));
+    let chosen = value
+        .to_str()
+        .and_then(|value| choices().find(|name| *name == value));
     chosen.map(str::to_owned).ok_or_else(|| {
-        let choices = CHOICES.join(", ");
-        Error::Environment(format!("{LAUNCHER} is {value:?}, and may be {choices}"))
+        let choices: Vec<&str> = choices().collect();
+        Error::Environment(format!(
+            "{LAUNCHER} is {value:?}, and may be {}",
+            choices.join(", ")
+        ))
     })
-}
-
-/// The launchers that are asked for a job, in order: with the choice that names each, and the variables that it sets.
-const ASKED: [(Launcher, &str, &[&str]); 2] = [
-    (Launcher::Tagwire, "tagwire", &VARIABLES),
-    (Launcher::Pmi, "pmi", &pmi::VARIABLES),
-];
-
-/// Returns the job that a launcher's variables tell of, this process's rank there and the job's size.
-fn look(
-    launcher: Launcher,
-    variable: &impl Fn(&str) -> Option<OsString>,
-) -> Result<Option<(Taken, u32, u32)>> {
-    Ok(match launcher {
-        Launcher::Tagwire => membership(variable)?.map(|membership| {
-            let (rank, size) = (membership.rank.as_u32(), membership.size);
-            (Taken::Tagwire(membership), rank, size)
-        }),
-        Launcher::Pmi => {
-            pmi::place(variable)?.map(|place| (Taken::Pmi(place), place.rank, place.size))
-        }
-        Launcher::Single => None,
-    })
-}
-
-/// How launchers that Tagwire cannot join by what they set say of how many a process is one.
-struct Foreign {
-    name: &'static str,
-    /// All of them are set.
-    marks: &'static [&'static str],
-    /// The variable with the number of processes, where there is one.
-    size: Option<&'static str>,
-    way_out: &'static str,
-}
-
-/// Those that say of how many come first: one of one is settled by that.
-const FOREIGN: [Foreign; 6] = [
-    Foreign {
-        name: "mpiexec of Open MPI",
-        marks: &["OMPI_COMM_WORLD_RANK"],
-        size: Some("OMPI_COMM_WORLD_SIZE"),
-        way_out: "start it with tagwire run, or with mpiexec of MPICH",
-    },
-    Foreign {
-        name: "srun",
-        marks: &["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
-        size: Some("SLURM_STEP_NUM_TASKS"),
-        way_out: "srun --mpi=pmi2",
-    },
-    Foreign {
-        name: "torchrun",
-        marks: &["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"],
-        size: Some("WORLD_SIZE"),
-        way_out: "start it with tagwire run",
-    },
-    Foreign {
-        name: "PALS",
-        marks: &["PALS_RANKID", "PALS_APID"],
-        size: Some("PALS_SIZE"),
-        way_out: "start it with tagwire run",
-    },
-    Foreign {
-        name: "a PMIx launcher (prterun, or srun --mpi=pmix)",
-        marks: &["PMIX_RANK", "PMIX_NAMESPACE"],
-        size: None,
-        way_out: "start it with tagwire run, mpiexec of MPICH, or srun --mpi=pmi2",
-    },
-    Foreign {
-        name: "mpiexec -pmi-port",
-        marks: &["PMI_PORT", "PMI_ID"],
-        size: None,
-        way_out: "start it without that option",
-    },
-];
-
-/// How the variables begin by which other launchers give a process its place in their job.
-const FOREIGN_PREFIXES: [&str; 8] = [
-    "PMI_",
-    "PMIX_",
-    "HYDRA_",
-    "HYDI_",
-    "OMPI_COMM_WORLD_",
-    "SLURM_PROCID",
-    "SLURM_LOCALID",
-    "SLURM_STEP_",
-];
-
-/// Whether a variable is one by which another launcher gives a process its place in its job.
-pub(crate) fn is_of_foreign_launcher(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    FOREIGN_PREFIXES
-        .iter()
-        .any(|prefix| name.starts_with(prefix.as_bytes()))
-}
-
-/// Checks that this process is not one of several that a launcher has started and that cannot find each other: each
-/// would be a job of one.
-fn one_of_several(variable: &impl Fn(&str) -> Option<OsString>) -> Result<()> {
-    for launcher in &FOREIGN {
-        if !launcher.marks.iter().all(|name| variable(name).is_some()) {
-            continue;
-        }
-        let size = launcher.size.and_then(&variable);
-        let size = size.and_then(|size| size.to_str()?.parse::<u32>().ok());
-        if size == Some(1) {
-            return Ok(());
-        }
-        let of = size.map_or_else(String::new, |size| format!(" of {size}"));
-        let Foreign { name, way_out, .. } = launcher;
-        return Err(Error::Environment(format!(
-            "this process is one{of} that {name} has started, and Tagwire cannot join them by what that sets ({}): {way_out}; {LAUNCHER}=single runs each as a job of its own",
-            launcher.marks.join(", ")
-        )));
-    }
-    Ok(())
-}
-
-/// What Tagwire's own variables say; `None` when none of them is set.
-fn membership(variable: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Membership>> {
-    if !variables::are_set(variable, &VARIABLES, "a launcher sets them all")? {
-        return Ok(None);
-    }
-    let text = |name: &str| variable(name).and_then(|value| value.into_string().ok());
-    let number = |name: &str| {
-        text(name)
-            .and_then(|text| text.parse::<u32>().ok())
-            .ok_or_else(|| {
-                let value = variable(name).unwrap_or_default();
-                Error::Environment(format!("{name} is {value:?}, which is no number of ranks"))
-            })
-    };
-    let (rank, size) = (number(RANK)?, number(SIZE)?);
-    let (local_rank, local_size) = (number(LOCAL_RANK)?, number(LOCAL_SIZE)?);
-    for (name, rank, of, size) in [
-        (RANK, rank, SIZE, size),
-        (LOCAL_RANK, local_rank, LOCAL_SIZE, local_size),
-    ] {
-        if rank >= size {
-            return Err(Error::Environment(format!(
-                "{name} is {rank} and {of} is {size}"
-            )));
-        }
-    }
-    let store = text(STORE)
-        .filter(|name| !name.is_empty())
-        .ok_or_else(|| Error::Environment(format!("{STORE} names no socket")))?;
-    // The value itself is not shown: it is the job's secret.
-    let secret = text(SECRET)
-        .as_deref()
-        .and_then(JobSecret::from_hex)
-        .ok_or_else(|| {
-            Error::Environment(format!(
-                "{SECRET} is not {} hexadecimal digits",
-                2 * JobSecret::LEN
-            ))
-        })?;
-    let rank = Rank::new(rank);
-    Ok(Some(Membership {
-        rank,
-        size,
-        local_rank,
-        local_size,
-        store,
-        secret,
-    }))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
+    use tagwire_base::JobSecret;
+
     use super::*;
+    use crate::store::Membership;
 
     fn sample() -> HashMap<&'static str, String> {
         Membership {
@@ -445,16 +240,10 @@ mod tests {
     #[test]
     fn variables_are_read_back() {
         let detection = examine(&sample()).unwrap();
-        assert_eq!(detection.launcher(), Launcher::Tagwire);
-        let Taken::Tagwire(membership) = detection.taken else {
-            panic!("not taken")
-        };
+        assert_eq!(detection.launcher().name(), "tagwire run");
         assert_eq!(
-            membership
-                .to_variables()
-                .into_iter()
-                .collect::<HashMap<_, _>>(),
-            sample()
+            detection.candidates[0].finding,
+            Finding::Taken("rank 2 of 4".to_owned())
         );
         assert_eq!(detection.candidates[1].finding, Finding::NotAsked);
     }
@@ -470,13 +259,13 @@ mod tests {
     #[test]
     fn a_pmi_is_taken_after_our_own_variables() {
         let mut all = variables(&PMI);
-        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Pmi);
+        assert_eq!(examine(&all).unwrap().launcher().name(), "PMI-1");
         all.extend(sample());
-        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Tagwire);
+        assert_eq!(examine(&all).unwrap().launcher().name(), "tagwire run");
         all.insert(LAUNCHER, "pmi".to_owned());
-        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Pmi);
+        assert_eq!(examine(&all).unwrap().launcher().name(), "PMI-1");
         all.insert(LAUNCHER, "single".to_owned());
-        assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
+        assert_eq!(examine(&all).unwrap().launcher(), Launcher::SINGLE);
     }
 
     #[test]
@@ -495,46 +284,105 @@ mod tests {
         }
     }
 
+    /// Each of these is one of several by the word of its launcher.
+    const OF_SEVERAL: [(&str, &[(&str, &str)]); 4] = [
+        (
+            "pmix",
+            &[
+                ("PMIX_RANK", "1"),
+                ("PMIX_NAMESPACE", "job"),
+                ("PMIX_SERVER_URI41", "here"),
+            ],
+        ),
+        ("pmi", &[("PMI_PORT", "127.0.0.1:9"), ("PMI_ID", "1")]),
+        (
+            "torchrun",
+            &[
+                ("RANK", "1"),
+                ("WORLD_SIZE", "2"),
+                ("MASTER_ADDR", "127.0.0.1"),
+                ("MASTER_PORT", "9"),
+            ],
+        ),
+        (
+            "slurm",
+            &[
+                ("SLURM_PROCID", "1"),
+                ("SLURM_STEP_NUM_TASKS", "2"),
+                ("SLURM_STEP_NUM_NODES", "1"),
+                ("SLURM_JOB_ID", "7"),
+                ("SLURM_STEP_ID", "0"),
+            ],
+        ),
+    ];
+
     #[test]
-    fn one_of_several_is_never_a_job_of_one() {
-        for launcher in FOREIGN {
-            let mut all: HashMap<_, _> = launcher
-                .marks
-                .iter()
-                .map(|name| (*name, "3".to_owned()))
-                .collect();
-            if let Some(size) = launcher.size {
-                all.insert(size, "4".to_owned());
-            }
-            let error = examine(&all).unwrap_err().to_string();
-            for part in [launcher.name, launcher.way_out, LAUNCHER] {
-                assert!(error.contains(part), "{error}");
-            }
-            all.insert(LAUNCHER, "single".to_owned());
-            assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
-            all.remove(LAUNCHER);
-            if let Some(size) = launcher.size {
-                all.insert(size, "1".to_owned());
-                assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
+    fn each_launcher_is_taken_by_its_variables_and_by_choice() {
+        let everything: Vec<_> = OF_SEVERAL
+            .iter()
+            .flat_map(|(_, set)| set.iter().copied())
+            .collect();
+        for (choice, set) in OF_SEVERAL {
+            let taken = |all: &HashMap<_, _>| {
+                let detection = examine(all).unwrap();
+                let known = KNOWN.iter().find(|known| known.choice() == choice).unwrap();
+                assert_eq!(detection.launcher(), known.launcher());
+            };
+            taken(&variables(set));
+            let mut all = variables(&everything);
+            all.insert(LAUNCHER, choice.to_owned());
+            taken(&all);
+            all.insert(LAUNCHER, SINGLE.to_owned());
+            assert_eq!(examine(&all).unwrap().launcher(), Launcher::SINGLE);
+        }
+        // The order is the one of the table.
+        assert_eq!(
+            examine(&variables(&everything)).unwrap().launcher().name(),
+            "PMIx"
+        );
+    }
+
+    #[test]
+    fn a_part_of_what_a_launcher_sets_is_never_a_job_of_one() {
+        for (choice, set) in OF_SEVERAL {
+            // torchrun's names are others' too.
+            for (gone, _) in set.iter().filter(|_| choice != "torchrun") {
+                let mut all = variables(set);
+                all.remove(gone);
+                let error = examine(&all).map(|found| found.launcher());
+                let error = error.unwrap_err().to_string();
+                for part in [gone, LAUNCHER] {
+                    assert!(error.contains(part), "{choice} without {gone}: {error}");
+                }
             }
         }
     }
 
-    /// Open MPI's launcher sets PMIx's variables too.
     #[test]
-    fn one_of_one_is_a_job_of_one_whatever_else_is_set() {
-        for size in ["OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
-            let mut all: HashMap<_, _> = FOREIGN
-                .iter()
-                .filter(|launcher| launcher.size == Some(size) || launcher.name.contains("PMIx"))
-                .flat_map(|launcher| launcher.marks)
-                .map(|name| (*name, "0".to_owned()))
-                .collect();
-            all.insert(size, "1".to_owned());
-            assert_eq!(examine(&all).unwrap().launcher(), Launcher::Single);
-            all.insert(size, "2".to_owned());
-            assert!(examine(&all).is_err());
+    fn one_of_one_is_a_job_of_one() {
+        for (choice, size) in [
+            ("torchrun", "WORLD_SIZE"),
+            ("slurm", "SLURM_STEP_NUM_TASKS"),
+        ] {
+            let (_, set) = OF_SEVERAL.iter().find(|(name, _)| *name == choice).unwrap();
+            let mut all = variables(set);
+            for (name, value) in [(size, "1"), ("RANK", "0"), ("SLURM_PROCID", "0")] {
+                all.insert(name, value.to_owned());
+            }
+            assert_eq!(examine(&all).unwrap().launcher(), Launcher::SINGLE);
         }
+    }
+
+    #[test]
+    fn a_slurm_step_on_several_hosts_has_to_have_a_pmi() {
+        let (_, set) = OF_SEVERAL[3];
+        let mut all = variables(set);
+        all.insert("SLURM_STEP_NUM_NODES", "2".to_owned());
+        let error = examine(&all).unwrap_err().to_string();
+        assert!(
+            error.contains("srun --mpi=pmi2") && error.contains("2 hosts"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -554,7 +402,7 @@ mod tests {
     #[test]
     fn nothing_set_is_a_single_process() {
         let detection = examine(&HashMap::new()).unwrap();
-        assert_eq!(detection.launcher(), Launcher::Single);
+        assert_eq!(detection.launcher(), Launcher::SINGLE);
         assert!(matches!(
             detection.candidates[0].finding,
             Finding::Absent(_)

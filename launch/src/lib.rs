@@ -7,11 +7,17 @@
 
 mod binding;
 pub mod detect;
+mod environment;
 mod error;
+mod host;
 pub mod job;
+mod key_values;
+mod launchers;
+mod patience;
 mod pmi;
+mod pmix;
+mod rendezvous;
 pub mod store;
-mod variables;
 
 pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};

@@ -16,10 +16,11 @@
 //! its credentials, one that does not prove the job's secret after its first message. A store that
 //! other machines reach listens on TCP; there the secret alone decides.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::event::EventfdFlags;
 use tagwire_base::{JobSecret, Rank};
@@ -33,9 +34,10 @@ mod socket;
 pub mod wire;
 
 pub use client::{Membership, StoreBootstrap};
+pub(crate) use socket::connect_tcp;
 
 use key_space::KeySpace;
-use server::{Control, Server};
+use server::{Aborts, Control, Server};
 
 /// A running store. Dropping it ends its thread and closes every connection.
 #[derive(Debug)]
@@ -44,6 +46,7 @@ pub struct Store {
     secret: JobSecret,
     size: u32,
     control: Option<Sender<Control>>,
+    aborts: Aborts,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
@@ -57,9 +60,15 @@ impl Store {
         let secret = JobSecret::generate()?;
         // A name that nobody can take before us; it is no secret.
         let name = format!("tagwire-{}", &JobSecret::generate()?.to_hex()[..32]);
-        let listener = socket::listen(&name)
-            .map_err(|error| Error::system("listen on the store's socket", error))?;
-        Self::serve(size, name, secret, listener)
+        Self::start_at(size, &name, secret)
+    }
+
+    /// Starts a store on the socket called `name`.
+    pub(crate) fn start_at(size: u32, name: &str, secret: JobSecret) -> Result<Self> {
+        let listener = socket::listen(name).map_err(|error| {
+            Error::system(format!("listen on the store's socket '{name}'"), error)
+        })?;
+        Self::serve(size, name.to_owned(), secret, listener)
     }
 
     /// Starts a store that other machines reach at `address`, such as `10.0.0.1:7471` (port 0: any
@@ -80,7 +89,10 @@ impl Store {
         let wake = Arc::new(wake);
         let (control, commands) = channel();
         let keys = KeySpace::new(size, secret.clone());
-        let server = Server::new(listener, Arc::clone(&wake), commands, keys, size)
+        let aborts =
+            Aborts::new().map_err(|error| Error::system("make the store's wake-up", error))?;
+        let told = (commands, aborts.clone());
+        let server = Server::new(listener, Arc::clone(&wake), told, keys, size)
             .map_err(|error| Error::system("watch the store's socket", error))?;
         let thread = std::thread::Builder::new()
             .name("tagwire-store".to_owned())
@@ -91,6 +103,7 @@ impl Store {
             secret,
             size,
             control: Some(control),
+            aborts,
             wake,
             thread: Some(thread),
         })
@@ -129,6 +142,26 @@ impl Store {
             let _ = control.send(Control::RankEnded(rank));
             self.wake();
         }
+    }
+
+    /// Returns what is readable once a rank wants the job ended.
+    pub(crate) fn aborts(&self) -> BorrowedFd<'_> {
+        self.aborts.as_fd()
+    }
+
+    /// Returns the first rank that wants the job ended, and with which status; once.
+    pub(crate) fn take_abort(&self) -> Option<(Rank, u32)> {
+        self.aborts.take()
+    }
+
+    /// Returns whether everybody who was connected is gone within `timeout`.
+    pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
+        let (sender, empty) = channel();
+        if let Some(control) = &self.control {
+            let _ = control.send(Control::WhenEmpty(sender));
+            self.wake();
+        }
+        empty.recv_timeout(timeout).is_ok()
     }
 
     fn wake(&self) {

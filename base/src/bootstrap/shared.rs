@@ -105,6 +105,14 @@ impl Bootstrap for SharedBootstrap {
         self.reports_ends
     }
 
+    fn universe_size(&mut self) -> Option<u32> {
+        self.inner().universe_size()
+    }
+
+    fn application_number(&mut self) -> Option<u32> {
+        self.inner().application_number()
+    }
+
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         let key = self.key(key);
         self.inner().put(&key, value)
@@ -129,6 +137,10 @@ impl Bootstrap for SharedBootstrap {
 
     fn poll_events(&mut self) -> Vec<MemberEvent> {
         self.inner().poll_events()
+    }
+
+    fn abort(&mut self, status: i32) {
+        self.inner().abort(status);
     }
 
     fn leave(&mut self) {

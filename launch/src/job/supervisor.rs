@@ -33,8 +33,9 @@ use super::output::{Pump, Sinks, Source, Stream};
 use super::signals::Signals;
 use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
 use crate::binding::Placement;
-use crate::detect;
+use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
+use crate::launchers;
 use crate::store::Store;
 
 /// How long ranks have to tell what they wait for.
@@ -169,7 +170,7 @@ impl Supervisor {
         let mut command = Command::new(&spec.program);
         // To the ranks of this job those of an outer launcher would be lies.
         for name in env::vars_os().map(|(name, _)| name) {
-            if detect::is_of_foreign_launcher(&name) || name == detect::LAUNCHER {
+            if launchers::is_of_foreign_launcher(&name) || name == LAUNCHER {
                 command.env_remove(name);
             }
         }
@@ -222,6 +223,7 @@ impl Supervisor {
             self.wait_for_events()?;
             self.notice_ends()?;
             self.obey_signals();
+            self.obey_aborts();
             self.notice_broken_output();
             self.keep_time();
         }
@@ -246,7 +248,7 @@ impl Supervisor {
         let mut polled: Vec<PollFd<'_>> = living
             .map(|member| member.process.pidfd.as_fd())
             .chain(self.signals.sources().map(AsFd::as_fd))
-            .chain([self.notice.0.as_fd()])
+            .chain([self.notice.0.as_fd(), self.store.aborts()])
             .chain(broken.map(|pump| pump.broken().as_fd()))
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
@@ -327,6 +329,24 @@ impl Supervisor {
         if self.notice.take() {
             self.interrupt(Signal::TERM);
         }
+    }
+
+    /// Ends the job because a rank wants it: with that rank's status, whatever a failure means to the others.
+    fn obey_aborts(&mut self) {
+        let Some((rank, status)) = self.store.take_abort() else {
+            return;
+        };
+        if !matches!(self.phase, Phase::Running | Phase::Reporting(_)) {
+            return;
+        }
+        // As the system cuts a status; a job that was aborted is never a good one.
+        let status = (status as i32 & 0xff).max(1);
+        let outcome = Outcome::Exited(status);
+        self.causes.first_failure.get_or_insert((rank, outcome));
+        self.report(format_args!(
+            "rank {rank} aborts the job with status {status}"
+        ));
+        self.end_ranks();
     }
 
     fn interrupt(&mut self, signal: Signal) {

@@ -13,6 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::store::connect_tcp;
 
 /// How long a reply may take that waits for nobody else.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -72,18 +73,55 @@ impl Client {
         Self::over(socket)
     }
 
+    /// Connects to the launcher at `address`, as its process `id`. Returns the connection with the rank and the job's size.
+    ///
+    /// # Errors
+    /// When nobody listens there, or nobody who speaks PMI-1.
+    pub(crate) fn connect(address: &str, id: u32) -> Result<(Self, u32, u32)> {
+        let socket = connect_tcp(address).map_err(|error| {
+            Error::system(
+                format!("connect to the launcher at '{address}' (PMI_PORT)"),
+                error,
+            )
+        })?;
+        let mut client = Self::of(socket);
+        client.ask(&format!("initack pmiid={id}"), "initack")?;
+        let mut told = |name: &str| {
+            let mut reply = client.read("set", PATIENCE)?;
+            let value = reply.remove(name).and_then(|value| value.parse().ok());
+            value.ok_or_else(|| broken(format!("no {name} for process {id}: {reply:?}")))
+        };
+        let (size, rank) = (told("size")?, told("rank")?);
+        told("debug")?;
+        if rank >= size {
+            return Err(broken(format!("rank {rank} of {size}")));
+        }
+        client.greet()?;
+        Ok((client, rank, size))
+    }
+
     /// Greets the launcher on the other side of `socket`.
     ///
     /// # Errors
     /// When it does not speak PMI-1.
     pub(crate) fn over(socket: OwnedFd) -> Result<Self> {
-        let mut client = Self {
+        let mut client = Self::of(socket);
+        client.greet()?;
+        Ok(client)
+    }
+
+    const fn of(socket: OwnedFd) -> Self {
+        Self {
             socket,
             unread: Vec::new(),
             space: String::new(),
             maxima: Maxima { key: 0, value: 0 },
             broken: false,
-        };
+        }
+    }
+
+    fn greet(&mut self) -> Result<()> {
+        let client = self;
         // Slurm compares the numbers, and reads the whole line at once.
         client.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")?;
         let maxima = client.ask("get_maxes", "maxes")?;
@@ -101,7 +139,7 @@ impl Client {
         client.space = space
             .remove("kvsname")
             .ok_or_else(|| broken("no name of a key-value space"))?;
-        Ok(client)
+        Ok(())
     }
 
     pub(crate) const fn maxima(&self) -> Maxima {
@@ -115,11 +153,11 @@ impl Client {
         most.min(LONGEST_REQUEST.saturating_sub(around))
     }
 
-    /// Puts a value, which others can get after the next [barrier](Client::barrier).
+    /// Puts a value, which others can get after the next [barrier](Client::wait_for_all).
     ///
     /// # Errors
     /// When the space is full or the launcher gone.
-    pub(crate) fn put(&mut self, key: &str, value: &str) -> Result<()> {
+    pub(crate) fn put_part(&mut self, key: &str, value: &str) -> Result<()> {
         let space = &self.space;
         let request = format!("put kvsname={space} key={key} value={value}");
         self.ask(&request, "put_result").map(drop)
@@ -129,7 +167,7 @@ impl Client {
     ///
     /// # Errors
     /// When the launcher is gone.
-    pub(crate) fn get(&mut self, key: &str) -> Result<Option<String>> {
+    pub(crate) fn get_part(&mut self, key: &str) -> Result<Option<String>> {
         let request = format!("get kvsname={} key={key}", self.space);
         self.write(&request)?;
         let mut reply = self.read("get_result", PATIENCE)?;
@@ -142,7 +180,7 @@ impl Client {
     ///
     /// # Errors
     /// When the launcher is gone.
-    pub(crate) fn barrier(&mut self, timeout: Duration) -> Result<Option<()>> {
+    pub(crate) fn wait_for_all(&mut self, timeout: Duration) -> Result<Option<()>> {
         self.write("barrier_in")?;
         match self.read("barrier_out", timeout) {
             Ok(reply) => checked(reply).map(|_| Some(())),
@@ -155,8 +193,20 @@ impl Client {
     ///
     /// # Errors
     /// When the launcher is gone.
-    pub(crate) fn finalize(&mut self) -> Result<()> {
+    pub(crate) fn say_goodbye(&mut self) -> Result<()> {
         self.ask("finalize", "finalize_ack").map(drop)
+    }
+
+    /// Asks the launcher to end the job with a status. It does not reply.
+    pub(crate) fn end_job(&mut self, status: i32) {
+        if let Err(error) = self.write(&format!("abort exitcode={status}")) {
+            tracing::debug!("the launcher did not hear that the job is to end: {error}");
+        }
+    }
+
+    /// Returns a number that the launcher knows; `None` where it does not, or does not know what is asked.
+    pub(crate) fn number(&mut self, request: &str, reply: &str, word: &str) -> Option<u32> {
+        self.ask(request, reply).ok()?.remove(word)?.parse().ok()
     }
 
     fn ask(&mut self, request: &str, reply: &str) -> Result<Reply> {

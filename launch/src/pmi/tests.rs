@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Rank};
 
-use super::{Client, PmiBootstrap};
+use super::Client;
+use crate::key_values::KeyValueBootstrap;
+
+type PmiBootstrap = KeyValueBootstrap<Client>;
 
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -105,7 +108,8 @@ fn job(size: u32, dialect: Dialect) -> Vec<PmiBootstrap> {
             let space = Arc::clone(&space);
             thread::spawn(move || serve(theirs, u64::from(size), dialect, &space));
             thread::spawn(move || {
-                PmiBootstrap::join(Client::over(ours.into()).unwrap(), rank, size).unwrap()
+                PmiBootstrap::join(Client::over(ours.into()).unwrap(), Rank::new(rank), size)
+                    .unwrap()
             })
         })
         .collect();
@@ -210,7 +214,7 @@ fn a_full_space_and_a_reply_without_an_end_are_errors() {
             theirs
         });
         let mut client = Client::over(ours.into()).unwrap();
-        let error = client.put("key", "value").unwrap_err().to_string();
+        let error = client.put_part("key", "value").unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
         drop(client);
         drop(writer.join().unwrap());

@@ -69,6 +69,9 @@ impl Membership {
 /// A [`Bootstrap`] that talks to a store over a socket.
 pub struct StoreBootstrap {
     membership: Membership,
+    /// The rank that serves the store, where no launcher does.
+    leader: Option<Rank>,
+    leader_left: bool,
     socket: OwnedFd,
     /// The process that connected.
     owner: Owner,
@@ -130,6 +133,8 @@ impl StoreBootstrap {
         })?;
         Ok(Self {
             membership,
+            leader: None,
+            leader_left: false,
             socket,
             owner: Owner::here(),
             incoming: FrameBuffer::default(),
@@ -141,6 +146,12 @@ impl StoreBootstrap {
             told_all: false,
             heard: false,
         })
+    }
+
+    /// The store is served by a rank and not by a launcher: what its loss says is that this rank is gone, if anything.
+    pub(crate) const fn led_by(mut self, leader: Rank) -> Self {
+        self.leader = Some(leader);
+        self
     }
 
     fn say_hello(&mut self) -> Result<()> {
@@ -294,7 +305,10 @@ impl StoreBootstrap {
                 Err(error) => Err(error),
             };
             match decoded {
-                Ok((_, Reply::Left(rank))) => self.events.push(MemberEvent::Left(rank)),
+                Ok((_, Reply::Left(rank))) => {
+                    self.leader_left |= self.leader == Some(rank);
+                    self.events.push(MemberEvent::Left(rank));
+                }
                 Ok((_, Reply::Failed(rank))) => self.events.push(MemberEvent::Failed(rank)),
                 Ok((id, Reply::Descriptor)) => {
                     let Some(passed) = self.descriptors.pop_front() else {
@@ -314,7 +328,12 @@ impl StoreBootstrap {
         if std::mem::replace(&mut self.told_all, true) {
             return;
         }
-        if self.membership.is_remote() {
+        if let Some(leader) = self.leader {
+            if !self.leader_left {
+                self.events.push(MemberEvent::Failed(leader));
+            }
+            self.events.push(MemberEvent::StoreLost);
+        } else if self.membership.is_remote() {
             let others = (0..self.membership.size).map(Rank::new);
             let others = others.filter(|rank| *rank != self.membership.rank);
             self.events.extend(others.map(MemberEvent::Failed));
@@ -474,6 +493,14 @@ impl Bootstrap for StoreBootstrap {
             self.report_loss();
         }
         std::mem::take(&mut self.events)
+    }
+
+    fn abort(&mut self, status: i32) {
+        let request = Request::Abort {
+            status: status as u32,
+        };
+        // Who is not heard ends all the same, as a rank that has failed.
+        let _ = self.ask(&request, None, GOODBYE_DEADLINE);
     }
 
     fn leave(&mut self) {

@@ -114,6 +114,8 @@ pub(super) struct KeySpace {
     clients: HashMap<ClientId, Client>,
     rounds: BTreeMap<u32, Round>,
     outbox: Vec<Outgoing>,
+    /// The first rank that wants the job ended, and with which status.
+    abort: Option<(Rank, u32)>,
 }
 
 impl KeySpace {
@@ -124,6 +126,7 @@ impl KeySpace {
             clients: HashMap::new(),
             rounds: BTreeMap::new(),
             outbox: Vec::new(),
+            abort: None,
         }
     }
 
@@ -184,6 +187,10 @@ impl KeySpace {
                 self.reply(client, id, Reply::Done);
                 self.settle(round);
             }
+            Request::Abort { status } => {
+                self.abort.get_or_insert((rank, status));
+                self.reply(client, id, Reply::Done);
+            }
             Request::Leave => {
                 self.leave(client, id);
                 return Verdict::Close;
@@ -228,6 +235,11 @@ impl KeySpace {
     /// Whether `client` has proved the secret and not left.
     pub fn is_member(&self, client: ClientId) -> bool {
         self.clients.contains_key(&client)
+    }
+
+    /// The rank that wants the job ended, and with which status; once.
+    pub const fn take_abort(&mut self) -> Option<(Rank, u32)> {
+        self.abort.take()
     }
 
     /// What must be sent, in order.

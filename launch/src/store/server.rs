@@ -6,13 +6,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
 use tagwire_base::Rank;
 use tracing::debug;
@@ -35,10 +35,51 @@ const READ_CHUNK: usize = 64 * 1024;
 const LISTENER: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
 
+/// What ranks want of the launcher: the end of the job.
+#[derive(Debug, Clone)]
+pub(super) struct Aborts {
+    /// Readable once there is one.
+    wake: Arc<OwnedFd>,
+    first: Arc<Mutex<Option<(Rank, u32)>>>,
+}
+
+impl Aborts {
+    pub fn new() -> Result<Self, Errno> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Self {
+            wake: Arc::new(rustix::event::eventfd(0, flags)?),
+            first: Arc::default(),
+        })
+    }
+
+    fn first(&self) -> MutexGuard<'_, Option<(Rank, u32)>> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(&self, abort: (Rank, u32)) {
+        self.first().get_or_insert(abort);
+        // Fails only when it has been given more often than can be counted.
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+
+    pub fn take(&self) -> Option<(Rank, u32)> {
+        let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+        self.first().take()
+    }
+}
+
+impl AsFd for Aborts {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
 /// What the launcher tells the store's thread.
 #[derive(Debug)]
 pub(super) enum Control {
     RankEnded(Rank),
+    /// To be told once nobody is connected any more.
+    WhenEmpty(Sender<()>),
 }
 
 #[derive(Debug)]
@@ -128,6 +169,7 @@ pub(super) struct Server {
     listener: OwnedFd,
     wake: Arc<OwnedFd>,
     control: Receiver<Control>,
+    aborts: Aborts,
     keys: KeySpace,
     connections: HashMap<ClientId, Connection>,
     /// Stalled clients that can go on.
@@ -135,6 +177,8 @@ pub(super) struct Server {
     next_client: u64,
     max_strangers: usize,
     accepting: bool,
+    /// Who is to be told once nobody is connected any more.
+    until_empty: Option<Sender<()>>,
     buffer: Vec<u8>,
 }
 
@@ -142,7 +186,7 @@ impl Server {
     pub fn new(
         listener: OwnedFd,
         wake: Arc<OwnedFd>,
-        control: Receiver<Control>,
+        (control, aborts): (Receiver<Control>, Aborts),
         keys: KeySpace,
         size: u32,
     ) -> Result<Self, Errno> {
@@ -159,12 +203,14 @@ impl Server {
             listener,
             wake,
             control,
+            aborts,
             keys,
             connections: HashMap::new(),
             resumable: Vec::new(),
             next_client: 0,
             max_strangers: size as usize + SPARE_STRANGERS,
             accepting: true,
+            until_empty: None,
             buffer: vec![0; READ_CHUNK],
         })
     }
@@ -199,6 +245,15 @@ impl Server {
             }
             self.resume();
             self.housekeep();
+            if let Some(abort) = self.keys.take_abort() {
+                self.aborts.give(abort);
+            }
+            if self.connections.is_empty()
+                && let Some(sender) = self.until_empty.take()
+            {
+                // Whoever waits may have given up.
+                let _ = sender.send(());
+            }
         }
     }
 
@@ -264,6 +319,7 @@ impl Server {
         loop {
             match self.control.try_recv() {
                 Ok(Control::RankEnded(rank)) => self.rank_ended(rank),
+                Ok(Control::WhenEmpty(sender)) => self.until_empty = Some(sender),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }

@@ -54,7 +54,7 @@ pub(super) fn listen_tcp(address: &str) -> std::io::Result<(OwnedFd, SocketAddr)
     Ok((listener.into(), place))
 }
 
-fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
+pub(crate) fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
     let mut last = None;
     for place in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, CONNECT_TIMEOUT) {

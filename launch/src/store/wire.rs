@@ -36,7 +36,7 @@ pub const MAX_KEY: usize = 256;
 /// The longest value, in bytes.
 pub const MAX_VALUE: usize = 64 * 1024;
 /// The version that a hello carries.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// What follows the length field and precedes the body.
 const HEADER: usize = 8;
@@ -93,6 +93,11 @@ pub enum Request {
     },
     /// Say goodbye.
     Leave,
+    /// Have the whole job ended.
+    Abort {
+        /// The job's exit status.
+        status: u32,
+    },
 }
 
 /// What the store tells a rank.
@@ -157,6 +162,7 @@ impl Request {
             Self::PutDescriptor => frame(5, id, &[]),
             Self::GetDescriptor { rank } => frame(6, id, &[&rank.to_le_bytes()]),
             Self::Leave => frame(7, id, &[]),
+            Self::Abort { status } => frame(8, id, &[&status.to_le_bytes()]),
         }
     }
 
@@ -195,6 +201,9 @@ impl Request {
             5 => Self::PutDescriptor,
             6 => Self::GetDescriptor { rank: body.u32()? },
             7 => Self::Leave,
+            8 => Self::Abort {
+                status: body.u32()?,
+            },
             _ => return Err(Malformed("not a request")),
         };
         body.end()?;

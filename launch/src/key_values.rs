@@ -1,0 +1,209 @@
+//! A job whose launcher has a key-value space, and a barrier that makes what was put before it visible, and no more: PMI-1
+//! and PMIx.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use tagwire_base::bootstrap::{Locality, MemberEvent};
+use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
+
+use crate::error::Result;
+use crate::host;
+use crate::patience;
+
+/// The key under which rank 0 puts the job's secret.
+const SECRET: &str = "secret";
+
+/// A launcher's key-value space, as one rank sees it.
+pub(crate) trait KeyValues: fmt::Debug + Send {
+    /// What it is called, for people.
+    const NAME: &'static str;
+
+    /// Puts a value of this rank, which others can get after the next [barrier](KeyValues::barrier). A later one under
+    /// the same key may be refused.
+    ///
+    /// # Errors
+    /// When there is no room for it, or the launcher is gone.
+    fn put(&mut self, rank: Rank, key: &str, value: &[u8]) -> Result<()>;
+
+    /// Returns the value of a rank; `None` where it is not there within `timeout`.
+    ///
+    /// # Errors
+    /// When the value came back changed, or the launcher is gone.
+    fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Option<Vec<u8>>>;
+
+    /// Returns once every rank has called it as often; `None` where `timeout` passes before.
+    ///
+    /// # Errors
+    /// When the launcher is gone.
+    fn barrier(&mut self, timeout: Duration) -> Result<Option<()>>;
+
+    /// Returns how many ranks there could be, where the launcher knows.
+    fn universe_size(&mut self) -> Option<u32>;
+
+    /// Returns which of the programs of its job this process runs, where the launcher knows.
+    fn application_number(&mut self) -> Option<u32>;
+
+    /// Asks the launcher to end the job with a status. Returns once it has been asked, if at all.
+    fn abort(&mut self, status: i32);
+
+    /// Says that this process leaves in good order.
+    ///
+    /// # Errors
+    /// When the launcher is gone.
+    fn finalize(&mut self) -> Result<()>;
+}
+
+/// A rank's view of its job.
+#[derive(Debug)]
+pub(crate) struct KeyValueBootstrap<V> {
+    values: V,
+    rank: Rank,
+    size: u32,
+    locality: Locality,
+    secret: JobSecret,
+    own_address: Option<IpAddr>,
+    left: bool,
+    /// A forked child has the same connection: what it says would be taken for this rank's.
+    owner: Owner,
+}
+
+impl<V: KeyValues> KeyValueBootstrap<V> {
+    /// Joins the job of `size` ranks in which this process is `rank`.
+    ///
+    /// # Errors
+    /// When the launcher is gone, or the others do not come.
+    pub(crate) fn join(values: V, rank: Rank, size: u32) -> Result<Self> {
+        let mut job = Self {
+            values,
+            rank,
+            size,
+            locality: Locality {
+                local_rank: 0,
+                local_size: 1,
+            },
+            secret: JobSecret::from_bytes([0; JobSecret::LEN]),
+            own_address: None,
+            left: false,
+            owner: Owner::here(),
+        };
+        let patience = patience::of_environment()?;
+        host::announce(&mut job)?;
+        if rank == Rank::new(0) {
+            job.secret = JobSecret::generate()?;
+            let secret = job.secret.clone();
+            job.put(SECRET, secret.as_bytes())?;
+        }
+        patience::late(job.fence(patience), V::NAME)?;
+        if rank > Rank::new(0) {
+            let secret = job.get(Rank::new(0), SECRET, patience)?;
+            job.secret = secret_of(secret)?;
+        }
+        job.locality = host::group(&mut job, patience)?;
+        if job.locality.local_size < size {
+            job.own_address = host::own_address();
+        }
+        Ok(job)
+    }
+}
+
+/// Returns the secret that rank 0 has put.
+pub(crate) fn secret_of(bytes: Vec<u8>) -> tagwire_base::Result<JobSecret> {
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| Error::Bootstrap("rank 0 put a secret of another length".to_owned()))?;
+    Ok(JobSecret::from_bytes(bytes))
+}
+
+/// Returns the error of the contract that one of this crate's is.
+fn of_contract(error: crate::error::Error) -> Error {
+    match error {
+        crate::error::Error::Bootstrap(error) => error,
+        error => Error::Bootstrap(error.to_string()),
+    }
+}
+
+impl<V: KeyValues> Bootstrap for KeyValueBootstrap<V> {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn locality(&self) -> Locality {
+        self.locality
+    }
+
+    fn secret(&self) -> &JobSecret {
+        &self.secret
+    }
+
+    fn own_address(&self) -> Option<IpAddr> {
+        self.own_address
+    }
+
+    fn universe_size(&mut self) -> Option<u32> {
+        self.values.universe_size()
+    }
+
+    fn application_number(&mut self) -> Option<u32> {
+        self.values.application_number()
+    }
+
+    fn put(&mut self, key: &str, value: &[u8]) -> tagwire_base::Result<()> {
+        self.owner.check()?;
+        self.values.put(self.rank, key, value).map_err(of_contract)
+    }
+
+    fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> tagwire_base::Result<Vec<u8>> {
+        self.owner.check()?;
+        let value = self.values.get(rank, key, timeout).map_err(of_contract)?;
+        value.ok_or_else(|| Error::BootstrapTimeout {
+            rank,
+            key: key.to_owned(),
+            seconds: timeout.as_secs(),
+        })
+    }
+
+    fn fence(&mut self, timeout: Duration) -> tagwire_base::Result<()> {
+        self.owner.check()?;
+        let passed = self.values.barrier(timeout).map_err(of_contract)?;
+        passed.ok_or(Error::FenceTimeout(timeout))
+    }
+
+    /// There are no descriptors in such a space: shared memory opens those of its peers below `/proc`.
+    fn put_descriptor(&mut self, _: BorrowedFd<'_>) -> tagwire_base::Result<()> {
+        Ok(())
+    }
+
+    fn get_descriptor(&mut self, rank: Rank, _: Duration) -> tagwire_base::Result<OwnedFd> {
+        let name = V::NAME;
+        Err(Error::Bootstrap(format!(
+            "the launcher passes no descriptors ({name}), so that the memory of rank {rank} cannot be opened from here: run all ranks of a host in one namespace of processes, or choose a network (TAGWIRE_TRANSPORT)"
+        )))
+    }
+
+    /// Such a launcher reports nothing of other ranks: it ends the job when one has failed.
+    fn poll_events(&mut self) -> Vec<MemberEvent> {
+        Vec::new()
+    }
+
+    fn abort(&mut self, status: i32) {
+        if self.owner.is_here() {
+            self.values.abort(status);
+        }
+    }
+
+    fn leave(&mut self) {
+        if self.owner.is_here()
+            && !std::mem::replace(&mut self.left, true)
+            && let Err(error) = self.values.finalize()
+        {
+            tracing::debug!("the launcher did not hear that this rank leaves: {error}");
+        }
+    }
+}

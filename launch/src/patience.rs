@@ -1,0 +1,43 @@
+//! How long ranks wait for those that come late.
+
+use std::time::Duration;
+
+use tagwire_base::Error as BaseError;
+use tagwire_base::config::parse;
+
+use crate::error::{Error, Result};
+
+/// The variable that says how long a rank waits for the others of its job to come, where no launcher of ours reports
+/// those that never do. A duration with its unit.
+pub const LATE: &str = "TAGWIRE_LATE_RANKS";
+
+/// How long, where nothing is said.
+const DEFAULT: Duration = Duration::from_secs(60);
+
+/// Returns how long this rank waits for the others.
+///
+/// # Errors
+/// When the variable holds no duration.
+pub(crate) fn of_environment() -> Result<Duration> {
+    let Some(value) = std::env::var_os(LATE) else {
+        return Ok(DEFAULT);
+    };
+    let text = value.to_str().unwrap_or_default();
+    parse::duration(text)
+        .map_err(|error| Error::Environment(format!("{LATE} is {value:?}: {error}")))
+}
+
+/// Returns `result`, where others did not come with what to do about it.
+///
+/// # Errors
+/// That of `result`.
+pub(crate) fn late<T>(result: tagwire_base::Result<T>, launcher: &str) -> Result<T> {
+    result.map_err(|error| match error {
+        BaseError::FenceTimeout(limit) => BaseError::Bootstrap(format!(
+            "not every rank of this job ({launcher}) has come within {} s; {LATE} says how long to wait",
+            limit.as_secs_f64()
+        ))
+        .into(),
+        error => error.into(),
+    })
+}

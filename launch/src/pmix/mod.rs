@@ -1,0 +1,101 @@
+//! PMIx, by which PRRTE (`prterun`, and with it `mpiexec` of Open MPI 5) and `srun --mpi=pmix` let ranks find each other.
+
+mod library;
+
+use std::time::{Duration, Instant};
+
+use tagwire_base::Rank;
+
+use crate::error::Result;
+use crate::key_values::KeyValues;
+pub use library::LIBRARY;
+use library::{Library, Value, WILDCARD, failed};
+
+/// How long a reply may take that waits for no other rank.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a value that is not there is asked for.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A rank's connection to its launcher.
+#[derive(Debug)]
+pub(crate) struct Client {
+    library: Library,
+}
+
+impl Client {
+    /// Connects to the launcher. Returns the connection with the rank and the job's size.
+    ///
+    /// # Errors
+    /// When there is no library, or the launcher does not answer it.
+    pub(crate) fn open() -> Result<(Self, Rank, u32)> {
+        let mut client = Self {
+            library: Library::open()?,
+        };
+        let rank = client.library.rank();
+        let size = client.number("pmix.job.size")?;
+        let size = size.ok_or_else(|| failed("it says of no number of ranks"))?;
+        if rank >= size {
+            return Err(failed(format!("rank {rank} of {size}")));
+        }
+        Ok((client, Rank::new(rank), size))
+    }
+
+    /// Returns a number of the whole job, where the launcher says it.
+    fn number(&mut self, key: &str) -> Result<Option<u32>> {
+        self.number_of(WILDCARD, key)
+    }
+
+    fn number_of(&mut self, rank: u32, key: &str) -> Result<Option<u32>> {
+        Ok(match self.library.get(rank, key, PATIENCE)? {
+            Some(Value::Number(number)) => Some(number),
+            _ => None,
+        })
+    }
+}
+
+impl KeyValues for Client {
+    const NAME: &'static str = "PMIx";
+
+    fn put(&mut self, _: Rank, key: &str, value: &[u8]) -> Result<()> {
+        self.library.put(key, value)
+    }
+
+    fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Option<Vec<u8>>> {
+        let deadline = Instant::now().checked_add(timeout);
+        let left = || deadline.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
+        loop {
+            match self.library.get(rank.as_u32(), key, left())? {
+                Some(Value::Bytes(bytes)) => return Ok(Some(bytes)),
+                Some(other) => {
+                    return Err(failed(format!(
+                        "what rank {rank} put as '{key}' came back as {other:?}"
+                    )));
+                }
+                None if left().is_zero() => return Ok(None),
+                None => std::thread::sleep(LOOK_AGAIN.min(left())),
+            }
+        }
+    }
+
+    fn barrier(&mut self, timeout: Duration) -> Result<Option<()>> {
+        self.library.fence(timeout)
+    }
+
+    fn universe_size(&mut self) -> Option<u32> {
+        self.number("pmix.univ.size").ok().flatten()
+    }
+
+    fn application_number(&mut self) -> Option<u32> {
+        let rank = self.library.rank();
+        self.number_of(rank, "pmix.appnum").ok().flatten()
+    }
+
+    fn abort(&mut self, status: i32) {
+        self.library.abort(status);
+    }
+
+    fn finalize(&mut self) -> Result<()> {
+        self.library.finalize()
+    }
+}

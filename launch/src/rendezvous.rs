@@ -1,0 +1,233 @@
+//! Ranks that know their numbers and one place, and nothing else: rank 0 serves the store there for the others.
+//!
+//! Nobody sees such ranks end but rank 0, by their connections. Where rank 0 dies, the store does: the others then hear
+//! that it has failed, and of nobody else.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use tagwire_base::bootstrap::{Locality, MemberEvent};
+use tagwire_base::{Bootstrap, Error as BaseError, JobSecret, Rank};
+
+use crate::error::{Error, Result};
+use crate::key_values::secret_of;
+use crate::store::{Membership, Store, StoreBootstrap};
+use crate::{host, patience};
+
+/// The variable with what ranks have to know, beside the address, to join a job that meets on a network: a text.
+pub const SECRET: &str = "TAGWIRE_RENDEZVOUS_SECRET";
+
+/// The key under which rank 0 puts the job's secret.
+const JOB_SECRET: &str = "secret";
+
+/// How long to wait before the store is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long rank 0, having left, serves the others that have not.
+const LINGER: Duration = Duration::from_secs(30);
+
+/// Where ranks meet.
+#[derive(Debug, Clone)]
+pub(crate) enum At {
+    /// At a name on this host, which only processes of this user reach.
+    Host(String),
+    /// At a port of the host of rank 0.
+    Network {
+        host: String,
+        port: u16,
+        secret: JobSecret,
+    },
+}
+
+/// A rank that is to meet the others.
+#[derive(Debug)]
+pub(crate) struct Meeting {
+    pub launcher: &'static str,
+    pub rank: Rank,
+    pub size: u32,
+    pub at: At,
+}
+
+/// A rank's view of a job that has met.
+#[derive(Debug)]
+pub(crate) struct Rendezvous {
+    inner: StoreBootstrap,
+    locality: Locality,
+    secret: JobSecret,
+    own_address: Option<IpAddr>,
+    /// At rank 0.
+    store: Option<Store>,
+}
+
+impl At {
+    /// Starts the store here.
+    fn serve(&self, size: u32) -> Result<Store> {
+        match self {
+            Self::Host(name) => Store::start_at(size, name, HOST_SECRET),
+            Self::Network { host, port, secret } => {
+                let address = SocketAddr::new(listened(host), *port);
+                Store::start_tcp(size, &address.to_string(), secret.clone())
+            }
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Host(name) => name.clone(),
+            Self::Network { host, port, .. } if host.contains(':') => {
+                format!("tcp:[{host}]:{port}")
+            }
+            Self::Network { host, port, .. } => format!("tcp:{host}:{port}"),
+        }
+    }
+
+    fn secret(&self) -> JobSecret {
+        match self {
+            Self::Host(_) => HOST_SECRET,
+            Self::Network { secret, .. } => secret.clone(),
+        }
+    }
+}
+
+/// The store of a host looks at its clients' user, and at no secret.
+const HOST_SECRET: JobSecret = JobSecret::from_bytes([0; JobSecret::LEN]);
+
+/// Returns the address to listen at, for others to reach `host`: what a name means elsewhere is not known here.
+fn listened(host: &str) -> IpAddr {
+    match host.parse() {
+        Ok(IpAddr::V6(address)) if !address.is_loopback() => Ipv6Addr::UNSPECIFIED.into(),
+        Ok(address) if address.is_loopback() => address,
+        _ if host == "localhost" => Ipv4Addr::LOCALHOST.into(),
+        _ => Ipv4Addr::UNSPECIFIED.into(),
+    }
+}
+
+impl Meeting {
+    /// Joins the job.
+    ///
+    /// # Errors
+    /// When the place is taken, or the others do not come there.
+    pub(crate) fn join(&self) -> Result<Rendezvous> {
+        let patience = patience::of_environment()?;
+        let is_first = self.rank == Rank::new(0);
+        let store = if is_first {
+            Some(self.at.serve(self.size)?)
+        } else {
+            None
+        };
+        let inner = self.reach(patience)?;
+        let mut job = Rendezvous {
+            own_address: inner.own_address().filter(|address| !address.is_loopback()),
+            inner,
+            locality: Locality {
+                local_rank: 0,
+                local_size: 1,
+            },
+            secret: HOST_SECRET,
+            store,
+        };
+        host::announce(&mut job)?;
+        if is_first {
+            let secret = JobSecret::generate()?;
+            job.put(JOB_SECRET, secret.as_bytes())?;
+        }
+        patience::late(job.fence(patience), self.launcher)?;
+        job.secret = secret_of(job.get(Rank::new(0), JOB_SECRET, patience)?)?;
+        job.locality = host::group(&mut job, patience)?;
+        if job.locality.local_size < self.size && job.own_address.is_none() {
+            job.own_address = host::own_address();
+        }
+        Ok(job)
+    }
+
+    /// Connects to the store, which rank 0 may be about to start.
+    fn reach(&self, patience: Duration) -> Result<StoreBootstrap> {
+        let name = self.at.name();
+        let membership = Membership {
+            rank: self.rank,
+            size: self.size,
+            local_rank: 0,
+            local_size: 1,
+            store: name.clone(),
+            secret: self.at.secret(),
+        };
+        let deadline = Instant::now().checked_add(patience);
+        loop {
+            match StoreBootstrap::connect(membership.clone()) {
+                Ok(inner) => return Ok(inner.led_by(Rank::new(0))),
+                Err(BaseError::System { .. })
+                    if deadline.is_none_or(|end| Instant::now() < end) =>
+                {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                Err(error @ BaseError::System { .. }) => {
+                    return Err(Error::Environment(format!(
+                        "rank 0 of this job ({}) cannot be reached at '{name}' within {} s: {error}; {} says how long to try",
+                        self.launcher,
+                        patience.as_secs_f64(),
+                        patience::LATE
+                    )));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Bootstrap for Rendezvous {
+    fn rank(&self) -> Rank {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.inner.size()
+    }
+
+    fn locality(&self) -> Locality {
+        self.locality
+    }
+
+    fn secret(&self) -> &JobSecret {
+        &self.secret
+    }
+
+    fn own_address(&self) -> Option<IpAddr> {
+        self.own_address
+    }
+
+    fn put(&mut self, key: &str, value: &[u8]) -> tagwire_base::Result<()> {
+        self.inner.put(key, value)
+    }
+
+    fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> tagwire_base::Result<Vec<u8>> {
+        self.inner.get(rank, key, timeout)
+    }
+
+    fn fence(&mut self, timeout: Duration) -> tagwire_base::Result<()> {
+        self.inner.fence(timeout)
+    }
+
+    fn put_descriptor(&mut self, descriptor: BorrowedFd<'_>) -> tagwire_base::Result<()> {
+        self.inner.put_descriptor(descriptor)
+    }
+
+    fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> tagwire_base::Result<OwnedFd> {
+        self.inner.get_descriptor(rank, timeout)
+    }
+
+    fn poll_events(&mut self) -> Vec<MemberEvent> {
+        self.inner.poll_events()
+    }
+
+    fn leave(&mut self) {
+        self.inner.leave();
+        if let Some(store) = self.store.take()
+            && !store.wait_until_empty(LINGER)
+        {
+            tracing::warn!(
+                "rank 0 ends while others go on: they hear of no rank's end any more, and cannot contact ranks that they have not contacted yet"
+            );
+        }
+    }
+}
