@@ -112,6 +112,7 @@ const UNSAFE: &[&str] = &[
     "fuzz/src/lib.rs",
     "launch/src/job/child.rs",
     "launch/src/pmi/client.rs",
+    "launch/src/pmix/library.rs",
     "pml/src/guard.rs",
     "pml/src/lend.rs",
     "pml/src/ob1/writes/flags.rs",

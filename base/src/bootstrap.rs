@@ -104,6 +104,18 @@ pub struct Locality {
     pub local_rank: u32,
     /// How many ranks run on this machine.
     pub local_size: u32,
+    /// The address of this machine by which it reaches the others; `None` where they are on it, or that is not known.
+    pub address: Option<IpAddr>,
+}
+
+/// A number that a launcher may know of its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Attribute {
+    /// How many ranks the job could have (`MPI_UNIVERSE_SIZE`).
+    UniverseSize,
+    /// Which of the programs of its job this process runs (`MPI_APPNUM`).
+    ApplicationNumber,
 }
 
 /// What happened to a member of the job.
@@ -133,12 +145,6 @@ pub trait Bootstrap: Send {
     /// The job's secret.
     fn secret(&self) -> &JobSecret;
 
-    /// The address of this machine by which it reaches the others; `None` where they are on it, or
-    /// that is not known.
-    fn own_address(&self) -> Option<IpAddr> {
-        None
-    }
-
     /// Returns the rank's clock: deadlines and ages go by it. Sleep in the kernel goes by the machine's.
     fn clock(&self) -> Clock {
         Clock::default()
@@ -150,13 +156,9 @@ pub trait Bootstrap: Send {
         false
     }
 
-    /// Returns how many ranks the job could have, where its launcher says (`MPI_UNIVERSE_SIZE`).
-    fn universe_size(&mut self) -> Option<u32> {
-        None
-    }
-
-    /// Returns which of the programs of its job this process runs, where its launcher says (`MPI_APPNUM`).
-    fn application_number(&mut self) -> Option<u32> {
+    /// Returns a number that the launcher may know of the job; `None` where it does not.
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
+        let _ = attribute;
         None
     }
 

@@ -1,33 +1,20 @@
-//! Jobs that other launchers start: Hydra and gforker of MPICH, which speak PMI-1. Skipped, loudly, where they are not
-//! installed.
+//! Jobs that other launchers start: Hydra and gforker of MPICH, which speak PMI-1, and PRRTE, which has PMIx. Skipped,
+//! loudly, where they are not installed. Slurm has a program of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 mod process;
 
-use std::path::{Path, PathBuf};
+use process::launchers::{
+    End, Launcher, a_bad_end_ends_the_job, of_mpich, of_open_mpi, programs_are_one_job,
+};
+use process::{Line, Outcome, example};
 
-use process::{Line, Outcome, example, rank, tagwire, wheel};
-
-/// The launchers of MPICH that are here.
-fn launchers(test: &str) -> Vec<PathBuf> {
-    // The environment of the wheel: its programs lie beside its libraries.
-    let Some(library) = wheel(test, "mpich", "libfabric.so.1") else {
-        return Vec::new();
-    };
-    let bin = library
-        .ancestors()
-        .map(|folder| folder.join("bin"))
-        .find(|bin| bin.join("mpiexec.hydra").exists());
-    let bin = bin.expect("the wheel has its launchers");
-    ["mpiexec.hydra", "mpiexec.gforker"]
-        .map(|name| bin.join(name))
-        .into()
-}
-
-/// `LAUNCHER -n RANKS`, for a program to follow.
-fn line(launcher: &Path, ranks: u32) -> Line {
-    Line::of(launcher, ["-n", &ranks.to_string()])
+/// The launchers that are here.
+fn launchers(test: &str) -> Vec<Launcher> {
+    let mut all = of_mpich(test);
+    all.extend(of_open_mpi(test));
+    all
 }
 
 fn succeeded(outcome: &Outcome) {
@@ -35,48 +22,33 @@ fn succeeded(outcome: &Outcome) {
 }
 
 #[test]
-fn examples_are_one_job() {
-    for launcher in launchers("examples under Hydra and gforker") {
-        for ranks in [1, 2, 4] {
-            let outcome = line(&launcher, ranks)
-                .args([example("ring")])
-                .args(["100"])
-                .finish();
-            succeeded(&outcome);
-            outcome.line(&format!("{ranks} ranks, {} hops", 100 * ranks));
-        }
-        for name in ["halo", "master_worker"] {
-            succeeded(&line(&launcher, 2).args([example(name)]).finish());
-        }
+fn programs_of_every_launcher_are_one_job() {
+    for launcher in launchers("examples and benchmarks under other launchers") {
+        programs_are_one_job(&launcher);
     }
 }
 
-#[test]
-fn benchmarks_are_one_job() {
-    for launcher in launchers("bench under Hydra and gforker") {
-        for test in ["latency", "message-rate"] {
-            let outcome = line(&launcher, 2)
-                .args([tagwire()])
-                .args(["bench", test, "-m", "8", "-i", "100", "--bind", "none"])
-                .finish();
-            succeeded(&outcome);
-            let rows = outcome.stdout.iter().filter(|line| line.starts_with("8 "));
-            assert_eq!(rows.count(), 1, "one rank reports: {outcome:#?}");
-        }
-    }
-}
-
-/// The launcher ends the others, in the middle of its own protocol too. Hydra's status says so; gforker's is 0.
 #[test]
 fn a_killed_rank_ends_the_job() {
-    for launcher in launchers("a killed rank under Hydra and gforker") {
-        let mut job = line(&launcher, 2).args([rank()]).args(["hang"]).start();
-        // Each calls itself 0 here: the number is of our own launcher's variable.
-        let _ = job.kill(0);
-        let outcome = job.finish();
-        if launcher.ends_with("mpiexec.hydra") {
-            assert_ne!(outcome.status, 0, "{outcome:#?}");
+    for launcher in launchers("a killed rank under other launchers") {
+        a_bad_end_ends_the_job(&launcher, End::Kill);
+    }
+}
+
+#[test]
+fn an_abort_ends_the_job_with_its_status() {
+    for launcher in launchers("an abort under other launchers") {
+        let outcome = a_bad_end_ends_the_job(&launcher, End::Abort);
+        if launcher.tells {
+            assert_eq!(outcome.status, 7, "{}: {outcome:#?}", launcher.name);
         }
+    }
+}
+
+#[test]
+fn a_rank_that_ends_without_a_close_ends_the_job() {
+    for launcher in launchers("an early end under other launchers") {
+        a_bad_end_ends_the_job(&launcher, End::Exit);
     }
 }
 

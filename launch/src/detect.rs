@@ -21,10 +21,20 @@ pub use crate::launchers::{
 };
 pub use crate::patience::LATE;
 pub use crate::pmix::LIBRARY as LIBPMIX;
+pub use crate::rendezvous::SECRET as RENDEZVOUS_SECRET;
 
 /// The variables of this module that are no settings: whoever refuses unknown `TAGWIRE_` variables lets these pass.
-pub const RESERVED: [&str; 9] = [
-    RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET, LAUNCHER, LATE, LIBPMIX,
+pub const RESERVED: [&str; 10] = [
+    RANK,
+    SIZE,
+    LOCAL_RANK,
+    LOCAL_SIZE,
+    STORE,
+    SECRET,
+    LAUNCHER,
+    LATE,
+    LIBPMIX,
+    RENDEZVOUS_SECRET,
 ];
 
 /// The choices beside the launchers' own.

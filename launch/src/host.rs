@@ -62,9 +62,11 @@ pub(crate) fn group(job: &mut dyn Bootstrap, timeout: Duration) -> tagwire_base:
     };
     let own = job.rank().index();
     let is_here = |rank: &&u32| **rank == hosts[own];
+    let local_size = hosts.iter().filter(is_here).count() as u32;
     Ok(Locality {
         local_rank: hosts[..own].iter().filter(is_here).count() as u32,
-        local_size: hosts.iter().filter(is_here).count() as u32,
+        local_size,
+        address: (local_size < job.size()).then(own_address).flatten(),
     })
 }
 
@@ -109,7 +111,7 @@ fn unpack(text: &str, size: u32) -> Option<Vec<u32>> {
 }
 
 /// Returns the address by which this host reaches others, as its routes say; nothing is sent.
-pub(crate) fn own_address() -> Option<IpAddr> {
+fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     // An address of the block for documentation: it takes the default route.
     socket.connect("192.0.2.1:9").ok()?;

@@ -2,11 +2,10 @@
 //! and PMIx.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use tagwire_base::bootstrap::{Locality, MemberEvent};
+use tagwire_base::bootstrap::{Attribute, Locality, MemberEvent};
 use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
 
 use crate::error::Result;
@@ -40,11 +39,8 @@ pub(crate) trait KeyValues: fmt::Debug + Send {
     /// When the launcher is gone.
     fn barrier(&mut self, timeout: Duration) -> Result<Option<()>>;
 
-    /// Returns how many ranks there could be, where the launcher knows.
-    fn universe_size(&mut self) -> Option<u32>;
-
-    /// Returns which of the programs of its job this process runs, where the launcher knows.
-    fn application_number(&mut self) -> Option<u32>;
+    /// Returns a number of the job, where the launcher knows it.
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32>;
 
     /// Asks the launcher to end the job with a status. Returns once it has been asked, if at all.
     fn abort(&mut self, status: i32);
@@ -64,7 +60,6 @@ pub(crate) struct KeyValueBootstrap<V> {
     size: u32,
     locality: Locality,
     secret: JobSecret,
-    own_address: Option<IpAddr>,
     left: bool,
     /// A forked child has the same connection: what it says would be taken for this rank's.
     owner: Owner,
@@ -83,9 +78,9 @@ impl<V: KeyValues> KeyValueBootstrap<V> {
             locality: Locality {
                 local_rank: 0,
                 local_size: 1,
+                address: None,
             },
             secret: JobSecret::from_bytes([0; JobSecret::LEN]),
-            own_address: None,
             left: false,
             owner: Owner::here(),
         };
@@ -102,9 +97,6 @@ impl<V: KeyValues> KeyValueBootstrap<V> {
             job.secret = secret_of(secret)?;
         }
         job.locality = host::group(&mut job, patience)?;
-        if job.locality.local_size < size {
-            job.own_address = host::own_address();
-        }
         Ok(job)
     }
 }
@@ -142,16 +134,8 @@ impl<V: KeyValues> Bootstrap for KeyValueBootstrap<V> {
         &self.secret
     }
 
-    fn own_address(&self) -> Option<IpAddr> {
-        self.own_address
-    }
-
-    fn universe_size(&mut self) -> Option<u32> {
-        self.values.universe_size()
-    }
-
-    fn application_number(&mut self) -> Option<u32> {
-        self.values.application_number()
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
+        self.values.attribute(attribute)
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> tagwire_base::Result<()> {

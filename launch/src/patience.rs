@@ -14,6 +14,25 @@ pub const LATE: &str = "TAGWIRE_LATE_RANKS";
 /// How long, where nothing is said.
 const DEFAULT: Duration = Duration::from_secs(60);
 
+/// Pauses between two looks for what is not there yet: short at first.
+#[derive(Debug)]
+pub(crate) struct Pauses(Duration);
+
+impl Pauses {
+    const FIRST: Duration = Duration::from_micros(200);
+    const LONGEST: Duration = Duration::from_millis(20);
+
+    pub(crate) const fn new() -> Self {
+        Self(Self::FIRST)
+    }
+
+    /// Sleeps, and longer the next time.
+    pub(crate) fn sleep(&mut self) {
+        std::thread::sleep(self.0);
+        self.0 = Self::LONGEST.min(self.0 * 2);
+    }
+}
+
 /// Returns how long this rank waits for the others.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ use tagwire_base::{Bootstrap, Error as BaseError, JobSecret, Rank};
 
 use crate::error::{Error, Result};
 use crate::key_values::secret_of;
+use crate::patience::Pauses;
 use crate::store::{Membership, Store, StoreBootstrap};
 use crate::{host, patience};
 
@@ -20,9 +21,6 @@ pub const SECRET: &str = "TAGWIRE_RENDEZVOUS_SECRET";
 
 /// The key under which rank 0 puts the job's secret.
 const JOB_SECRET: &str = "secret";
-
-/// How long to wait before the store is looked for again.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// How long rank 0, having left, serves the others that have not.
 const LINGER: Duration = Duration::from_secs(30);
@@ -55,7 +53,6 @@ pub(crate) struct Rendezvous {
     inner: StoreBootstrap,
     locality: Locality,
     secret: JobSecret,
-    own_address: Option<IpAddr>,
     /// At rank 0.
     store: Option<Store>,
 }
@@ -118,11 +115,11 @@ impl Meeting {
         };
         let inner = self.reach(patience)?;
         let mut job = Rendezvous {
-            own_address: inner.own_address().filter(|address| !address.is_loopback()),
             inner,
             locality: Locality {
                 local_rank: 0,
                 local_size: 1,
+                address: None,
             },
             secret: HOST_SECRET,
             store,
@@ -135,8 +132,10 @@ impl Meeting {
         patience::late(job.fence(patience), self.launcher)?;
         job.secret = secret_of(job.get(Rank::new(0), JOB_SECRET, patience)?)?;
         job.locality = host::group(&mut job, patience)?;
-        if job.locality.local_size < self.size && job.own_address.is_none() {
-            job.own_address = host::own_address();
+        // The one that leads to rank 0 leads to the others as well, unless this is rank 0.
+        let own = job.inner.locality().address;
+        if let Some(own) = own.filter(|own| !own.is_loopback() && job.locality.address.is_some()) {
+            job.locality.address = Some(own);
         }
         Ok(job)
     }
@@ -153,13 +152,14 @@ impl Meeting {
             secret: self.at.secret(),
         };
         let deadline = Instant::now().checked_add(patience);
+        let mut pauses = Pauses::new();
         loop {
             match StoreBootstrap::connect(membership.clone()) {
                 Ok(inner) => return Ok(inner.led_by(Rank::new(0))),
                 Err(BaseError::System { .. })
                     if deadline.is_none_or(|end| Instant::now() < end) =>
                 {
-                    std::thread::sleep(LOOK_AGAIN);
+                    pauses.sleep();
                 }
                 Err(error @ BaseError::System { .. }) => {
                     return Err(Error::Environment(format!(
@@ -190,10 +190,6 @@ impl Bootstrap for Rendezvous {
 
     fn secret(&self) -> &JobSecret {
         &self.secret
-    }
-
-    fn own_address(&self) -> Option<IpAddr> {
-        self.own_address
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> tagwire_base::Result<()> {

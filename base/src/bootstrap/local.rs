@@ -122,6 +122,7 @@ impl Bootstrap for LocalBootstrap {
         Locality {
             local_rank: self.rank.as_u32(),
             local_size: self.shared.size,
+            address: None,
         }
     }
 

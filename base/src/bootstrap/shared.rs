@@ -3,12 +3,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::net::IpAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{Bootstrap, JobSecret, Locality, MemberEvent};
+use super::{Attribute, Bootstrap, JobSecret, Locality, MemberEvent};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::ids::Rank;
@@ -23,7 +22,6 @@ pub struct SharedBootstrap {
     rank: Rank,
     size: u32,
     locality: Locality,
-    own_address: Option<IpAddr>,
     clock: Clock,
     reports_ends: bool,
 }
@@ -38,7 +36,6 @@ impl SharedBootstrap {
             rank: bootstrap.rank(),
             size: bootstrap.size(),
             locality: bootstrap.locality(),
-            own_address: bootstrap.own_address(),
             clock: bootstrap.clock(),
             reports_ends: bootstrap.reports_ends(),
             inner: Arc::new(Mutex::new(bootstrap)),
@@ -93,10 +90,6 @@ impl Bootstrap for SharedBootstrap {
         &self.secret
     }
 
-    fn own_address(&self) -> Option<IpAddr> {
-        self.own_address
-    }
-
     fn clock(&self) -> Clock {
         self.clock.clone()
     }
@@ -105,12 +98,8 @@ impl Bootstrap for SharedBootstrap {
         self.reports_ends
     }
 
-    fn universe_size(&mut self) -> Option<u32> {
-        self.inner().universe_size()
-    }
-
-    fn application_number(&mut self) -> Option<u32> {
-        self.inner().application_number()
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
+        self.inner().attribute(attribute)
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {

@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "shared by several test programs")]
 
 pub mod hosts;
+pub mod launchers;
 #[path = "../../../ci/wheels.rs"]
 mod wheels;
 
@@ -219,6 +220,21 @@ impl Job {
                 Ok(line) if found(&line) => return line,
                 Ok(_) => {}
                 Err(why) => self.give_up(&format!("waiting for '{part}': {why:?}")),
+            }
+        }
+    }
+
+    /// Waits until `count` lines with `part` have been said; returns them.
+    pub fn hear_several(&mut self, part: &str, count: usize) -> Vec<String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let said = self.said.iter().map(|(_, line)| line);
+            let found: Vec<_> = said.filter(|line| line.contains(part)).cloned().collect();
+            if found.len() >= count {
+                return found;
+            }
+            if let Err(why) = self.next_line(deadline) {
+                self.give_up(&format!("waiting for {count} times '{part}': {why:?}"));
             }
         }
     }

@@ -129,7 +129,7 @@ fn ranks_find_each_other() {
                 (number, 3)
             );
             assert_eq!(*rank.secret(), secret);
-            assert_eq!(rank.own_address(), None, "all are on one host");
+            assert_eq!(rank.locality().address, None, "all are on one host");
         }
         // Longer than a value may be, of every byte, and empty.
         let long: Vec<u8> = (0..2000).map(|place| place as u8).collect();

@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use tagwire_base::bootstrap::Attribute;
 use tagwire_base::{Error, Rank, hex};
 
 use super::client::Client;
 use crate::error::Result;
 use crate::key_values::KeyValues;
-
-/// How often a value that is not there is asked for.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+use crate::patience::Pauses;
 
 /// Digits in front of a value: of how many parts it is.
 const COUNT: usize = 4;
@@ -79,13 +78,14 @@ impl KeyValues for Client {
 
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Option<Vec<u8>>> {
         let deadline = Instant::now().checked_add(timeout);
+        let mut pauses = Pauses::new();
         loop {
             let value = self.fetch(rank, key)?;
             // What was put before the last fence is there; some launchers show what was put since.
             if value.is_some() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(value);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            pauses.sleep();
         }
     }
 
@@ -93,13 +93,13 @@ impl KeyValues for Client {
         self.wait_for_all(timeout)
     }
 
-    fn universe_size(&mut self) -> Option<u32> {
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
         // -1 where nobody has said.
-        self.number("get_universe_size", "universe_size", "size")
-    }
-
-    fn application_number(&mut self) -> Option<u32> {
-        self.number("get_appnum", "appnum", "appnum")
+        match attribute {
+            Attribute::UniverseSize => self.number("get_universe_size", "universe_size", "size"),
+            Attribute::ApplicationNumber => self.number("get_appnum", "appnum", "appnum"),
+            _ => None,
+        }
     }
 
     fn abort(&mut self, status: i32) {

@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 /// The variable that names the library's file.
 pub const LIBRARY: &str = "TAGWIRE_LIBPMIX";
 
+/// Its name, which has stood for the same interface since version 2.
+const NAME: &str = "libpmix.so.2";
+
 /// The longest namespace and key, without the final zero.
 const LONGEST: usize = 255;
 const LONGEST_KEY: usize = 511;
@@ -39,6 +42,9 @@ const SUCCESS: c_int = 0;
 const NOT_FOUND: c_int = -46;
 const TIMED_OUT: c_int = -24;
 const DONE_AT_ONCE: c_int = -157;
+
+/// How many processes above this one are looked at.
+const MOST_ANCESTORS: usize = 32;
 
 /// The oldest version whose interface is the one declared here.
 const OLDEST: u32 = 3;
@@ -409,22 +415,40 @@ fn check_version(file: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// Returns the places where the library may be: the one that the user names alone, or the system's and those beside the
-/// launcher.
+/// Returns the places where the library may be: the one that the user names alone, or those beside the launcher, whose
+/// version the server has, and the system's.
 fn places() -> Vec<PathBuf> {
     if let Some(named) = std::env::var_os(LIBRARY) {
         return vec![named.into()];
     }
-    let mut places = vec![PathBuf::from("libpmix.so.2")];
-    let parent = rustix::process::getppid();
-    let launcher = parent
-        .and_then(|pid| std::fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero())).ok());
-    if let Some(root) = launcher.as_deref().and_then(|file| file.parent()?.parent()) {
-        for folder in ["lib", "lib/openmpi", "lib64"] {
-            places.push(root.join(folder).join("libpmix.so.2"));
+    let mut places = Vec::new();
+    for launcher in ancestors() {
+        if let Some(root) = launcher.parent().and_then(Path::parent) {
+            let folders = ["lib", "lib/openmpi", "lib64"].map(|folder| root.join(folder));
+            let files = folders.map(|folder| folder.join(NAME));
+            places.extend(files.into_iter().filter(|file| file.exists()));
         }
     }
+    places.push(NAME.into());
     places
+}
+
+/// Returns the programs of the processes above this one, the nearest first: a rank may have been started by a wrapper.
+fn ancestors() -> Vec<PathBuf> {
+    let mut programs = Vec::new();
+    let mut process = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    while let Some(pid) = process.filter(|pid| *pid > 1 && programs.len() < MOST_ANCESTORS) {
+        let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+        programs.push(program.unwrap_or_default());
+        // Behind the name, which is in brackets and may hold anything: state and parent.
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.split_whitespace().nth(1));
+        process = parent.and_then(|pid| pid.parse().ok());
+    }
+    programs
 }
 
 fn load() -> Result<(&'static Loaded, PathBuf)> {

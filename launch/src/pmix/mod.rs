@@ -5,17 +5,16 @@ mod library;
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
+use tagwire_base::bootstrap::Attribute;
 
 use crate::error::Result;
 use crate::key_values::KeyValues;
+use crate::patience::Pauses;
 pub use library::LIBRARY;
 use library::{Library, Value, WILDCARD, failed};
 
 /// How long a reply may take that waits for no other rank.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How often a value that is not there is asked for.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A rank's connection to its launcher.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ impl Client {
             library: Library::open()?,
         };
         let rank = client.library.rank();
-        let size = client.number("pmix.job.size")?;
+        let size = client.number(WILDCARD, "pmix.job.size")?;
         let size = size.ok_or_else(|| failed("it says of no number of ranks"))?;
         if rank >= size {
             return Err(failed(format!("rank {rank} of {size}")));
@@ -41,12 +40,8 @@ impl Client {
         Ok((client, Rank::new(rank), size))
     }
 
-    /// Returns a number of the whole job, where the launcher says it.
-    fn number(&mut self, key: &str) -> Result<Option<u32>> {
-        self.number_of(WILDCARD, key)
-    }
-
-    fn number_of(&mut self, rank: u32, key: &str) -> Result<Option<u32>> {
+    /// Returns a number of a rank, or of the whole job, where the launcher says it.
+    fn number(&mut self, rank: u32, key: &str) -> Result<Option<u32>> {
         Ok(match self.library.get(rank, key, PATIENCE)? {
             Some(Value::Number(number)) => Some(number),
             _ => None,
@@ -64,6 +59,7 @@ impl KeyValues for Client {
     fn get(&mut self, rank: Rank, key: &str, timeout: Duration) -> Result<Option<Vec<u8>>> {
         let deadline = Instant::now().checked_add(timeout);
         let left = || deadline.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
+        let mut pauses = Pauses::new();
         loop {
             match self.library.get(rank.as_u32(), key, left())? {
                 Some(Value::Bytes(bytes)) => return Ok(Some(bytes)),
@@ -73,7 +69,7 @@ impl KeyValues for Client {
                     )));
                 }
                 None if left().is_zero() => return Ok(None),
-                None => std::thread::sleep(LOOK_AGAIN.min(left())),
+                None => pauses.sleep(),
             }
         }
     }
@@ -82,13 +78,14 @@ impl KeyValues for Client {
         self.library.fence(timeout)
     }
 
-    fn universe_size(&mut self) -> Option<u32> {
-        self.number("pmix.univ.size").ok().flatten()
-    }
-
-    fn application_number(&mut self) -> Option<u32> {
-        let rank = self.library.rank();
-        self.number_of(rank, "pmix.appnum").ok().flatten()
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
+        let own = self.library.rank();
+        let number = match attribute {
+            Attribute::UniverseSize => self.number(WILDCARD, "pmix.univ.size"),
+            Attribute::ApplicationNumber => self.number(own, "pmix.appnum"),
+            _ => Ok(None),
+        };
+        number.ok().flatten()
     }
 
     fn abort(&mut self, status: i32) {

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -384,15 +383,12 @@ impl Bootstrap for StoreBootstrap {
         Locality {
             local_rank: self.membership.local_rank,
             local_size: self.membership.local_size,
+            address: socket::own_address(&self.socket),
         }
     }
 
     fn secret(&self) -> &JobSecret {
         &self.membership.secret
-    }
-
-    fn own_address(&self) -> Option<IpAddr> {
-        socket::own_address(&self.socket)
     }
 
     fn reports_ends(&self) -> bool {

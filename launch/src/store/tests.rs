@@ -541,7 +541,7 @@ mod between_machines {
         b.leave();
         assert_eq!(events(&mut a, 1), [MemberEvent::Left(Rank::new(1))]);
         assert_eq!(a.locality().local_size, 1);
-        assert_eq!(a.own_address(), Some([127, 0, 0, 1].into()));
+        assert_eq!(a.locality().address, Some([127, 0, 0, 1].into()));
     }
 
     #[test]

@@ -49,7 +49,8 @@ impl TransportKind for OfiKind {
         config: &Config,
         bootstrap: &SharedBootstrap,
     ) -> Option<String> {
-        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
+        let options =
+            OfiOptions::from_config(detail, config).reached_at(bootstrap.locality().address);
         let wanted = if matches { Use::Matching } else { Use::Bytes };
         let info = open_info(&options, bootstrap.size(), wanted).ok()?;
         Some(info.provider().name())
@@ -77,7 +78,8 @@ impl TransportKind for OfiKind {
         config: &Config,
         bootstrap: &SharedBootstrap,
     ) -> Result<Box<dyn ByteTransport>> {
-        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
+        let options =
+            OfiOptions::from_config(detail, config).reached_at(bootstrap.locality().address);
         Ok(Box::new(Ofi::open(&options, bootstrap)?))
     }
 
@@ -87,7 +89,8 @@ impl TransportKind for OfiKind {
         config: &Config,
         bootstrap: &SharedBootstrap,
     ) -> Result<Option<Box<dyn MatchTransport>>> {
-        let options = OfiOptions::from_config(detail, config).reached_at(bootstrap.own_address());
+        let options =
+            OfiOptions::from_config(detail, config).reached_at(bootstrap.locality().address);
         Ok(Some(Box::new(OfiMatch::open(&options, bootstrap)?)))
     }
 }

@@ -412,3 +412,27 @@ pub fn anywhere() -> Outcome {
     }
     Err("nobody died".into())
 }
+
+/// Rank 1 aborts the job with status 7 while the others wait in a receive.
+pub fn abort() -> Outcome {
+    let session = ends_at_rank_1()?;
+    session.abort(7)
+}
+
+/// Rank 1 ends with status 3 and does not close, while the others wait in a receive.
+pub fn exit() -> Outcome {
+    let _session = ends_at_rank_1()?;
+    std::process::exit(3)
+}
+
+/// Returns at rank 1, once all have met. The others wait for ever in a receive from it.
+fn ends_at_rank_1() -> Result<Session, Box<dyn std::error::Error>> {
+    let session = Session::open()?;
+    crate::meet(&session)?;
+    if session.rank() != 1 {
+        session.world().recv(&mut [0u64], 1, 77)?;
+        return Err("the receive ended".into());
+    }
+    say(1, "ends");
+    Ok(session)
+}

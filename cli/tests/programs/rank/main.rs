@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         "partitioned" => partitioned::exchange(arguments),
         "partitioned-death" => partitioned::death(arguments),
         "hang" => waiting::hang(),
+        "abort" => death::abort(),
+        "exit" => death::exit(),
         "wait-for-file" => waiting::for_file(arguments),
         "shortage" => shortage::descriptors(),
         "late" => shortage::late(arguments),

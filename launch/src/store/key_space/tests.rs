@@ -79,7 +79,7 @@ fn strangers_are_refused_whatever_they_ask() {
             VERSION + 1,
             0,
             SECRET,
-            "the launcher speaks version 1, the rank version 2",
+            "the launcher speaks version 2, the rank version 3",
         ),
         (VERSION, 2, SECRET, "there is no rank 2 in a job of 2"),
     ] {

@@ -75,6 +75,7 @@ impl Bootstrap for Given {
         Locality {
             local_rank: self.rank,
             local_size: 2,
+            address: None,
         }
     }
     fn secret(&self) -> &JobSecret {

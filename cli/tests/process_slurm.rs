@@ -1,0 +1,21 @@
+//! Jobs that Slurm starts, by its pmi2 and pmix plugins and without any. Skipped, loudly, where Slurm cannot be had.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use process::launchers::{End, Slurm, a_bad_end_ends_the_job, programs_are_one_job};
+
+/// One test: its daemons take seconds to start.
+#[test]
+fn steps_are_one_job_and_end_together() {
+    let Some(slurm) = Slurm::start("jobs of Slurm") else {
+        return;
+    };
+    for launcher in slurm.launchers() {
+        programs_are_one_job(&launcher);
+        for end in [End::Kill, End::Abort, End::Exit] {
+            a_bad_end_ends_the_job(&launcher, end);
+        }
+    }
+}
