@@ -96,11 +96,12 @@ pub struct Invocation {
 /// Understands a command line.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let registry = tagwire::settings::registry();
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let command = match test_to_explain(&arguments) {
         Some(test) => command(&registry).mut_subcommand("bench", |bench| only(bench, test)),
         None => command(&registry),
     };
+    spell_out_np(&command, &mut arguments);
     let matches = command.try_get_matches_from(arguments)?;
     let settings = matches
         .subcommand()
@@ -108,6 +109,43 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         .unwrap_or_default();
     let Cli { action } = Cli::from_arg_matches(&matches)?;
     Ok(Invocation { action, settings })
+}
+
+/// Writes `-np`, as other launchers have it, as `--np`: as short options it would be `-n p`. Only in front of the program.
+fn spell_out_np(command: &Command, arguments: &mut [OsString]) {
+    let run = command
+        .get_subcommands()
+        .find(|run| run.get_name() == "run");
+    let (Some(run), true) = (run, arguments.get(1).is_some_and(|name| name == "run")) else {
+        return;
+    };
+    let mut words = arguments.iter_mut().skip(2);
+    while let Some(word) = words.next() {
+        if word == "-np" {
+            *word = "--np".into();
+        }
+        let Some(option) = word
+            .to_str()
+            .filter(|word| word.starts_with('-') && *word != "--")
+        else {
+            return;
+        };
+        let is_named = |arg: &&Arg| {
+            let long = option.strip_prefix("--");
+            let short = option.strip_prefix('-').and_then(|name| name.parse().ok());
+            long.is_some_and(|name| {
+                arg.get_long_and_visible_aliases()
+                    .is_some_and(|all| all.contains(&name))
+            }) || short.is_some_and(|name| arg.get_short() == Some(name))
+        };
+        let takes_value = run
+            .get_arguments()
+            .find(is_named)
+            .is_some_and(|arg| arg.get_action().takes_values());
+        if takes_value {
+            words.next();
+        }
+    }
 }
 
 /// The test of a `bench` whose help is asked for.
@@ -157,14 +195,22 @@ pub fn command(registry: &Registry) -> Command {
     })
 }
 
+/// The settings that have a short option, the same in every subcommand.
+const SHORT: [(&str, char); 2] = [("transport", 't'), ("pml", 'p')];
+
 /// Adds a flag for each setting. An option of the subcommand that has a setting's name keeps its
 /// help and its checks, and sets the setting as well.
 fn with_settings(mut subcommand: Command, registry: &Registry) -> Command {
     for setting in registry.settings() {
         let taken = |option: &Arg| option.get_long() == Some(setting.name());
-        if !subcommand.get_arguments().any(taken) {
-            subcommand = subcommand.arg(flag(setting));
+        if subcommand.get_arguments().any(taken) {
+            continue;
         }
+        let short = SHORT.iter().find(|(name, _)| *name == setting.name());
+        let short = short.map(|(_, letter)| *letter);
+        let is_taken = |option: &Arg| option.get_short() == short;
+        let free = short.filter(|_| !subcommand.get_arguments().any(is_taken));
+        subcommand = subcommand.arg(flag(setting).short(free));
     }
     subcommand
 }

@@ -1,9 +1,13 @@
 //! `tagwire run`: a program as several ranks on this machine.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use tagwire_base::Config;
 use tagwire_base::config::parse;
@@ -17,7 +21,7 @@ use crate::failure::{Failure, status};
 #[command(override_usage = "tagwire run -n N [OPTIONS] [--] PROGRAM [ARGS]...")]
 pub struct RunOptions {
     /// How many ranks to start; more than there are cores take turns
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'n', long, visible_alias = "np", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: u32,
 
     /// Where ranks run: none (the scheduler chooses), core (rank i on the i-th core), or a list
@@ -32,6 +36,18 @@ pub struct RunOptions {
     /// Put the rank, in brackets, before each line of output
     #[arg(long)]
     tag_output: bool,
+
+    /// Write what rank N says to the file DIR/rank-N.txt; DIR is made where it is not there
+    #[arg(long, value_name = "DIR", conflicts_with = "tag_output")]
+    output_dir: Option<PathBuf>,
+
+    /// Run the ranks in this directory; a relative PROGRAM with a slash is looked for from there
+    #[arg(long, value_name = "DIR")]
+    wdir: Option<PathBuf>,
+
+    /// Set an environment variable for the ranks, which have this command's; NAME alone checks that it is set
+    #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = OsStringValueParser::new())]
+    variables: Vec<OsString>,
 
     /// End the job after this time, with status 2; its ranks tell what they wait for
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
@@ -78,6 +94,7 @@ Examples:
   tagwire run -n 2 -- ./ring                       two ranks
   tagwire run -n 4 --bind core -- ./halo 512       each on a core of its own
   tagwire run -n 8 --bind 0-3 --timeout 90s -- ./program
+  tagwire run -np 2 -x OMP_NUM_THREADS=4 --output-dir out -- ./program
   tagwire run -n 2 --log debug -- ./program        a setting for all ranks";
 
 /// Runs the job; its exit status is the command's.
@@ -97,12 +114,18 @@ fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
         .command
         .split_first()
         .ok_or_else(|| Failure::usage("run: which program?"))?;
+    look_for_colons(arguments)?;
     let mut spec = JobSpec::new(options.ranks, program);
     spec.args = arguments.to_vec();
     spec.env = config
         .to_environment()
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
+    for variable in &options.variables {
+        spec.env.extend(set(variable)?);
+    }
+    spec.directory.clone_from(&options.wdir);
+    spec.output.clone_from(&options.output_dir);
     spec.binding = options.bind.clone();
     spec.on_failure = match options.on_failure {
         FailurePolicy::Abort => OnFailure::Abort,
@@ -115,6 +138,47 @@ fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
         Input::Rank0 => StdinPolicy::Rank0,
     };
     Ok(spec)
+}
+
+/// Returns what `NAME=VALUE` sets; nothing where `NAME` alone is inherited.
+fn set(variable: &OsStr) -> Result<Option<(OsString, OsString)>, Failure> {
+    let bytes = variable.as_bytes();
+    let Some(end) = bytes.iter().position(|byte| *byte == b'=') else {
+        return match std::env::var_os(variable) {
+            Some(_) => Ok(None),
+            None => Err(Failure::usage(format!(
+                "run: -x {}: it is not set here; -x NAME=VALUE sets it",
+                variable.display()
+            ))),
+        };
+    };
+    let (name, value) = (&bytes[..end], &bytes[end + 1..]);
+    if name.is_empty() {
+        return Err(Failure::usage(format!(
+            "run: -x {}: a variable without a name",
+            variable.display()
+        )));
+    }
+    let owned = |part: &[u8]| OsStr::from_bytes(part).to_owned();
+    Ok(Some((owned(name), owned(value))))
+}
+
+/// Says what a lone colon is not: `mpiexec -n 1 a : -n 1 b` starts two programs.
+fn look_for_colons(arguments: &[OsString]) -> Result<(), Failure> {
+    let Some(place) = arguments.iter().position(|argument| argument == ":") else {
+        return Ok(());
+    };
+    let next = arguments.get(place + 1);
+    if next.is_some_and(|next| ["-n", "-np", "--np"].iter().any(|option| next == option)) {
+        return Err(Failure::usage(
+            "run: ':' begins no second program here, a job has one: let it look at its rank (TAGWIRE_RANK), or start 'sh -c' that does",
+        ));
+    }
+    let _ = writeln!(
+        std::io::stderr(),
+        "note: ':' is an argument of the program: a job of 'tagwire run' has one program"
+    );
+    Ok(())
 }
 
 fn pairs(settings: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {

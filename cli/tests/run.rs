@@ -131,3 +131,93 @@ fn inside_a_job_info_names_the_launcher() {
     );
     assert!(!outcome.stdout.contains("TAGWIRE_SECRET="), "{outcome:?}");
 }
+
+#[test]
+fn habits_of_mpiexec_are_understood() {
+    let said = "echo $FOO; pwd";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    let path = path.to_str().unwrap();
+    let outcome = run(&[
+        "--tag-output",
+        "-np",
+        "2",
+        "-x",
+        "FOO=a=b",
+        "-x",
+        "PATH",
+        "--wdir",
+        path,
+        "-t",
+        "shm",
+        "--",
+        "sh",
+        "-c",
+        said,
+    ]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    for rank in 0..2 {
+        for line in ["a=b", path] {
+            assert!(
+                outcome.stdout.contains(&format!("[{rank}] {line}\n")),
+                "{outcome:?}"
+            );
+        }
+    }
+    // The program's own are left alone.
+    let outcome = run(&["-np", "1", "echo", "-np", "3"]);
+    assert_eq!(outcome.stdout, "-np 3\n", "{outcome:?}");
+}
+
+#[test]
+fn each_rank_has_a_file_of_its_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/out");
+    let script = "echo out $TAGWIRE_RANK; echo err >&2; echo out again";
+    for _ in 0..2 {
+        let outcome = run(&[
+            "-n",
+            "2",
+            "--output-dir",
+            path.to_str().unwrap(),
+            "--",
+            "sh",
+            "-c",
+            script,
+        ]);
+        assert_eq!((outcome.status, &*outcome.stdout), (0, ""), "{outcome:?}");
+        for rank in 0..2 {
+            let text = std::fs::read_to_string(path.join(format!("rank-{rank}.txt"))).unwrap();
+            assert_eq!(text, format!("out {rank}\nerr\nout again\n"));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_run_so_is_named() {
+    for (arguments, part) in [
+        (&["--wdir", "/no/such", "--", "true"][..], "/no/such"),
+        (
+            &["--output-dir", "/dev/null/x", "--", "true"],
+            "/dev/null/x",
+        ),
+        (
+            &["--output-dir", "x", "--tag-output", "--", "true"],
+            "--tag-output",
+        ),
+        (
+            &["-x", "TAGWIRE_NO_SUCH_THING", "--", "true"],
+            "-x TAGWIRE_NO_SUCH_THING",
+        ),
+        (&["-x", "=1", "--", "true"], "without a name"),
+        (&["--", "true", ":", "-n", "1", "--", "true"], "second program"),
+        (&["--", "true", ":", "-np", "1", "true"], "':'"),
+    ] {
+        let outcome = run(&[&["-n", "1"], arguments].concat());
+        assert_ne!(outcome.status, 0, "{outcome:?}");
+        assert!(outcome.stderr.contains(part), "{part}: {outcome:?}");
+    }
+    let outcome = run(&["-n", "1", "--", "echo", "a", ":", "b"]);
+    assert_eq!((outcome.status, &*outcome.stdout), (0, "a : b\n"));
+    assert!(outcome.stderr.contains("one program"), "{outcome:?}");
+}

@@ -16,7 +16,7 @@
 //!   peers may still name it in a system call.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -80,6 +80,11 @@ pub struct JobSpec {
     pub args: Vec<OsString>,
     /// Environment variables to set beside the inherited ones.
     pub env: Vec<(OsString, OsString)>,
+    /// Where the ranks run, and where their program is looked for when its name is relative; `None`: where the launcher does.
+    pub directory: Option<PathBuf>,
+    /// The folder into which all that rank N says goes, to `rank-N.txt`; `None`: where [`tag_output`](Self::tag_output)
+    /// says.
+    pub output: Option<PathBuf>,
     /// Which CPUs the ranks run on.
     pub binding: Binding,
     /// What a rank's failure means to the others.
@@ -108,6 +113,8 @@ impl JobSpec {
             program: program.into(),
             args: Vec::new(),
             env: Vec::new(),
+            directory: None,
+            output: None,
             binding: Binding::default(),
             on_failure: OnFailure::default(),
             tag_output: false,
@@ -116,6 +123,21 @@ impl JobSpec {
             stdin: StdinPolicy::default(),
             quiet: false,
         }
+    }
+
+    /// Checks the directory, and makes the folder for output.
+    fn check_folders(&self) -> Result<()> {
+        if let Some(directory) = self.directory.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(Error::Usage(format!(
+                "the ranks are to run in '{}', which is no directory",
+                directory.display()
+            )));
+        }
+        self.output.as_deref().map_or(Ok(()), |folder| {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Error::system(format!("make the folder '{}'", folder.display()), error)
+            })
+        })
     }
 
     fn program_name(&self) -> String {
@@ -187,6 +209,7 @@ impl Job {
                 spec.ranks
             )));
         }
+        spec.check_folders()?;
         let placement = spec.binding.place(spec.ranks)?;
         let notes = Notes::default();
         if spec.ranks as usize > placement.distinct && !spec.quiet {

@@ -9,13 +9,18 @@
 //! A rank that prints faster than the launcher's output takes is held up by its full pipe. Once
 //! the output is broken, what comes is read and dropped, so that no rank hangs on it.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+
+use crate::error::{Error, Result};
 
 /// Lines longer than this are cut.
 const MAX_LINE: usize = 1 << 20;
@@ -56,6 +61,16 @@ impl Sinks {
         sink.write_all(bytes)?;
         sink.flush()
     }
+}
+
+/// Returns both streams of a rank, to one new file of its own in `folder`: each write goes behind the last one.
+pub(super) fn files_of(folder: &Path, rank: u32) -> Result<[Stdio; 2]> {
+    let path = folder.join(format!("rank-{rank}.txt"));
+    let failed = |error| Error::system(format!("write to '{}'", path.display()), error);
+    File::create(&path).map_err(failed)?;
+    let out = File::options().append(true).open(&path).map_err(failed)?;
+    let err = out.try_clone().map_err(failed)?;
+    Ok([out.into(), err.into()])
 }
 
 /// The thread that moves the output.

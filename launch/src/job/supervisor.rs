@@ -29,7 +29,7 @@ use super::input::{self, Forwarder};
 use tagwire_base::topology::ranges;
 
 use super::notes::Notes;
-use super::output::{Pump, Sinks, Source, Stream};
+use super::output::{self, Pump, Sinks, Source, Stream};
 use super::signals::Signals;
 use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
 use crate::binding::Placement;
@@ -179,7 +179,13 @@ impl Supervisor {
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
             .envs(self.store.membership(Rank::new(rank)).to_variables())
             .stdin(input::of_rank(spec.stdin, rank));
-        if spec.tag_output {
+        if let Some(directory) = &spec.directory {
+            command.current_dir(directory);
+        }
+        if let Some(folder) = &spec.output {
+            let [out, err] = output::files_of(folder, rank)?;
+            command.stdout(out).stderr(err);
+        } else if spec.tag_output {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
         let setup = Setup {
