@@ -210,7 +210,10 @@ fn what_cannot_be_run_so_is_named() {
             "-x TAGWIRE_NO_SUCH_THING",
         ),
         (&["-x", "=1", "--", "true"], "without a name"),
-        (&["--", "true", ":", "-n", "1", "--", "true"], "second program"),
+        (
+            &["--", "true", ":", "-n", "1", "--", "true"],
+            "second program",
+        ),
         (&["--", "true", ":", "-np", "1", "true"], "':'"),
     ] {
         let outcome = run(&[&["-n", "1"], arguments].concat());

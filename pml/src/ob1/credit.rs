@@ -414,6 +414,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_window_is_spent_where_either_part_is() {
+        for (envelopes, bytes, spent) in [(1, 1, false), (0, 1, true), (1, 0, true), (-1, 9, true)]
+        {
+            let window = Window { envelopes, bytes };
+            assert_eq!(window.is_spent(), spent, "{window:?}");
+        }
+        let half = |envelopes, bytes| {
+            let half = Window { envelopes, bytes }.half();
+            (half.envelopes, half.bytes)
+        };
+        assert_eq!((half(9, 100), half(1, 0)), ((4, 50), (1, 1)));
+    }
+
+    /// A quarter of a full window is enough, of either part.
+    #[test]
+    fn a_starved_sender_is_fed_once_a_quarter_is_free() {
+        let mut budget = Budget::new(1 << 30, 10_000, 10);
+        let full = budget.full_window(1);
+        let quarter = (full.envelopes / 4, full.bytes / 4);
+        for (envelopes, bytes, feeds) in [
+            (quarter.0, 0, true),
+            (0, quarter.1, true),
+            (quarter.0 - 1, quarter.1 - 1, false),
+            (full.envelopes, full.bytes, true),
+        ] {
+            budget.left = Window { envelopes, bytes };
+            assert_eq!(budget.can_feed(1), feeds, "{:?} of {full:?}", budget.left);
+        }
+    }
+
     /// A receiver and its senders, of whom each knows what it was granted.
     struct World {
         budget: Budget,
