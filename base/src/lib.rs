@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod error;
 pub mod hex;
+pub mod host;
 pub mod ids;
 pub mod log;
 pub mod nearest;

@@ -288,7 +288,10 @@ impl<'a> Printer<'a> {
         };
         let mut environment = Environment::capture(self.host, &jobs);
         environment.transports = vec![Used {
-            why: self.why.clone(),
+            why: match &*greeting.why {
+                "" => self.why.clone(),
+                chosen => format!("{chosen}; {}", self.why),
+            },
             ..greeting
         }];
         let args = self.args;

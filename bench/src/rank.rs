@@ -206,14 +206,17 @@ impl Job<'_> {
             port.map(|port| port.messenger().matcher().map(str::to_owned))
                 .transpose()
         };
+        let matches = pml.is_some() && config.choice("pml") == "cm";
+        let why = tagwire_rails::why_taken(config, bootstrap).unwrap_or_default();
+        let config = &*tagwire_rails::taken(config, matches, bootstrap);
         let libraries = tagwire_rails::libraries(config);
         let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(" + "));
-        let matches = pml.is_some() && config.choice("pml") == "cm";
         // One rank reports it.
         let leads = bootstrap.rank().as_u32() == 0;
         let opened = leads.then(|| tagwire_rails::opened(config, matches, bootstrap));
         Ok(Used {
             transport: tagwire_rails::named(config),
+            why: why.to_owned(),
             library: joined(libraries.iter().map(ToString::to_string).collect()),
             provider: opened.flatten(),
             file: joined(libraries.into_iter().map(|library| library.file).collect()),

@@ -6,7 +6,8 @@ mod process;
 use std::time::Instant;
 
 use process::hosts::Hosts;
-use process::{has, has_libfabric};
+use process::launchers::of_two_hosts;
+use process::{example, has, has_libfabric, tagwire};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
@@ -51,6 +52,42 @@ fn a_benchmark_runs_between_two_hosts() {
         assert_eq!(rows.count(), 3, "{transport}: {outcome:#?}");
         let outcome = connector.finish();
         assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
+    }
+}
+
+/// Under launchers that start ranks on both hosts, by a remote shell of this test's own. Nobody names a transport: ranks of
+/// a host share memory, and a network is between the hosts.
+#[test]
+fn a_job_of_another_launcher_spans_two_hosts() {
+    let test = "a_job_of_another_launcher_spans_two_hosts";
+    let Some(hosts) = Hosts::make(test, 3, 1).filter(|_| has_libfabric(test)) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let shell = hosts.remote_shell(folder.path());
+    let run = |name: &str, words: &[&std::ffi::OsStr]| {
+        let (_, line) = of_two_hosts(test, &hosts, &shell)
+            .into_iter()
+            .find(|(launcher, _)| *launcher == name)
+            .unwrap();
+        let outcome = line.args(words).finish();
+        assert_eq!(outcome.status, 0, "{name}: {outcome:#?}");
+        outcome
+    };
+    for (name, _) in of_two_hosts(test, &hosts, &shell) {
+        run(name, &[example("ring").as_ref(), "100".as_ref()]).line("4 ranks, 400 hops");
+        run(name, &[example("halo").as_ref()]);
+        let words = [
+            "bench", "ring", "-m", "8,64K", "-i", "20", "-c", "--bind", "none",
+        ];
+        let words: Vec<_> = words.iter().map(std::ffi::OsStr::new).collect();
+        let program = tagwire();
+        let outcome = run(name, &[&[program.as_ref()], &words[..]].concat());
+        let header = outcome.line("# Transport: ");
+        let chosen = "# Transport: shm+ofi:tcp;ofi_rxm (the default";
+        assert!(header.starts_with(chosen), "{name}: {header}");
+        let rows = outcome.stdout.iter().filter(|line| !line.starts_with('#'));
+        assert_eq!(rows.count(), 2, "{name}: {outcome:#?}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use tagwire_base::bootstrap::Locality;
+use tagwire_base::host::{VARIABLE, identity};
 use tagwire_base::{Bootstrap, Error, Rank};
 
 /// Ranks that each find out for themselves. In larger jobs rank 0 does, and tells: each by itself would be a request for
@@ -14,13 +15,16 @@ const EACH: u32 = 16;
 const HOST: &str = "host";
 const HOSTS: &str = "hosts";
 
-/// Returns what all ranks of one host have in common, and those of another have not: the run of its kernel, the user, and
-/// the namespace of processes, so that containers are hosts of their own.
+/// Returns the name of this host: the user's, or what the kernel says.
 fn host() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let user = rustix::process::getuid().as_raw();
-    format!("{} {user} {}", boot.trim(), namespace.display())
+    let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+    let node = || {
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
+    };
+    named.or_else(identity).unwrap_or_else(node)
 }
 
 /// Says where this rank is. Before the fence after which [`group`] is called.

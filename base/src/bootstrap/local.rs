@@ -76,6 +76,11 @@ impl LocalJob {
         LocalBootstrap {
             shared: Arc::clone(&self.shared),
             rank,
+            locality: Locality {
+                local_rank: rank.as_u32(),
+                local_size: self.shared.size,
+                address: None,
+            },
             clock: Clock::default(),
             seen: 0,
             fences: 0,
@@ -95,6 +100,7 @@ impl LocalJob {
 pub struct LocalBootstrap {
     shared: Arc<Shared>,
     rank: Rank,
+    locality: Locality,
     clock: Clock,
     seen: usize,
     fences: u64,
@@ -102,6 +108,13 @@ pub struct LocalBootstrap {
 }
 
 impl LocalBootstrap {
+    /// Makes the rank run where `locality` says, and not with all others on one host.
+    #[must_use]
+    pub const fn with_locality(mut self, locality: Locality) -> Self {
+        self.locality = locality;
+        self
+    }
+
     /// Gives the rank a clock of its own.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
@@ -119,11 +132,7 @@ impl Bootstrap for LocalBootstrap {
     }
 
     fn locality(&self) -> Locality {
-        Locality {
-            local_rank: self.rank.as_u32(),
-            local_size: self.shared.size,
-            address: None,
-        }
+        self.locality
     }
 
     fn secret(&self) -> &JobSecret {

@@ -80,13 +80,15 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
 }
 
 fn start_of_ours(args: &BenchArgs, name: &str) -> Start {
-    let why = match (args.transport.is_empty(), name) {
-        (true, "shm") => "the default; all ranks are on this machine",
+    // All ranks will be on this machine.
+    let (asked, name) = (name, if name == "auto" { "shm" } else { name });
+    let why = match (args.transport.is_empty(), asked) {
+        (_, "auto") => "the default; all ranks are on this machine",
         (true, _) => "by the setting 'transport'",
         (false, _) => "asked for",
     };
     Start {
-        name: name.to_owned(),
+        name: asked.to_owned(),
         carrier: Carrier::Ours(name.to_owned()),
         used: Used {
             transport: name.to_owned(),

@@ -72,7 +72,15 @@ pub fn of_cm(name: &str, config: &Config) -> Result<Vec<ProtocolReport>, String>
 /// What would be used, as the settings are.
 pub fn gather(config: &Config) -> Vec<MessagesReport> {
     let names: Vec<String> = match config.entry(TRANSPORT).map(|entry| entry.value()) {
-        Ok(Value::Stack(parts)) => parts.iter().map(ToString::to_string).collect(),
+        Ok(Value::Stack(parts)) => match tagwire_rails::chosen_by_jobs(config) {
+            Some((near, networks)) => {
+                // As far as this host says: a job takes the first that all of its hosts have.
+                let mut networks = networks.iter().filter(|name| open(name, config).is_ok());
+                let names = [near].into_iter().chain(networks.next().copied());
+                names.map(str::to_owned).collect()
+            }
+            None => parts.iter().map(ToString::to_string).collect(),
+        },
         _ => return Vec::new(),
     };
     let parts: Vec<Part> = names.iter().map(|name| Part::new(name, config)).collect();

