@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
-use tagwire_base::Config;
 use tagwire_base::config::parse;
-use tagwire_launch::{Binding, JobSpec, OnFailure, StdinPolicy};
+use tagwire_base::{Config, JobSecret};
+use tagwire_launch::{Binding, Hosts, JobSpec, OnFailure, Side, StdinPolicy};
 
 use crate::failure::{Failure, status};
 
@@ -23,6 +23,27 @@ pub struct RunOptions {
     /// How many ranks to start; more than there are cores take turns
     #[arg(short = 'n', long, visible_alias = "np", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: u32,
+
+    /// How many ranks the job has on all hosts; with --listen
+    #[arg(long, value_name = "TOTAL", requires = "listen", value_parser = clap::value_parser!(u32).range(2..))]
+    of: Option<u32>,
+
+    /// Have the job's first ranks, and wait at this address for other hosts to bring the rest
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        requires = "of",
+        conflicts_with = "connect"
+    )]
+    listen: Option<String>,
+
+    /// Bring ranks to the job of the host where --listen waits at this address
+    #[arg(long, value_name = "HOST:PORT", requires = "secret")]
+    connect: Option<String>,
+
+    /// What all hosts of a job know: a text of 1 to 32 bytes, or @FILE with one; --listen draws one and says it
+    #[arg(long, value_name = "TEXT|@FILE")]
+    secret: Option<String>,
 
     /// Where ranks run: none (the scheduler chooses), core (rank i on the i-th core), or a list
     /// of CPUs such as 0,2,4-7 (rank i on the i-th), round robin
@@ -94,6 +115,8 @@ Examples:
   tagwire run -n 2 -- ./ring                       two ranks
   tagwire run -n 4 --bind core -- ./halo 512       each on a core of its own
   tagwire run -n 8 --bind 0-3 --timeout 90s -- ./program
+  tagwire run -n 2 --of 4 --listen 10.0.0.1:7471 -- ./program          two of four ranks here,
+  tagwire run -n 2 --connect 10.0.0.1:7471 --secret S -- ./program     and two on another host
   tagwire run -np 2 -x OMP_NUM_THREADS=4 --output-dir out -- ./program
   tagwire run -n 2 --log debug -- ./program        a setting for all ranks";
 
@@ -124,6 +147,7 @@ fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
     for variable in &options.variables {
         spec.env.extend(set(variable)?);
     }
+    spec.hosts = hosts(options)?;
     spec.directory.clone_from(&options.wdir);
     spec.output.clone_from(&options.output_dir);
     spec.binding = options.bind.clone();
@@ -138,6 +162,45 @@ fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
         Input::Rank0 => StdinPolicy::Rank0,
     };
     Ok(spec)
+}
+
+/// Returns which part of a job of several hosts is asked for.
+fn hosts(options: &RunOptions) -> Result<Option<Hosts>, Failure> {
+    let side = match (&options.listen, &options.connect) {
+        (Some(address), _) => Side::Listen(address.clone()),
+        (None, Some(address)) => Side::Connect(address.clone()),
+        (None, None) if options.secret.is_some() => {
+            return Err(Failure::usage(
+                "run: --secret goes with --listen or --connect",
+            ));
+        }
+        (None, None) => return Ok(None),
+    };
+    let secret = options.secret.as_deref().map(secret).transpose()?;
+    Ok(Some(Hosts {
+        total: options.of.unwrap_or_default(),
+        side,
+        secret,
+    }))
+}
+
+fn secret(option: &str) -> Result<JobSecret, Failure> {
+    let read;
+    let text = match option.strip_prefix('@') {
+        Some(file) => {
+            read = std::fs::read_to_string(file)
+                .map_err(|error| Failure::usage(format!("run: --secret @{file}: {error}")))?;
+            read.trim_end()
+        }
+        None => option,
+    };
+    JobSecret::of_text(text).ok_or_else(|| {
+        Failure::usage(format!(
+            "run: --secret has {} bytes; it takes 1 to {}",
+            text.len(),
+            JobSecret::LEN
+        ))
+    })
 }
 
 /// Returns what `NAME=VALUE` sets; nothing where `NAME` alone is inherited.

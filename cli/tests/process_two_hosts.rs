@@ -91,6 +91,44 @@ fn a_job_of_another_launcher_spans_two_hosts() {
     }
 }
 
+/// Started by the user on each host.
+#[test]
+fn parts_that_users_start_are_one_job() {
+    let test = "parts_that_users_start_are_one_job";
+    let Some(hosts) = Hosts::make(test, 4, 1).filter(|_| has_libfabric(test)) else {
+        return;
+    };
+    let place = format!("{}:7471", hosts.address(0));
+    let words = [
+        "bench", "ring", "-m", "8,64K", "-i", "20", "-c", "--bind", "none",
+    ];
+    let programs: [Vec<std::ffi::OsString>; 3] = [
+        vec![example("ring").into(), "100".into()],
+        vec![example("halo").into()],
+        [tagwire().into()]
+            .into_iter()
+            .chain(words.map(Into::into))
+            .collect(),
+    ];
+    for program in &programs {
+        let part = |host: usize, options: &[&str]| {
+            hosts
+                .line(host)
+                .args([tagwire()])
+                .args(["run", "-n", "2", "--secret", "ours"])
+                .args(options)
+                .args(["--host", &format!("host-{host}"), "--"])
+                .args(program)
+                .start()
+        };
+        let first = part(0, &["--of", "4", "--listen", &place]);
+        let second = part(1, &["--connect", &place]);
+        for outcome in [first.finish(), second.finish()] {
+            assert_eq!(outcome.status, 0, "{outcome:#?}");
+        }
+    }
+}
+
 #[test]
 fn a_cut_cable_ends_the_run_on_both_sides() {
     let test = "a_cut_cable_ends_the_run_on_both_sides";

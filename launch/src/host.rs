@@ -115,7 +115,7 @@ fn unpack(text: &str, size: u32) -> Option<Vec<u32>> {
 }
 
 /// Returns the address by which this host reaches others, as its routes say; nothing is sent.
-fn own_address() -> Option<IpAddr> {
+pub(crate) fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     // An address of the block for documentation: it takes the default route.
     socket.connect("192.0.2.1:9").ok()?;

@@ -28,6 +28,8 @@ use crate::error::{Error, Result};
 
 mod child;
 mod files;
+mod hosts;
+mod hub;
 mod input;
 mod notes;
 mod output;
@@ -35,6 +37,7 @@ mod processes;
 mod signals;
 mod supervisor;
 
+pub use hosts::{Hosts, Side};
 use notes::Notes;
 use supervisor::{Notice, Supervisor};
 
@@ -80,6 +83,8 @@ pub struct JobSpec {
     pub args: Vec<OsString>,
     /// Environment variables to set beside the inherited ones.
     pub env: Vec<(OsString, OsString)>,
+    /// Which part of a job these ranks are that other hosts have a part of; `None`: all of it.
+    pub hosts: Option<Hosts>,
     /// Where the ranks run, and where their program is looked for when its name is relative; `None`: where the launcher does.
     pub directory: Option<PathBuf>,
     /// The folder into which all that rank N says goes, to `rank-N.txt`; `None`: where [`tag_output`](Self::tag_output)
@@ -113,6 +118,7 @@ impl JobSpec {
             program: program.into(),
             args: Vec::new(),
             env: Vec::new(),
+            hosts: None,
             directory: None,
             output: None,
             binding: Binding::default(),
@@ -122,6 +128,29 @@ impl JobSpec {
             grace: Duration::from_secs(5),
             stdin: StdinPolicy::default(),
             quiet: false,
+        }
+    }
+
+    /// Checks that this host's ranks are a part of the job.
+    fn check_hosts(&self) -> Result<()> {
+        match &self.hosts {
+            Some(Hosts {
+                total,
+                side: Side::Listen(_),
+                ..
+            }) if *total <= self.ranks || *total > MAX_RANKS => Err(Error::Usage(format!(
+                "{} ranks on this host of {total} in all: other hosts are to have some, and {MAX_RANKS} are the most",
+                self.ranks
+            ))),
+            Some(Hosts {
+                secret: None,
+                side: Side::Connect(_),
+                ..
+            }) => Err(Error::Usage(
+                "which secret has the job that is to be joined? Where it listens, it was said"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -209,6 +238,7 @@ impl Job {
                 spec.ranks
             )));
         }
+        spec.check_hosts()?;
         spec.check_folders()?;
         let placement = spec.binding.place(spec.ranks)?;
         let notes = Notes::default();

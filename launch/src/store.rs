@@ -28,16 +28,19 @@ use tagwire_base::{JobSecret, Rank};
 use crate::error::{Error, Result};
 
 mod client;
+mod host;
 mod key_space;
 mod server;
 mod socket;
 pub mod wire;
 
 pub use client::{Membership, StoreBootstrap};
+pub(crate) use host::{HostLink, Word as HostWord};
+pub(crate) use key_space::Report;
 pub(crate) use socket::connect_tcp;
 
 use key_space::KeySpace;
-use server::{Aborts, Control, Server};
+use server::{Control, Reports, Server};
 
 /// A running store. Dropping it ends its thread and closes every connection.
 #[derive(Debug)]
@@ -46,7 +49,7 @@ pub struct Store {
     secret: JobSecret,
     size: u32,
     control: Option<Sender<Control>>,
-    aborts: Aborts,
+    reports: Reports,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
@@ -68,7 +71,8 @@ impl Store {
         let listener = socket::listen(name).map_err(|error| {
             Error::system(format!("listen on the store's socket '{name}'"), error)
         })?;
-        Self::serve(size, name.to_owned(), secret, listener)
+        let keys = KeySpace::new(size, secret.clone());
+        Self::serve(size, name.to_owned(), secret, listener, keys)
     }
 
     /// Starts a store that other machines reach at `address`, such as `10.0.0.1:7471` (port 0: any
@@ -80,18 +84,50 @@ impl Store {
     pub fn start_tcp(size: u32, address: &str, secret: JobSecret) -> Result<Self> {
         let (listener, place) = socket::listen_tcp(address)
             .map_err(|error| Error::system(format!("listen at '{address}'"), error))?;
-        Self::serve(size, format!("{}{place}", socket::TCP), secret, listener)
+        let keys = KeySpace::new(size, secret.clone());
+        Self::serve(
+            size,
+            format!("{}{place}", socket::TCP),
+            secret,
+            listener,
+            keys,
+        )
     }
 
-    fn serve(size: u32, name: String, secret: JobSecret, listener: OwnedFd) -> Result<Self> {
+    /// As [`Store::start_tcp`], for a job whose first `own` ranks are started here and the others on other hosts.
+    pub(crate) fn start_for_hosts(
+        size: u32,
+        own: u32,
+        address: &str,
+        secret: JobSecret,
+    ) -> Result<Self> {
+        let (listener, place) = socket::listen_tcp(address)
+            .map_err(|error| Error::system(format!("listen at '{address}'"), error))?;
+        let mut keys = KeySpace::new(size, secret.clone());
+        keys.keep_first(own);
+        Self::serve(
+            size,
+            format!("{}{place}", socket::TCP),
+            secret,
+            listener,
+            keys,
+        )
+    }
+
+    fn serve(
+        size: u32,
+        name: String,
+        secret: JobSecret,
+        listener: OwnedFd,
+        keys: KeySpace,
+    ) -> Result<Self> {
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make the store's wake-up", error))?;
         let wake = Arc::new(wake);
         let (control, commands) = channel();
-        let keys = KeySpace::new(size, secret.clone());
-        let aborts =
-            Aborts::new().map_err(|error| Error::system("make the store's wake-up", error))?;
-        let told = (commands, aborts.clone());
+        let reports =
+            Reports::new().map_err(|error| Error::system("make the store's wake-up", error))?;
+        let told = (commands, reports.clone());
         let server = Server::new(listener, Arc::clone(&wake), told, keys, size)
             .map_err(|error| Error::system("watch the store's socket", error))?;
         let thread = std::thread::Builder::new()
@@ -103,7 +139,7 @@ impl Store {
             secret,
             size,
             control: Some(control),
-            aborts,
+            reports,
             wake,
             thread: Some(thread),
         })
@@ -144,14 +180,22 @@ impl Store {
         }
     }
 
-    /// Returns what is readable once a rank wants the job ended.
-    pub(crate) fn aborts(&self) -> BorrowedFd<'_> {
-        self.aborts.as_fd()
+    /// Returns what is readable once there are reports.
+    pub(crate) fn waits_for(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
     }
 
-    /// Returns the first rank that wants the job ended, and with which status; once.
-    pub(crate) fn take_abort(&self) -> Option<(Rank, u32)> {
-        self.aborts.take()
+    /// Returns what ranks and other hosts have reported since.
+    pub(crate) fn take_reports(&self) -> Vec<Report> {
+        self.reports.take()
+    }
+
+    /// Tells other hosts that the job ends.
+    pub(crate) fn end_job(&self, status: u32) {
+        if let Some(control) = &self.control {
+            let _ = control.send(Control::EndJob(status));
+            self.wake();
+        }
     }
 
     /// Returns whether everybody who was connected is gone within `timeout`.

@@ -25,6 +25,7 @@ use tagwire_base::Rank;
 
 use super::child::{self, RankProcess, Setup};
 use super::files::FileLimit;
+use super::hub::{Heard, Hub};
 use super::input::{self, Forwarder};
 use tagwire_base::topology::ranges;
 
@@ -36,7 +37,7 @@ use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::launchers;
-use crate::store::Store;
+use crate::patience::LATE;
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
@@ -86,18 +87,22 @@ struct Causes {
     first_failure: Option<(Rank, Outcome)>,
     timed_out: bool,
     output_broken: bool,
+    /// Other hosts did not come, or are lost.
+    hosts_broken: bool,
+    /// The status that another host has ended the job with.
+    ended_elsewhere: Option<i32>,
     interrupted: Option<Signal>,
 }
 
 impl Causes {
     fn exit_status(&self) -> i32 {
-        if self.timed_out || self.output_broken {
+        if self.timed_out || self.output_broken || self.hosts_broken {
             STATUS_RUN_FAILED
         } else if let Some(signal) = self.interrupted {
             128 + signal.as_raw()
         } else {
-            self.first_failure
-                .map_or(0, |(_, outcome)| outcome.status())
+            let failed = self.first_failure.map(|(_, outcome)| outcome.status());
+            failed.or(self.ended_elsewhere).unwrap_or(0)
         }
     }
 }
@@ -106,7 +111,7 @@ impl Causes {
 pub(super) struct Supervisor {
     spec: JobSpec,
     members: Vec<Member>,
-    store: Store,
+    hub: Hub,
     signals: Signals,
     notice: Notice,
     notes: Notes,
@@ -129,14 +134,14 @@ impl Supervisor {
     ) -> Result<Self> {
         let signals = Signals::watch()?;
         let files = FileLimit::raise(spec.ranks);
-        let store = Store::start(spec.ranks)?;
+        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks)?;
         let deadline = spec
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
         let mut this = Self {
             spec,
             members: Vec::new(),
-            store,
+            hub,
             signals,
             notice,
             notes,
@@ -177,7 +182,7 @@ impl Supervisor {
         command
             .args(&spec.args)
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .envs(self.store.membership(Rank::new(rank)).to_variables())
+            .envs(self.hub.membership(rank).to_variables())
             .stdin(input::of_rank(spec.stdin, rank));
         if let Some(directory) = &spec.directory {
             command.current_dir(directory);
@@ -225,15 +230,20 @@ impl Supervisor {
 
     /// Watches the ranks until all have ended.
     pub fn run(mut self) -> Result<JobReport> {
-        while self.members.iter().any(|member| member.outcome.is_none()) {
+        while self.is_busy() {
             self.wait_for_events()?;
             self.notice_ends()?;
             self.obey_signals();
-            self.obey_aborts();
+            self.hear_of_others();
             self.notice_broken_output();
             self.keep_time();
         }
         Ok(self.conclude())
+    }
+
+    fn is_busy(&self) -> bool {
+        let runs = matches!(self.phase, Phase::Running | Phase::Reporting(_));
+        self.members.iter().any(|member| member.outcome.is_none()) || self.hub.is_waiting(runs)
     }
 
     /// Blocks until something happens or is due. What it was, the callers find out.
@@ -244,6 +254,9 @@ impl Supervisor {
             Phase::Killing => None,
         };
         let timeout = due
+            .into_iter()
+            .chain(self.hub.due())
+            .min()
             .map(|due| due.saturating_duration_since(Instant::now()))
             .and_then(|left| Timespec::try_from(left).ok());
         let living = self
@@ -254,7 +267,8 @@ impl Supervisor {
         let mut polled: Vec<PollFd<'_>> = living
             .map(|member| member.process.pidfd.as_fd())
             .chain(self.signals.sources().map(AsFd::as_fd))
-            .chain([self.notice.0.as_fd(), self.store.aborts()])
+            .chain([self.notice.0.as_fd()])
+            .chain(self.hub.waits_for())
             .chain(broken.map(|pump| pump.broken().as_fd()))
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
@@ -285,8 +299,8 @@ impl Supervisor {
                 None => Outcome::Exited(status.exit_status().unwrap_or(STATUS_RUN_FAILED)),
             };
             member.outcome = Some(outcome);
-            let rank = Rank::new(index as u32);
-            self.store.rank_ended(rank);
+            let rank = Rank::new(self.hub.first() + index as u32);
+            self.hub.rank_ended(rank, outcome.status() as u32);
             self.judge(rank, outcome);
         }
         Ok(())
@@ -298,7 +312,8 @@ impl Supervisor {
             return;
         }
         self.causes.first_failure.get_or_insert((rank, outcome));
-        let pid = self.members[rank.index()].process.pid;
+        let index = (rank.as_u32() - self.hub.first()) as usize;
+        let pid = self.members[index].process.pid;
         let how = match outcome {
             Outcome::Exited(status) => format!("ended with status {status}"),
             Outcome::Signaled(signal) => {
@@ -337,21 +352,72 @@ impl Supervisor {
         }
     }
 
-    /// Ends the job because a rank wants it: with that rank's status, whatever a failure means to the others.
-    fn obey_aborts(&mut self) {
-        let Some((rank, status)) = self.store.take_abort() else {
-            return;
-        };
-        if !matches!(self.phase, Phase::Running | Phase::Reporting(_)) {
-            return;
+    /// Obeys ranks that abort the job, and ends what other hosts have ended or lost.
+    fn hear_of_others(&mut self) {
+        for heard in self.hub.hear() {
+            if !matches!(self.phase, Phase::Running | Phase::Reporting(_)) {
+                continue;
+            }
+            match heard {
+                // With that rank's status, whatever a failure means to the others. As the system cuts a status; a job that
+                // was aborted is never a good one.
+                Heard::Abort { rank, status } => {
+                    self.end_with(Some(rank), (status & 0xff).max(1));
+                    self.report(format_args!("rank {rank} aborts the job"));
+                }
+                Heard::Failed { rank, status } => {
+                    let failed = (rank, Outcome::Exited(status as i32));
+                    self.causes.first_failure.get_or_insert(failed);
+                    match self.spec.on_failure {
+                        OnFailure::Continue => self.report(format_args!(
+                            "rank {rank}, on another host, ended with status {status}"
+                        )),
+                        OnFailure::Abort => {
+                            self.report(format_args!(
+                                "rank {rank}, on another host, ended with status {status}: ending the job"
+                            ));
+                            self.end_ranks();
+                        }
+                    }
+                }
+                Heard::End { status } => {
+                    self.end_with(None, status);
+                    self.report(format_args!("the host that listens ends the job"));
+                }
+                // The host that listens has heard of their ends, and was the last to wait.
+                Heard::Lost if self.members.iter().all(|it| it.outcome.is_some()) => {}
+                Heard::Lost => {
+                    self.causes.hosts_broken = true;
+                    self.notes.say(format_args!(
+                        "the connection to the host that listens is lost: ending the job"
+                    ));
+                    self.end_ranks();
+                }
+                Heard::Late {
+                    came,
+                    wanted,
+                    within,
+                } => {
+                    self.causes.hosts_broken = true;
+                    self.notes.say(format_args!(
+                        "other hosts have brought {came} of {wanted} ranks within {} s ({LATE}): ending the job",
+                        within.as_secs_f64()
+                    ));
+                    self.end_ranks();
+                }
+            }
         }
-        // As the system cuts a status; a job that was aborted is never a good one.
-        let status = (status as i32 & 0xff).max(1);
-        let outcome = Outcome::Exited(status);
-        self.causes.first_failure.get_or_insert((rank, outcome));
-        self.report(format_args!(
-            "rank {rank} aborts the job with status {status}"
-        ));
+    }
+
+    /// Ends the job with a status, which is that of `rank` where one is known.
+    fn end_with(&mut self, rank: Option<Rank>, status: u32) {
+        let outcome = Outcome::Exited(status as i32);
+        match rank {
+            Some(rank) => {
+                self.causes.first_failure.get_or_insert((rank, outcome));
+            }
+            None => self.causes.ended_elsewhere = Some(status as i32),
+        }
         self.end_ranks();
     }
 
@@ -405,7 +471,7 @@ impl Supervisor {
     }
 
     fn time_out(&mut self, now: Instant) {
-        let running = (0..)
+        let running = (self.hub.first()..)
             .zip(&self.members)
             .filter(|(_, member)| member.outcome.is_none());
         let running = ranges(running.map(|(rank, _)| rank));
@@ -432,6 +498,7 @@ impl Supervisor {
     }
 
     fn end_ranks(&mut self) {
+        self.hub.end_job(self.causes.exit_status() as u32);
         self.phase = match Instant::now().checked_add(self.spec.grace) {
             Some(until) => Phase::Ending(until),
             None => Phase::Killing,

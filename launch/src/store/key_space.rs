@@ -8,6 +8,7 @@
 //! program never reads an address of the first.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -59,6 +60,8 @@ struct Member {
     /// It ended, or its connection did, without a goodbye.
     ended: bool,
     client: Option<ClientId>,
+    /// Its host has said that its process is over.
+    over: bool,
     /// Bytes that it keeps here, over all rounds.
     kept: usize,
 }
@@ -114,9 +117,27 @@ pub(super) struct KeySpace {
     clients: HashMap<ClientId, Client>,
     rounds: BTreeMap<u32, Round>,
     outbox: Vec<Outgoing>,
-    /// The first rank that wants the job ended, and with which status.
-    abort: Option<(Rank, u32)>,
+    /// What the launcher is to hear of.
+    reports: Vec<Report>,
+    /// What starts ranks elsewhere, and which.
+    hosts: HashMap<ClientId, Range<u32>>,
+    /// The first rank that no host has.
+    next_rank: u32,
 }
+
+/// What a launcher hears of from its store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// A rank wants the job ended, with this status.
+    Abort(Rank, u32),
+    /// Another host has brought so many ranks.
+    Came(u32),
+    /// A rank of another host has ended, with this status.
+    Ended(Rank, u32),
+}
+
+/// The status of ranks whose host is lost.
+const HOST_LOST: u32 = 255;
 
 impl KeySpace {
     pub fn new(size: u32, secret: JobSecret) -> Self {
@@ -126,7 +147,22 @@ impl KeySpace {
             clients: HashMap::new(),
             rounds: BTreeMap::new(),
             outbox: Vec::new(),
-            abort: None,
+            reports: Vec::new(),
+            hosts: HashMap::new(),
+            next_rank: size,
+        }
+    }
+
+    /// Leaves all ranks but the first `own` to other hosts.
+    pub const fn keep_first(&mut self, own: u32) {
+        self.next_rank = own;
+    }
+
+    /// Tells the other hosts that the job ends.
+    pub fn end_hosts(&mut self, status: u32) {
+        let hosts: Vec<ClientId> = self.hosts.keys().copied().collect();
+        for client in hosts {
+            self.reply(client, RequestId::default(), Reply::End { status });
         }
     }
 
@@ -145,12 +181,22 @@ impl KeySpace {
                     rank,
                     secret,
                 } => self.hello(client, id, version, rank, &secret),
+                Request::Host {
+                    version,
+                    ranks,
+                    secret,
+                } => self.host(client, id, version, ranks, &secret),
+                Request::Ended { rank, status } if self.hosts.contains_key(&client) => {
+                    self.ended_elsewhere(client, rank, status)
+                }
                 _ => self.refuse_and_close(client, id, "the first message must be a hello"),
             };
         };
         let (rank, round) = (known.rank, known.round);
         match request {
-            Request::Hello { .. } => return self.refuse_and_close(client, id, "a second hello"),
+            Request::Hello { .. } | Request::Host { .. } | Request::Ended { .. } => {
+                return self.refuse_and_close(client, id, "a second hello");
+            }
             Request::Put { key, value } => self.put(client, id, key, value),
             Request::Get { rank, key } => {
                 self.wait_on(client, id, rank, |rank| Wait::Value { rank, key })
@@ -188,7 +234,7 @@ impl KeySpace {
                 self.settle(round);
             }
             Request::Abort { status } => {
-                self.abort.get_or_insert((rank, status));
+                self.reports.push(Report::Abort(rank, status));
                 self.reply(client, id, Reply::Done);
             }
             Request::Leave => {
@@ -204,6 +250,62 @@ impl KeySpace {
         if let Some(known) = self.clients.get(&client) {
             self.ended(known.rank);
         }
+        for rank in self.hosts.remove(&client).into_iter().flatten() {
+            self.over(Rank::new(rank), HOST_LOST);
+        }
+    }
+
+    /// A rank of another host is over, in whatever way; only the first word of it counts.
+    fn over(&mut self, rank: Rank, status: u32) {
+        let member = &mut self.members[rank.index()];
+        if !std::mem::replace(&mut member.over, true) {
+            self.reports.push(Report::Ended(rank, status));
+            self.ended(rank);
+        }
+    }
+
+    fn host(
+        &mut self,
+        client: ClientId,
+        id: RequestId,
+        version: u16,
+        ranks: u32,
+        secret: &JobSecret,
+    ) -> Verdict {
+        if let Some(why) = self.objection(version, secret) {
+            return self.refuse_and_close(client, id, &why);
+        }
+        let (first, size) = (self.next_rank, self.members.len() as u32);
+        if ranks == 0 || ranks > size - first {
+            let why = format!(
+                "this host brings {ranks} ranks (option -n), and {} of the job's {size} are left",
+                size - first
+            );
+            return self.refuse_and_close(client, id, &why);
+        }
+        self.next_rank += ranks;
+        self.hosts.insert(client, first..first + ranks);
+        self.reports.push(Report::Came(ranks));
+        self.reply(client, id, Reply::Place { first, size });
+        Verdict::Keep
+    }
+
+    fn ended_elsewhere(&mut self, client: ClientId, rank: u32, status: u32) -> Verdict {
+        let is_its = |ranks: &Range<u32>| ranks.contains(&rank);
+        if !self.hosts.get(&client).is_some_and(is_its) {
+            return Verdict::Close;
+        }
+        self.over(Rank::new(rank), status);
+        Verdict::Keep
+    }
+
+    /// Why somebody may not come in.
+    fn objection(&self, version: u16, secret: &JobSecret) -> Option<String> {
+        if !self.secret.matches(secret.as_bytes()) {
+            return Some("wrong job secret".to_owned());
+        }
+        (version != VERSION)
+            .then(|| format!("the launcher speaks version {VERSION}, the rank version {version}"))
     }
 
     /// The rank's process has ended, or as good as ended.
@@ -234,12 +336,12 @@ impl KeySpace {
 
     /// Whether `client` has proved the secret and not left.
     pub fn is_member(&self, client: ClientId) -> bool {
-        self.clients.contains_key(&client)
+        self.clients.contains_key(&client) || self.hosts.contains_key(&client)
     }
 
-    /// The rank that wants the job ended, and with which status; once.
-    pub const fn take_abort(&mut self) -> Option<(Rank, u32)> {
-        self.abort.take()
+    /// What the launcher is to hear of, in order.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
     }
 
     /// What must be sent, in order.
@@ -255,11 +357,7 @@ impl KeySpace {
         rank: u32,
         secret: &JobSecret,
     ) -> Verdict {
-        if !self.secret.matches(secret.as_bytes()) {
-            return self.refuse_and_close(client, id, "wrong job secret");
-        }
-        if version != VERSION {
-            let why = format!("the launcher speaks version {VERSION}, the rank version {version}");
+        if let Some(why) = self.objection(version, secret) {
             return self.refuse_and_close(client, id, &why);
         }
         let size = self.members.len() as u32;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use tagwire_base::Rank;
 use tracing::debug;
 
-use super::key_space::{ClientId, KeySpace, Verdict};
+use super::key_space::{ClientId, KeySpace, Report, Verdict};
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Malformed, Request};
 
@@ -35,40 +35,42 @@ const READ_CHUNK: usize = 64 * 1024;
 const LISTENER: u64 = u64::MAX;
 const CONTROL: u64 = u64::MAX - 1;
 
-/// What ranks want of the launcher: the end of the job.
+/// What the launcher hears of.
 #[derive(Debug, Clone)]
-pub(super) struct Aborts {
-    /// Readable once there is one.
+pub(super) struct Reports {
+    /// Readable once there is something.
     wake: Arc<OwnedFd>,
-    first: Arc<Mutex<Option<(Rank, u32)>>>,
+    queue: Arc<Mutex<Vec<Report>>>,
 }
 
-impl Aborts {
+impl Reports {
     pub fn new() -> Result<Self, Errno> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         Ok(Self {
             wake: Arc::new(rustix::event::eventfd(0, flags)?),
-            first: Arc::default(),
+            queue: Arc::default(),
         })
     }
 
-    fn first(&self) -> MutexGuard<'_, Option<(Rank, u32)>> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Vec<Report>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn give(&self, abort: (Rank, u32)) {
-        self.first().get_or_insert(abort);
-        // Fails only when it has been given more often than can be counted.
-        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    fn give(&self, reports: Vec<Report>) {
+        if !reports.is_empty() {
+            self.queue().extend(reports);
+            // Fails only when it has been given more often than can be counted.
+            let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+        }
     }
 
-    pub fn take(&self) -> Option<(Rank, u32)> {
+    pub fn take(&self) -> Vec<Report> {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
-        self.first().take()
+        std::mem::take(&mut *self.queue())
     }
 }
 
-impl AsFd for Aborts {
+impl AsFd for Reports {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
@@ -80,6 +82,8 @@ pub(super) enum Control {
     RankEnded(Rank),
     /// To be told once nobody is connected any more.
     WhenEmpty(Sender<()>),
+    /// The job ends, with this status: other hosts are told.
+    EndJob(u32),
 }
 
 #[derive(Debug)]
@@ -169,7 +173,7 @@ pub(super) struct Server {
     listener: OwnedFd,
     wake: Arc<OwnedFd>,
     control: Receiver<Control>,
-    aborts: Aborts,
+    reports: Reports,
     keys: KeySpace,
     connections: HashMap<ClientId, Connection>,
     /// Stalled clients that can go on.
@@ -186,7 +190,7 @@ impl Server {
     pub fn new(
         listener: OwnedFd,
         wake: Arc<OwnedFd>,
-        (control, aborts): (Receiver<Control>, Aborts),
+        (control, reports): (Receiver<Control>, Reports),
         keys: KeySpace,
         size: u32,
     ) -> Result<Self, Errno> {
@@ -203,7 +207,7 @@ impl Server {
             listener,
             wake,
             control,
-            aborts,
+            reports,
             keys,
             connections: HashMap::new(),
             resumable: Vec::new(),
@@ -245,9 +249,7 @@ impl Server {
             }
             self.resume();
             self.housekeep();
-            if let Some(abort) = self.keys.take_abort() {
-                self.aborts.give(abort);
-            }
+            self.reports.give(self.keys.take_reports());
             if self.connections.is_empty()
                 && let Some(sender) = self.until_empty.take()
             {
@@ -319,6 +321,10 @@ impl Server {
         loop {
             match self.control.try_recv() {
                 Ok(Control::RankEnded(rank)) => self.rank_ended(rank),
+                Ok(Control::EndJob(status)) => {
+                    self.keys.end_hosts(status);
+                    self.deliver();
+                }
                 Ok(Control::WhenEmpty(sender)) => self.until_empty = Some(sender),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,

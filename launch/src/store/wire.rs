@@ -19,14 +19,20 @@
 //! | 5    | request   | put descriptor | and one descriptor beside the frame (`SCM_RIGHTS`) |
 //! | 6    | request   | get descriptor | rank u32                                           |
 //! | 7    | request   | leave          |                                                    |
+//! | 8    | request   | abort          | status u32                                         |
+//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, secret |
+//! | 10   | request   | ended          | rank u32, status u32; no reply                     |
 //! | 65   | reply     | welcome        | size u32, round u32                                |
 //! | 66   | reply     | done           |                                                    |
 //! | 67   | reply     | value          | the bytes                                          |
 //! | 68   | reply     | descriptor     | and one descriptor beside the frame                |
 //! | 69   | reply     | refused        | why, as UTF-8 text                                 |
+//! | 70   | reply     | place          | first rank u32, size u32                           |
 //! | 97   | event     | left           | rank u32                                           |
 //! | 98   | event     | failed         | rank u32                                           |
+//! | 99   | event     | end            | status u32: the job ends, as a host is told        |
 //!
+//! A connection begins with a hello, from a rank, or with a host, from what starts the ranks of another host.
 //! Both sides decode with the same functions, which accept any bytes and never panic.
 
 use tagwire_base::{JobSecret, Rank};
@@ -98,6 +104,22 @@ pub enum Request {
         /// The job's exit status.
         status: u32,
     },
+    /// The first message of what starts ranks on another host.
+    Host {
+        /// The version that it speaks.
+        version: u16,
+        /// How many ranks it brings.
+        ranks: u32,
+        /// Proof that it belongs to the job.
+        secret: JobSecret,
+    },
+    /// From a host: one of its ranks has ended.
+    Ended {
+        /// Which.
+        rank: u32,
+        /// With which status; 128 + n after signal n.
+        status: u32,
+    },
 }
 
 /// What the store tells a rank.
@@ -118,6 +140,18 @@ pub enum Reply {
     Descriptor,
     /// The request was not carried out, and why.
     Refused(String),
+    /// To a host: its ranks begin with this number.
+    Place {
+        /// The first.
+        first: u32,
+        /// How many ranks the job has.
+        size: u32,
+    },
+    /// To a host: the job ends.
+    End {
+        /// With which status.
+        status: u32,
+    },
     /// An event: a rank said goodbye.
     Left(Rank),
     /// An event: a rank ended without a goodbye.
@@ -163,6 +197,21 @@ impl Request {
             Self::GetDescriptor { rank } => frame(6, id, &[&rank.to_le_bytes()]),
             Self::Leave => frame(7, id, &[]),
             Self::Abort { status } => frame(8, id, &[&status.to_le_bytes()]),
+            Self::Host {
+                version,
+                ranks,
+                secret,
+            } => {
+                let mut body = MAGIC.to_le_bytes().to_vec();
+                body.extend_from_slice(&version.to_le_bytes());
+                body.extend_from_slice(&[0; 2]);
+                body.extend_from_slice(&ranks.to_le_bytes());
+                body.extend_from_slice(secret.as_bytes());
+                frame(9, id, &[&body])
+            }
+            Self::Ended { rank, status } => {
+                frame(10, id, &[&rank.to_le_bytes(), &status.to_le_bytes()])
+            }
         }
     }
 
@@ -204,6 +253,22 @@ impl Request {
             8 => Self::Abort {
                 status: body.u32()?,
             },
+            9 => {
+                if body.u32()? != MAGIC {
+                    return Err(Malformed("a host without the magic number"));
+                }
+                let version = body.u16()?;
+                body.u16()?;
+                Self::Host {
+                    version,
+                    ranks: body.u32()?,
+                    secret: body.secret()?,
+                }
+            }
+            10 => Self::Ended {
+                rank: body.u32()?,
+                status: body.u32()?,
+            },
             _ => return Err(Malformed("not a request")),
         };
         body.end()?;
@@ -229,6 +294,10 @@ impl Reply {
                 }
                 frame(69, id, &[&why.as_bytes()[..end]])
             }
+            Self::Place { first, size } => {
+                frame(70, id, &[&first.to_le_bytes(), &size.to_le_bytes()])
+            }
+            Self::End { status } => frame(99, id, &[&status.to_le_bytes()]),
             Self::Left(rank) => frame(97, id, &[&rank.as_u32().to_le_bytes()]),
             Self::Failed(rank) => frame(98, id, &[&rank.as_u32().to_le_bytes()]),
         }
@@ -249,6 +318,13 @@ impl Reply {
             67 => Self::Value(value(body.rest())?),
             68 => Self::Descriptor,
             69 => Self::Refused(String::from_utf8_lossy(body.rest()).into_owned()),
+            70 => Self::Place {
+                first: body.u32()?,
+                size: body.u32()?,
+            },
+            99 => Self::End {
+                status: body.u32()?,
+            },
             97 => Self::Left(body.rank()?),
             98 => Self::Failed(body.rank()?),
             _ => return Err(Malformed("not a reply")),

@@ -1,0 +1,188 @@
+//! Jobs of which several `tagwire run` start a part each, as on several hosts; here all are on this one.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use process::{Job, KILLED, Line, Outcome, example, rank};
+use rustix::process::{Signal, kill_process};
+
+/// How soon the end of a part ends the others.
+const SOON: Duration = Duration::from_secs(5);
+
+fn free_place() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
+}
+
+fn listens(place: &str, ranks: &str, of: &str) -> Line {
+    Line::new([
+        "run", "-n", ranks, "--of", of, "--listen", place, "--secret", "ours", "--",
+    ])
+}
+
+fn connects(place: &str, ranks: &str, secret: &str) -> Line {
+    Line::new([
+        "run",
+        "-n",
+        ranks,
+        "--connect",
+        place,
+        "--secret",
+        secret,
+        "--",
+    ])
+}
+
+fn said(outcome: &Outcome, parts: &[&str]) {
+    for part in parts {
+        assert!(outcome.errors().contains(part), "{part}: {outcome:#?}");
+    }
+}
+
+/// Two parts of the test program, of which each rank has said which process it is.
+fn two_parts(scenario: &str) -> [Job; 2] {
+    let place = free_place();
+    let parts = [listens(&place, "2", "3"), connects(&place, "1", "ours")];
+    parts.map(|line| line.args([rank()]).args([scenario]).start())
+}
+
+#[test]
+fn parts_are_one_job_in_whatever_order_they_come() {
+    let place = free_place();
+    // Those that connect wait until somebody listens.
+    let others: Vec<Job> = ["1", "2"]
+        .map(|ranks| {
+            connects(&place, ranks, "ours")
+                .args([example("ring")])
+                .args(["100"])
+                .start()
+        })
+        .into();
+    std::thread::sleep(Duration::from_millis(100));
+    let outcome = listens(&place, "2", "5")
+        .args([example("ring")])
+        .args(["100"])
+        .finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    outcome.line("5 ranks, 500 hops");
+    for other in others {
+        let outcome = other.finish();
+        assert_eq!(
+            (outcome.status, &*outcome.stdout),
+            (0, &[][..]),
+            "{outcome:#?}"
+        );
+    }
+}
+
+#[test]
+fn ranks_are_numbered_by_the_order_in_which_hosts_come() {
+    let place = free_place();
+    let script = "echo $TAGWIRE_RANK of $TAGWIRE_SIZE, $TAGWIRE_LOCAL_RANK of $TAGWIRE_LOCAL_SIZE";
+    let words = ["sh", "-c", script];
+    let first = listens(&place, "1", "3").args(words).start();
+    let second = connects(&place, "2", "ours").args(words).finish();
+    let mut lines = second.stdout;
+    lines.sort_unstable();
+    assert_eq!(lines, ["1 of 3, 0 of 2", "2 of 3, 1 of 2"]);
+    assert_eq!(first.finish().stdout, ["0 of 3, 0 of 1"]);
+}
+
+#[test]
+fn a_failure_in_one_part_ends_the_others() {
+    for dead in [0, 1] {
+        let mut parts = two_parts("hang");
+        parts[0].hear("0 ready");
+        parts[0].hear("1 ready");
+        parts[1].hear("2 ready");
+        let number = [0, 2][dead];
+        parts[dead].kill(number);
+        let start = Instant::now();
+        let [first, second] = parts.map(Job::finish);
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        assert_eq!(
+            (first.status, second.status),
+            (KILLED, KILLED),
+            "{first:#?} {second:#?}"
+        );
+    }
+}
+
+#[test]
+fn an_abort_ends_all_parts_with_its_status() {
+    let [first, second] = two_parts("abort").map(Job::finish);
+    assert_eq!(
+        (first.status, second.status),
+        (7, 7),
+        "{first:#?} {second:#?}"
+    );
+}
+
+#[test]
+fn a_launcher_that_is_lost_ends_its_ranks_and_the_others() {
+    for lost in [0, 1] {
+        let mut parts = two_parts("hang");
+        parts[0].hear("1 ready");
+        parts[1].hear("2 ready");
+        let survivor = 1 - lost;
+        let [first, second] = &mut parts;
+        let process = if lost == 0 { first } else { second }.launcher();
+        kill_process(process, Signal::KILL).unwrap();
+        let start = Instant::now();
+        let outcome = parts.map(Job::finish).into_iter().nth(survivor).unwrap();
+        assert_ne!(outcome.status, 0, "{outcome:#?}");
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn hosts_that_do_not_come_or_do_not_belong_are_named() {
+    let place = free_place();
+    let alone = listens(&place, "1", "3")
+        .args(["sleep", "30"])
+        .env("TAGWIRE_LATE_RANKS", "1500ms")
+        .start();
+    let stranger = connects(&place, "1", "theirs").args(["true"]).finish();
+    said(&stranger, &["wrong job secret", &place]);
+    let many = connects(&place, "3", "ours").args(["true"]).finish();
+    said(&many, &["brings 3 ranks", "2 of the job's 3 are left"]);
+    let outcome = alone.finish();
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    said(
+        &outcome,
+        &["0 of 2 ranks within 1.5 s", "TAGWIRE_LATE_RANKS"],
+    );
+    let nobody = connects(&place, "1", "ours")
+        .args(["true"])
+        .env("TAGWIRE_LATE_RANKS", "200ms");
+    let outcome = nobody.finish();
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    said(&outcome, &[&place, "--listen", "TAGWIRE_LATE_RANKS"]);
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    for (options, part) in [
+        (&["--of", "4"][..], "--listen"),
+        (&["--listen", "127.0.0.1:0"], "--of"),
+        (&["--connect", "127.0.0.1:1"], "--secret"),
+        (&["--listen", "127.0.0.1:0", "--of", "2"], "2 in all"),
+        (&["--secret", "ours"], "--secret"),
+        (&["--listen", "nowhere", "--of", "4"], "nowhere"),
+        (
+            &["--connect", "127.0.0.1:1", "--secret", ""],
+            "--secret has 0 bytes",
+        ),
+    ] {
+        let outcome = Line::new(["run", "-n", "2"])
+            .args(options)
+            .args(["--", "true"])
+            .finish();
+        assert_ne!(outcome.status, 0, "{options:?}: {outcome:#?}");
+        said(&outcome, &[part]);
+    }
+}

@@ -1,0 +1,243 @@
+//! Where the ranks of a job find each other, and what of the job is elsewhere: nothing for a job of this host; the ranks of
+//! other hosts, where this one has the store; the store, where another one has it.
+
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use tagwire_base::{JobSecret, Rank};
+
+use super::hosts::{Hosts, Side};
+use crate::error::Result;
+use crate::store::{HostLink, HostWord, Membership, Report, Store};
+use crate::{host, patience};
+
+/// Where ranks meet.
+#[derive(Debug)]
+pub(super) struct Hub {
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Here(Store),
+    Listening {
+        store: Store,
+        /// How many ranks other hosts are to bring, have brought, and have ended.
+        wanted: u32,
+        came: u32,
+        over: u32,
+        /// Until when they have to come, and after how long that is.
+        late: Option<(Instant, Duration)>,
+        own: u32,
+        name: String,
+    },
+    Elsewhere(HostLink),
+}
+
+/// What the hub has heard.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Heard {
+    /// A rank wants the job ended.
+    Abort { rank: Rank, status: u32 },
+    /// A rank of another host has failed.
+    Failed { rank: Rank, status: u32 },
+    /// The host with the store ends the job.
+    End { status: u32 },
+    /// The host with the store is lost.
+    Lost,
+    /// Not all hosts have come in time.
+    Late {
+        came: u32,
+        wanted: u32,
+        within: Duration,
+    },
+}
+
+impl Hub {
+    /// Opens the hub of a job that has `ranks` ranks here.
+    pub fn open(hosts: Option<&Hosts>, ranks: u32) -> Result<Self> {
+        let place = match hosts {
+            None => Place::Here(Store::start(ranks)?),
+            Some(hosts) => Self::of_hosts(hosts, ranks)?,
+        };
+        Ok(Self { place })
+    }
+
+    fn of_hosts(hosts: &Hosts, own: u32) -> Result<Place> {
+        let within = patience::of_environment()?;
+        match &hosts.side {
+            Side::Connect(address) => {
+                let secret = hosts.secret.clone().unwrap_or(NO_SECRET);
+                let link = HostLink::join(address, secret, own, within)?;
+                Ok(Place::Elsewhere(link))
+            }
+            Side::Listen(address) => {
+                let (told, secret) = match &hosts.secret {
+                    Some(secret) => ("...".to_owned(), secret.clone()),
+                    None => {
+                        let text = JobSecret::generate()?.to_hex()[..JobSecret::LEN].to_owned();
+                        let secret = JobSecret::of_text(&text).unwrap_or(NO_SECRET);
+                        (text, secret)
+                    }
+                };
+                let store = Store::start_for_hosts(hosts.total, own, address, secret)?;
+                let name = reachable(store.address().unwrap_or_default());
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret {told} -- PROGRAM' on the other hosts, for {} ranks in all",
+                    hosts.total - own
+                );
+                Ok(Place::Listening {
+                    store,
+                    wanted: hosts.total - own,
+                    came: 0,
+                    over: 0,
+                    late: Instant::now()
+                        .checked_add(within)
+                        .map(|until| (until, within)),
+                    own,
+                    name,
+                })
+            }
+        }
+    }
+
+    /// The number of this host's first rank.
+    pub const fn first(&self) -> u32 {
+        match &self.place {
+            Place::Here(_) | Place::Listening { .. } => 0,
+            Place::Elsewhere(link) => link.first(),
+        }
+    }
+
+    /// What the rank that is `local` here needs to know.
+    pub fn membership(&self, local: u32) -> Membership {
+        match &self.place {
+            Place::Here(store) => store.membership(Rank::new(local)),
+            Place::Listening {
+                store, own, name, ..
+            } => {
+                let known = store.membership(Rank::new(local));
+                Membership {
+                    local_size: *own,
+                    store: format!("tcp:{name}"),
+                    ..known
+                }
+            }
+            Place::Elsewhere(link) => link.membership(local),
+        }
+    }
+
+    /// A rank of this host has ended.
+    pub fn rank_ended(&mut self, rank: Rank, status: u32) {
+        match &mut self.place {
+            Place::Here(store) | Place::Listening { store, .. } => store.rank_ended(rank),
+            Place::Elsewhere(link) => link.rank_ended(rank, status),
+        }
+    }
+
+    /// Tells other hosts that the job ends.
+    pub fn end_job(&self, status: u32) {
+        if let Place::Listening { store, .. } = &self.place {
+            store.end_job(status);
+        }
+    }
+
+    /// Returns what becomes readable when there is something to hear.
+    pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
+        match &self.place {
+            Place::Here(store) | Place::Listening { store, .. } => Some(store.waits_for()),
+            Place::Elsewhere(link) => link.is_open().then(|| link.as_fd()),
+        }
+    }
+
+    /// Returns when something is due though nothing is heard.
+    pub fn due(&self) -> Option<Instant> {
+        match &self.place {
+            Place::Listening { late, .. } => late.map(|(until, _)| until),
+            _ => None,
+        }
+    }
+
+    /// Whether ranks of other hosts are waited for: while the job runs also those that have not come.
+    pub fn is_waiting(&self, runs: bool) -> bool {
+        match &self.place {
+            Place::Listening {
+                wanted, came, over, ..
+            } => *over < if runs { *wanted } else { *came },
+            _ => false,
+        }
+    }
+
+    /// Returns what has been heard since.
+    pub fn hear(&mut self) -> Vec<Heard> {
+        match &mut self.place {
+            Place::Elsewhere(link) => {
+                let word = link.hear().map(|word| match word {
+                    HostWord::End(status) => Heard::End { status },
+                    HostWord::Lost => Heard::Lost,
+                });
+                word.into_iter().collect()
+            }
+            Place::Here(store) => store
+                .take_reports()
+                .into_iter()
+                .filter_map(|report| match report {
+                    Report::Abort(rank, status) => Some(Heard::Abort { rank, status }),
+                    Report::Came(_) | Report::Ended(..) => None,
+                })
+                .collect(),
+            Place::Listening {
+                store,
+                wanted,
+                came,
+                over,
+                late,
+                ..
+            } => {
+                let mut heard = Vec::new();
+                for report in store.take_reports() {
+                    match report {
+                        Report::Abort(rank, status) => heard.push(Heard::Abort { rank, status }),
+                        Report::Came(ranks) => *came += ranks,
+                        Report::Ended(rank, status) => {
+                            *over += 1;
+                            if status != 0 {
+                                heard.push(Heard::Failed { rank, status });
+                            }
+                        }
+                    }
+                }
+                if came == wanted {
+                    *late = None;
+                }
+                if let Some((_, within)) = late.take_if(|(until, _)| *until <= Instant::now()) {
+                    heard.push(Heard::Late {
+                        came: *came,
+                        wanted: *wanted,
+                        within,
+                    });
+                }
+                heard
+            }
+        }
+    }
+}
+
+/// A text that is no secret is refused where it is read.
+const NO_SECRET: JobSecret = JobSecret::from_bytes([0; JobSecret::LEN]);
+
+/// Returns where other hosts reach what listens at `place`: whoever listens everywhere does at the address of its routes.
+fn reachable(place: &str) -> String {
+    for everywhere in ["0.0.0.0:", "[::]:"] {
+        if let Some(port) = place.strip_prefix(everywhere) {
+            return match host::own_address() {
+                Some(std::net::IpAddr::V6(own)) => format!("[{own}]:{port}"),
+                Some(own) => format!("{own}:{port}"),
+                None => format!("127.0.0.1:{port}"),
+            };
+        }
+    }
+    place.to_owned()
+}
