@@ -20,11 +20,11 @@ use tagwire_transport::RecvBuffer;
 
 use super::awaited::{Awaited, say};
 use super::ends::{ReceivingEnd, SendingEnd};
-use super::matched::{Matched, Way};
+use super::matched::{Carrier, Matched};
 use super::orphan::Orphan;
 use super::plan::Plan;
 use super::policy::Costs;
-use super::timer::{Alarm, Bell};
+use super::timer::{Alarm, AlarmThread};
 use super::wire::{INIT_TAG, Init, Reply, Room, VERSION, again, reply_tag};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
@@ -58,7 +58,7 @@ pub(crate) struct Registry {
     /// What transport partitions cost here, once that was asked for.
     costs: OnceLock<Costs>,
     /// The alarm of timers, once there were any.
-    bell: OnceLock<Bell>,
+    bell: OnceLock<AlarmThread>,
     /// The rank's clock.
     pub(crate) clock: Clock,
     /// Receives that are not matched, sends that are not joined, and partitions that wait to be posted.
@@ -138,7 +138,7 @@ impl Registry {
 
     /// Returns the alarm of this rank's timers.
     pub(super) fn alarm(&self) -> Arc<Alarm> {
-        let bell = || Bell::hang(self.clock.clone());
+        let bell = || AlarmThread::hang(self.clock.clone());
         self.bell.get_or_init(bell).alarm()
     }
 
@@ -337,11 +337,11 @@ impl Pending {
             Some(channel) if channel.key.len() <= Reply::MOST => {
                 reply.key_len = channel.key.len() as u32;
                 reply.key[..channel.key.len()].copy_from_slice(&channel.key);
-                Way::Channel(channel.end)
+                Carrier::Channel(channel.end)
             }
             _ => {
                 let source = (from, context, init.first_tag);
-                Way::messages(layer, &plan, self.room, source)?
+                Carrier::messages(layer, &plan, self.room, source)?
             }
         };
         let matched = Matched::new(plan, way);

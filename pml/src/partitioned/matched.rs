@@ -17,12 +17,12 @@ use crate::types::{Failure, RequestId};
 #[derive(Debug)]
 pub(super) struct Matched {
     pub plan: Plan,
-    pub way: Way,
+    pub way: Carrier,
 }
 
 /// How transport partitions come.
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum Carrier {
     /// By the transport's own means.
     Channel(Arc<dyn RecvChannel>),
     /// Each as a message.
@@ -43,23 +43,23 @@ pub(super) struct Messages {
 }
 
 impl Matched {
-    pub(super) const fn new(plan: Plan, way: Way) -> Self {
+    pub(super) const fn new(plan: Plan, way: Carrier) -> Self {
         Self { plan, way }
     }
 
     /// Closes a channel to which no sender comes.
     pub(super) fn close(&self) {
-        if let Way::Channel(channel) = &self.way {
+        if let Carrier::Channel(channel) = &self.way {
             channel.close();
         }
     }
 
     pub(super) fn is_driven(&self) -> bool {
-        matches!(&self.way, Way::Channel(channel) if channel.is_driven())
+        matches!(&self.way, Carrier::Channel(channel) if channel.is_driven())
     }
 }
 
-impl Way {
+impl Carrier {
     /// Receives for all of `plan`, from the rank, in the context and under the tags of `source`.
     #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
     pub(super) fn messages(

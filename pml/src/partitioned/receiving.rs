@@ -10,7 +10,7 @@ use tagwire_transport::Buffering;
 
 use super::closing::close;
 use super::ends::ReceivingEnd;
-use super::matched::{Matched, Messages, Way};
+use super::matched::{Carrier, Matched, Messages};
 use super::round::{Rhythm, Round};
 use super::wire::{GIVEN_UP, again};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ impl Receiving {
     pub(super) fn start(&self) -> Result<()> {
         let epoch = self.round.start()?;
         if let Some(Ok(matched)) = self.slot.get()
-            && let Way::Channel(_) = &matched.way
+            && let Carrier::Channel(_) = &matched.way
         {
             self.begin(matched, epoch, None)?;
             self.tell(matched);
@@ -125,7 +125,7 @@ impl Receiving {
 
     /// The same for what has not been found yet.
     fn look(&self, epoch: u64, partition: u32) -> Result<bool> {
-        let is_channel = |matched: &Matched| matches!(matched.way, Way::Channel(_));
+        let is_channel = |matched: &Matched| matches!(matched.way, Carrier::Channel(_));
         let looks = self.looks.load(Relaxed).wrapping_add(1);
         self.looks.store(looks, Relaxed);
         match self.slot.get() {
@@ -168,7 +168,7 @@ impl Receiving {
             return Ok(true);
         }
         match (around, &matched.way) {
-            (None, Way::Messages(_)) => self.messenger.progress().map(|_| false),
+            (None, Carrier::Messages(_)) => self.messenger.progress().map(|_| false),
             (around, _) => around.unwrap_or(Ok(())).map(|()| false),
         }
     }
@@ -177,11 +177,11 @@ impl Receiving {
     fn has_landed(&self, matched: &Matched, epoch: u64, partition: u32) -> Result<bool> {
         let mut needed = matched.plan.transports_for(partition);
         let here = match &matched.way {
-            Way::Channel(channel) => {
+            Carrier::Channel(channel) => {
                 self.begin(matched, epoch, None)?;
                 needed.all(|t| channel.has_landed(epoch, t))
             }
-            Way::Messages(messages) => needed.all(|t| messages.has_landed(epoch, t)),
+            Carrier::Messages(messages) => needed.all(|t| messages.has_landed(epoch, t)),
         };
         if here {
             self.arrived[partition as usize].store(epoch, Release);
@@ -247,7 +247,7 @@ impl Receiving {
     fn ends_itself(&self, epoch: u64) -> bool {
         let slot = self.slot.get();
         let matched = slot.and_then(|slot| slot.as_ref().ok());
-        matched.is_some_and(|matched| matches!(matched.way, Way::Messages(_)))
+        matched.is_some_and(|matched| matches!(matched.way, Carrier::Messages(_)))
             && self.begun.load(Acquire) == epoch
     }
 
@@ -256,7 +256,7 @@ impl Receiving {
         match self.settle(layer)? {
             None => Ok(false),
             Some(matched) => match &matched.way {
-                Way::Channel(channel) => {
+                Carrier::Channel(channel) => {
                     if channel.advance(epoch) {
                         return Ok(true);
                     }
@@ -267,7 +267,7 @@ impl Receiving {
                         false => Ok(false),
                     }
                 }
-                Way::Messages(messages) => messages.advance(layer, epoch),
+                Carrier::Messages(messages) => messages.advance(layer, epoch),
             },
         }
     }
@@ -302,9 +302,9 @@ impl Receiving {
             return Ok(());
         }
         match (&matched.way, layer) {
-            (Way::Channel(channel), _) => channel.start(epoch),
-            (Way::Messages(messages), Some(layer)) => messages.start(layer, epoch)?,
-            (Way::Messages(_), None) => return Ok(()),
+            (Carrier::Channel(channel), _) => channel.start(epoch),
+            (Carrier::Messages(messages), Some(layer)) => messages.start(layer, epoch)?,
+            (Carrier::Messages(_), None) => return Ok(()),
         }
         self.begun.fetch_max(epoch, AcqRel);
         Ok(())
@@ -338,10 +338,10 @@ impl Receiving {
         self.messenger.partitioned.forget(self);
         match self.slot.get() {
             Some(Ok(matched)) => match &matched.way {
-                Way::Channel(channel) => {
+                Carrier::Channel(channel) => {
                     close(&self.messenger, channel.is_driven(), || channel.close())
                 }
-                Way::Messages(messages) => self.free_messages(messages),
+                Carrier::Messages(messages) => self.free_messages(messages),
             },
             Some(Err(_)) => true,
             None => !self.opening.load(Acquire),
@@ -369,8 +369,8 @@ impl Receiving {
     pub(super) fn describe(&self) -> Option<String> {
         match self.slot.get() {
             Some(Ok(matched)) => Some(match &matched.way {
-                Way::Channel(channel) => channel.describe(),
-                Way::Messages(messages) => {
+                Carrier::Channel(channel) => channel.describe(),
+                Carrier::Messages(messages) => {
                     format!(
                         "a message for each of {} partitions",
                         messages.requests.len()

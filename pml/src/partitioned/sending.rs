@@ -27,7 +27,7 @@ use crate::types::{RequestId, SendMode};
 
 /// How transport partitions leave.
 #[derive(Debug)]
-enum Way {
+enum Carrier {
     /// By the transport's own means.
     Channel(Arc<dyn SendChannel>, Departure),
     /// Each as a message.
@@ -44,7 +44,7 @@ enum Departure {
 
 /// Which group a user partition belongs to.
 #[derive(Debug, Clone, Copy)]
-struct Home {
+struct GroupOf {
     group: u32,
     members: u32,
 }
@@ -59,7 +59,7 @@ pub(super) struct Sending {
     plan: Plan,
     /// What waits for each other: as many groups, or fewer, where a timer splits them.
     groups: Plan,
-    homes: Box<[Home]>,
+    homes: Box<[GroupOf]>,
     first_tag: u32,
     round: Round,
     arrivals: Arrivals,
@@ -67,7 +67,7 @@ pub(super) struct Sending {
     posted: AtomicU64,
     timer: Option<Timer>,
     policy: Policy,
-    way: OnceLock<Result<Way>>,
+    way: OnceLock<Result<Carrier>>,
     joining: Mutex<Option<Joining>>,
     /// The round that the way has been told of.
     begun: AtomicU64,
@@ -159,8 +159,8 @@ impl Sending {
         }
         let epoch = self.round.start()?;
         match self.way.get() {
-            Some(Ok(Way::Channel(channel, _))) => self.begin(&**channel, epoch),
-            Some(Ok(Way::Messages(_))) => {}
+            Some(Ok(Carrier::Channel(channel, _))) => self.begin(&**channel, epoch),
+            Some(Ok(Carrier::Messages(_))) => {}
             _ => {
                 let settled = self.messenger.call(|layer| self.settle(layer).map(|_| ()));
                 return settled.inspect_err(|_| self.round.fail());
@@ -216,7 +216,7 @@ impl Sending {
         if let Some(timer) = &self.timer {
             return self.arrive_in_time(timer, epoch, partition, *home);
         }
-        let Home { group, members } = *home;
+        let GroupOf { group, members } = *home;
         match self.arrivals.arrive(epoch, partition, group, members) {
             Arrival::Early => Ok(None),
             Arrival::Last => Ok(Some(group)),
@@ -230,7 +230,7 @@ impl Sending {
         timer: &Timer,
         epoch: u64,
         partition: u32,
-        home: Home,
+        home: GroupOf,
     ) -> Result<Option<u32>> {
         if !self.arrivals.mark(epoch, partition) {
             return Err(Error::BadPartition {
@@ -259,7 +259,7 @@ impl Sending {
         if units.is_empty() {
             return;
         }
-        if let Some(Ok(Way::Channel(channel, departure))) = self.way.get() {
+        if let Some(Ok(Carrier::Channel(channel, departure))) = self.way.get() {
             self.begin(&**channel, epoch);
             if channel.post(epoch, units.clone()) == Post::Posted {
                 self.count_posted(epoch, units.len());
@@ -272,7 +272,7 @@ impl Sending {
         units.for_each(|unit| self.enqueue(epoch, unit));
         match self.way.get() {
             // The receiver's credit may be here, and nobody has looked.
-            Some(Ok(Way::Channel(_, Departure::WithProgress))) => self.messenger.nudge(),
+            Some(Ok(Carrier::Channel(_, Departure::WithProgress))) => self.messenger.nudge(),
             Some(_) => self.flush(epoch, None),
             None => {}
         }
@@ -287,7 +287,7 @@ impl Sending {
     /// Whether something that was posted waits for progress.
     fn is_held_back(&self) -> bool {
         match self.way.get() {
-            Some(Ok(Way::Channel(channel, _))) => channel.holds_back(),
+            Some(Ok(Carrier::Channel(channel, _))) => channel.holds_back(),
             _ => false,
         }
     }
@@ -324,7 +324,7 @@ impl Sending {
             return;
         }
         match (self.way.get(), layer) {
-            (Some(Ok(Way::Channel(channel, departure))), layer) => {
+            (Some(Ok(Carrier::Channel(channel, departure))), layer) => {
                 self.begin(&**channel, epoch);
                 let mut any = false;
                 self.flush_by(epoch, &mut |unit| {
@@ -339,12 +339,12 @@ impl Sending {
                     None => self.messenger.nudge(),
                 }
             }
-            (Some(Ok(Way::Messages(requests))), Some(layer)) => {
+            (Some(Ok(Carrier::Messages(requests))), Some(layer)) => {
                 self.flush_by(epoch, &mut |unit| {
                     layer.start(requests[unit as usize]).is_ok()
                 });
             }
-            (Some(Ok(Way::Messages(_))), None) => {
+            (Some(Ok(Carrier::Messages(_))), None) => {
                 // A thread that may not leaves it to the one that waits.
                 let _ = self.messenger.call(|layer| {
                     self.flush(epoch, Some(layer));
@@ -387,7 +387,7 @@ impl Sending {
     /// Whether a channel's post would succeed: nobody may have looked since it was queued.
     fn has_credit(&self, epoch: u64) -> bool {
         match self.way.get() {
-            Some(Ok(Way::Channel(channel, _))) => channel.post(epoch, 0..0) == Post::Posted,
+            Some(Ok(Carrier::Channel(channel, _))) => channel.post(epoch, 0..0) == Post::Posted,
             _ => false,
         }
     }
@@ -447,7 +447,7 @@ impl Sending {
         self.flush(epoch, Some(layer));
         let posted = self.posted.load(Acquire) == self.all(epoch);
         match way {
-            Way::Channel(channel, _) => {
+            Carrier::Channel(channel, _) => {
                 channel.advance(epoch);
                 let is_complete = || posted && channel.is_complete(epoch);
                 if is_complete() {
@@ -459,12 +459,12 @@ impl Sending {
                     false => Ok(false),
                 }
             }
-            Way::Messages(requests) => Ok(posted && finish(layer, requests)?),
+            Carrier::Messages(requests) => Ok(posted && finish(layer, requests)?),
         }
     }
 
     /// The way, once the receiver has replied.
-    fn settle(&self, layer: &mut Layer) -> Result<Option<&Way>> {
+    fn settle(&self, layer: &mut Layer) -> Result<Option<&Carrier>> {
         if self.way.get().is_none() {
             let mut joining = self.joining();
             if let Some(Joining { reply, region }) = joining.take() {
@@ -492,7 +492,7 @@ impl Sending {
 
     /// Makes the way that the receiver's reply names.
     #[allow(unsafe_code, reason = "parts of a buffer are lent that is lent itself")]
-    fn join(&self, layer: &mut Layer, region: ReadRegion, answer: &Reply) -> Result<Way> {
+    fn join(&self, layer: &mut Layer, region: ReadRegion, answer: &Reply) -> Result<Carrier> {
         let bytes = self.plan.bytes() as u64;
         if answer.bytes != bytes {
             return Err(Error::Mismatch {
@@ -509,7 +509,7 @@ impl Sending {
                 true => Departure::WithProgress,
                 false => Departure::AtOnce,
             };
-            return Ok(Way::Channel(channel, departure));
+            return Ok(Carrier::Channel(channel, departure));
         }
         let make = |t| {
             let part = region.slice(self.plan.bytes_of(t)).ok_or(Error::Closed)?;
@@ -520,7 +520,7 @@ impl Sending {
             layer.send_init(part, self.to, tag, self.context, mode)
         };
         let requests = (0..self.plan.transport()).map(make);
-        Ok(Way::Messages(requests.collect::<Result<_>>()?))
+        Ok(Carrier::Messages(requests.collect::<Result<_>>()?))
     }
 
     /// Tells a channel of the round. Several threads may do so at once, and one of them late, since a channel
@@ -574,10 +574,10 @@ impl Sending {
             return false;
         }
         match self.way.get() {
-            Some(Ok(Way::Channel(channel, _))) => {
+            Some(Ok(Carrier::Channel(channel, _))) => {
                 close(&self.messenger, channel.is_driven(), || channel.close())
             }
-            Some(Ok(Way::Messages(requests))) => {
+            Some(Ok(Carrier::Messages(requests))) => {
                 let freed = self
                     .messenger
                     .call(|layer| Ok(requests.iter().all(|request| free(layer, *request))));
@@ -606,8 +606,8 @@ impl Sending {
     #[must_use]
     pub(super) fn describe(&self) -> Option<String> {
         let way = match self.way.get() {
-            Some(Ok(Way::Channel(channel, _))) => channel.describe(),
-            Some(Ok(Way::Messages(requests))) => {
+            Some(Ok(Carrier::Channel(channel, _))) => channel.describe(),
+            Some(Ok(Carrier::Messages(requests))) => {
                 format!("a message for each of {} partitions", requests.len())
             }
             _ => return None,
@@ -690,11 +690,11 @@ fn introduce(
 }
 
 /// The group of each user partition.
-fn homes(groups: &Plan) -> Box<[Home]> {
+fn homes(groups: &Plan) -> Box<[GroupOf]> {
     let home = |partition| {
         let group = groups.transport_of(partition);
         let members = groups.senders_of(group).len() as u32;
-        Home { group, members }
+        GroupOf { group, members }
     };
     (0..groups.sender()).map(home).collect()
 }

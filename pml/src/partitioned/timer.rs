@@ -175,12 +175,12 @@ impl Alarm {
 
 /// A rank's alarm, with its thread; ends with this.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct AlarmThread {
     alarm: Arc<Alarm>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Bell {
+impl AlarmThread {
     /// Starts the thread. Where that is impossible, timers go off with the calls that move the rank on.
     pub(super) fn hang(clock: Clock) -> Self {
         let alarm = Arc::new(Alarm {
@@ -209,7 +209,7 @@ impl Bell {
     }
 }
 
-impl Drop for Bell {
+impl Drop for AlarmThread {
     fn drop(&mut self) {
         self.alarm.stop.store(true, Release);
         if let Some(thread) = self.thread.take() {

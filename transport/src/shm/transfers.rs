@@ -186,7 +186,7 @@ impl Transfer {
 }
 
 /// What the sender knows of its descriptors towards one peer.
-struct Book {
+struct Descriptors {
     generations: [u32; OFFERS],
     /// A bit for each descriptor whose transfer this side has not concluded. The receiver may have
     /// released it long before.
@@ -204,7 +204,7 @@ pub(super) struct Transfers {
     /// Offered by this rank, oldest first.
     offers: Vec<Transfer>,
     /// The descriptors, by endpoint.
-    books: Vec<Option<Box<Book>>>,
+    books: Vec<Option<Box<Descriptors>>>,
     /// Ended outside of progress: to be told.
     ended: Vec<(Token, Outcome)>,
     /// Peers in whose descriptors something impossible was found, and what.
@@ -254,7 +254,7 @@ impl Transfers {
             self.books.resize_with(endpoint.index() + 1, || None);
         }
         let book = self.books[endpoint.index()].get_or_insert_with(|| {
-            Box::new(Book {
+            Box::new(Descriptors {
                 generations: [0; OFFERS],
                 open: 0,
                 taken: 0,

@@ -12,7 +12,7 @@ use tagwire_base::sync::{Ordering::Release, Ordering::SeqCst};
 use tagwire_transport::{Buffering, Post, RecvChannel, SendChannel};
 
 use super::key::Run;
-use super::state::{Bell, Call};
+use super::state::{Call, Doorbell};
 
 const OPEN: u32 = 0;
 /// Nobody starts a round any more.
@@ -30,7 +30,7 @@ const NEVER: u64 = u64::MAX;
 /// What both ends have: how they call whoever drives their rank, and how they end.
 #[derive(Debug)]
 pub(super) struct Line {
-    bell: Arc<Bell>,
+    doorbell: Arc<Doorbell>,
     call: Call,
     /// The call is in the list.
     called: AtomicBool,
@@ -45,9 +45,9 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(bell: Arc<Bell>, call: Call, how: String) -> Self {
+    pub(super) fn new(doorbell: Arc<Doorbell>, call: Call, how: String) -> Self {
         Self {
-            bell,
+            doorbell,
             call,
             called: AtomicBool::new(false),
             state: AtomicU32::new(OPEN),
@@ -62,7 +62,7 @@ impl Line {
     #[inline]
     pub(super) fn call(&self) {
         if !self.called.swap(true, AcqRel) {
-            self.bell.calls.push(self.call);
+            self.doorbell.calls.push(self.call);
         }
     }
 
@@ -116,7 +116,7 @@ impl Line {
 
     /// A write did not work: no round ends any more.
     pub(super) fn break_down(&self) {
-        self.broken.get_or_init(|| self.bell.clock.now());
+        self.broken.get_or_init(|| self.doorbell.clock.now());
     }
 
     fn is_broken(&self) -> bool {
@@ -126,7 +126,7 @@ impl Line {
     /// Whether the other end has closed, or a write did not work, and its peer was not found to have failed
     /// since: who dies has its memory gone before anybody knows.
     fn is_over(&self, epoch: u64) -> bool {
-        let has_waited = |at: &Time| self.bell.clock.now().since(*at) > BLAME;
+        let has_waited = |at: &Time| self.doorbell.clock.now().since(*at) > BLAME;
         self.was_given_up(epoch) || self.broken.get().is_some_and(has_waited)
     }
 
@@ -151,7 +151,7 @@ pub(super) struct Sender {
     /// Writes of transport partitions that have ended, in all rounds.
     released: AtomicU64,
     /// Those of which the receiver knows, or will.
-    told: AtomicU64,
+    notification: AtomicU64,
 }
 
 impl Sender {
@@ -164,7 +164,7 @@ impl Sender {
             posts: ArrayQueue::new(units as usize),
             opened: AtomicU64::new(0),
             released: AtomicU64::new(0),
-            told: AtomicU64::new(0),
+            notification: AtomicU64::new(0),
         }
     }
 
@@ -196,12 +196,12 @@ impl Sender {
 
     /// The receiver knows of so many transport partitions, or will.
     pub(super) fn tell(&self, units: u32) {
-        self.told.fetch_add(units.into(), AcqRel);
+        self.notification.fetch_add(units.into(), AcqRel);
     }
 
     /// How many rounds were told as a whole.
     pub(super) fn rounds(&self) -> u64 {
-        self.told.load(Acquire) / self.units
+        self.notification.load(Acquire) / self.units
     }
 }
 
@@ -407,9 +407,9 @@ mod tests {
     }
 
     fn line_of(clock: Clock) -> Line {
-        let bell = Bell {
+        let bell = Doorbell {
             clock,
-            ..Bell::default()
+            ..Doorbell::default()
         };
         Line::new(
             Arc::new(bell),

@@ -22,7 +22,7 @@ use crate::slab::Handle;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key<'a> {
     pub channel: Handle,
-    pub told: Told<'a>,
+    pub notification: Notification<'a>,
     pub buffering: Buffering,
     pub address: u64,
     /// Of the registration.
@@ -31,7 +31,7 @@ pub(super) struct Key<'a> {
 
 /// How the receiver hears of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told<'a> {
+pub(super) enum Notification<'a> {
     /// Each write has a number, from this one on.
     Numbers(u32),
     /// By words at this address, under this key.
@@ -61,10 +61,10 @@ impl<'a> Key<'a> {
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
-        let told = match self.told {
-            Told::Numbers(first) => NUMBERED | u64::from(first) << 32,
-            Told::Words(_, key) => WORDS | (key.len() as u64) << 32,
-            Told::Messages => 0,
+        let told = match self.notification {
+            Notification::Numbers(first) => NUMBERED | u64::from(first) << 32,
+            Notification::Words(_, key) => WORDS | (key.len() as u64) << 32,
+            Notification::Messages => 0,
         };
         let double = match self.buffering {
             Buffering::Single => 0,
@@ -72,7 +72,7 @@ impl<'a> Key<'a> {
         };
         let words = [self.channel.to_wire(), told | double, self.address];
         let mut out: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        if let Told::Words(address, key) = self.told {
+        if let Notification::Words(address, key) = self.notification {
             out.extend(address.to_le_bytes());
             out.extend_from_slice(key);
         }
@@ -92,19 +92,22 @@ impl<'a> Key<'a> {
             _ => Buffering::Double,
         };
         let first = (flags >> 32) as u32;
-        let (told, memory) = match u64::from(flags as u32) & !DOUBLE {
-            0 if first == 0 => (Told::Messages, memory),
-            NUMBERED => (Told::Numbers(first), memory),
+        let (notification, memory) = match u64::from(flags as u32) & !DOUBLE {
+            0 if first == 0 => (Notification::Messages, memory),
+            NUMBERED => (Notification::Numbers(first), memory),
             WORDS => {
                 let (address, rest) = memory.split_first_chunk()?;
                 let (key, memory) = rest.split_at_checked(first as usize)?;
-                (Told::Words(u64::from_le_bytes(*address), key), memory)
+                (
+                    Notification::Words(u64::from_le_bytes(*address), key),
+                    memory,
+                )
             }
             _ => return None,
         };
         Some(Self {
             channel: Handle::from_wire(channel),
-            told,
+            notification,
             buffering,
             address,
             memory,
@@ -249,11 +252,11 @@ mod tests {
     #[test]
     fn keys_come_back() {
         let ways = [
-            Told::Messages,
-            Told::Numbers(0),
-            Told::Numbers(u32::MAX),
-            Told::Words(u64::MAX, b"of words"),
-            Told::Words(0, b""),
+            Notification::Messages,
+            Notification::Numbers(0),
+            Notification::Numbers(u32::MAX),
+            Notification::Words(u64::MAX, b"of words"),
+            Notification::Words(0, b""),
         ];
         let bufferings = [Buffering::Single, Buffering::Double];
         for (told, buffering) in ways
@@ -262,7 +265,7 @@ mod tests {
         {
             let key = Key {
                 channel: Handle::from_wire(0x0012_3456_0000_0007),
-                told,
+                notification: told,
                 buffering,
                 address: u64::MAX - 3,
                 memory: b"a key",
@@ -270,7 +273,7 @@ mod tests {
             let bytes = key.encode();
             assert_eq!(Key::decode(&bytes), Some(key));
             let least = match told {
-                Told::Words(_, key) => FRONT + size_of::<u64>() + key.len(),
+                Notification::Words(_, key) => FRONT + size_of::<u64>() + key.len(),
                 _ => FRONT,
             };
             for len in 0..least {

@@ -43,9 +43,9 @@ use tagwire_transport::{
 
 use self::ends::{Line, Receiver, Sender};
 use self::flags::{Sources, Targets};
-use self::key::{Key, Numbers, Told};
+use self::key::{Key, Notification, Numbers};
 use self::state::{
-    Call, ChannelWay, FLAG_NAP, Incoming, LONGEST_PUT, Outgoing, Telling, Writes, flags, notifies,
+    Call, ChannelWay, FLAG_NAP, Incoming, LONGEST_PUT, Notifying, Outgoing, Writes, flags, notifies,
 };
 use super::header::Kind;
 use super::peer::{PeerIndex, Peers};
@@ -131,13 +131,13 @@ impl Writes {
         let hears = match notifies(capabilities, &limits) {
             true => self
                 .take_numbers(units, buffering)
-                .map_or(Telling::Messages, Telling::Numbers),
+                .map_or(Notifying::Messages, Notifying::Numbers),
             false => open_flags(rail, &limits, &registration.key, (units, buffering))
-                .map_or(Telling::Messages, Telling::Flags),
+                .map_or(Notifying::Messages, Notifying::Flags),
         };
         let how = describe(rail.name(), hears.way());
         let memory: Box<[u8]> = registration.key.as_slice().into();
-        let bell = Arc::clone(&self.bell);
+        let bell = Arc::clone(&self.doorbell);
         let handle = self.incoming.insert_with(|handle| Incoming {
             end: Arc::new(Receiver::new(
                 Line::new(bell, Call::Receiver(handle), how),
@@ -147,19 +147,19 @@ impl Writes {
             peer: from,
             hears,
             registration,
-            told: 0,
+            notification: 0,
             said: false,
         });
         let one = self.incoming.get(handle)?;
         match &one.hears {
-            Telling::Numbers(numbers) => drop(self.by_number.insert(numbers.first(), handle)),
-            Telling::Flags(_) => self.flagged.push(handle),
-            Telling::Messages => {}
+            Notifying::Numbers(numbers) => drop(self.by_number.insert(numbers.first(), handle)),
+            Notifying::Flags(_) => self.flagged.push(handle),
+            Notifying::Messages => {}
         }
         let end = Arc::clone(&one.end);
         let key = Key {
             channel: handle,
-            told: one.hears.told(),
+            notification: one.hears.notification(),
             buffering,
             address: region.address(),
             memory: &memory,
@@ -188,19 +188,19 @@ impl Writes {
         }
         let units = ends.len() as u32;
         let (capabilities, limits) = rail.towards(endpoint);
-        let tells = match key.told {
-            Told::Numbers(first) if notifies(capabilities, &limits) => {
-                Telling::Numbers(Numbers::new(first, units, key.buffering))
+        let tells = match key.notification {
+            Notification::Numbers(first) if notifies(capabilities, &limits) => {
+                Notifying::Numbers(Numbers::new(first, units, key.buffering))
             }
-            Told::Words(address, words) if flags(&limits) => {
-                Telling::Flags(Sources::new(units, key.buffering, address, words))
+            Notification::Words(address, words) if flags(&limits) => {
+                Notifying::Flags(Sources::new(units, key.buffering, address, words))
             }
-            _ => Telling::Messages,
+            _ => Notifying::Messages,
         };
         let how = describe(rail.name(), tells.way());
         let name = (to, key.channel.to_wire());
         let said = self.early.remove(&name).unwrap_or_default();
-        let bell = Arc::clone(&self.bell);
+        let bell = Arc::clone(&self.doorbell);
         let handle = self.outgoing.insert_with(|handle| Outgoing {
             end: Arc::new(Sender::new(
                 Line::new(bell, Call::Sender(handle), how),
@@ -237,7 +237,7 @@ impl Writes {
     /// Whether some channel has something to be done.
     #[inline]
     pub(super) fn is_called(&self) -> bool {
-        !self.bell.calls.is_empty()
+        !self.doorbell.calls.is_empty()
     }
 
     /// Returns how long the rank may sleep, as far as channels are concerned.

@@ -6,7 +6,9 @@ use std::ops::Range;
 use tagwire_transport::{ByteTransport, Outcome, Post, RemoteMemory, SendBuffer, Token};
 
 use super::key::Run;
-use super::state::{Call, Flight, MOST_EARLY, OURS, Operation, Outgoing, Said, Telling, Writes};
+use super::state::{
+    Call, Flight, MOST_EARLY, Notifying, OURS, Operation, Outgoing, ReceiverState, Writes,
+};
 use crate::ob1::header::{ControlHeader, Kind};
 use crate::ob1::link::LANE;
 use crate::ob1::peer::{PeerIndex, Peers};
@@ -52,8 +54,8 @@ impl Writes {
         pending: &mut Pending,
     ) -> usize {
         let mut done = 0;
-        for _ in 0..self.bell.calls.len() {
-            let Some(call) = self.bell.calls.pop() else {
+        for _ in 0..self.doorbell.calls.len() {
+            let Some(call) = self.doorbell.calls.pop() else {
                 break;
             };
             done += match call {
@@ -135,8 +137,8 @@ impl Writes {
         };
         one.end.line.heard();
         let opened = one.end.opened();
-        if opened > one.told {
-            one.told = opened;
+        if opened > one.notification {
+            one.notification = opened;
             let header = ControlHeader {
                 kind: Kind::CHANNEL_OPENED,
                 handle,
@@ -158,12 +160,12 @@ impl Writes {
             let quiet = !alive || one.end.is_at_rest() || one.end.line.has_ended_there();
             if let Some(one) = quiet.then(|| self.incoming.remove(handle)).flatten() {
                 match one.hears {
-                    Telling::Numbers(numbers) => drop(self.by_number.remove(&numbers.first())),
-                    Telling::Flags(flags) => {
+                    Notifying::Numbers(numbers) => drop(self.by_number.remove(&numbers.first())),
+                    Notifying::Flags(flags) => {
                         self.flagged.retain(|flagged| *flagged != handle);
                         flags.end(rail);
                     }
-                    Telling::Messages => {}
+                    Notifying::Messages => {}
                 }
                 rail.deregister(one.registration);
                 one.end.line.end();
@@ -250,9 +252,9 @@ impl Outgoing {
             self.puts += 1;
             done += 1;
             match self.tells {
-                Telling::Numbers(_) => {}
-                Telling::Flags(_) => queue(&mut self.unflagged, run),
-                Telling::Messages => self.unflushed.push(run),
+                Notifying::Numbers(_) => {}
+                Notifying::Flags(_) => queue(&mut self.unflagged, run),
+                Notifying::Messages => self.unflushed.push(run),
             }
             match self.waiting.front_mut() {
                 Some(first) if units.end < end => first.units.start = units.end,
@@ -269,7 +271,7 @@ impl Outgoing {
         rail: &mut dyn ByteTransport,
         flights: &mut Slab<Flight>,
     ) {
-        let Telling::Flags(flags) = &mut self.tells else {
+        let Notifying::Flags(flags) = &mut self.tells else {
             return;
         };
         while let Some(run) = self.unflagged.front() {
@@ -350,7 +352,7 @@ impl Writes {
             }
             Operation::Flags(units) => {
                 out.puts -= 1;
-                if let Telling::Flags(flags) = &mut out.tells {
+                if let Notifying::Flags(flags) = &mut out.tells {
                     flags.ended();
                 }
                 out.end.release(units);
@@ -404,7 +406,7 @@ impl Writes {
         let mut come = 0;
         let flagged = self.flagged.iter();
         for one in flagged.filter_map(|handle| self.incoming.get(*handle)) {
-            let Telling::Flags(flags) = &one.hears else {
+            let Notifying::Flags(flags) = &one.hears else {
                 continue;
             };
             for (room, unit, epoch) in one.end.missing() {
@@ -439,11 +441,16 @@ impl Writes {
         Ok(())
     }
 
-    fn receiver_said(&mut self, from: PeerIndex, channel: Handle, note: impl FnOnce(&mut Said)) {
+    fn receiver_said(
+        &mut self,
+        from: PeerIndex,
+        channel: Handle,
+        note: impl FnOnce(&mut ReceiverState),
+    ) {
         let name = (from, channel.to_wire());
         match self.by_remote.get(&name) {
             Some(handle) => {
-                let mut said = Said::default();
+                let mut said = ReceiverState::default();
                 note(&mut said);
                 if let Some(out) = self.outgoing.get(*handle) {
                     out.end.heed(said.opened, said.closed);

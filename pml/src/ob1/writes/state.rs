@@ -12,7 +12,7 @@ use tagwire_transport::{
 
 use super::ends::{Receiver, Sender};
 use super::flags::{Sources, Targets};
-use super::key::{Numbers, Run, Told};
+use super::key::{Notification, Numbers, Run};
 use crate::peers::PeerIndex;
 use crate::slab::{Handle, Slab};
 
@@ -37,7 +37,7 @@ pub(super) enum Call {
 
 /// The calls of all channels of a rank, and its clock. A channel calls once until it is heard.
 #[derive(Debug, Default)]
-pub(super) struct Bell {
+pub(super) struct Doorbell {
     pub(super) calls: SegQueue<Call>,
     pub(super) clock: Clock,
 }
@@ -53,7 +53,7 @@ pub(super) struct Outgoing {
     /// Where the receiver's buffer is, and what opens it.
     pub(super) address: u64,
     pub(super) key: Box<[u8]>,
-    pub(super) tells: Telling<Sources>,
+    pub(super) tells: Notifying<Sources>,
     pub(super) region: ReadRegion,
     /// Most bytes of one put.
     pub(super) longest: u64,
@@ -75,13 +75,13 @@ pub(super) struct Outgoing {
 
 /// How a receiver hears of writes, with what its end needs for that.
 #[derive(Debug)]
-pub(super) enum Telling<F> {
+pub(super) enum Notifying<F> {
     Numbers(Numbers),
     Flags(F),
     Messages,
 }
 
-impl<F> Telling<F> {
+impl<F> Notifying<F> {
     pub(super) const fn way(&self) -> ChannelWay {
         match self {
             Self::Numbers(_) => ChannelWay::Notified,
@@ -106,16 +106,16 @@ impl<F> Telling<F> {
     }
 }
 
-impl Telling<Targets> {
+impl Notifying<Targets> {
     /// As the sender is told of it.
-    pub(super) fn told(&self) -> Told<'_> {
+    pub(super) fn notification(&self) -> Notification<'_> {
         match self {
-            Self::Numbers(numbers) => Told::Numbers(numbers.first()),
+            Self::Numbers(numbers) => Notification::Numbers(numbers.first()),
             Self::Flags(flags) => {
                 let (address, key) = flags.remote();
-                Told::Words(address, key)
+                Notification::Words(address, key)
             }
-            Self::Messages => Told::Messages,
+            Self::Messages => Notification::Messages,
         }
     }
 }
@@ -125,10 +125,10 @@ impl Telling<Targets> {
 pub(super) struct Incoming {
     pub(super) end: Arc<Receiver>,
     pub(super) peer: PeerIndex,
-    pub(super) hears: Telling<Targets>,
+    pub(super) hears: Notifying<Targets>,
     pub(super) registration: RegistrationHandle,
     /// The last round of which the sender was told.
-    pub(super) told: u64,
+    pub(super) notification: u64,
     /// The sender was told that this end closes.
     pub(super) said: bool,
 }
@@ -151,7 +151,7 @@ pub(super) enum Operation {
 
 /// What a receiver has said of its channel.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Said {
+pub(super) struct ReceiverState {
     pub(super) opened: u64,
     pub(super) closed: Option<u64>,
 }
@@ -159,7 +159,7 @@ pub(super) struct Said {
 /// The channels of a rank.
 #[derive(Debug, Default)]
 pub(in crate::ob1) struct Writes {
-    pub(super) bell: Arc<Bell>,
+    pub(super) doorbell: Arc<Doorbell>,
     pub(super) outgoing: Slab<Outgoing>,
     pub(super) incoming: Slab<Incoming>,
     /// The sending ends, by what their receivers call them.
@@ -171,18 +171,18 @@ pub(in crate::ob1) struct Writes {
     pub(super) next_number: u32,
     pub(super) flights: Slab<Flight>,
     /// What receivers said of channels before this rank joined them.
-    pub(super) early: HashMap<(PeerIndex, u64), Said>,
+    pub(super) early: HashMap<(PeerIndex, u64), ReceiverState>,
 }
 
 impl Writes {
     /// No channels, of a rank with this clock.
     pub(in crate::ob1) fn new(clock: Clock) -> Self {
-        let bell = Bell {
+        let bell = Doorbell {
             clock,
-            ..Bell::default()
+            ..Doorbell::default()
         };
         Self {
-            bell: Arc::new(bell),
+            doorbell: Arc::new(bell),
             ..Self::default()
         }
     }

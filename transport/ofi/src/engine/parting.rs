@@ -101,7 +101,7 @@ impl Engine {
     /// Tells all peers that this rank ends, and gives them a little time to hear it.
     pub(super) fn say_farewell(&mut self) {
         // Who has said goodbye already is not to be told.
-        while self.progress(&mut Deaf) > 0 {}
+        while self.progress(&mut IgnoreUpcalls) > 0 {}
         let start = self.clock.now();
         while self.clock.now().since(start) < self.disconnect_timeout {
             // Those as well whose first word comes only now.
@@ -116,7 +116,7 @@ impl Engine {
             for endpoint in left {
                 told_all &= self.say_goodbye(endpoint);
             }
-            self.progress(&mut Deaf);
+            self.progress(&mut IgnoreUpcalls);
             if told_all && self.parting.is_empty() && !self.waits_to_be_heard() {
                 return;
             }
@@ -138,9 +138,9 @@ impl Engine {
 }
 
 /// Hears nothing: for the last moments.
-struct Deaf;
+struct IgnoreUpcalls;
 
-impl Sink for Deaf {
+impl Sink for IgnoreUpcalls {
     fn deliver(&mut self, _: Arrival<'_>) {}
 
     fn complete(&mut self, _: Token, _: Outcome) {}

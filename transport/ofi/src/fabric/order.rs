@@ -64,15 +64,15 @@ struct Area {
 }
 
 /// What is written and where it goes.
-struct Way {
+struct Route {
     source: Area,
     target: Area,
 }
 
 /// Bytes, and the word behind them.
 struct Pair {
-    bytes: Way,
-    word: Way,
+    bytes: Route,
+    word: Route,
 }
 
 struct Trial {
@@ -98,7 +98,7 @@ impl Area {
     }
 }
 
-impl Way {
+impl Route {
     fn open(net: &mut Net, len: usize) -> Result<Self, i32> {
         let locally = net.provider().registers_locally().then_some(FI_WRITE);
         Ok(Self {
@@ -125,8 +125,8 @@ impl Trial {
         for _ in 0..PAIRS {
             let failed = code("registering memory");
             trial.pairs.push(Pair {
-                bytes: Way::open(&mut trial.net, longest).map_err(failed)?,
-                word: Way::open(&mut trial.net, WORD).map_err(failed)?,
+                bytes: Route::open(&mut trial.net, longest).map_err(failed)?,
+                word: Route::open(&mut trial.net, WORD).map_err(failed)?,
             });
         }
         Ok(trial)
@@ -201,14 +201,14 @@ impl Trial {
 
     fn post(
         &mut self,
-        way: impl Fn(&Pair) -> &Way,
+        way: impl Fn(&Pair) -> &Route,
         pair: usize,
         len: usize,
         op: OpId,
     ) -> Result<(), Doubt> {
         let by_address = self.net.provider().names_by_address();
         loop {
-            let Way { source, target } = way(&self.pairs[pair]);
+            let Route { source, target } = way(&self.pairs[pair]);
             let place = Remote {
                 address: match by_address {
                     true => target.block.at(0, 0).addr() as u64,

@@ -96,13 +96,13 @@ impl Links {
 }
 
 /// Stands between a rail and the layer above.
-pub(super) struct Face<'a> {
+pub(super) struct RailUpcalls<'a> {
     rail: usize,
     links: &'a mut Links,
     above: &'a mut dyn Upcalls,
 }
 
-impl<'a> Face<'a> {
+impl<'a> RailUpcalls<'a> {
     pub(super) fn new(rail: usize, links: &'a mut Links, above: &'a mut dyn Upcalls) -> Self {
         Self { rail, links, above }
     }
@@ -143,7 +143,7 @@ impl<'a> Face<'a> {
     }
 }
 
-impl Upcalls for Face<'_> {
+impl Upcalls for RailUpcalls<'_> {
     #[inline]
     fn deliver(&mut self, arrival: Arrival<'_>) {
         let Some(from) = self.links.ours(self.rail, arrival.from) else {

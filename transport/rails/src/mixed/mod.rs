@@ -19,7 +19,7 @@ use tagwire_transport::{
 
 use crate::bundle::{bundle, unbundle};
 use crate::waiter::SeveralWaiter;
-use links::{Face, Links};
+use links::{Links, RailUpcalls};
 
 /// The name in reports.
 const NAME: &str = "mixed";
@@ -147,13 +147,13 @@ impl Mixed {
     ) -> usize {
         let mut events = 0;
         for (number, rail) in self.rails.iter_mut().enumerate() {
-            let mut face = Face::new(number, &mut self.links, upcalls);
+            let mut face = RailUpcalls::new(number, &mut self.links, upcalls);
             events += each(&mut *rail.transport, &mut face);
         }
         // Who has failed on one rail has failed.
         while let Some(rank) = self.links.next_lost() {
             for (number, rail) in self.rails.iter_mut().enumerate() {
-                let mut face = Face::new(number, &mut self.links, upcalls);
+                let mut face = RailUpcalls::new(number, &mut self.links, upcalls);
                 rail.transport.peer_failed(rank, &mut face);
             }
         }

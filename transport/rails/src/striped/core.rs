@@ -97,13 +97,13 @@ impl Core {
 }
 
 /// Stands between a rail and the layer above.
-pub(super) struct Face<'a> {
+pub(super) struct RailUpcalls<'a> {
     rail: usize,
     core: &'a mut Core,
     above: &'a mut dyn Upcalls,
 }
 
-impl<'a> Face<'a> {
+impl<'a> RailUpcalls<'a> {
     pub(super) fn new(rail: usize, core: &'a mut Core, above: &'a mut dyn Upcalls) -> Self {
         Self { rail, core, above }
     }
@@ -222,7 +222,7 @@ impl<'a> Face<'a> {
     }
 }
 
-impl Upcalls for Face<'_> {
+impl Upcalls for RailUpcalls<'_> {
     fn deliver(&mut self, arrival: Arrival<'_>) {
         let rail = self.rail;
         let alive = |link: &Link| !link.is_gone;

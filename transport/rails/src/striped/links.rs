@@ -21,7 +21,7 @@ pub(super) enum State {
 
 /// A rail to a peer.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct PeerRail {
     /// What the rail calls the peer.
     pub(super) theirs: EndpointId,
     pub(super) state: State,
@@ -55,7 +55,7 @@ pub(super) struct Round {
 pub(super) struct Link {
     pub(super) rank: Rank,
     /// By rail.
-    pub(super) ways: Vec<Option<Way>>,
+    pub(super) ways: Vec<Option<PeerRail>>,
     pub(super) out: Outgoing,
     pub(super) incoming: Incoming,
     /// It is to be told what was consumed.
@@ -95,7 +95,7 @@ impl Link {
         }
     }
 
-    pub(super) fn way(&mut self, rail: usize) -> Option<&mut Way> {
+    pub(super) fn way(&mut self, rail: usize) -> Option<&mut PeerRail> {
         self.ways.get_mut(rail)?.as_mut()
     }
 
@@ -116,7 +116,7 @@ impl Link {
     /// The rails that were told so long ago that the peer is gone, and have not said so in turn.
     pub(super) fn unended(&self, now: u64, patience: u64) -> impl Iterator<Item = usize> {
         let ways = self.ways.iter().enumerate();
-        let late = move |way: &Way| {
+        let late = move |way: &PeerRail| {
             let ended = matches!(way.state, State::Ended { .. });
             let since = way.ending_since.filter(|_| !ended);
             since.is_some_and(|since| now.saturating_sub(since) >= patience)
@@ -127,7 +127,7 @@ impl Link {
 
     /// The meters of the open ways, by rail.
     pub(super) fn meters(&self) -> Vec<Option<&Meter>> {
-        let open = |way: &'_ Option<Way>| is_open(way.as_ref());
+        let open = |way: &'_ Option<PeerRail>| is_open(way.as_ref());
         let ways = self.ways.iter();
         ways.map(|way| way.as_ref().filter(|_| open(way)).map(|way| &way.meter))
             .collect()
@@ -145,7 +145,7 @@ impl Link {
 
     /// `rail` goes there, and calls it `theirs`.
     fn enter(&mut self, rail: usize, theirs: EndpointId) {
-        self.ways[rail].get_or_insert_with(|| Way {
+        self.ways[rail].get_or_insert_with(|| PeerRail {
             theirs,
             state: State::Open,
             is_written_off: false,
@@ -229,7 +229,7 @@ impl Link {
     }
 }
 
-fn is_open(way: Option<&Way>) -> bool {
+fn is_open(way: Option<&PeerRail>) -> bool {
     way.is_some_and(|way| way.state == State::Open)
 }
 

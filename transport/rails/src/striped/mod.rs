@@ -47,7 +47,7 @@ use tagwire_transport::{
     WaitObject, Waiter,
 };
 
-use self::core::{Core, Face};
+use self::core::{Core, RailUpcalls};
 use crate::bundle::{bundle, unbundle};
 use crate::waiter::SeveralWaiter;
 pub(crate) use config::SETTINGS;
@@ -202,7 +202,7 @@ impl Striped {
     ) -> usize {
         let mut events = 0;
         for (number, rail) in self.rails.iter_mut().enumerate() {
-            let mut face = Face::new(number, &mut self.core, upcalls);
+            let mut face = RailUpcalls::new(number, &mut self.core, upcalls);
             events += each(&mut *rail.transport, &mut face);
         }
         if !self.core.listed.is_empty() || !self.core.to_end.is_empty() {
@@ -223,7 +223,7 @@ impl Striped {
         }
         let start = self.core.options.clock.now();
         loop {
-            self.progress(LANE, &mut Deaf);
+            self.progress(LANE, &mut IgnoreUpcalls);
             let waits = self.core.links.iter().any(|(_, link)| link.is_waited_for());
             let StripedOptions {
                 clock,
@@ -453,9 +453,9 @@ impl fmt::Debug for Striped {
 }
 
 /// Hears nothing: what comes while a rank closes.
-struct Deaf;
+struct IgnoreUpcalls;
 
-impl Upcalls for Deaf {
+impl Upcalls for IgnoreUpcalls {
     fn deliver(&mut self, _: Arrival<'_>) {}
 
     fn complete(&mut self, _: Token, _: Outcome) {}

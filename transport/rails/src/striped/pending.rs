@@ -3,7 +3,7 @@
 
 use tagwire_transport::{Class, EndpointId, Post, Upcalls};
 
-use super::core::{Core, Face};
+use super::core::{Core, RailUpcalls};
 use super::links::{Link, State};
 use super::rail::{LANE, Rail};
 use super::wire::{Header, Kind};
@@ -152,7 +152,7 @@ impl Core {
     pub(super) fn advance_pending(&mut self, rails: &mut [Rail], above: &mut dyn Upcalls) -> usize {
         let mut ended = 0;
         while let Some((rail, rank)) = self.to_end.pop() {
-            let mut face = Face::new(rail, self, above);
+            let mut face = RailUpcalls::new(rail, self, above);
             rails[rail].transport.peer_failed(rank, &mut face);
             ended += 1;
         }

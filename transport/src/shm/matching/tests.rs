@@ -199,10 +199,10 @@ impl Member {
 }
 
 /// Opens rank 0 here and has it post; then starts rank 1, which plays `part`, with the same options.
-fn with_child(part: &str, way: Way, post: impl FnOnce(&mut Member)) -> (Member, Child) {
+fn with_child(part: &str, way: Copying, post: impl FnOnce(&mut Member)) -> (Member, Child) {
     let secret = JobSecret::generate().unwrap();
     let mut parent = Member::open(0, secret.clone(), way.options());
-    parent.in_arena = way == Way::Arena;
+    parent.in_arena = way == Copying::Arena;
     post(&mut parent);
     let address = parent.shm.address();
     let address: String = address.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -223,14 +223,14 @@ fn with_child(part: &str, way: Way, post: impl FnOnce(&mut Member)) -> (Member, 
 
 /// How long messages get to the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Copying {
     /// By cross-memory attach.
     Attach,
     /// Through its arena, and by nothing else.
     Arena,
 }
 
-impl Way {
+impl Copying {
     fn options(self) -> ShmOptions {
         match self {
             Self::Attach => ShmOptions::default(),
@@ -260,7 +260,7 @@ fn plays_its_part() {
         .collect();
     let secret = JobSecret::from_hex(&std::env::var(SECRET).unwrap()).unwrap();
     let (way, part) = part.split_once(' ').unwrap();
-    let way = [Way::Attach, Way::Arena]
+    let way = [Copying::Attach, Copying::Arena]
         .into_iter()
         .find(|known| format!("{known:?}") == way)
         .unwrap();
@@ -303,11 +303,11 @@ fn plays_its_part() {
 /// A matching sender dies at a point of its work, the receiver not looking. What it had sent is received,
 /// each message once; its long one ends with it; and matching goes on.
 fn a_visitor_dies(point: Point, times: u32) {
-    a_visitor_dies_by(Way::Attach, point, times);
-    a_visitor_dies_by(Way::Arena, point, times);
+    a_visitor_dies_by(Copying::Attach, point, times);
+    a_visitor_dies_by(Copying::Arena, point, times);
 }
 
-fn a_visitor_dies_by(way: Way, point: Point, times: u32) {
+fn a_visitor_dies_by(way: Copying, point: Point, times: u32) {
     let mut memory = None;
     let (mut parent, mut child) = with_child(&format!("{point:?} {times}"), way, |parent| {
         let first = parent.post(1, 8, 101);
@@ -389,7 +389,7 @@ fn visitors_die_between_a_message_and_the_ring() {
 /// A receiver dies with its list full of receives; the sender is told, and goes on.
 #[test]
 fn a_receiver_dies_with_its_list_full() {
-    let (mut parent, mut child) = with_child("receive", Way::Attach, |parent| {
+    let (mut parent, mut child) = with_child("receive", Copying::Attach, |parent| {
         parent.post(1, 8, 101);
     });
     parent.until("contact", |log| !log.received.is_empty());

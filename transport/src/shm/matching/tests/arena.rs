@@ -146,7 +146,7 @@ pub(super) fn copy_and_die(mut own: Member, to: EndpointId) -> ! {
 #[test]
 fn a_sender_dies_while_it_copies_into_the_arena() {
     let mut memory = None;
-    let (mut parent, mut child) = with_child("copy", Way::Arena, |parent| {
+    let (mut parent, mut child) = with_child("copy", Copying::Arena, |parent| {
         memory = Some(parent.post(4, LONG, 104));
         parent.post(99, 8, 199);
     });
