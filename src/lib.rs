@@ -79,7 +79,7 @@
 //! Parts that do not follow each other, such as the columns of a plate, are copied into arrays of their own: see
 //! `examples/halo.rs`. More than two parts come from [`chunks_mut`](slice::chunks_mut) or `iter_mut`.
 //!
-//! The command `tagwire` starts jobs, measures, and tells what is there; the crates below
+//! The command `tagwire` starts jobs, measures, and reports what is there; the crates below
 //! (`tagwire-pml`, `tagwire-transport`, `tagwire-matching`) are for those who build on the parts.
 
 // The derive macro names the crate so.

@@ -62,7 +62,7 @@ impl Builder {
 
     /// Joins the job that `bootstrap` knows.
     ///
-    /// From now on the process tells on standard error what goes wrong, as much as the setting
+    /// From now on the process reports on standard error what goes wrong, as much as the setting
     /// `log` asks for; a program with a `tracing` subscriber of its own keeps that instead.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Drop for Dumper {
 /// [`ThreadLevel::Single`], the thread that opened the session is the one.
 ///
 /// Dropping a session closes it with the deadline of the setting `close-timeout`, without a
-/// word; [`close`](Session::close) tells what went wrong.
+/// word; [`close`](Session::close) reports what went wrong.
 ///
 /// A session belongs to the process that opened it. A child that this process forks must not use its copy: calls in the
 /// child are refused with [`tagwire_base::Error::OtherProcess`], and dropping the copy there does nothing, so that the
@@ -203,7 +203,7 @@ impl Session {
 
     /// A buffer of `count` elements, all bytes of which are zero, for messages: from the memory that this rank shares with the
     /// others of its host, as far as the setting `shm-arena` reaches, else from the heap ([`Buffer::is_shared`]
-    /// tells). Large messages between two such buffers, or between one and any other, are copied once and by
+    /// reports). Large messages between two such buffers, or between one and any other, are copied once and by
     /// whichever rank waits, also where the system forbids cross-memory attach. Pages of it are given out whole: it is for
     /// few large buffers, not for many small ones. The buffer may outlive the session.
     ///

@@ -5,7 +5,7 @@
 //! all-to-all at start. Puts are visible to later gets; a get waits until its value is there.
 //! Where process namespaces differ, the store also hands file descriptors over.
 //!
-//! The store is the authority on who is alive: a launcher sees its children end, and tells.
+//! The store is the authority on who is alive: a launcher sees its children end, and reports.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What tells a host from others.
+//! What distinguishes a host from others.
 
 /// The variable of the setting `host`, which launchers' joins read before there is a configuration.
 pub const VARIABLE: &str = "TAGWIRE_HOST";

@@ -29,7 +29,7 @@ pub struct NumaNode {
     pub cpus: CpuList,
 }
 
-/// What the machine tells of itself.
+/// What the machine says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Topology {

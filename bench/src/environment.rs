@@ -100,7 +100,7 @@ pub struct Used {
 }
 
 impl Used {
-    /// Adds what a rank tells of itself once it is open.
+    /// Adds what a rank reports of itself once it is open.
     pub(crate) fn learn(&mut self, told: Self) {
         (self.pml, self.engine) = (told.pml, told.engine);
         self.ranks = told.ranks;

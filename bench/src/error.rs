@@ -219,7 +219,7 @@ impl Error {
         }
     }
 
-    /// The exit status that tells of this error.
+    /// The exit status for this error.
     #[must_use]
     pub const fn exit_status(&self) -> ExitStatus {
         match self {

@@ -138,7 +138,7 @@ fn connect(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
 }
 
 /// The transport that the other side names, with the libraries that this side's settings name: no other
-/// machine tells this one which file to load.
+/// machine says which file this one loads.
 fn without_files(transport: &str, host: &Host) -> Result<String> {
     let mut config = host.config.clone();
     config.set("transport", transport)?;

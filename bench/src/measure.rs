@@ -1,6 +1,6 @@
 //! How a size is measured: warm-up, calibration, repeated blocks.
 //!
-//! Rank 0 leads. Before each step it tells the others what comes next, over the first layer's
+//! Rank 0 leads. Before each step it announces what comes next, over the first layer's
 //! port, so that only rank 0 knows of clocks and budgets. Where several layers are measured, their
 //! blocks alternate, so that whatever disturbs the machine disturbs all of them.
 

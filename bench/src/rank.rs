@@ -30,7 +30,7 @@ mod partitioned;
 /// Takes what rank 0 has to say.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
 
-/// Runs `plan` as a rank of a job that the command started, and tells it how that ended.
+/// Runs `plan` as a rank of a job that the command started, and reports to it how that ended.
 pub(crate) fn run(host: &Host, plan: &Plan) -> ExitStatus {
     let Some(address) = &plan.results else {
         return ExitStatus::Usage;

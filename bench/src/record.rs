@@ -164,7 +164,7 @@ impl Figures {
     }
 }
 
-/// `value` to seven significant digits: more than any clock here tells, and short in a file.
+/// `value` to seven significant digits: more than any clock here reports, and short in a file.
 fn rounded(value: f64) -> f64 {
     // Printing and reading is the exact way to the nearest such number.
     format!("{value:.6e}").parse().unwrap_or(value)

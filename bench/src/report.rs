@@ -203,7 +203,7 @@ pub(crate) fn main_quantity(test: &str) -> Quantity {
     }
 }
 
-/// What tells the rows of one series from those of another, beside the size: everything but the
+/// What distinguishes the rows of one series from those of another, beside the size: everything but the
 /// launch and what was measured.
 fn same_series(a: &Row, b: &Row) -> bool {
     let variables = |row: &Row| {

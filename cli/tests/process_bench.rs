@@ -76,7 +76,7 @@ fn the_bare_transport_carries_every_size_over_networks() {
     }
 }
 
-/// A rank loads the library that its transport names; the report tells them apart.
+/// A rank loads the library that its transport names; the report distinguishes them.
 #[test]
 fn two_versions_of_a_library_are_in_one_report() {
     let test = "two_versions_of_a_library_are_in_one_report";

@@ -235,7 +235,7 @@ fn the_first_death_ends_a_job_that_is_not_told_to_go_on() {
     assert!(outcome.errors().contains("rank 1"), "{outcome:#?}");
 }
 
-/// The same over networks: the launcher tells of a death, whenever the provider would.
+/// The same over networks: the launcher reports a death, whenever the provider would.
 macro_rules! over {
     ($($name:ident: $needs:literal, $($option:literal)+;)*) => {
         $(mod $name {

@@ -1,4 +1,4 @@
-//! The variables by which a launcher tells a process of its place in a job.
+//! The variables by which a launcher informs a process of its place in a job.
 
 use std::ffi::OsString;
 

@@ -49,7 +49,7 @@ impl Error {
         }
     }
 
-    /// The exit status that tells of this error: 1 for bad usage, 127 and 126 as shells have it
+    /// The exit status for this error: 1 for bad usage, 127 and 126 as shells have it
     /// for a program that is not there or cannot be executed, 2 for the rest.
     #[must_use]
     pub const fn exit_status(&self) -> i32 {

@@ -7,7 +7,7 @@ use tagwire_base::bootstrap::Locality;
 use tagwire_base::host::{VARIABLE, identity};
 use tagwire_base::{Bootstrap, Error, Rank};
 
-/// Ranks that each find out for themselves. In larger jobs rank 0 does, and tells: each by itself would be a request for
+/// Ranks that each find out for themselves. In larger jobs rank 0 does, and reports: each by itself would be a request for
 /// every pair of ranks.
 const EACH: u32 = 16;
 

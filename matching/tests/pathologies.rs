@@ -220,7 +220,7 @@ fn bins_engine() -> HashBins {
     HashBins::with_capacity(Capacity::default())
 }
 
-/// Posts these, lets them arrive in the same order, and tells the most entries that one arrival
+/// Posts these, lets them arrive in the same order, and returns the most entries that one arrival
 /// looked at.
 fn worst_look(keys: impl Iterator<Item = (u32, i32)> + Clone) -> u64 {
     let mut engine = bins_engine();

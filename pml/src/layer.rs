@@ -102,7 +102,7 @@ impl Layer {
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
-    /// [`Pml::progress`], which tells.
+    /// [`Pml::progress`], which reports.
     #[inline]
     pub(crate) fn take_ended(&mut self) -> usize {
         either!(self, pml => pml.take_ended())

@@ -424,7 +424,7 @@ fn keep_up(port: &Messenger, done: &dyn Fn() -> bool) {
 #[test]
 fn buffers_come_back_while_the_other_end_lives_on() {
     for kind in ALL {
-        // A long message that is not matched any more would stay with its sender: that rival tells nobody.
+        // A long message that is not matched any more would stay with its sender: that rival reports to nobody.
         for (policy, bytes) in [("each", 4000), ("messages", 4000), ("timer:4096:50", 4000)] {
             let (name, job) = job(kind);
             eprintln!("{name}, {policy}");

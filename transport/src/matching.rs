@@ -151,7 +151,7 @@ pub enum Probed {
 pub enum Cancel {
     /// The receive is taken back and its buffer the caller's again. Nothing is told any more.
     Cancelled,
-    /// A message has matched; [`MatchUpcalls::received`] tells the end, as if nothing was asked.
+    /// A message has matched; [`MatchUpcalls::received`] reports the end, as if nothing was asked.
     TooLate,
     /// [`MatchUpcalls::received`] will tell which of the two, from this rank's own progress alone.
     Pending,
@@ -229,7 +229,7 @@ pub struct MatchLevels {
     pub held: usize,
 }
 
-/// What a matching transport tells the layer above, from within `progress`. An upcall must not
+/// What a matching transport reports to the layer above, from within `progress`. An upcall must not
 /// call the transport.
 pub trait MatchUpcalls {
     /// The send that was [`Sent::Open`] under `token` has ended.
@@ -269,7 +269,7 @@ pub trait MatchUpcalls {
 ///
 /// **Failures.** Before a peer's end is told, what it sent and can be had is in matching; what cannot
 /// be had any more (the bytes of a long message) is taken out of it, but for what was claimed or matched. Then
-/// [`MatchUpcalls::peer`] tells, and after that the operations that depend on the peer end with
+/// [`MatchUpcalls::peer`] reports, and after that the operations that depend on the peer end with
 /// [`Outcome::PeerFailed`], each once its buffer can no longer be touched: sends to it, receives
 /// that have matched a message of it. Receives that wait for it unmatched stay posted: the layer above
 /// knows whom they can still hear from, and cancels them.

@@ -193,7 +193,7 @@ pub enum PeerEvent {
     Protocol(Option<EndpointId>, Error),
 }
 
-/// What a transport tells the layer above, from within
+/// What a transport reports to the layer above, from within
 /// [`progress`](crate::ByteTransport::progress). An upcall must not call the transport.
 pub trait Upcalls {
     /// A message has arrived.

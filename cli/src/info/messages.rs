@@ -130,7 +130,7 @@ impl<'a> Part<'a> {
 }
 
 impl MessagesReport {
-    /// `broken` tells why one of the transports cannot be opened, without which nothing is sent.
+    /// `broken` reports why one of the transports cannot be opened, without which nothing is sent.
     fn new(
         to: &'static str,
         carriers: &[&Part<'_>],

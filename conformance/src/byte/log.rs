@@ -82,7 +82,7 @@ impl Log {
         self.entries.iter().filter(|entry| wanted(entry)).count()
     }
 
-    /// What no transport tells whose peers are all correct.
+    /// What no transport reports whose peers are all correct.
     pub(super) fn oddity(&self) -> Option<&str> {
         self.entries.iter().find_map(|entry| match entry {
             Entry::Odd(what) => Some(what.as_str()),

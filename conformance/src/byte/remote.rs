@@ -348,7 +348,7 @@ pub(super) fn puts_become_visible_in_the_order_that_is_promised(
     })
 }
 
-/// A put that reaches nothing tells nothing.
+/// A put that reaches nothing reports nothing.
 pub(super) fn puts_that_fail_give_no_notice(factory: &Factory) -> Result<(), String> {
     let mut exposed = Exposed::writable(factory)?;
     let key = exposed.handle.key.clone();

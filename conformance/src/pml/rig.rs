@@ -178,7 +178,7 @@ impl World {
         unsafe { SendBuffer::contiguous(data.as_ptr(), data.len()) }
     }
 
-    /// Lends room for `len` bytes, and tells where it is.
+    /// Lends room for `len` bytes, and returns where it is.
     pub(super) fn lend_room(&mut self, len: usize) -> (RecvBuffer, usize) {
         self.lent.push(vec![UNTOUCHED; len].into());
         let place = self.lent.len() - 1;

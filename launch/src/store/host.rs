@@ -129,7 +129,7 @@ impl HostLink {
     fn send(&mut self, request: &Request) {
         let bytes = request.encode(RequestId(1));
         // The socket has room for more than a host ever says; what cannot be sent is a lost connection, of which the next
-        // look tells.
+        // look reports.
         if socket::send(&self.socket, &bytes, None) != Ok(bytes.len()) {
             tracing::debug!("the job's store does not take what this host says");
         }

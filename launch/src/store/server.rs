@@ -76,7 +76,7 @@ impl AsFd for Reports {
     }
 }
 
-/// What the launcher tells the store's thread.
+/// What the launcher reports to the store's thread.
 #[derive(Debug)]
 pub(super) enum Control {
     RankEnded(Rank),

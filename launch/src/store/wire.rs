@@ -122,7 +122,7 @@ pub enum Request {
     },
 }
 
-/// What the store tells a rank.
+/// What the store reports to a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// The hello was accepted.

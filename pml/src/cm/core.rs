@@ -1,4 +1,4 @@
-//! The state of cm, and what the transport tells it.
+//! The state of cm, and what the transport reports to it.
 //!
 //! Upcalls must not call the transport: what they want done there is noted as a [`Pending`], and
 //! done right after.

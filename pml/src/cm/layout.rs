@@ -8,7 +8,7 @@
 //!                           0 or s     up to 16  1        up to 31
 //! ```
 //!
-//! `i` tells the layer's own tags (negative ones) from the users': a receive of any tag ignores
+//! `i` distinguishes the layer's own tags (negative ones) from the users': a receive of any tag ignores
 //! `tag` and asks for `i` = 0. With all bits to be had, `i` and `tag` are the tag as it is. The
 //! source lies there only where the transport's directed receives cannot be trusted.
 

@@ -126,7 +126,7 @@ impl Cm {
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by
-    /// [`Pml::progress`], which tells: others may wait for them.
+    /// [`Pml::progress`], which reports: others may wait for them.
     #[inline]
     pub(crate) const fn take_ended(&mut self) -> usize {
         std::mem::replace(&mut self.core.ended, 0)

@@ -293,7 +293,7 @@ impl Port {
 }
 
 impl Pending {
-    /// Opens the channel that `init` asks for, and tells its sender.
+    /// Opens the channel that `init` asks for, and informs its sender.
     #[allow(
         unsafe_code,
         reason = "a buffer is lent to a channel that is lent itself"

@@ -19,10 +19,10 @@ use crate::messenger::Messenger;
 /// The tag of these rounds, which no user has.
 const TAG: Tag = Tag::internal((1 << 30) - 1);
 
-/// Partitions of a round that tells what one more costs.
+/// Partitions of a round that reports what one more costs.
 const MANY: u32 = 17;
 
-/// Bytes of a round that tells what they cost.
+/// Bytes of a round that reports what they cost.
 const LONG: usize = 1 << 20;
 
 /// Bytes of a partition that costs as good as nothing for its bytes.

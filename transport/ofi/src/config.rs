@@ -8,7 +8,7 @@ use std::time::Duration;
 use tagwire_base::config::{Config, Setting};
 use tagwire_libfabric_sys::Library;
 
-/// How a write tells its target of itself, at best: what the provider does not have goes by the next.
+/// How the target of a write is notified, at best: what the provider does not have goes by the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notices {
     /// By a value that comes with it (remote completion data).
@@ -28,7 +28,7 @@ pub struct OfiOptions {
     pub provider: String,
     /// The local address to use, the name of one, or of an interface; empty for the provider's choice.
     pub source: String,
-    /// How a write tells its target of itself.
+    /// How the target of a write is notified.
     pub notices: Notices,
     /// Bytes of unexpected messages that a rank that matches keeps.
     pub unexpected_bytes: usize,

@@ -51,7 +51,7 @@ pub(crate) fn open_all<T>(
     Ranks { ranks, silent }
 }
 
-/// The rank dies as processes do: its endpoint is closed, and it tells nobody.
+/// The rank dies as processes do: its endpoint is closed, and it informs nobody.
 pub(crate) fn die<T: ?Sized>(silent: &[Arc<AtomicBool>], rank: Rank, transport: Box<T>) {
     silent[rank.index()].store(true, Ordering::Relaxed);
     drop(transport);

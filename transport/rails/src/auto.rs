@@ -1,7 +1,7 @@
 //! The transport of a job whose user names none: shared memory where all ranks share a host, else shared memory between
 //! ranks of a host and one network between hosts.
 //!
-//! The network is the first of [`NETWORKS`] that every rank can open. Each says which it can; rank 0 decides, and tells.
+//! The network is the first of [`NETWORKS`] that every rank can open. Each says which it can; rank 0 decides, and reports.
 
 use std::borrow::Cow;
 use std::time::Duration;

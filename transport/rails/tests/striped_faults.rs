@@ -214,7 +214,7 @@ fn rails_die(seed: u64, rails: usize) {
         let silent = random.below(4);
         cuts.push((random.below(2 * MANY), rail, silent));
     }
-    // Where one end notices, it tells the other, which need not find out by itself.
+    // Where one end notices, it notifies the other, which need not find out by itself.
     let is_noticed = cuts.iter().all(|(.., silent)| *silent != 3);
     let patience = match is_noticed && random.below(2) == 0 {
         true => Duration::from_secs(3600),

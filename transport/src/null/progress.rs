@@ -1,4 +1,4 @@
-//! What progress tells: first contact with the own rank, then what was sent to it, then of puts
+//! What progress reports: first contact with the own rank, then what was sent to it, then puts
 //! and the ends of operations.
 
 use super::rank::NullTransport;

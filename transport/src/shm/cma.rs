@@ -72,7 +72,7 @@ pub(super) unsafe fn read(
 }
 
 /// Copies the part `range` of `from` to `address` of process `pid`, all of it. Before each call
-/// `is_there` tells whether `pid` is still the process that is meant.
+/// `is_there` reports whether `pid` is still the process that is meant.
 ///
 /// # Safety
 /// `from` is lent for reading.

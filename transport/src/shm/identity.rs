@@ -103,7 +103,7 @@ impl Identity {
             .collect()
     }
 
-    /// Reads a published address, or tells what is wrong with it.
+    /// Reads a published address, or reports what is wrong with it.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() != Self::LEN {
             return Err(format!("{} bytes instead of {}", bytes.len(), Self::LEN));
@@ -125,7 +125,7 @@ impl Identity {
         }
     }
 
-    /// Reads it from shared memory, or tells what is wrong with it.
+    /// Reads it from shared memory, or reports what is wrong with it.
     pub(super) fn read(line: &IdentityLine) -> Result<Self, String> {
         Self::from_words(Self::atomics(line).map(|word| word.load(Relaxed)))
     }

@@ -1,6 +1,6 @@
 //! Cooperative transfers: who copies which chunk.
 //!
-//! The sender describes its buffer in a line of the pair area and tells the receiver, by a
+//! The sender describes its buffer in a line of the pair area and informs the receiver, by a
 //! message of the layer above, which line. The receiver adds its own buffer. From then on
 //! whichever side has time claims a chunk and copies it: the receiver from the front, by reading
 //! the sender's memory, the sender from the back, by writing the receiver's. Both are done when

@@ -531,7 +531,7 @@ impl Shm {
         }
     }
 
-    /// Copies a chunk on either side, and tells what has ended. Oldest transfers come first on
+    /// Copies a chunk on either side, and reports what has ended. Oldest transfers come first on
     /// both sides, so that they complete in order; the place to change it is
     /// [`work_on`](Self::work_on).
     pub(super) fn move_transfers(&mut self, upcalls: &mut dyn Upcalls) -> usize {

@@ -9,7 +9,7 @@ pub(super) trait Word<T> {
     fn load(&self, order: Ordering) -> T;
     /// Writes it.
     fn store(&self, value: T, order: Ordering);
-    /// Replaces `current` by `new`, or tells what it is instead.
+    /// Replaces `current` by `new`, or reports what it is instead.
     fn compare_exchange(&self, current: T, new: T, ok: Ordering, no: Ordering) -> Result<T, T>;
     /// Adds; returns what it was.
     fn fetch_add(&self, value: T, order: Ordering) -> T;

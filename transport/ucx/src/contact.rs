@@ -167,7 +167,7 @@ impl Inbox {
         true
     }
 
-    /// A write is dealt with: it lies in its place, which `notice` tells, or was refused. Returns
+    /// A write is dealt with: it lies in its place, which `notice` reports, or was refused. Returns
     /// whether there is something to look at now.
     #[inline]
     pub(crate) fn end_write(&mut self, from: EndpointId, notice: Option<u64>) -> bool {

@@ -106,7 +106,7 @@ fn unless_set<'a>(variable: &str, value: &'a str) -> Option<&'a str> {
 }
 
 /// Whether every transport is polled from the start. As a rule UCX polls one once a peer has used it,
-/// of which another thread of its own tells it, ten milliseconds later on a busy machine; where there
+/// which another thread of its own reports to it, ten milliseconds later on a busy machine; where there
 /// is one transport alone, that saves nothing.
 fn polls_all(options: &UcxOptions) -> bool {
     let beside = ["self", "cma", "knem", "xpmem"];

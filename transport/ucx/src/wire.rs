@@ -12,7 +12,7 @@
 //! ```
 //!
 //! All little-endian. A session is a number that a rank draws when it opens, with the rank in its last
-//! bits, and tells in its hello, which also proves that it knows the job's secret; messages under another session are
+//! bits, and reports in its hello, which also proves that it knows the job's secret; messages under another session are
 //! refused.
 
 use tagwire_base::Rank;

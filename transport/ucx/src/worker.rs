@@ -666,7 +666,7 @@ fn request(mark: &Pinned<Mark>) -> ucp_request_param_t {
 }
 
 /// The parameters of a receive that ends by `mark`. It always does so by its callback: of receives
-/// that are complete at once UCX tells neither tag nor length otherwise, whatever its header says.
+/// that are complete at once UCX reports neither tag nor length otherwise, whatever its header says.
 #[inline]
 fn receive_request(mark: &Pinned<Mark>) -> ucp_request_param_t {
     let mut param = request(mark);

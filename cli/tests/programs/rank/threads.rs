@@ -183,7 +183,7 @@ fn panic_in_scope(session: &Session) {
     session
         .scope(|scope| {
             let receive = world.irecv(scope, &mut message, other, TAG)?;
-            // Each tells the other that its first receive is gone, before anything is sent to it.
+            // Each reports to the other that its first receive is gone, before anything is sent to it.
             world.send(&[0u8; 0], other, TAG + 100)?;
             world.recv(&mut [0u8; 0], other, TAG + 100)?;
             world.send(&[5u64; 4], other, TAG)?;

@@ -164,7 +164,7 @@ impl Put {
         }
     }
 
-    /// Registers the memory of a receive, and tells its sender.
+    /// Registers the memory of a receive, and informs its sender.
     fn register(
         &mut self,
         common: &Common,

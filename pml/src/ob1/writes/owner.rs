@@ -15,15 +15,15 @@ use crate::ob1::peer::{PeerIndex, Peers};
 use crate::ob1::pending::Pending;
 use crate::slab::{Handle, Slab};
 
-/// Set in the word that tells of a flushed run in the second room.
+/// Set in the word that reports a flushed run in the second room.
 const SECOND_ROOM: u64 = 1 << 63;
 
-/// The word that tells of a flushed run.
+/// The word that reports a flushed run.
 fn landed(room: usize, units: &Range<u32>) -> u64 {
     (room as u64) << 63 | u64::from(units.start) << 32 | u64::from(units.end)
 }
 
-/// The run that such a word tells of.
+/// The run that such a word reports.
 fn run_of(word: u64) -> Option<Run> {
     let bounds = word & !SECOND_ROOM;
     let units = (bounds >> 32) as u32..bounds as u32;
@@ -238,7 +238,7 @@ impl Outgoing {
                 Post::Posted => {}
                 Post::Busy => {
                     flights.remove(flight);
-                    // Once more with the next progress: nobody tells when there is room.
+                    // Once more with the next progress: nobody reports when there is room.
                     self.end.line.call();
                     break;
                 }

@@ -245,7 +245,7 @@ impl ByteTransport for Ofi {
     }
 }
 
-/// The layer above, as the engine tells it.
+/// The layer above, as the engine sees it.
 struct Above<'a>(&'a mut dyn Upcalls);
 
 impl Sink for Above<'_> {

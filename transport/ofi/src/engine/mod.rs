@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The provider's own back-pressure differs from one to the next, and some have none but memory.
-//! So each message counts, the receiver tells in every header how many it has consumed, and a
+//! So each message counts, the receiver reports in every header how many it has consumed, and a
 //! sender that is out of credit is `Busy`.
 
 mod parting;
@@ -64,7 +64,7 @@ const PUT_OFF: u32 = 8;
 /// How long the provider may take to end what was under way with a peer that is gone.
 const LAST_BREATH: Duration = Duration::from_millis(5);
 
-/// What the engine tells.
+/// What the engine reports.
 pub(crate) trait Sink {
     /// A message of the layer above.
     fn deliver(&mut self, arrival: Arrival<'_>);
@@ -385,7 +385,7 @@ impl Engine {
         told
     }
 
-    /// Something waits for room, of which nobody tells when there is.
+    /// Something waits for room, of which nobody reports when there is.
     fn has_to_do(&self) -> bool {
         self.restless
             || !self.dying.is_empty()
@@ -460,7 +460,7 @@ impl Engine {
     #[cold]
     fn fail(&mut self, fault: &Fault, sink: &mut impl Sink) -> usize {
         let Some(op) = fault.completion.op else {
-            // That it ran over, a queue tells in either way.
+            // That it ran over, a queue reports in either way.
             return match fault.error == FI_EOVERRUN as i32 {
                 true => self.give_all_up(-fault.error, sink),
                 false => 0,
@@ -545,7 +545,7 @@ impl Engine {
         1
     }
 
-    /// Ends contact with a peer that has failed; tells it, once.
+    /// Ends contact with a peer that has failed; informs it, once.
     pub(crate) fn lose(&mut self, endpoint: EndpointId, sink: &mut impl Sink) -> usize {
         if self.links[endpoint].closed {
             return 0;

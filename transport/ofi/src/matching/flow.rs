@@ -1,7 +1,7 @@
 //! How much a rank may send before somebody receives it.
 //!
 //! What is sent at once lies at the receiver until a receive matches. So each sender counts what it
-//! sends at once, the receiver tells what of it has matched, and past the allowance messages are
+//! sends at once, the receiver reports what of it has matched, and past the allowance messages are
 //! announced only: their bytes stay with the sender.
 
 use tagwire_transport::EndpointId;

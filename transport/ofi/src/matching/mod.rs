@@ -528,7 +528,7 @@ impl Drop for OfiMatch {
     }
 }
 
-/// Takes note of what the engine tells, in its order.
+/// Takes note of what the engine reports, in its order.
 struct CollectUpcalls<'a>(&'a mut Vec<Happening>);
 
 impl Sink for CollectUpcalls<'_> {

@@ -385,7 +385,7 @@ fn tagged_sends_that_are_refused_end_contact() {
     }
 }
 
-/// Its message is lost, as far as the provider tells, but it waits for the next: nobody has asked to
+/// Its message is lost, as far as the provider reports, but it waits for the next: nobody has asked to
 /// take it back.
 #[test]
 fn a_receive_that_fails_or_is_cancelled_unasked_stays_posted() {
@@ -529,7 +529,7 @@ fn looks_and_claims_that_fail_have_seen_nothing() {
 }
 
 /// The word of it is read, comes as an error that is no operation's, and stays so or not. The receives
-/// of any source have to be taken back by who posted them, of which the provider tells nothing any more.
+/// of any source have to be taken back by who posted them, of which the provider reports nothing any more.
 #[test]
 fn a_queue_that_ran_over_ends_contact_and_all_operations() {
     let overrun = FI_EOVERRUN.into();

@@ -513,7 +513,7 @@ fn smallest<N: Ord + Default>(a: N, b: N) -> N {
     }
 }
 
-/// What tells this host from others.
+/// What distinguishes this host from others.
 fn host_of(config: &Config) -> Vec<u8> {
     let named = config.text("host");
     if !named.is_empty() {

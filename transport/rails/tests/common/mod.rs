@@ -87,7 +87,7 @@ impl Line {
         }
     }
 
-    /// What a rail tells of its end: no get has brought what it was to bring, and each peer is lost.
+    /// What a rail reports at its end: no get has brought what it was to bring, and each peer is lost.
     fn tell_cut(&mut self, of: impl Fn(Rank) -> bool, upcalls: &mut dyn Upcalls) -> usize {
         let mut told = 0;
         for place in 0..self.peers.len() {

@@ -1,6 +1,6 @@
 //! Partitioned channels over shared memory: a control block that both ends map, and no lock.
 //!
-//! The receiver makes the control block, one memfd for each channel, and its key tells the sender where. A
+//! The receiver makes the control block, one memfd for each channel, and its key informs the sender where. A
 //! transport partition is cut into blocks, each with a word in the control block; the words tell everything,
 //! so that any thread posts, looks, and copies.
 //!

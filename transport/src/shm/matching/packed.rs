@@ -172,7 +172,7 @@ impl JournalEntry {
     }
 }
 
-/// Names an entry of a table whose entries are used again: the generation tells one use from the next.
+/// Names an entry of a table whose entries are used again: the generation distinguishes one use from the next.
 /// A receive, a send or a claimed header in a message or an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryName {

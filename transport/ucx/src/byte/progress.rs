@@ -7,7 +7,7 @@ use super::Ucx;
 use crate::core::until_silent;
 
 impl Ucx {
-    /// Takes what has arrived and tells of it; returns how many things happened.
+    /// Takes what has arrived and reports it; returns how many things happened.
     #[inline]
     pub(super) fn advance(&mut self, upcalls: &mut dyn Upcalls) -> usize {
         let count = self.pump(upcalls);

@@ -31,7 +31,7 @@ impl Ucx {
     /// messages to that peer.
     ///
     /// One that the peer refuses ends with [`Outcome::Impossible`] where it goes by rendezvous, since
-    /// UCX tells of that; else as all others do.
+    /// UCX reports that; else as all others do.
     ///
     /// [`Outcome::Impossible`]: tagwire_transport::Outcome::Impossible
     pub(super) fn write(

@@ -1,7 +1,7 @@
 //! The allowance: how many messages a peer keeps that nobody has received.
 //!
 //! A send that is complete before its match leaves its bytes with the receiver. It carries a bit
-//! by which the receiver counts it once it is received, and tells the sender of many at once.
+//! by which the receiver counts it once it is received, and informs the sender of many at once.
 
 use tagwire_transport::EndpointId;
 use zerocopy::little_endian::{U32, U64};

@@ -325,7 +325,7 @@ impl MatchTransport for UcxMatch {
             return Cancel::TooLate;
         }
         core.cancel(operation);
-        // UCX tells of a receive that it takes back at once.
+        // UCX reports a receive that it takes back at once.
         match core.ended_at_once(index) {
             Some(_) => Cancel::Cancelled,
             None => Cancel::TooLate,
