@@ -4,6 +4,7 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use tagwire_base::bootstrap::Attribute;
 use tagwire_base::{Bootstrap, MemberEvent, Rank};
 use tagwire_launch::detect::detect;
 
@@ -27,6 +28,7 @@ fn main() {
             ring(&mut *job);
         }
         "cpus" => cpus(&*job),
+        "attributes" => attributes(&mut *job),
         "hang" => hang(&mut *job),
         other => panic!("unknown deed '{other}'"),
     }
@@ -101,6 +103,14 @@ fn cpus(job: &dyn Bootstrap) {
     let set = rustix::thread::sched_getaffinity(None).expect("allowed");
     let cpus: Vec<usize> = (0..1024).filter(|&cpu| set.is_set(cpu)).collect();
     println!("{} {cpus:?}", job.rank());
+}
+
+/// Prints what the launcher knows of the job.
+fn attributes(job: &mut dyn Bootstrap) {
+    let [universe, number] = [Attribute::UniverseSize, Attribute::ApplicationNumber]
+        .map(|attribute| job.attribute(attribute));
+    println!("{}: {universe:?} {number:?}", job.rank());
+    job.fence(LONG).expect("everybody comes");
 }
 
 /// Waits for ever, and says so when asked.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use tagwire_base::bootstrap::Attribute;
 use tagwire_base::{Bootstrap, Rank};
 
 use super::Client;
@@ -89,6 +90,17 @@ fn serve(stream: UnixStream, size: u64, dialect: Dialect, space: &Space) {
                 }
                 "cmd=barrier_out rc=0".to_owned()
             }
+            "get_universe_size" => "cmd=universe_size rc=0 size=-1".to_owned(),
+            "get_appnum" => "cmd=appnum rc=0 appnum=3".to_owned(),
+            // No reply, as the job is over.
+            "abort" => {
+                space
+                    .values
+                    .lock()
+                    .unwrap()
+                    .insert("abort".to_owned(), line.clone());
+                continue;
+            }
             "finalize" => "cmd=finalize_ack rc=0".to_owned(),
             other => panic!("'{other}' is no request"),
         };
@@ -153,6 +165,65 @@ fn ranks_find_each_other() {
             rank.leave();
         }
     }
+}
+
+#[test]
+fn numbers_of_the_job_and_its_abort() {
+    let space = Arc::new(Space::default());
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let served = Arc::clone(&space);
+    thread::spawn(move || serve(theirs, 1, DIALECTS[0], &served));
+    let client = Client::over(ours.into()).unwrap();
+    let mut rank = PmiBootstrap::join(client, Rank::new(0), 1).unwrap();
+    // -1 is nobody's number.
+    assert_eq!(rank.attribute(Attribute::UniverseSize), None);
+    assert_eq!(rank.attribute(Attribute::ApplicationNumber), Some(3));
+    rank.abort(7);
+    // A reply to what follows says that it has been read.
+    rank.put("after", b"it").unwrap();
+    assert_eq!(
+        space.values.lock().unwrap()["abort"],
+        "cmd=abort exitcode=7"
+    );
+}
+
+/// A launcher that its rank connects to by TCP says who that is.
+#[test]
+fn a_rank_that_connects_learns_its_number() {
+    for (said, part) in [
+        (
+            "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n",
+            "closed",
+        ),
+        (
+            "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=2\ncmd=set debug=0\n",
+            "rank 2 of 2",
+        ),
+        (
+            "cmd=initack rc=0\ncmd=set size=many\n",
+            "no size for process 5",
+        ),
+        ("cmd=initack rc=-1\n", "refused with -1"),
+    ] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let launcher = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(said.as_bytes()).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line).unwrap();
+            line
+        });
+        let error = Client::connect(&address, 5).unwrap_err().to_string();
+        assert!(error.contains(part), "{said:?}: {error}");
+        assert_eq!(launcher.join().unwrap(), "cmd=initack pmiid=5\n");
+    }
+    let error = Client::connect("127.0.0.1:1", 0).unwrap_err().to_string();
+    assert!(
+        error.contains("127.0.0.1:1") && error.contains("PMI_PORT"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -297,3 +297,87 @@ fn one_rank_cannot_fill_the_store_by_coming_and_going() {
     assert!(game.keys.members.iter().all(|member| member.kept == 0));
     game.hello(1, 0);
 }
+
+fn host(ranks: u32) -> Request {
+    Request::Host {
+        version: VERSION,
+        ranks,
+        secret: JobSecret::from_bytes(SECRET),
+    }
+}
+
+#[test]
+fn hosts_have_the_next_ranks_and_no_more_than_are_left() {
+    let mut game = Game::new(6);
+    game.keys.keep_first(2);
+    let place = |game: &mut Game, client, ranks| {
+        let (_, verdict) = game.ask(client, host(ranks));
+        (game.heard(client), verdict)
+    };
+    let first = vec![Reply::Place { first: 2, size: 6 }];
+    assert_eq!(place(&mut game, 1, 3), (first, Verdict::Keep));
+    for ranks in [0, 2, u32::MAX] {
+        let (said, verdict) = place(&mut game, 2, ranks);
+        assert_eq!(verdict, Verdict::Close);
+        assert!(refusal(&said).contains("1 of the job's 6 are left"));
+    }
+    let last = vec![Reply::Place { first: 5, size: 6 }];
+    assert_eq!(place(&mut game, 3, 1), (last, Verdict::Keep));
+    assert_eq!(game.keys.take_reports(), [Report::Came(3), Report::Came(1)]);
+    // A host says what ends there, and nothing else.
+    for (client, request) in [
+        (1, host(1)),
+        (1, put("a", b"b")),
+        (3, Request::Ended { rank: 4, status: 0 }),
+        (
+            3,
+            Request::Ended {
+                rank: u32::MAX,
+                status: 0,
+            },
+        ),
+    ] {
+        assert_eq!(game.ask(client, request).1, Verdict::Close);
+    }
+    assert!(game.keys.take_reports().is_empty());
+}
+
+#[test]
+fn a_host_reports_its_ranks_and_its_loss_the_rest() {
+    let mut game = Game::new(4);
+    game.keys.keep_first(1);
+    let _ = game.ask(9, host(3));
+    game.hello(1, 0);
+    game.hello(2, 1);
+    let _ = (game.keys.take_reports(), game.heard(1));
+    assert_eq!(
+        game.ask(9, Request::Ended { rank: 1, status: 3 }).1,
+        Verdict::Keep
+    );
+    let _ = game.ask(9, Request::Ended { rank: 1, status: 0 });
+    assert_eq!(
+        game.keys.take_reports(),
+        [Report::Ended(Rank::new(1), 3)],
+        "once"
+    );
+    assert_eq!(game.heard(1), [Reply::Failed(Rank::new(1))]);
+    game.keys.end_hosts(3);
+    assert_eq!(game.heard(9), [Reply::End { status: 3 }]);
+    game.keys.disconnected(ClientId(9));
+    let lost = [2, 3].map(|rank| Report::Ended(Rank::new(rank), HOST_LOST));
+    assert_eq!(game.keys.take_reports(), lost);
+    assert_eq!(
+        game.heard(1),
+        [2, 3].map(|rank| Reply::Failed(Rank::new(rank)))
+    );
+}
+
+#[test]
+fn an_abort_is_reported() {
+    let mut game = Game::new(2);
+    game.hello(1, 1);
+    let _ = game.heard(1);
+    let _ = game.ask(1, Request::Abort { status: 7 });
+    assert_eq!(game.heard(1), [Reply::Done]);
+    assert_eq!(game.keys.take_reports(), [Report::Abort(Rank::new(1), 7)]);
+}
