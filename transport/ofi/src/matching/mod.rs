@@ -325,7 +325,7 @@ impl OfiMatch {
             Control::Nonsense => false,
         };
         if !good {
-            let mut told = CollectUpcalls(&mut self.happenings);
+            let mut told = Collect(&mut self.happenings);
             self.engine
                 .break_off(from, "a word that fits nothing", &mut told);
         }
@@ -468,9 +468,7 @@ impl MatchTransport for OfiMatch {
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn MatchUpcalls) -> usize {
-        let told = self
-            .engine
-            .progress(&mut CollectUpcalls(&mut self.happenings));
+        let told = self.engine.progress(&mut Collect(&mut self.happenings));
         if told > 0 || !self.owed.is_empty() {
             self.settle(upcalls);
         }
@@ -483,7 +481,7 @@ impl MatchTransport for OfiMatch {
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn MatchUpcalls) {
         self.engine
-            .peer_failed(rank, &mut CollectUpcalls(&mut self.happenings));
+            .peer_failed(rank, &mut Collect(&mut self.happenings));
         self.settle(upcalls);
         // What was under way ends with the connection, or is given up: both very soon.
         while self.engine.lets_die() {
@@ -529,9 +527,9 @@ impl Drop for OfiMatch {
 }
 
 /// Takes note of what the engine reports, in its order.
-struct CollectUpcalls<'a>(&'a mut Vec<Happening>);
+struct Collect<'a>(&'a mut Vec<Happening>);
 
-impl Sink for CollectUpcalls<'_> {
+impl Sink for Collect<'_> {
     fn deliver(&mut self, arrival: Arrival<'_>) {
         let control = Control::decode(&arrival);
         self.0.push(Happening::Control(arrival.from, control));

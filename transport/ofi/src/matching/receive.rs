@@ -9,7 +9,7 @@ use tagwire_transport::{
 
 use super::incoming::{Content, Incoming};
 use super::tags::Tags;
-use super::{CollectUpcalls, Control, OfiMatch, Owed};
+use super::{Collect, Control, OfiMatch, Owed};
 use crate::fabric::{Completion, Fault, Pattern, Place, Registered, Took};
 
 /// Bits of a slot, and of all, in the number of a receive or claim.
@@ -321,7 +321,7 @@ impl OfiMatch {
             _ => Outcome::PeerFailed,
         };
         if outcome == Outcome::PeerFailed && !self.engine.links[from].closed {
-            let mut told = CollectUpcalls(&mut self.happenings);
+            let mut told = Collect(&mut self.happenings);
             match len {
                 Some(Ok(_)) => self
                     .engine

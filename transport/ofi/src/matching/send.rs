@@ -260,7 +260,7 @@ impl OfiMatch {
             return;
         }
         if !self.engine.links[to].closed {
-            let mut told = super::CollectUpcalls(&mut self.happenings);
+            let mut told = super::Collect(&mut self.happenings);
             self.engine.lose(to, &mut told);
         }
         upcalls.sent(token, Outcome::PeerFailed);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tagwire_transport::EndpointId;
 
 use super::incoming::Incoming;
-use super::{CollectUpcalls, Happening, OfiMatch};
+use super::{Collect, Happening, OfiMatch};
 use crate::fabric::{Completion, Net, OpId, Pattern, Place, Took};
 
 /// How long a step of a sweep may take.
@@ -70,7 +70,7 @@ impl OfiMatch {
                     .start_tagged(number, |net, op| post(net, room, op));
                 took = started.err().unwrap_or(Took::Yes);
             }
-            let told = &mut CollectUpcalls(&mut self.happenings);
+            let told = &mut Collect(&mut self.happenings);
             self.engine.progress(told);
             let is_it = |one: &Happening| matches!(one, Happening::End(of, _) if *of == number);
             if let Some(place) = self.happenings.iter().position(is_it)

@@ -477,7 +477,7 @@ fn a_peer_that_sends_other_bytes_than_asked_for_is_given_up() {
             rank.progress(Lane(0), events);
             pair.ranks[0]
                 .engine
-                .progress(&mut super::CollectUpcalls(&mut Vec::new()));
+                .progress(&mut super::Collect(&mut Vec::new()));
         }
         let slot = pair.ranks[1].incoming.iter().find(|(_, one)| one.moves());
         let number = pair.ranks[1].incoming.number(slot.unwrap().0, 32, 62);
@@ -486,7 +486,7 @@ fn a_peer_that_sends_other_bytes_than_asked_for_is_given_up() {
             pair.ranks[1].progress(Lane(0), &mut pair.events[1]);
             pair.ranks[0]
                 .engine
-                .progress(&mut super::CollectUpcalls(&mut Vec::new()));
+                .progress(&mut super::Collect(&mut Vec::new()));
         }
         let end = ReceiveEnd::Matched(envelope(0, LONG), Outcome::PeerFailed);
         assert_eq!(pair.events[1].received, [(Token(1), end)]);
@@ -507,7 +507,7 @@ fn send_raw(pair: &mut Pair, tag: u64, len: usize) {
     let op = engine.ops.enter(Op::Orphan);
     // SAFETY: as above.
     while unsafe { engine.net.send_region_tagged(peer, tag, (region, None), op) } != Took::Yes {
-        engine.progress(&mut super::CollectUpcalls(&mut Vec::new()));
+        engine.progress(&mut super::Collect(&mut Vec::new()));
     }
 }
 
