@@ -85,10 +85,22 @@ fn ranks_are_numbered_by_the_order_in_which_hosts_come() {
     let script = "echo $TAGWIRE_RANK of $TAGWIRE_SIZE, $TAGWIRE_LOCAL_RANK of $TAGWIRE_LOCAL_SIZE";
     let words = ["sh", "-c", script];
     let first = listens(&place, "1", "3").args(words).start();
-    let second = connects(&place, "2", "ours").args(words).finish();
+    let second = Line::new([
+        "run",
+        "-n",
+        "2",
+        "--connect",
+        &place,
+        "--secret",
+        "ours",
+        "--tag-output",
+    ])
+    .args(["--"])
+    .args(words)
+    .finish();
     let mut lines = second.stdout;
     lines.sort_unstable();
-    assert_eq!(lines, ["1 of 3, 0 of 2", "2 of 3, 1 of 2"]);
+    assert_eq!(lines, ["[1] 1 of 3, 0 of 2", "[2] 2 of 3, 1 of 2"]);
     assert_eq!(first.finish().stdout, ["0 of 3, 0 of 1"]);
 }
 

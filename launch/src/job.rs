@@ -169,6 +169,12 @@ impl JobSpec {
         })
     }
 
+    /// Where the program is, when its name has a slash.
+    fn place_of_program(&self) -> PathBuf {
+        let directory = self.directory.clone().unwrap_or_default();
+        directory.join(&self.program)
+    }
+
     fn program_name(&self) -> String {
         Path::new(&self.program).display().to_string()
     }

@@ -13,7 +13,6 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -165,13 +164,15 @@ impl Supervisor {
         Ok(this)
     }
 
+    /// Starts the rank that is `local` on this host.
     fn start_rank(
         &mut self,
-        rank: u32,
+        local: u32,
         cpu: Option<usize>,
         sources: &mut Vec<Source>,
     ) -> Result<()> {
         let spec = &self.spec;
+        let rank = self.hub.first() + local;
         let mut command = Command::new(&spec.program);
         // To the ranks of this job those of an outer launcher would be lies.
         for name in env::vars_os().map(|(name, _)| name) {
@@ -182,7 +183,7 @@ impl Supervisor {
         command
             .args(&spec.args)
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .envs(self.hub.membership(rank).to_variables())
+            .envs(self.hub.membership(local).to_variables())
             .stdin(input::of_rank(spec.stdin, rank));
         if let Some(directory) = &spec.directory {
             command.current_dir(directory);
@@ -243,7 +244,10 @@ impl Supervisor {
 
     fn is_busy(&self) -> bool {
         let runs = matches!(self.phase, Phase::Running | Phase::Reporting(_));
-        self.members.iter().any(|member| member.outcome.is_none()) || self.hub.is_waiting(runs)
+        // A second signal, or the end of the grace, ends the wait for other hosts too: they end their ranks when the store is
+        // gone.
+        let waits = self.phase != Phase::Killing && self.hub.is_waiting(runs);
+        self.members.iter().any(|member| member.outcome.is_none()) || waits
     }
 
     /// Blocks until something happens or is due. What it was, the callers find out.
@@ -574,9 +578,7 @@ fn spawn_error(spec: &JobSpec, rank: u32, source: io::Error) -> Error {
     let has_slash = |program: &OsString| program.as_encoded_bytes().contains(&b'/');
     match source.kind() {
         // There, and yet not found: the interpreter that its first line names is missing.
-        io::ErrorKind::NotFound
-            if has_slash(&spec.program) && Path::new(&spec.program).exists() =>
-        {
+        io::ErrorKind::NotFound if has_slash(&spec.program) && spec.place_of_program().exists() => {
             Error::NotExecutable { program, source }
         }
         io::ErrorKind::NotFound => Error::NotFound { program },

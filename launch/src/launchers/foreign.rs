@@ -38,20 +38,31 @@ const FOREIGN: [Foreign; 3] = [
 ];
 
 /// How the variables begin by which other launchers give a process its place in their job.
-const FOREIGN_PREFIXES: [&str; 9] = [
+const FOREIGN_PREFIXES: [&str; 13] = [
     "PMI_",
     "PMIX_",
     "HYDRA_",
     "HYDI_",
+    "MPI_LOCAL",
     "OMPI_COMM_WORLD_",
+    "OMPI_UNIVERSE_SIZE",
     "PALS_",
     "SLURM_PROCID",
     "SLURM_LOCALID",
-    "SLURM_STEP_",
+    "SLURM_NODEID",
+    "SLURM_STEP",
+    "TORCHELASTIC_",
 ];
 
-/// Those of torchrun have names that others use too: they go where all of them are there.
-const TORCHRUN: [&str; 4] = ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"];
+/// Those of torchrun have names that others use too: they go where the first two are there.
+const TORCHRUN: [&str; 6] = [
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+];
 
 /// Whether a variable is one by which another launcher gives a process its place in its job.
 pub(crate) fn is_of_foreign_launcher(name: &OsStr) -> bool {
@@ -59,7 +70,9 @@ pub(crate) fn is_of_foreign_launcher(name: &OsStr) -> bool {
     let has_prefix = |prefix: &&str| bytes.starts_with(prefix.as_bytes());
     FOREIGN_PREFIXES.iter().any(has_prefix)
         || TORCHRUN.iter().any(|of_torchrun| name == *of_torchrun)
-            && TORCHRUN.iter().all(|name| std::env::var_os(name).is_some())
+            && TORCHRUN[..2]
+                .iter()
+                .all(|name| std::env::var_os(name).is_some())
 }
 
 /// Checks that this process is not one of several that a launcher has started and that cannot find each other: each

@@ -60,7 +60,10 @@ impl Known for Step {
             launcher: self.launcher().name(),
             rank: Rank::new(rank),
             size,
-            at: At::Host(format!("tagwire-slurm-{job}.{step}")),
+            at: At::Host(format!(
+                "tagwire-slurm-{}-{job}.{step}",
+                rustix::process::geteuid().as_raw()
+            )),
         }))))
     }
 }

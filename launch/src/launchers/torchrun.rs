@@ -9,6 +9,8 @@ use crate::rendezvous::{At, Meeting, SECRET};
 
 const VARIABLES: [&str; 4] = ["RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"];
 
+const ADVICE: &str = "torchrun sets them all, for ranks to meet at that address; TAGWIRE_LAUNCHER=single runs this process alone";
+
 /// `True` where torchrun itself listens at the port that it names.
 const PORT_IS_TAKEN: &str = "TORCHELASTIC_USE_AGENT_STORE";
 
@@ -32,6 +34,12 @@ impl Known for Torchrun {
     fn find(&self, environment: &Environment<'_>) -> Result<Found> {
         // The names are others' too: some of them without the rest say nothing.
         if let Some(missing) = VARIABLES.iter().find(|name| !environment.has(name)) {
+            let of_several = environment
+                .rank_of("RANK", "WORLD_SIZE")
+                .is_ok_and(|(_, size)| size > 1);
+            if of_several {
+                environment.has_all(&VARIABLES, ADVICE)?;
+            }
             return Ok(Found::No(format!("{missing} is not set")));
         }
         let (rank, size) = environment.rank_of("RANK", "WORLD_SIZE")?;

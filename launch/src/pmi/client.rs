@@ -170,7 +170,8 @@ impl Client {
     pub(crate) fn get_part(&mut self, key: &str) -> Result<Option<String>> {
         let request = format!("get kvsname={} key={key}", self.space);
         self.write(&request)?;
-        let mut reply = self.read("get_result", PATIENCE)?;
+        let reply = self.read("get_result", PATIENCE);
+        let mut reply = reply.map_err(|error| silent("get", error))?;
         // Of a missing key the value is a word like any other.
         let found = reply.get("rc").is_none_or(|rc| rc == "0");
         Ok(reply.remove("value").filter(|_| found))
@@ -211,7 +212,8 @@ impl Client {
 
     fn ask(&mut self, request: &str, reply: &str) -> Result<Reply> {
         self.write(request)?;
-        checked(self.read(reply, PATIENCE)?)
+        let read = self.read(reply, PATIENCE);
+        checked(read.map_err(|error| silent(request, error))?)
     }
 
     /// Sends a request in one piece: Slurm takes what it reads at once for one.
@@ -293,6 +295,20 @@ impl Client {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(Error::system("wait for the launcher's PMI", error)),
         }
+    }
+}
+
+/// Returns the error of a request to which no reply came, by its name.
+fn silent(request: &str, error: Error) -> Error {
+    match error {
+        Error::Bootstrap(tagwire_base::Error::FenceTimeout(limit)) => {
+            let name = request.split(' ').next().unwrap_or_default();
+            let seconds = limit.as_secs();
+            broken(format!(
+                "no reply to '{name}' within {seconds} s: is it a launcher that listens there (PMI_FD, PMI_PORT)?"
+            ))
+        }
+        error => error,
     }
 }
 

@@ -157,13 +157,22 @@ unsafe extern "C" fn fenced(status: c_int, context: *mut c_void) {
     let _ = sender.send(status);
 }
 
+/// What a get is given, which the library reads until it has called back: it copies neither key nor attributes.
+struct Get {
+    process: RawProcess,
+    key: CString,
+    limit: RawInfo,
+    sender: Sender<(c_int, Option<Value>)>,
+}
+
 /// Tells the caller of a get what has come.
 unsafe extern "C" fn got(status: c_int, value: *mut RawValue, context: *mut c_void) {
-    // SAFETY: the context is the sender that `get` has boxed for this one call, which comes once.
-    let sender = unsafe { Box::from_raw(context.cast::<Sender<(c_int, Option<Value>)>>()) };
+    // SAFETY: the context is what `get` has boxed for this one call, which comes once and is the library's last use of it.
+    let get = unsafe { Box::from_raw(context.cast::<Get>()) };
     // SAFETY: the library lends a whole value, or none, for the length of this call.
     let value = unsafe { value.as_ref().map(|value| copied(value)) };
-    let _ = sender.send((status, value));
+    // Whoever waited may have given up.
+    let _ = get.sender.send((status, value));
 }
 
 /// Returns a copy of what the library lends.
@@ -310,21 +319,27 @@ impl Library {
             *place = *byte as c_char;
         }
         let (sender, value) = channel();
-        let context = Box::into_raw(Box::new(sender)).cast();
-        // SAFETY: process, key and the one attribute are whole and copied by the call; the context is the callback's.
+        let get = Box::into_raw(Box::new(Get {
+            process,
+            key: name,
+            limit,
+            sender,
+        }));
+        // SAFETY: process, key and the one attribute lie in the box, which the callback frees, and nobody before: also where
+        // this call gives up first.
         let status = unsafe {
             (self.get)(
-                &raw const process,
-                name.as_ptr(),
-                &raw const limit,
+                &raw const (*get).process,
+                (*get).key.as_ptr(),
+                &raw const (*get).limit,
                 1,
                 got,
-                context,
+                get.cast(),
             )
         };
         if status != SUCCESS {
-            // SAFETY: the callback does not come: the context is ours again.
-            drop(unsafe { Box::from_raw(context.cast::<Sender<(c_int, Option<Value>)>>()) });
+            // SAFETY: the callback does not come: the box is ours again.
+            drop(unsafe { Box::from_raw(get) });
             return self.absent("PMIx_Get_nb", status);
         }
         match value.recv_timeout(timeout) {

@@ -68,7 +68,9 @@ impl HostLink {
         };
         link.send(&hello);
         match link.answer(Instant::now() + ANSWER) {
-            Some(Reply::Place { first, size }) => {
+            Some(Reply::Place { first, size })
+                if size <= Rank::MAX && first.checked_add(ranks).is_some_and(|end| end <= size) =>
+            {
                 (link.first, link.size) = (first, size);
                 Ok(link)
             }
@@ -132,6 +134,8 @@ impl HostLink {
         // look reports.
         if socket::send(&self.socket, &bytes, None) != Ok(bytes.len()) {
             tracing::debug!("the job's store does not take what this host says");
+            // Half of a word is none: the store is to see that this host is lost, as it soon does itself.
+            let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
         }
     }
 

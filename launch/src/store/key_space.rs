@@ -123,6 +123,8 @@ pub(super) struct KeySpace {
     hosts: HashMap<ClientId, Range<u32>>,
     /// The first rank that no host has.
     next_rank: u32,
+    /// The status that the job ends with, once it does.
+    over_with: Option<u32>,
 }
 
 /// What a launcher hears of from its store.
@@ -150,6 +152,7 @@ impl KeySpace {
             reports: Vec::new(),
             hosts: HashMap::new(),
             next_rank: size,
+            over_with: None,
         }
     }
 
@@ -164,6 +167,7 @@ impl KeySpace {
         for client in hosts {
             self.reply(client, RequestId::default(), Reply::End { status });
         }
+        self.over_with = Some(status);
     }
 
     /// Carries out `request` of `client`, which may still be a stranger.
@@ -273,6 +277,10 @@ impl KeySpace {
         secret: &JobSecret,
     ) -> Verdict {
         if let Some(why) = self.objection(version, secret) {
+            return self.refuse_and_close(client, id, &why);
+        }
+        if let Some(status) = self.over_with {
+            let why = format!("the job has ended with status {status}");
             return self.refuse_and_close(client, id, &why);
         }
         let (first, size) = (self.next_rank, self.members.len() as u32);
