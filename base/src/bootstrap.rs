@@ -67,15 +67,38 @@ impl JobSecret {
                 == 0
     }
 
-    /// Returns the secret that a text of 1 to [`LEN`](Self::LEN) bytes is; `None` for others.
-    #[must_use]
-    pub fn of_text(text: &str) -> Option<Self> {
+    /// Returns the secret that a text of 1 to [`LEN`](Self::LEN) bytes is.
+    ///
+    /// # Errors
+    /// For others, what is wrong with them.
+    pub fn of_text(text: &str) -> std::result::Result<Self, String> {
         let mut bytes = [0; Self::LEN];
-        let room = bytes
-            .get_mut(..text.len())
-            .filter(|room| !room.is_empty())?;
-        room.copy_from_slice(text.as_bytes());
-        Some(Self(bytes))
+        match bytes.get_mut(..text.len()) {
+            Some(room) if !room.is_empty() => room.copy_from_slice(text.as_bytes()),
+            _ => {
+                return Err(format!(
+                    "has {} bytes; it takes 1 to {}",
+                    text.len(),
+                    Self::LEN
+                ));
+            }
+        }
+        Ok(Self(bytes))
+    }
+
+    /// Returns the secret that an option names: a text, or `@FILE` with one.
+    ///
+    /// # Errors
+    /// As [`JobSecret::of_text`]; when the file cannot be read.
+    pub fn of_option(option: &str) -> std::result::Result<Self, String> {
+        match option.strip_prefix('@') {
+            Some(file) => {
+                let text =
+                    std::fs::read_to_string(file).map_err(|error| format!("@{file}: {error}"))?;
+                Self::of_text(text.trim_end())
+            }
+            None => Self::of_text(option),
+        }
     }
 
     /// As lower-case hexadecimal, for an environment variable.

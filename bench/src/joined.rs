@@ -190,22 +190,7 @@ fn knock(member: &Membership, address: &str, args: &BenchArgs) -> Result<StoreBo
 
 /// What both sides know, as the option says it: a text, or the file that it is in.
 fn secret(option: &str) -> Result<JobSecret> {
-    let read;
-    let text = match option.strip_prefix('@') {
-        Some(file) => {
-            read = std::fs::read_to_string(file)
-                .map_err(|error| Error::Usage(format!("--secret @{file}: {error}")))?;
-            read.trim_end()
-        }
-        None => option,
-    };
-    JobSecret::of_text(text).ok_or_else(|| {
-        Error::Usage(format!(
-            "--secret has {} bytes; it takes 1 to {}",
-            text.len(),
-            JobSecret::LEN
-        ))
-    })
+    JobSecret::of_option(option).map_err(|why| Error::Usage(format!("--secret {why}")))
 }
 
 /// Ends this process when `limit` has passed: no launcher does.

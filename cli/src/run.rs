@@ -185,22 +185,7 @@ fn hosts(options: &RunOptions) -> Result<Option<Hosts>, Failure> {
 }
 
 fn secret(option: &str) -> Result<JobSecret, Failure> {
-    let read;
-    let text = match option.strip_prefix('@') {
-        Some(file) => {
-            read = std::fs::read_to_string(file)
-                .map_err(|error| Failure::usage(format!("run: --secret @{file}: {error}")))?;
-            read.trim_end()
-        }
-        None => option,
-    };
-    JobSecret::of_text(text).ok_or_else(|| {
-        Failure::usage(format!(
-            "run: --secret has {} bytes; it takes 1 to {}",
-            text.len(),
-            JobSecret::LEN
-        ))
-    })
+    JobSecret::of_option(option).map_err(|why| Failure::usage(format!("run: --secret {why}")))
 }
 
 /// Returns what `NAME=VALUE` sets; nothing where `NAME` alone is inherited.

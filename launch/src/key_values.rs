@@ -9,11 +9,7 @@ use tagwire_base::bootstrap::{Attribute, Locality, MemberEvent};
 use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
 
 use crate::error::Result;
-use crate::host;
-use crate::patience;
-
-/// The key under which rank 0 puts the job's secret.
-const SECRET: &str = "secret";
+use crate::gather::{ALONE, gather};
 
 /// A launcher's key-value space, as one rank sees it.
 pub(crate) trait KeyValues: fmt::Debug + Send {
@@ -75,38 +71,14 @@ impl<V: KeyValues> KeyValueBootstrap<V> {
             values,
             rank,
             size,
-            locality: Locality {
-                local_rank: 0,
-                local_size: 1,
-                address: None,
-            },
+            locality: ALONE,
             secret: JobSecret::from_bytes([0; JobSecret::LEN]),
             left: false,
             owner: Owner::here(),
         };
-        let patience = patience::of_environment()?;
-        host::announce(&mut job)?;
-        if rank == Rank::new(0) {
-            job.secret = JobSecret::generate()?;
-            let secret = job.secret.clone();
-            job.put(SECRET, secret.as_bytes())?;
-        }
-        patience::late(job.fence(patience), V::NAME)?;
-        if rank > Rank::new(0) {
-            let secret = job.get(Rank::new(0), SECRET, patience)?;
-            job.secret = secret_of(secret)?;
-        }
-        job.locality = host::group(&mut job, patience)?;
+        (job.secret, job.locality) = gather(&mut job, V::NAME)?;
         Ok(job)
     }
-}
-
-/// Returns the secret that rank 0 has put.
-pub(crate) fn secret_of(bytes: Vec<u8>) -> tagwire_base::Result<JobSecret> {
-    let bytes = bytes
-        .try_into()
-        .map_err(|_| Error::Bootstrap("rank 0 put a secret of another length".to_owned()))?;
-    Ok(JobSecret::from_bytes(bytes))
 }
 
 /// Returns the error of the contract that one of this crate's is.

@@ -14,6 +14,7 @@ use tagwire_base::Bootstrap;
 
 use crate::environment::Environment;
 use crate::error::Result;
+use crate::rendezvous::Meeting;
 
 pub(crate) use foreign::{is_of_foreign_launcher, one_of_several};
 pub use tagwire::{LOCAL_RANK, LOCAL_SIZE, RANK, SECRET, SIZE, STORE, VARIABLES};
@@ -80,6 +81,16 @@ pub(crate) trait Place: fmt::Debug + Send {
     /// # Errors
     /// When the launcher, or the rank that leads the others together, cannot be reached or says no.
     fn join(&self) -> Result<Box<dyn Bootstrap>>;
+}
+
+impl Place for Meeting {
+    fn describe(&self) -> String {
+        format!("rank {} of {}", self.rank, self.size)
+    }
+
+    fn join(&self) -> Result<Box<dyn Bootstrap>> {
+        Ok(Box::new(self.meet()?))
+    }
 }
 
 /// All of them, in the order in which they are asked: those that say most of a job come first.

@@ -9,6 +9,7 @@ mod binding;
 pub mod detect;
 mod environment;
 mod error;
+mod gather;
 mod host;
 pub mod job;
 mod key_values;

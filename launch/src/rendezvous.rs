@@ -11,16 +11,12 @@ use tagwire_base::bootstrap::{Locality, MemberEvent};
 use tagwire_base::{Bootstrap, Error as BaseError, JobSecret, Rank};
 
 use crate::error::{Error, Result};
-use crate::key_values::secret_of;
-use crate::patience::Pauses;
+use crate::gather::{ALONE, gather};
+use crate::patience::{self, Pauses};
 use crate::store::{Membership, Store, StoreBootstrap};
-use crate::{host, patience};
 
 /// The variable with what ranks have to know, beside the address, to join a job that meets on a network: a text.
 pub const SECRET: &str = "TAGWIRE_RENDEZVOUS_SECRET";
-
-/// The key under which rank 0 puts the job's secret.
-const JOB_SECRET: &str = "secret";
 
 /// How long rank 0, having left, serves the others that have not.
 const LINGER: Duration = Duration::from_secs(30);
@@ -105,10 +101,9 @@ impl Meeting {
     ///
     /// # Errors
     /// When the place is taken, or the others do not come there.
-    pub(crate) fn join(&self) -> Result<Rendezvous> {
+    pub(crate) fn meet(&self) -> Result<Rendezvous> {
         let patience = patience::of_environment()?;
-        let is_first = self.rank == Rank::new(0);
-        let store = if is_first {
+        let store = if self.rank == Rank::new(0) {
             Some(self.at.serve(self.size)?)
         } else {
             None
@@ -116,22 +111,11 @@ impl Meeting {
         let inner = self.reach(patience)?;
         let mut job = Rendezvous {
             inner,
-            locality: Locality {
-                local_rank: 0,
-                local_size: 1,
-                address: None,
-            },
+            locality: ALONE,
             secret: HOST_SECRET,
             store,
         };
-        host::announce(&mut job)?;
-        if is_first {
-            let secret = JobSecret::generate()?;
-            job.put(JOB_SECRET, secret.as_bytes())?;
-        }
-        patience::late(job.fence(patience), self.launcher)?;
-        job.secret = secret_of(job.get(Rank::new(0), JOB_SECRET, patience)?)?;
-        job.locality = host::group(&mut job, patience)?;
+        (job.secret, job.locality) = gather(&mut job, self.launcher)?;
         // The one that leads to rank 0 leads to the others as well, unless this is rank 0.
         let own = job.inner.locality().address;
         if let Some(own) = own.filter(|own| !own.is_loopback() && job.locality.address.is_some()) {

@@ -82,16 +82,7 @@ impl Store {
     /// # Errors
     /// As [`Store::start`]; and when `address` cannot be listened at.
     pub fn start_tcp(size: u32, address: &str, secret: JobSecret) -> Result<Self> {
-        let (listener, place) = socket::listen_tcp(address)
-            .map_err(|error| Error::system(format!("listen at '{address}'"), error))?;
-        let keys = KeySpace::new(size, secret.clone());
-        Self::serve(
-            size,
-            format!("{}{place}", socket::TCP),
-            secret,
-            listener,
-            keys,
-        )
+        Self::start_for_hosts(size, size, address, secret)
     }
 
     /// As [`Store::start_tcp`], for a job whose first `own` ranks are started here and the others on other hosts.

@@ -33,7 +33,10 @@ impl TransportChoice {
     #[must_use]
     pub fn of_setting(config: &Config) -> Self {
         let entry = config.entry(SETTING);
-        Self::Ours(entry.map_or_else(|_| "auto".to_owned(), |entry| entry.value().to_string()))
+        Self::Ours(entry.map_or_else(
+            |_| tagwire_rails::AUTO.to_owned(),
+            |entry| entry.value().to_string(),
+        ))
     }
 
     /// Whether what is sent to another rank vanishes.

@@ -81,9 +81,13 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
 
 fn start_of_ours(args: &BenchArgs, name: &str) -> Start {
     // All ranks will be on this machine.
-    let (asked, name) = (name, if name == "auto" { "shm" } else { name });
+    let asked = name;
+    let name = match asked {
+        tagwire_rails::AUTO => tagwire_rails::ON_ONE_HOST,
+        named => named,
+    };
     let why = match (args.transport.is_empty(), asked) {
-        (_, "auto") => "the default; all ranks are on this machine",
+        (_, tagwire_rails::AUTO) => "the default; all ranks are on this machine",
         (true, _) => "by the setting 'transport'",
         (false, _) => "asked for",
     };

@@ -366,7 +366,9 @@ impl Supervisor {
                 // With that rank's status, whatever a failure means to the others. As the system cuts a status; a job that
                 // was aborted is never a good one.
                 Heard::Abort { rank, status } => {
-                    self.end_with(Some(rank), (status & 0xff).max(1));
+                    let aborted = (rank, Outcome::Exited((status & 0xff).max(1) as i32));
+                    self.causes.first_failure.get_or_insert(aborted);
+                    self.end_ranks();
                     self.report(format_args!("rank {rank} aborts the job"));
                 }
                 Heard::Failed { rank, status } => {
@@ -385,7 +387,8 @@ impl Supervisor {
                     }
                 }
                 Heard::End { status } => {
-                    self.end_with(None, status);
+                    self.causes.ended_elsewhere = Some(status as i32);
+                    self.end_ranks();
                     self.report(format_args!("the host that listens ends the job"));
                 }
                 // The host that listens has heard of their ends, and was the last to wait.
@@ -411,18 +414,6 @@ impl Supervisor {
                 }
             }
         }
-    }
-
-    /// Ends the job with a status, which is that of `rank` where one is known.
-    fn end_with(&mut self, rank: Option<Rank>, status: u32) {
-        let outcome = Outcome::Exited(status as i32);
-        match rank {
-            Some(rank) => {
-                self.causes.first_failure.get_or_insert((rank, outcome));
-            }
-            None => self.causes.ended_elsewhere = Some(status as i32),
-        }
-        self.end_ranks();
     }
 
     fn interrupt(&mut self, signal: Signal) {

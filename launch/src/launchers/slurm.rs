@@ -1,9 +1,8 @@
 //! A Slurm step without a PMI: `srun --mpi=none`, whose ranks know their numbers and share a host.
 
-use tagwire_base::Bootstrap;
 use tagwire_base::Rank;
 
-use super::{Found, Known, Launcher, Place};
+use super::{Found, Known, Launcher};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::rendezvous::{At, Meeting};
@@ -23,10 +22,6 @@ const WAY_OUT: &str = "srun --mpi=pmi2; TAGWIRE_LAUNCHER=single runs each task a
 /// A step of a Slurm job.
 #[derive(Debug)]
 pub(crate) struct Step;
-
-/// A task of such a step.
-#[derive(Debug)]
-struct Task(Meeting);
 
 impl Known for Step {
     fn launcher(&self) -> Launcher {
@@ -56,7 +51,7 @@ impl Known for Step {
             )));
         }
         let (job, step) = (environment.number(JOB)?, environment.number(STEP)?);
-        Ok(Found::Rank(Box::new(Task(Meeting {
+        Ok(Found::Rank(Box::new(Meeting {
             launcher: self.launcher().name(),
             rank: Rank::new(rank),
             size,
@@ -64,16 +59,6 @@ impl Known for Step {
                 "tagwire-slurm-{}-{job}.{step}",
                 rustix::process::geteuid().as_raw()
             )),
-        }))))
-    }
-}
-
-impl Place for Task {
-    fn describe(&self) -> String {
-        format!("rank {} of {}", self.0.rank, self.0.size)
-    }
-
-    fn join(&self) -> Result<Box<dyn Bootstrap>> {
-        Ok(Box::new(self.0.join()?))
+        })))
     }
 }

@@ -1,8 +1,8 @@
 //! torchrun, and whoever else sets its variables: rank, size, and the address of the host of rank 0.
 
-use tagwire_base::{Bootstrap, JobSecret, Rank};
+use tagwire_base::{JobSecret, Rank};
 
-use super::{Found, Known, Launcher, Place};
+use super::{Found, Known, Launcher};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::rendezvous::{At, Meeting, SECRET};
@@ -17,10 +17,6 @@ const PORT_IS_TAKEN: &str = "TORCHELASTIC_USE_AGENT_STORE";
 /// A launcher that sets torchrun's variables.
 #[derive(Debug)]
 pub(crate) struct Torchrun;
-
-/// A rank of its.
-#[derive(Debug)]
-struct Worker(Meeting);
 
 impl Known for Torchrun {
     fn launcher(&self) -> Launcher {
@@ -56,30 +52,15 @@ impl Known for Torchrun {
         let secret = environment.text(SECRET).map_or_else(
             || Ok(JobSecret::from_bytes([0; JobSecret::LEN])),
             |text| {
-                JobSecret::of_text(&text).ok_or_else(|| {
-                    Error::Environment(format!(
-                        "{SECRET} has {} bytes; it takes 1 to {}",
-                        text.len(),
-                        JobSecret::LEN
-                    ))
-                })
+                JobSecret::of_text(&text)
+                    .map_err(|why| Error::Environment(format!("{SECRET} {why}")))
             },
         )?;
-        Ok(Found::Rank(Box::new(Worker(Meeting {
+        Ok(Found::Rank(Box::new(Meeting {
             launcher: self.launcher().name(),
             rank: Rank::new(rank),
             size,
             at: At::Network { host, port, secret },
-        }))))
-    }
-}
-
-impl Place for Worker {
-    fn describe(&self) -> String {
-        format!("rank {} of {}", self.0.rank, self.0.size)
-    }
-
-    fn join(&self) -> Result<Box<dyn Bootstrap>> {
-        Ok(Box::new(self.0.join()?))
+        })))
     }
 }

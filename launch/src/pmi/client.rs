@@ -121,10 +121,9 @@ impl Client {
     }
 
     fn greet(&mut self) -> Result<()> {
-        let client = self;
         // Slurm compares the numbers, and reads the whole line at once.
-        client.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")?;
-        let maxima = client.ask("get_maxes", "maxes")?;
+        self.ask("init pmi_version=1 pmi_subversion=1", "response_to_init")?;
+        let maxima = self.ask("get_maxes", "maxes")?;
         let most = |key: &str| {
             let number = maxima.get(key).and_then(|text| text.parse().ok());
             number.filter(|number| *number >= 32)
@@ -134,9 +133,9 @@ impl Client {
                 "keys and values without a length: {maxima:?}"
             )));
         };
-        client.maxima = Maxima { key, value };
-        let mut space = client.ask("get_my_kvsname", "my_kvsname")?;
-        client.space = space
+        self.maxima = Maxima { key, value };
+        let mut space = self.ask("get_my_kvsname", "my_kvsname")?;
+        self.space = space
             .remove("kvsname")
             .ok_or_else(|| broken("no name of a key-value space"))?;
         Ok(())

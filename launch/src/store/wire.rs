@@ -178,14 +178,7 @@ impl Request {
                 version,
                 rank,
                 secret,
-            } => {
-                let mut body = MAGIC.to_le_bytes().to_vec();
-                body.extend_from_slice(&version.to_le_bytes());
-                body.extend_from_slice(&[0; 2]);
-                body.extend_from_slice(&rank.to_le_bytes());
-                body.extend_from_slice(secret.as_bytes());
-                frame(1, id, &[&body])
-            }
+            } => frame(1, id, &[&opening(*version, *rank, secret)]),
             Self::Put { key, value } => {
                 debug_assert!(key.len() <= MAX_KEY && value.len() <= MAX_VALUE);
                 let key_length = (key.len() as u16).to_le_bytes();
@@ -201,14 +194,7 @@ impl Request {
                 version,
                 ranks,
                 secret,
-            } => {
-                let mut body = MAGIC.to_le_bytes().to_vec();
-                body.extend_from_slice(&version.to_le_bytes());
-                body.extend_from_slice(&[0; 2]);
-                body.extend_from_slice(&ranks.to_le_bytes());
-                body.extend_from_slice(secret.as_bytes());
-                frame(9, id, &[&body])
-            }
+            } => frame(9, id, &[&opening(*version, *ranks, secret)]),
             Self::Ended { rank, status } => {
                 frame(10, id, &[&rank.to_le_bytes(), &status.to_le_bytes()])
             }
@@ -389,6 +375,16 @@ fn frame(kind: u8, id: RequestId, parts: &[&[u8]]) -> Vec<u8> {
     bytes.extend_from_slice(&id.0.to_le_bytes());
     parts.iter().for_each(|part| bytes.extend_from_slice(part));
     bytes
+}
+
+/// Returns the body of a connection's first message: who it is, or how many ranks it brings.
+fn opening(version: u16, number: u32, secret: &JobSecret) -> Vec<u8> {
+    let mut body = MAGIC.to_le_bytes().to_vec();
+    body.extend_from_slice(&version.to_le_bytes());
+    body.extend_from_slice(&[0; 2]);
+    body.extend_from_slice(&number.to_le_bytes());
+    body.extend_from_slice(secret.as_bytes());
+    body
 }
 
 fn key(bytes: &[u8]) -> Result<String, Malformed> {

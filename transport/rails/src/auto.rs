@@ -12,13 +12,13 @@ use tagwire_base::{Bootstrap, Rank};
 use tagwire_transport::{Error, Result};
 
 /// The value of the setting `transport` that asks for a choice.
-pub(crate) const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 /// What is chosen where all ranks share a host.
-pub(crate) const ON_ONE_HOST: &str = "shm";
+pub const ON_ONE_HOST: &str = "shm";
 
 /// The networks that may be chosen, in order: the fastest that a cluster may have first.
-pub(crate) const NETWORKS: [&str; 4] = ["ofi:verbs;ofi_rxm", "ofi:tcp;ofi_rxm", "ofi:tcp", "ucx"];
+const NETWORKS: [&str; 4] = ["ofi:verbs;ofi_rxm", "ofi:tcp;ofi_rxm", "ofi:tcp", "ucx"];
 
 /// The keys under which ranks say which networks they can open, one digit for each, and rank 0 which is taken.
 const USABLE: &str = "rails/usable";
@@ -58,19 +58,17 @@ pub(crate) fn resolve<'a>(
         }
         return Ok(Cow::Borrowed(config));
     }
-    if bootstrap.locality().local_size == bootstrap.size() {
+    if is_on_one_host(bootstrap) {
         return with(config, ON_ONE_HOST);
     }
     let network = agree(config, matches, &mut bootstrap.clone())?;
-    match matches {
-        true => with(config, network),
-        false => with(config, &format!("{ON_ONE_HOST}+{network}")),
-    }
+    across_hosts(config, matches, network)
 }
 
-/// Returns the configuration with the transport that a job has taken that is open; without a word to other ranks where
-/// all share a host.
-pub(crate) fn resolved<'a>(
+/// Returns the configuration with the transport that an open job has taken, where `config` leaves the choice to it; without
+/// a word to other ranks where all share a host.
+#[must_use]
+pub fn taken<'a>(
     config: &'a Config,
     matches: bool,
     bootstrap: &SharedBootstrap,
@@ -78,29 +76,46 @@ pub(crate) fn resolved<'a>(
     if !is_asked_for(config) {
         return Cow::Borrowed(config);
     }
-    let taken = if bootstrap.locality().local_size == bootstrap.size() {
-        Ok(ON_ONE_HOST.to_owned())
-    } else {
-        decision(&mut bootstrap.clone()).map(|network| match matches {
-            true => network.to_owned(),
-            false => format!("{ON_ONE_HOST}+{network}"),
-        })
-    };
-    let config_of = |taken: String| with(config, &taken);
-    taken.and_then(config_of).unwrap_or(Cow::Borrowed(config))
+    if is_on_one_host(bootstrap) {
+        return on_one_host(config);
+    }
+    let network = decision(&mut bootstrap.clone());
+    let taken = network.and_then(|network| across_hosts(config, matches, network));
+    taken.unwrap_or(Cow::Borrowed(config))
 }
 
-/// Returns the configuration with the transport that a job on one host takes.
-pub(crate) fn on_one_host(config: &Config) -> Cow<'_, Config> {
+/// Returns the configuration with the transport that a job on one host takes, where `config` leaves the choice to it.
+#[must_use]
+pub fn on_one_host(config: &Config) -> Cow<'_, Config> {
     let chosen = is_asked_for(config).then(|| with(config, ON_ONE_HOST).ok());
     chosen.flatten().unwrap_or(Cow::Borrowed(config))
 }
 
-/// Returns why a job takes what it takes.
-pub(crate) fn why(bootstrap: &SharedBootstrap) -> &'static str {
-    match bootstrap.locality().local_size == bootstrap.size() {
+/// Returns what jobs choose from, where `config` leaves the choice to them: the transport between ranks of a host, and the
+/// networks in order.
+#[must_use]
+pub fn chosen_by_jobs(config: &Config) -> Option<(&'static str, &'static [&'static str])> {
+    is_asked_for(config).then_some((ON_ONE_HOST, &NETWORKS))
+}
+
+/// Returns why a job takes its transport; `None` where `config` names it.
+#[must_use]
+pub fn why_taken(config: &Config, bootstrap: &SharedBootstrap) -> Option<&'static str> {
+    is_asked_for(config).then(|| match is_on_one_host(bootstrap) {
         true => "the default; all ranks share a host",
         false => "the default; the first network that every host has, beside shared memory",
+    })
+}
+
+fn is_on_one_host(bootstrap: &SharedBootstrap) -> bool {
+    bootstrap.locality().local_size == bootstrap.size()
+}
+
+/// Returns the configuration of a job on several hosts with `network` between them.
+fn across_hosts<'a>(config: &Config, matches: bool, network: &str) -> Result<Cow<'a, Config>> {
+    match matches {
+        true => with(config, network),
+        false => with(config, &format!("{ON_ONE_HOST}+{network}")),
     }
 }
 
@@ -255,9 +270,9 @@ mod tests {
         let own = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
         for matches in [false, true] {
             let asked = config(AUTO);
-            let taken = resolve(&asked, matches, &own).unwrap();
-            assert_eq!(super::super::named(&taken), "shm");
-            assert_eq!(super::super::named(&resolved(&asked, matches, &own)), "shm");
+            let chosen = resolve(&asked, matches, &own).unwrap();
+            assert_eq!(super::super::named(&chosen), "shm");
+            assert_eq!(super::super::named(&taken(&asked, matches, &own)), "shm");
         }
         let named = config("null");
         assert!(matches!(resolve(&named, false, &own), Ok(Cow::Borrowed(_))));
@@ -281,12 +296,12 @@ mod tests {
                 std::thread::spawn(move || {
                     let own = SharedBootstrap::new(Box::new(member));
                     let asked = config(AUTO);
-                    let taken = resolve(&asked, false, &own)
+                    let chosen = resolve(&asked, false, &own)
                         .map(|config| super::super::named(&config))
                         .map_err(|error| error.to_string());
-                    let later = super::super::named(&resolved(&asked, false, &own));
-                    assert_eq!(taken.clone().unwrap_or_else(|_| AUTO.to_owned()), later);
-                    taken
+                    let later = super::super::named(&taken(&asked, false, &own));
+                    assert_eq!(chosen.clone().unwrap_or_else(|_| AUTO.to_owned()), later);
+                    chosen
                 })
             })
             .collect();

@@ -15,6 +15,7 @@ mod mixed;
 mod striped;
 mod waiter;
 
+pub use auto::{AUTO, ON_ONE_HOST, chosen_by_jobs, on_one_host, taken, why_taken};
 pub use mixed::Mixed;
 pub use striped::{Striped, StripedOptions};
 
@@ -184,35 +185,6 @@ pub fn open_matching(
         // One who matches sees all messages, or none.
         _ => Ok(None),
     }
-}
-
-/// Returns the configuration with the transport that an open job has taken, where `config` leaves the choice to it.
-#[must_use]
-pub fn taken<'a>(
-    config: &'a Config,
-    matches: bool,
-    bootstrap: &SharedBootstrap,
-) -> Cow<'a, Config> {
-    auto::resolved(config, matches, bootstrap)
-}
-
-/// Returns the configuration with the transport that a job on one host takes, where `config` leaves the choice to it.
-#[must_use]
-pub fn on_one_host(config: &Config) -> Cow<'_, Config> {
-    auto::on_one_host(config)
-}
-
-/// Returns what jobs choose from, where `config` leaves the choice to them: the transport between ranks of a host, and the
-/// networks in order.
-#[must_use]
-pub fn chosen_by_jobs(config: &Config) -> Option<(&'static str, &'static [&'static str])> {
-    auto::is_asked_for(config).then_some((auto::ON_ONE_HOST, &auto::NETWORKS))
-}
-
-/// Returns why a job takes its transport; `None` where `config` names it.
-#[must_use]
-pub fn why_taken(config: &Config, bootstrap: &SharedBootstrap) -> Option<&'static str> {
-    auto::is_asked_for(config).then(|| auto::why(bootstrap))
 }
 
 /// What `config` names, as the setting is written, but for files of libraries.
