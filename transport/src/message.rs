@@ -212,3 +212,26 @@ pub trait Upcalls {
         let _ = immediate;
     }
 }
+
+/// So that what is generic over its upcalls takes those behind a pointer too.
+impl<U: Upcalls + ?Sized> Upcalls for &mut U {
+    #[inline]
+    fn deliver(&mut self, arrival: Arrival<'_>) {
+        (**self).deliver(arrival);
+    }
+
+    #[inline]
+    fn complete(&mut self, token: Token, outcome: Outcome) {
+        (**self).complete(token, outcome);
+    }
+
+    #[inline]
+    fn peer(&mut self, event: PeerEvent) {
+        (**self).peer(event);
+    }
+
+    #[inline]
+    fn notice(&mut self, immediate: u64) {
+        (**self).notice(immediate);
+    }
+}

@@ -3,25 +3,33 @@
 use std::any::Any;
 use std::ops::{Deref, DerefMut};
 
+use tagwire_rails::Mixed;
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Upcalls};
 
 use super::link::LANE;
 
-/// A transport. Shared memory, where an indirect call is a tenth of a message's way, is known by its type:
-/// its sends, and the deliveries from its rings, are in line.
+/// A transport. Shared memory, where an indirect call is a tenth of a message's time, is known by its type, alone
+/// and beside a network: its sends, and the deliveries from its rings, are in line.
 pub(super) enum Rail {
     Shm(Box<Shm>),
+    Mixed(Box<Mixed>),
     Any(Box<dyn ByteTransport>),
 }
 
 impl From<Box<dyn ByteTransport>> for Rail {
     fn from(transport: Box<dyn ByteTransport>) -> Self {
-        if !(&*transport as &dyn Any).is::<Shm>() {
-            return Self::Any(transport);
+        let any = &*transport as &dyn Any;
+        let (is_shm, is_mixed) = (any.is::<Shm>(), any.is::<Mixed>());
+        if is_shm {
+            let shm = (transport as Box<dyn Any>).downcast();
+            Self::Shm(shm.expect("it is: it was just asked"))
+        } else if is_mixed {
+            let mixed = (transport as Box<dyn Any>).downcast();
+            Self::Mixed(mixed.expect("it is: it was just asked"))
+        } else {
+            Self::Any(transport)
         }
-        let shm = (transport as Box<dyn Any>).downcast();
-        Self::Shm(shm.expect("it is: it was just asked"))
     }
 }
 
@@ -37,6 +45,7 @@ impl Rail {
     ) -> Post {
         match self {
             Self::Shm(shm) => shm.send_in_line(to, class, header, data),
+            Self::Mixed(mixed) => send_by_mixed(mixed, to, class, header, data),
             Self::Any(transport) => transport.send(LANE, to, class, header, data),
         }
     }
@@ -46,8 +55,24 @@ impl Rail {
     pub(super) fn progress_in_line(&mut self, upcalls: &mut impl Upcalls) -> usize {
         match self {
             Self::Shm(shm) => progress_of_shm(shm, upcalls),
+            Self::Mixed(mixed) => progress_of_mixed(mixed, upcalls),
             Self::Any(transport) => transport.progress(LANE, upcalls),
         }
+    }
+}
+
+/// Out of line: beside it in one function the sends of shared memory alone lose a tenth.
+#[inline(never)]
+fn send_by_mixed(
+    mixed: &mut Mixed,
+    to: EndpointId,
+    class: Class,
+    header: AmHeader,
+    data: &[u8],
+) -> Post {
+    match mixed.by_shared_memory(to) {
+        Some((shm, to)) => shm.send_in_line(to, class, header, data),
+        None => mixed.send(LANE, to, class, header, data),
     }
 }
 
@@ -57,6 +82,12 @@ fn progress_of_shm(shm: &mut Shm, upcalls: &mut impl Upcalls) -> usize {
     shm.progress_with(upcalls)
 }
 
+/// The same.
+#[inline(never)]
+fn progress_of_mixed(mixed: &mut Mixed, upcalls: &mut impl Upcalls) -> usize {
+    mixed.progress_in_line(LANE, upcalls)
+}
+
 impl Deref for Rail {
     type Target = dyn ByteTransport;
 
@@ -64,6 +95,7 @@ impl Deref for Rail {
     fn deref(&self) -> &Self::Target {
         match self {
             Self::Shm(shm) => &**shm,
+            Self::Mixed(mixed) => &**mixed,
             Self::Any(transport) => &**transport,
         }
     }
@@ -74,6 +106,7 @@ impl DerefMut for Rail {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match self {
             Self::Shm(shm) => &mut **shm,
+            Self::Mixed(mixed) => &mut **mixed,
             Self::Any(transport) => &mut **transport,
         }
     }

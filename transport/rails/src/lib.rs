@@ -145,7 +145,12 @@ fn join(
     }
     Ok(match rails.len() {
         1 => rails.remove(0),
-        _ => Box::new(Mixed::new(bootstrap.rank(), config, rails)?),
+        _ => Box::new(Mixed::new(
+            bootstrap.rank(),
+            config,
+            &bootstrap.clock(),
+            rails,
+        )?),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Sleeping on several rails at once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ const SLICE: Duration = Duration::from_millis(1);
 pub(crate) struct SeveralWaiter {
     rails: Vec<Arc<dyn Waiter>>,
     armed: Mutex<HashMap<u32, Vec<WaitKey>>>,
+    /// How many are armed: read with every look.
+    count: AtomicUsize,
     next: AtomicU32,
 }
 
@@ -23,8 +25,15 @@ impl SeveralWaiter {
         Self {
             rails,
             armed: Mutex::default(),
+            count: AtomicUsize::new(0),
             next: AtomicU32::new(0),
         }
+    }
+
+    /// Returns whether somebody is armed and does not sleep yet.
+    #[inline]
+    pub(crate) fn is_armed(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
     }
 
     /// The keys of one arm: those under `number`, or another thread's where that took these to
@@ -36,7 +45,9 @@ impl SeveralWaiter {
             let number = armed.keys().next().copied()?;
             armed.remove(&number)
         };
-        own.or_else(any).unwrap_or_default()
+        let keys = own.or_else(any).unwrap_or_default();
+        self.count.store(armed.len(), Ordering::Relaxed);
+        keys
     }
 }
 
@@ -46,6 +57,7 @@ impl Waiter for SeveralWaiter {
         let keys = self.rails.iter().map(|rail| rail.arm()).collect();
         let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         armed.insert(number, keys);
+        self.count.store(armed.len(), Ordering::Relaxed);
         WaitKey(number)
     }
 

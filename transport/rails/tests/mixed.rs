@@ -6,14 +6,18 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::{Knobs, Line};
+use common::{Knobs, Line, Log};
+use tagwire_base::bootstrap::{LocalJob, SharedBootstrap};
+use tagwire_base::clock::{Clock, ManualClock};
 use tagwire_base::{Config, Rank, Registry};
 use tagwire_conformance::byte::{Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_conformance::transport_conformance;
 use tagwire_conformance::{passed_tiers, run_all};
 use tagwire_rails::Mixed;
-use tagwire_transport::{ByteTransport, Capabilities, Error, Transport};
+use tagwire_transport::{
+    AmHeader, ByteTransport, Capabilities, Class, Error, Lane, Post, Transport, TransportKind,
+};
 
 fn config(host: &str) -> Config {
     let lists: Vec<_> = tagwire_rails::settings().collect();
@@ -32,7 +36,7 @@ fn job(size: u32, near: &MemoryOptions, far: &MemoryOptions, hosts: fn(u32) -> u
             Box::new(far.rank(Rank::new(rank))),
         ];
         let config = config(&format!("host {}", hosts(rank)));
-        let mixed = Mixed::new(Rank::new(rank), &config, rails).unwrap();
+        let mixed = Mixed::new(Rank::new(rank), &config, &Clock::default(), rails).unwrap();
         Box::new(mixed) as Box<dyn ByteTransport>
     };
     Job::new((0..size).map(open).collect()).with_kill({
@@ -105,7 +109,7 @@ fn ranks_of_one_host_use_what_reaches_no_further() {
                 Box::new(far.rank(Rank::new(rank))),
             ];
             let host = format!("host {}", rank / 2);
-            Mixed::new(Rank::new(rank), &config(&host), rails).unwrap()
+            Mixed::new(Rank::new(rank), &config(&host), &Clock::default(), rails).unwrap()
         })
         .collect();
     let addresses: Vec<_> = ranks.iter().map(|rank| rank.address()).collect();
@@ -136,7 +140,7 @@ fn threads_of_a_rail_are_told_of() {
             Box::new(near),
             Box::new(Line::new(Box::new(far), Arc::clone(&knobs))),
         ];
-        let mixed = Mixed::new(Rank::new(0), &config("a"), rails).unwrap();
+        let mixed = Mixed::new(Rank::new(0), &config("a"), &Clock::default(), rails).unwrap();
         let told = mixed.capabilities().contains(Capabilities::THREADS);
         assert_eq!(told, has_threads);
     }
@@ -147,13 +151,13 @@ fn what_cannot_be_mixed_or_reached_is_refused() {
     let far = || MemoryNetwork::new(2, far()).rank(Rank::new(0));
     let both: Vec<Box<dyn ByteTransport>> = vec![Box::new(far()), Box::new(far())];
     assert!(matches!(
-        Mixed::new(Rank::new(0), &config("a"), both),
+        Mixed::new(Rank::new(0), &config("a"), &Clock::default(), both),
         Err(Error::Unsupported { .. })
     ));
     let near = MemoryNetwork::new(2, MemoryOptions::full());
     let open = |rank, host| {
         let rails: Vec<Box<dyn ByteTransport>> = vec![Box::new(near.rank(Rank::new(rank)))];
-        Mixed::new(Rank::new(rank), &config(host), rails).unwrap()
+        Mixed::new(Rank::new(rank), &config(host), &Clock::default(), rails).unwrap()
     };
     let (mut a, b) = (open(0, "a"), open(1, "b"));
     let error = a.connect(Rank::new(1), &b.address()).unwrap_err();
@@ -163,5 +167,54 @@ fn what_cannot_be_mixed_or_reached_is_refused() {
             a.connect(Rank::new(1), address),
             Err(Error::BadAddress { .. })
         ));
+    }
+}
+
+/// While shared memory brings messages, looks at a network are rare; who is about to sleep has to see all.
+#[test]
+fn a_look_before_sleep_is_at_all_rails() {
+    let far = MemoryNetwork::new(2, far());
+    let job = LocalJob::new(2).unwrap();
+    let open = |rank: u32| {
+        let bootstrap = SharedBootstrap::new(Box::new(job.member(Rank::new(rank))));
+        let config = config(&format!("host {rank}"));
+        let shm = tagwire_transport::shm::ShmKind.open(None, &config, &bootstrap);
+        let far = Box::new(far.rank(Rank::new(rank)));
+        // Time stands still: looks by the clock do not come.
+        let clock = ManualClock::default().clock();
+        Mixed::new(Rank::new(rank), &config, &clock, vec![shm.unwrap(), far]).unwrap()
+    };
+    let (mut here, mut there) = (open(0), open(1));
+    let to_self = here.connect(Rank::new(0), &here.address()).unwrap();
+    let to_here = there.connect(Rank::new(0), &here.address()).unwrap();
+    let (lane, mut log) = (Lane::default(), Log::default());
+    let send = |from: &mut Mixed, to, number| {
+        let posted = from.send(lane, to, Class::Data, AmHeader([number, 0]), b"");
+        assert_eq!(posted, Post::Posted);
+    };
+    for _ in 0..1000 {
+        send(&mut here, to_self, 1);
+        here.progress(lane, &mut log);
+    }
+    log.messages.clear();
+    for number in 2..100 {
+        send(&mut there, to_here, number);
+        here.progress(lane, &mut log);
+        assert_eq!(
+            log.messages.len(),
+            0,
+            "nothing asked for a look at the network"
+        );
+        let waiter = here.waiter();
+        waiter.arm();
+        here.progress(lane, &mut log);
+        waiter.disarm();
+        assert_eq!(log.messages.pop().map(|(number, _)| number), Some(number));
+        // Until the network has nothing to do again.
+        for _ in 0..1000 {
+            send(&mut here, to_self, 1);
+            here.progress(lane, &mut log);
+        }
+        log.messages.clear();
     }
 }

@@ -24,8 +24,10 @@ struct Link {
 pub(super) struct Links {
     links: Vec<Link>,
     by_rank: HashMap<Rank, EndpointId>,
-    /// For each rail, our endpoint for each of its own.
-    of_rail: Vec<Vec<Option<EndpointId>>>,
+    /// For each endpoint of the first rail, ours: at hand, since every message on one host looks here.
+    of_first: Vec<Option<EndpointId>>,
+    /// The same for the rails after it.
+    of_others: Vec<Vec<Option<EndpointId>>>,
     /// Peers that one rail has found failed, for the others.
     lost: Vec<Rank>,
 }
@@ -35,13 +37,14 @@ impl Links {
         Self {
             links: Vec::new(),
             by_rank: HashMap::new(),
-            of_rail: vec![Vec::new(); rails],
+            of_first: Vec::new(),
+            of_others: vec![Vec::new(); rails - 1],
             lost: Vec::new(),
         }
     }
 
     /// The rail to `endpoint`, and what it calls the peer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn way(&self, endpoint: EndpointId) -> Option<(usize, EndpointId)> {
         self.links.get(endpoint.index())?.way
     }
@@ -57,6 +60,11 @@ impl Links {
         let ours = self.endpoint(peer, rail, theirs);
         self.links[ours.index()].way = Some((rail, theirs));
         ours
+    }
+
+    #[inline]
+    pub(super) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     pub(super) fn next_lost(&mut self) -> Option<Rank> {
@@ -76,7 +84,10 @@ impl Links {
                 gone: false,
             });
         }
-        let names = &mut self.of_rail[rail];
+        let names = match rail.checked_sub(1) {
+            None => &mut self.of_first,
+            Some(index) => &mut self.of_others[index],
+        };
         if names.len() <= theirs.index() {
             names.resize(theirs.index() + 1, None);
         }
@@ -84,9 +95,13 @@ impl Links {
         ours
     }
 
-    #[inline]
+    #[inline(always)]
     fn ours(&self, rail: usize, theirs: EndpointId) -> Option<EndpointId> {
-        self.of_rail[rail].get(theirs.index()).copied().flatten()
+        let names = match rail.checked_sub(1) {
+            None => &self.of_first,
+            Some(index) => self.of_others.get(index)?,
+        };
+        names.get(theirs.index()).copied().flatten()
     }
 
     fn link(&mut self, rail: usize, theirs: EndpointId) -> Option<(EndpointId, &mut Link)> {
@@ -96,14 +111,15 @@ impl Links {
 }
 
 /// Stands between a rail and the layer above.
-pub(super) struct RailUpcalls<'a> {
+pub(super) struct RailUpcalls<'a, U: ?Sized> {
     rail: usize,
     links: &'a mut Links,
-    above: &'a mut dyn Upcalls,
+    above: &'a mut U,
 }
 
-impl<'a> RailUpcalls<'a> {
-    pub(super) fn new(rail: usize, links: &'a mut Links, above: &'a mut dyn Upcalls) -> Self {
+impl<'a, U: Upcalls + ?Sized> RailUpcalls<'a, U> {
+    #[inline]
+    pub(super) fn new(rail: usize, links: &'a mut Links, above: &'a mut U) -> Self {
         Self { rail, links, above }
     }
 
@@ -143,8 +159,8 @@ impl<'a> RailUpcalls<'a> {
     }
 }
 
-impl Upcalls for RailUpcalls<'_> {
-    #[inline]
+impl<U: Upcalls + ?Sized> Upcalls for RailUpcalls<'_, U> {
+    #[inline(always)]
     fn deliver(&mut self, arrival: Arrival<'_>) {
         let Some(from) = self.links.ours(self.rail, arrival.from) else {
             return;

@@ -3,13 +3,17 @@
 //! each peer; what it matches, it matches across all of them.
 
 mod links;
+mod polls;
+mod rail;
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
+use tagwire_base::clock::Clock;
 use tagwire_base::config::{Config, Setting};
+use tagwire_transport::shm::Shm;
 use tagwire_transport::{
     Allocation, AmHeader, Buffering, ByteTransport, Capabilities, Class, CooperativeTransfers,
     EndpointId, Error, Lane, Limits, Offer, OpenChannel, Ordering, Post, Preference, RecvBuffer,
@@ -20,6 +24,8 @@ use tagwire_transport::{
 use crate::bundle::{bundle, unbundle};
 use crate::waiter::SeveralWaiter;
 use links::{Links, RailUpcalls};
+use polls::Polls;
+use rail::{First, Rails};
 
 /// The name in reports.
 const NAME: &str = "mixed";
@@ -38,47 +44,41 @@ pub(crate) const SETTINGS: &[Setting] = &[Setting::text(
 
 /// Several rails as one transport.
 pub struct Mixed {
-    rails: Vec<Rail>,
+    rails: Rails,
     host: Vec<u8>,
     rank: Rank,
     links: Links,
     registrations: Vec<Option<Vec<RegistrationHandle>>>,
     waiter: Arc<SeveralWaiter>,
-}
-
-/// One transport of the mixture.
-struct Rail {
-    transport: Box<dyn ByteTransport>,
-    /// It reaches ranks of other hosts.
-    remote: bool,
+    polls: Polls,
 }
 
 impl Mixed {
     /// Mixes `rails` for `rank`: for each peer the first counts that reaches it.
     ///
     /// # Errors
-    /// When more than one reaches other hosts: messages are not striped.
-    pub fn new(rank: Rank, config: &Config, rails: Vec<Box<dyn ByteTransport>>) -> Result<Self> {
-        let rails: Vec<Rail> = rails
-            .into_iter()
-            .map(|transport| Rail {
-                remote: transport.capabilities().contains(Capabilities::REMOTE),
-                transport,
-            })
-            .collect();
-        if rails.iter().filter(|rail| rail.remote).count() > 1 || rails.len() > MOST {
-            return Err(Error::Unsupported {
-                transport: NAME,
-                what: "more than one transport that reaches other hosts",
-            });
-        }
-        let waiters = rails.iter().map(|rail| rail.transport.waiter());
+    /// When there is none, or more than one reaches other hosts: messages are not striped.
+    pub fn new(
+        rank: Rank,
+        config: &Config,
+        clock: &Clock,
+        rails: Vec<Box<dyn ByteTransport>>,
+    ) -> Result<Self> {
+        let most = rails.len() > MOST;
+        let rails = Rails::new(rails)
+            .filter(|rails| !most && rails.iter().filter(|(_, is_remote)| *is_remote).count() <= 1);
+        let rails = rails.ok_or(Error::Unsupported {
+            transport: NAME,
+            what: "no transport, too many, or more than one that reaches other hosts",
+        })?;
+        let waiters = rails.iter().map(|(rail, _)| rail.waiter());
         Ok(Self {
             waiter: Arc::new(SeveralWaiter::new(waiters.collect())),
             host: host_of(config),
             rank,
             links: Links::new(rails.len()),
             registrations: Vec::new(),
+            polls: Polls::new(clock.clone()),
             rails,
         })
     }
@@ -87,7 +87,11 @@ impl Mixed {
     #[inline]
     fn way(&mut self, endpoint: EndpointId) -> Option<(&mut dyn ByteTransport, EndpointId)> {
         let (rail, endpoint) = self.links.way(endpoint)?;
-        Some((&mut *self.rails.get_mut(rail)?.transport, endpoint))
+        let (rail, is_remote) = self.rails.get_mut(rail)?;
+        if is_remote {
+            self.polls.posted();
+        }
+        Some((rail, endpoint))
     }
 
     /// The part of a bundled key that is for the rail to `endpoint`.
@@ -104,8 +108,8 @@ impl Mixed {
         let mut last = None;
         let mut handles = Vec::new();
         let mut keys = Vec::new();
-        for rail in &mut self.rails {
-            match register(&mut *rail.transport) {
+        for (rail, _) in self.rails.iter_mut() {
+            match register(rail) {
                 Ok(handle) => {
                     keys.push(Some(handle.key.clone()));
                     handles.push(handle);
@@ -139,25 +143,72 @@ impl Mixed {
         })
     }
 
-    /// Lets every rail tell, and hears who was lost by one of them.
-    fn tell(
-        &mut self,
-        upcalls: &mut dyn Upcalls,
-        mut each: impl FnMut(&mut dyn ByteTransport, &mut dyn Upcalls) -> usize,
-    ) -> usize {
-        let mut events = 0;
-        for (number, rail) in self.rails.iter_mut().enumerate() {
-            let mut face = RailUpcalls::new(number, &mut self.links, upcalls);
-            events += each(&mut *rail.transport, &mut face);
+    /// Returns shared memory and its endpoint for the peer, where that is how the peer is reached.
+    #[inline(always)]
+    pub fn by_shared_memory(&mut self, to: EndpointId) -> Option<(&mut Shm, EndpointId)> {
+        match (self.links.way(to), &mut self.rails.first) {
+            (Some((0, to)), First::Shm(shm)) => Some((shm, to)),
+            _ => None,
         }
-        // Who has failed on one rail has failed.
-        while let Some(rank) = self.links.next_lost() {
-            for (number, rail) in self.rails.iter_mut().enumerate() {
-                let mut face = RailUpcalls::new(number, &mut self.links, upcalls);
-                rail.transport.peer_failed(rank, &mut face);
-            }
+    }
+
+    /// As [`ByteTransport::progress`], with the deliveries of shared memory in line.
+    #[inline]
+    pub fn progress_in_line(&mut self, lane: Lane, upcalls: &mut impl Upcalls) -> usize {
+        let First::Shm(shm) = &mut self.rails.first else {
+            return self.progress_of_all(lane, upcalls);
+        };
+        let events = shm.progress_with(&mut RailUpcalls::new(0, &mut self.links, upcalls));
+        let is_due = match events {
+            // Who is about to sleep has to have seen all that has come.
+            0 => self.polls.is_due() | self.waiter.is_armed() | self.links.has_lost(),
+            _ => self.polls.is_due_after_events(),
+        };
+        if is_due {
+            return events + self.progress_of_others(lane, upcalls);
         }
         events
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn progress_of_others(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = 0;
+        for (index, other) in self.rails.others.iter_mut().enumerate() {
+            let mut rail_upcalls = RailUpcalls::new(1 + index, &mut self.links, upcalls);
+            events += other.transport.progress(lane, &mut rail_upcalls);
+        }
+        self.polls.looked(events);
+        self.spread_lost(upcalls);
+        events
+    }
+
+    #[inline(never)]
+    fn progress_of_all(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
+        let mut events = 0;
+        self.with_each(upcalls, |rail, upcalls| {
+            events += rail.progress(lane, upcalls);
+        });
+        self.spread_lost(upcalls);
+        events
+    }
+
+    /// Who has failed on one rail has failed.
+    fn spread_lost(&mut self, upcalls: &mut dyn Upcalls) {
+        while let Some(rank) = self.links.next_lost() {
+            self.with_each(upcalls, |rail, upcalls| rail.peer_failed(rank, upcalls));
+        }
+    }
+
+    fn with_each(
+        &mut self,
+        upcalls: &mut dyn Upcalls,
+        mut call: impl FnMut(&mut dyn ByteTransport, &mut dyn Upcalls),
+    ) {
+        for (number, (rail, _)) in self.rails.iter_mut().enumerate() {
+            let mut rail_upcalls = RailUpcalls::new(number, &mut self.links, upcalls);
+            call(rail, &mut rail_upcalls);
+        }
     }
 }
 
@@ -177,7 +228,7 @@ impl Transport for Mixed {
             | Capabilities::LOCAL
             | Capabilities::LOOPBACK
             | Capabilities::THREADS;
-        let all = self.rails.iter().map(|rail| rail.transport.capabilities());
+        let all = self.rails.iter().map(|(rail, _)| rail.capabilities());
         let (any, every) = all.fold(
             (Capabilities::empty(), Capabilities::all()),
             |(any, every), one| (any | one, every & one),
@@ -186,11 +237,7 @@ impl Transport for Mixed {
     }
 
     fn address(&self) -> Vec<u8> {
-        let addresses: Vec<Vec<u8>> = self
-            .rails
-            .iter()
-            .map(|rail| rail.transport.address())
-            .collect();
+        let addresses: Vec<Vec<u8>> = self.rails.iter().map(|(rail, _)| rail.address()).collect();
         let parts = addresses.iter().map(Vec::as_slice);
         bundle(std::iter::once(&self.host[..]).chain(parts).map(Some))
     }
@@ -208,25 +255,18 @@ impl Transport for Mixed {
             .ok_or_else(|| bad(format!("it is not that of {} rails", self.rails.len())))?;
         let is_here = parts[0] == Some(&self.host[..]);
         let mut last = None;
-        for (number, rail) in self.rails.iter_mut().enumerate() {
-            let Some(address) = parts[number + 1].filter(|_| rail.remote || is_here) else {
+        for (number, (rail, is_remote)) in self.rails.iter_mut().enumerate() {
+            let Some(address) = parts[number + 1].filter(|_| is_remote || is_here) else {
                 continue;
             };
-            let loops = rail
-                .transport
-                .capabilities()
-                .contains(Capabilities::LOOPBACK);
+            let loops = rail.capabilities().contains(Capabilities::LOOPBACK);
             if peer == self.rank && !loops {
                 continue;
             }
-            match rail.transport.connect(peer, address) {
+            match rail.connect(peer, address) {
                 Ok(endpoint) => return Ok(self.links.connect(peer, number, endpoint)),
                 Err(error) => {
-                    tracing::debug!(
-                        peer = peer.as_u32(),
-                        "not by {}: {error}",
-                        rail.transport.name()
-                    );
+                    tracing::debug!(peer = peer.as_u32(), "not by {}: {error}", rail.name());
                     last = Some(error);
                 }
             }
@@ -241,7 +281,7 @@ impl Transport for Mixed {
     /// Of the first rail that has such memory: to the others it is as any.
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
         let mut rails = self.rails.iter_mut();
-        rails.find_map(|rail| rail.transport.allocate(len))
+        rails.find_map(|(rail, _)| rail.allocate(len))
     }
 
     fn open_channel(
@@ -272,8 +312,8 @@ impl Transport for Mixed {
     }
 
     fn leave(&mut self) {
-        for rail in &mut self.rails {
-            rail.transport.leave();
+        for (rail, _) in self.rails.iter_mut() {
+            rail.leave();
         }
     }
 
@@ -282,8 +322,8 @@ impl Transport for Mixed {
     }
 
     fn describe(&self, out: &mut dyn fmt::Write) {
-        for rail in &self.rails {
-            rail.transport.describe(out);
+        for (rail, _) in self.rails.iter() {
+            rail.describe(out);
         }
     }
 }
@@ -353,9 +393,9 @@ impl RemoteAccess for Mixed {
         let Some(handles) = self.registrations.get_mut(index).and_then(Option::take) else {
             return;
         };
-        for (rail, handle) in self.rails.iter_mut().zip(handles) {
+        for ((rail, _), handle) in self.rails.iter_mut().zip(handles) {
             if handle.id != u64::MAX {
-                rail.transport.deregister(handle);
+                rail.deregister(handle);
             }
         }
     }
@@ -392,7 +432,7 @@ impl CooperativeTransfers for Mixed {
 
 impl ByteTransport for Mixed {
     fn limits(&self) -> Limits {
-        let mut all = self.rails.iter().map(|rail| rail.transport.limits());
+        let mut all = self.rails.iter().map(|(rail, _)| rail.limits());
         let first = all.next().unwrap_or(Limits::copying(0, 0));
         let mut limits = all.fold(first, |mut least, one| {
             least.max_inline = least.max_inline.min(one.max_inline);
@@ -412,16 +452,18 @@ impl ByteTransport for Mixed {
     }
 
     fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
-        match self.links.way(to) {
-            Some((rail, theirs)) => self.rails[rail].transport.towards(theirs),
+        let way = self.links.way(to);
+        match way.and_then(|(rail, theirs)| Some((self.rails.get(rail)?, theirs))) {
+            Some((rail, theirs)) => rail.towards(theirs),
             None => (self.capabilities(), self.limits()),
         }
     }
 
     fn preference(&self, to: EndpointId) -> Preference {
         let way = self.links.way(to);
-        way.map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
-            self.rails[rail].transport.preference(theirs)
+        let rail = way.and_then(|(rail, theirs)| Some((self.rails.get(rail)?, theirs)));
+        rail.map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
+            rail.preference(theirs)
         })
     }
 
@@ -468,32 +510,24 @@ impl ByteTransport for Mixed {
         }
     }
 
-    fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
-        self.tell(upcalls, |rail, face| rail.progress(lane, face))
+    fn progress(&mut self, lane: Lane, mut upcalls: &mut dyn Upcalls) -> usize {
+        self.progress_in_line(lane, &mut upcalls)
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
-        self.tell(upcalls, |rail, face| {
-            rail.look_after_peers(face);
-            0
-        });
+        self.with_each(upcalls, |rail, upcalls| rail.look_after_peers(upcalls));
+        self.spread_lost(upcalls);
     }
 
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls) {
-        self.tell(upcalls, |rail, face| {
-            rail.peer_failed(rank, face);
-            0
-        });
+        self.with_each(upcalls, |rail, upcalls| rail.peer_failed(rank, upcalls));
+        self.spread_lost(upcalls);
     }
 }
 
 impl fmt::Debug for Mixed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self
-            .rails
-            .iter()
-            .map(|rail| rail.transport.name())
-            .collect();
+        let names: Vec<_> = self.rails.iter().map(|(rail, _)| rail.name()).collect();
         f.debug_struct("Mixed")
             .field("rails", &names)
             .field("links", &self.links)
