@@ -15,6 +15,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         "tagwire-matching-bench",
         &["tagwire-base", "tagwire-matching"],
     ),
+    ("tagwire-layout", &[]),
+    ("tagwire-layout-bench", &["tagwire-layout"]),
     ("tagwire-transport", &["tagwire-base", "tagwire-matching"]),
     ("tagwire-libfabric-sys", &[]),
     (
@@ -110,6 +112,7 @@ const UNSAFE: &[&str] = &[
     "bench/src/mpi/abi.rs",
     "bench/src/mpi/partitioned.rs",
     "fuzz/src/lib.rs",
+    "layout/src/kernel.rs",
     "launch/src/job/child.rs",
     "launch/src/pmi/client.rs",
     "launch/src/pmix/library.rs",

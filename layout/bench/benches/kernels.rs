@@ -1,0 +1,3 @@
+//! Times.
+#![allow(missing_docs)]
+fn main() {}
