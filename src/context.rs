@@ -504,6 +504,6 @@ impl<'s> Context<'s> {
     /// When it is the world's, or freed already, or in use: a receive is posted in it, or a message is
     /// here that nobody has received.
     pub fn free(self) -> Result<()> {
-        Ok(self.session.shared.messenger.free_context(self.id)?)
+        Ok(self.session.shared.messenger.close_context(self.id)?)
     }
 }

@@ -200,7 +200,7 @@ impl Session {
     /// When all are in use: 65,536 with the world's, or fewer where the transport matches messages itself and has no
     /// room for so many (`tagwire info` shows how many).
     pub fn create_context(&self) -> Result<Context<'_>> {
-        Ok(Context::new(self, self.shared.messenger.create_context()?))
+        Ok(Context::new(self, self.shared.messenger.open_context()?))
     }
 
     /// A buffer of `count` elements, all bytes of which are zero, for messages: from the memory that this rank shares with the

@@ -83,6 +83,16 @@ impl Tag {
         Self(-1 - number as i32)
     }
 
+    /// How many internal tags are for collectives, from the first on: few enough for every layout of match bits.
+    pub const COLLECTIVES: u32 = 1 << 13;
+
+    /// Whether this is the tag of a collective's messages.
+    #[inline]
+    #[must_use]
+    pub const fn is_collective(self) -> bool {
+        self.0 < 0 && -1 - self.0 < Self::COLLECTIVES as i32
+    }
+
     /// The tag as it came over the wire: any value but `i32::MIN`, which is reserved.
     #[inline]
     #[must_use]

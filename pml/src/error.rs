@@ -55,14 +55,6 @@ pub enum Error {
     /// The context is not there.
     #[error("context {0} does not exist")]
     NoSuchContext(u16),
-    /// The context cannot be freed: whoever gets its id next would get what is left in it.
-    #[error("context {context} is in use: {what}")]
-    ContextInUse {
-        /// The context.
-        context: u16,
-        /// What is left in it.
-        what: String,
-    },
     /// The tag has no place in the transport's match bits.
     #[error("{tag} is too wide: over {transport} the largest is {limit}")]
     TagTooWide {
@@ -229,7 +221,6 @@ impl Error {
             Self::BadPartition { .. } => 337,
             Self::BadRound(_) => 338,
             Self::Mismatch { .. } => 339,
-            Self::ContextInUse { .. } => 340,
             Self::OtherLanguage { .. } => 341,
             Self::OpenTimeout(_) => 342,
         }

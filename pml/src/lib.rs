@@ -17,6 +17,7 @@ pub mod cm;
 pub mod contact;
 mod contacts;
 mod contexts;
+mod driver;
 pub mod error;
 pub mod guard;
 pub mod layer;
@@ -35,6 +36,7 @@ mod table;
 pub mod types;
 pub mod wait;
 
+pub use driver::{Driven, Driver};
 pub use error::{Error, Result};
 pub use guard::ThreadLevel;
 pub use layer::Layer;
@@ -45,6 +47,7 @@ pub use progress::ProgressThread;
 pub use protocols::Protocol;
 pub use settings::{SETTINGS, open};
 pub use types::{
-    CancelOutcome, Counters, Failure, MessageId, RequestId, SendMode, Status, TagLimits,
+    CancelOutcome, ContextPair, Counters, Failure, MessageId, RequestId, SendMode, Status,
+    TagLimits,
 };
 pub use wait::{WaitMode, WaitPolicy};

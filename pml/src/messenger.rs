@@ -8,12 +8,13 @@ use std::fmt;
 use std::hint::spin_loop;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
 use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Waiter};
 
+use crate::driver::{Driven, Driver, Drivers};
 use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
@@ -70,12 +71,12 @@ impl Turn<'_, '_> {
 /// |---|---|---|
 /// | set-up | [`new`](Self::new), [`with_clock`](Self::with_clock), [`dump_flag`](Self::dump_flag) | before the first message |
 /// | memory | [`allocate`](Self::allocate) | buffers that peers map; ordinary memory serves too |
-/// | contexts | [`create_context`](Self::create_context), [`free_context`](Self::free_context) | matching spaces; [`tag_limits`](Self::tag_limits) says how many |
+/// | contexts | [`open_context`](Self::open_context), [`close_context`](Self::close_context) | matching spaces, whose ids each rank assigns; [`tag_limits`](Self::tag_limits) says how many |
 /// | one message | [`isend`](Self::isend), [`irecv`](Self::irecv), [`send`](Self::send), [`recv`](Self::recv) | the blocking ones are the others with a wait |
 /// | persistent | [`send_init`](Self::send_init), [`recv_init`](Self::recv_init), [`start`](Self::start), [`free`](Self::free) | one request for many messages |
 /// | matched probe | [`probe`](Self::probe), [`claim`](Self::claim), [`wait_probe`](Self::wait_probe), [`wait_claim`](Self::wait_claim), [`irecv_claimed`](Self::irecv_claimed) | the length before the buffer |
 /// | completion | [`test`](Self::test), [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some), [`cancel`](Self::cancel) | each takes the status, once |
-/// | progress | [`progress`](Self::progress) | every wait and test makes progress by itself |
+/// | progress | [`progress`](Self::progress), [`progress_until`](Self::progress_until), [`take`](Self::take), [`drive_with`](Self::drive_with) | every wait and test makes progress by itself; layers above wait for more than requests, and have their own moved on |
 /// | failures | [`failed`](Self::failed), [`acknowledge_failures`](Self::acknowledge_failures) | receives from any source fail until failures are acknowledged |
 /// | inspection | [`describe`](Self::describe), [`matcher`](Self::matcher), [`counters`](Self::counters), [`dump`](Self::dump) | change nothing |
 /// | the end | [`close`](Self::close) | once; a rank that is dropped without it has failed for its peers |
@@ -87,8 +88,8 @@ impl Turn<'_, '_> {
 /// is then held until its status is taken. Exactly one call takes it; later ones return [`Error::StaleRequest`]. A
 /// persistent request is inactive at first and whenever its status was taken; [`start`](Self::start) makes it active and
 /// [`free`](Self::free) ends it. [`claim`](Self::claim) takes a message out of matching, and each claimed message is
-/// received by one [`irecv_claimed`](Self::irecv_claimed). Each rank frees a context for itself, once
-/// nothing is posted in it.
+/// received by one [`irecv_claimed`](Self::irecv_claimed). Each rank opens and frees a context for itself, and sends with
+/// the id that the receiver has assigned.
 ///
 /// # Threads
 /// The [`ThreadLevel`] says who may call: at `Single` and `Funneled` the thread that opened the rank, and others get
@@ -112,6 +113,9 @@ pub struct Messenger {
     dump_wanted: Arc<AtomicBool>,
     /// Partitioned operations that are not matched yet.
     pub(crate) partitioned: Registry,
+    drivers: Drivers,
+    /// Ranks that were known to have failed at the last look.
+    failures: AtomicUsize,
 }
 
 impl fmt::Debug for Messenger {
@@ -143,6 +147,8 @@ impl Messenger {
             lingering: AtomicBool::new(false),
             dump_wanted: Arc::new(AtomicBool::new(false)),
             partitioned: Registry::default(),
+            drivers: Drivers::default(),
+            failures: AtomicUsize::new(0),
         }
     }
 
@@ -697,8 +703,77 @@ impl Messenger {
         self.partitioned.drive(&mut layer);
         drop(layer);
         self.after_progress(events);
+        self.drivers.drive();
         self.count_call()?;
         Ok(events)
+    }
+
+    /// Has every call that makes progress, waits among them, drive `driver` too, until the returned value is dropped.
+    pub fn drive_with(&self, driver: Arc<dyn Driver>) -> Driven {
+        self.drivers.add(driver)
+    }
+
+    /// Takes the end of a request, if it has come, without progress; see [`Pml::take`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn take(&self, request: RequestId) -> Result<Option<Status>> {
+        let mut layer = self.enter()?;
+        match layer.take_complete(request) {
+            Some(status) => Ok(Some(status)),
+            None => layer.take(request),
+        }
+    }
+
+    /// Makes progress until `done` returns a value, and returns that. `done` is called after each progress that brought
+    /// something, with nothing locked: it may call this port.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`], [`Error::TimedOut`], and those of `done`.
+    #[inline]
+    pub fn progress_until<T>(
+        &self,
+        timeout: Option<Duration>,
+        mut done: impl FnMut() -> Result<Option<T>>,
+    ) -> Result<T> {
+        self.send_lingering()?;
+        let mut backoff = Backoff::new(self.policy, &self.core);
+        let mut deadline = None;
+        loop {
+            if let Some(answer) = done()? {
+                return Ok(answer);
+            }
+            let mut layer = self.enter()?;
+            let events = layer.progress();
+            self.partitioned.drive(&mut layer);
+            drop(layer);
+            self.after_progress(events);
+            if events + self.drivers.drive() > 0 {
+                backoff.reset(&self.clock);
+                self.count_call()?;
+                continue;
+            }
+            let step = backoff.step();
+            if step == Step::Spin && !backoff.is_checkpoint() {
+                continue;
+            }
+            let mut answer = None;
+            let mut look = || {
+                answer = done()?;
+                Ok(answer.is_some())
+            };
+            let mut turn = Turn {
+                step,
+                timeout,
+                deadline: &mut deadline,
+                backoff: &mut backoff,
+            };
+            self.idle(&mut turn, &mut look)?;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+        }
     }
 
     /// Makes progress once, unless another thread has the rank for longer than a moment: that one is woken
@@ -745,7 +820,7 @@ impl Messenger {
     /// Makes progress, or sleeps while there is nothing to move, for at most `nap`; looks after
     /// peers now and then.
     pub(crate) fn progress_or_sleep(&self, nap: Duration) -> Result<()> {
-        self.sleep(nap, &mut |_| Ok(false))?;
+        self.sleep(nap, &mut || Ok(false))?;
         self.look_if_due(self.clock.now())
     }
 
@@ -784,6 +859,7 @@ impl Messenger {
             drop(layer);
             let step = if events > 0 {
                 self.after_progress(events);
+                self.drivers.drive();
                 backoff.reset(&self.clock);
                 busy += 1;
                 // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
@@ -791,6 +867,9 @@ impl Messenger {
                     continue;
                 }
                 Step::Spin
+            } else if self.drivers.drive() > 0 {
+                backoff.reset(&self.clock);
+                continue;
             } else {
                 let step = backoff.step();
                 if step == Step::Spin && !backoff.is_checkpoint() {
@@ -799,8 +878,9 @@ impl Messenger {
                 step
             };
             let mut answer = None;
-            let mut look = |pml: &mut Layer| {
-                answer = done(pml)?;
+            let mut look = || {
+                let mut layer = self.enter()?;
+                answer = done(&mut layer)?;
                 Ok(answer.is_some())
             };
             let mut turn = Turn {
@@ -819,11 +899,7 @@ impl Messenger {
     /// Yields or sleeps, and looks after everything that is not a message. `look` returns whether the
     /// wait is over; nothing is done after that.
     #[cold]
-    fn idle(
-        &self,
-        turn: &mut Turn<'_, '_>,
-        look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
-    ) -> Result<()> {
+    fn idle(&self, turn: &mut Turn<'_, '_>, look: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
         let now = self.clock.now();
         let nap = turn.nap(now, self.policy.sleep)?;
@@ -845,18 +921,14 @@ impl Messenger {
     }
 
     /// Sleeps, unless something has happened. Returns whether the wait is over.
-    fn sleep(
-        &self,
-        nap: Duration,
-        look: &mut dyn FnMut(&mut Layer) -> Result<bool>,
-    ) -> Result<bool> {
+    fn sleep(&self, nap: Duration, look: &mut dyn FnMut() -> Result<bool>) -> Result<bool> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let key = self.waiter.arm();
         // What came before the arming is seen here, also where another thread has dealt with it,
         // which did not know that anyone waits. What comes after it wakes.
-        let seen = self.enter().and_then(|mut layer| {
+        let seen = look().and_then(|over| {
+            let mut layer = self.enter()?;
             let pml: &mut Layer = &mut layer;
-            let over = look(pml)?;
             let events = if over { 0 } else { pml.progress() };
             self.partitioned.drive(pml);
             Ok((over, events, nap.min(pml.longest_nap())))
@@ -875,7 +947,10 @@ impl Messenger {
     fn look_around(&self) -> Result<()> {
         let next = (self.clock.now() + LOOK_AFTER).as_nanos();
         self.next_look.store(next, Ordering::Relaxed);
-        self.enter()?.look_after_peers();
+        let mut layer = self.enter()?;
+        layer.look_after_peers();
+        self.failures.store(layer.failed().len(), Ordering::Relaxed);
+        drop(layer);
         // A failure completes operations of other threads too.
         self.after_progress(1);
         Ok(())
@@ -898,24 +973,43 @@ impl Messenger {
         Ok(self.enter()?.acknowledge_failures())
     }
 
-    /// A new context; see [`Pml::create_context`].
+    /// Opens a context of this rank; see [`Pml::open_context`].
     ///
     /// # Errors
     /// As there.
-    pub fn create_context(&self) -> Result<ContextId> {
-        self.enter()?.create_context()
+    pub fn open_context(&self) -> Result<ContextId> {
+        self.enter()?.open_context()
     }
 
-    /// Frees a context; see [`Pml::free_context`].
+    /// Frees a context of this rank; see [`Pml::close_context`].
     ///
     /// # Errors
     /// As there.
-    pub fn free_context(&self, context: ContextId) -> Result<()> {
+    pub fn close_context(&self, context: ContextId) -> Result<()> {
         self.call(|layer| {
-            layer.free_context(context)?;
+            layer.close_context(context)?;
             self.partitioned.forget_context(layer, context);
             Ok(())
         })
+    }
+
+    /// Has the messages of collectives in a context dropped; see [`Pml::break_collectives`].
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn break_collectives(&self, context: ContextId) -> Result<()> {
+        self.call(|layer| {
+            layer.break_collectives(context);
+            Ok(())
+        })
+    }
+
+    /// Returns how many ranks were known to have failed when peers were looked after the last time, which waits do about ten
+    /// times a second. A load.
+    #[inline]
+    #[must_use]
+    pub fn failures(&self) -> usize {
+        self.failures.load(Ordering::Relaxed)
     }
 
     /// What a request is and how far it has come; see [`Pml::describe`].

@@ -46,7 +46,8 @@ pub trait Pml: Send {
         TagLimits::ALL
     }
 
-    /// Starts to send `data` (MPI-5.0, section 3.7.2).
+    /// Starts to send `data` (MPI-5.0, section 3.7.2). `context` is the id that rank `to` has assigned to the
+    /// context.
     ///
     /// # Errors
     /// When the rank does not exist, cannot be reached, a buffered send has no room, or the tag is
@@ -186,20 +187,26 @@ pub trait Pml: Send {
     /// Returns the ranks.
     fn acknowledge_failures(&mut self) -> Vec<Rank>;
 
-    /// A new context. Collective in the order of calls: every rank that makes contexts in the
-    /// same order gets the same ids.
+    /// Opens a context of this rank and returns its id, under which peers send to this rank. Local: no other rank has
+    /// a part in it, and each assigns ids of its own.
     ///
     /// # Errors
     /// When all [`TagLimits::contexts`] are in use, the world's among them.
-    fn create_context(&mut self) -> Result<ContextId>;
+    fn open_context(&mut self) -> Result<ContextId>;
 
-    /// Frees a context; its id is given out again.
+    /// Frees a context of this rank (MPI-5.0, section 7.4.3). Nothing new can be received in it. Receives that are
+    /// posted complete as ever, and the id is assigned again only after that. Messages that are here and that nobody
+    /// has received are dropped.
     ///
     /// # Errors
-    /// When the context does not exist or is the world's; [`Error::ContextInUse`](crate::Error::ContextInUse) while a receive
-    /// is posted in it, or a message is here that nobody has received. What is still on its way
-    /// nobody knows of: it would be for the next context of the same id.
-    fn free_context(&mut self, context: ContextId) -> Result<()>;
+    /// When the context does not exist or is the world's.
+    fn close_context(&mut self, context: ContextId) -> Result<()>;
+
+    /// Has the messages of collectives in a context dropped from now on, so that members that have not heard of a
+    /// failure do not wait for ever with what they send.
+    fn break_collectives(&mut self, context: ContextId) {
+        let _ = context;
+    }
 
     /// Memory of `len` bytes that peers on this host can reach by a mapping; see
     /// [`Transport::allocate`](tagwire_transport::Transport::allocate).

@@ -108,6 +108,22 @@ impl Status {
     }
 }
 
+/// A context by the ids that two ranks have assigned to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContextPair {
+    /// This rank's: for what is received here.
+    pub own: ContextId,
+    /// The peer's: for what is sent there.
+    pub peer: ContextId,
+}
+
+/// Both ranks have the same id.
+impl From<ContextId> for ContextPair {
+    fn from(id: ContextId) -> Self {
+        Self { own: id, peer: id }
+    }
+}
+
 /// What a layer's matching has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TagLimits {

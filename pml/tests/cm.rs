@@ -149,11 +149,11 @@ mod limits {
             ..MatchOptions::default()
         })
         .expect("bits for the smallest layout");
-        let contexts: Vec<_> = (1..16).map(|_| cm.create_context()).collect();
+        let contexts: Vec<_> = (1..16).map(|_| cm.open_context()).collect();
         assert!(contexts.iter().all(Result::is_ok));
-        assert!(matches!(cm.create_context(), Err(Error::NoContext)));
-        cm.free_context(ContextId::new(3)).expect("it is there");
-        let again = cm.create_context().expect("one is free");
+        assert!(matches!(cm.open_context(), Err(Error::NoContext)));
+        cm.close_context(ContextId::new(3)).expect("it is there");
+        let again = cm.open_context().expect("one is free");
         assert_eq!(again, ContextId::new(3));
     }
 

@@ -112,10 +112,22 @@ pub const CHECKS: &[Check<Factory>] = &[
         matching::contexts_keep_apart,
     ),
     Check::new(
-        "contexts_are_made_freed_and_made_again",
+        "contexts_are_opened_and_closed",
         Tier::Core,
         2,
-        matching::contexts_are_made_freed_and_made_again,
+        matching::contexts_are_opened_and_closed,
+    ),
+    Check::new(
+        "contexts_are_closed_at_any_time",
+        Tier::Core,
+        2,
+        matching::contexts_are_closed_at_any_time,
+    ),
+    Check::new(
+        "contexts_come_again_empty",
+        Tier::Core,
+        2,
+        matching::contexts_come_again_empty,
     ),
     Check::new(
         "probes_see_and_leave",
@@ -524,7 +536,9 @@ macro_rules! pml_conformance {
             wildcards_take_from_everyone
             any_tag_leaves_internal_tags_alone
             contexts_keep_apart
-            contexts_are_made_freed_and_made_again
+            contexts_are_opened_and_closed
+            contexts_are_closed_at_any_time
+            contexts_come_again_empty
             probes_see_and_leave
             posted_receives_come_before_probes
             claimed_messages_are_out_of_matching

@@ -152,7 +152,7 @@ impl Run {
         let mut world = World::open(factory, plan.ranks, &setup)?;
         let mut inner = WORLD;
         for rank in 0..world.size() {
-            inner = accepted("create_context", world.pml(rank)?.create_context())?;
+            inner = accepted("open_context", world.pml(rank)?.open_context())?;
         }
         let mut random = SplitMix64::stream(seed, u64::from(plan.ranks));
         let death = plan.kill.then(|| {

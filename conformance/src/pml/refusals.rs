@@ -83,14 +83,6 @@ pub(super) fn ranks_and_contexts_that_are_not_there_are_refused(factory: &Factor
     }
     let nowhere = ContextId::new(77);
     let refusals = [
-        pml.isend(
-            SendBuffer::EMPTY,
-            Rank::new(1),
-            tag(0),
-            nowhere,
-            SendMode::Standard,
-        )
-        .err(),
         pml.irecv(RecvBuffer::EMPTY, ANYONE, ANYTHING, nowhere)
             .err(),
         pml.probe(ANYONE, ANYTHING, nowhere).err(),

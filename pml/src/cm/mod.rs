@@ -137,6 +137,15 @@ impl Cm {
         !self.closing && (context == ContextId::WORLD || self.contexts.contains(context))
     }
 
+    /// Checks that the id of a peer's context has a place in the match bits.
+    #[inline]
+    fn check_destination(&self, context: ContextId) -> Result<()> {
+        if usize::from(context.as_u16()) >= self.core.layout.contexts() {
+            return Err(Error::NoSuchContext(context.as_u16()));
+        }
+        self.check_open()
+    }
+
     #[inline]
     fn check_context(&self, context: ContextId) -> Result<()> {
         if context == ContextId::WORLD && !self.closing {
@@ -291,7 +300,7 @@ impl Pml for Cm {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.check_destination(context)?;
         self.start_send(data, to, tag, context, mode)
     }
 
@@ -359,7 +368,7 @@ impl Pml for Cm {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.check_destination(context)?;
         self.check_message(tag, data.len())?;
         let peer = contacts::contact(self, to)?;
         let (handle, request) = self.core.requests.occupy();
@@ -492,19 +501,22 @@ impl Pml for Cm {
         self.core.losses.acknowledge()
     }
 
-    fn create_context(&mut self) -> Result<ContextId> {
+    fn open_context(&mut self) -> Result<ContextId> {
         self.check_open()?;
-        self.contexts.create()
+        let requests = &self.core.requests;
+        let is_busy = |context| {
+            let mut requests = requests.iter().map(|(_, request)| request);
+            requests.any(|r| !r.is_send && r.is_active() && r.context == context)
+        };
+        let context = self.contexts.open(is_busy)?;
+        // What came since the context that had this id was freed.
+        self.drop_messages(context)?;
+        Ok(context)
     }
 
-    fn free_context(&mut self, context: ContextId) -> Result<()> {
-        self.check_context(context)?;
-        let message = self.find(SourceSelector::ANY, TagSelector::ANY, context)?;
-        let requests = self.core.requests.iter().map(|(_, request)| request);
-        let posted = requests.filter(|request| !request.is_send && request.is_active());
-        let posted = posted.map(|request| (request.context, request.tag));
-        Contexts::check_unused(context, posted, message)?;
-        self.contexts.free(context)
+    fn close_context(&mut self, context: ContextId) -> Result<()> {
+        self.contexts.close(context)?;
+        self.drop_messages(context)
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {

@@ -314,6 +314,21 @@ impl Cm {
         Ok(found.and_then(|found| self.core.keep(&found)))
     }
 
+    /// Receives, into no room, the users' messages that are here for `context`: no pattern of a transport accepts all
+    /// internal ones.
+    pub(super) fn drop_messages(&mut self, context: ContextId) -> Result<()> {
+        let any = (SourceSelector::ANY, TagSelector::ANY);
+        while let Some((message, _)) = self.find_and_claim(any.0, any.1, context)? {
+            let dropped = self.start_claimed(RecvBuffer::EMPTY, message)?;
+            if self.take_complete(dropped).is_none()
+                && let Some(request) = self.core.requests.get_mut(dropped.0)
+            {
+                request.detached = true;
+            }
+        }
+        Ok(())
+    }
+
     /// Receives what was claimed (MPI-5.0, section 3.8.3).
     pub(super) fn start_claimed(
         &mut self,

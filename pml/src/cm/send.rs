@@ -30,7 +30,7 @@ impl Cm {
         let is_plain = mode != SendMode::Synchronous && mode != SendMode::Buffered;
         if !is_plain
             || !peer.clear
-            || !self.is_usable(context)
+            || self.check_destination(context).is_err()
             || !self.core.layout.fits(tag)
             || data.len() as u64 > self.max_message
             || data.region().is_none()

@@ -157,7 +157,14 @@ impl Ob1 {
         }
     }
 
-    /// Whether new operations may use `context`.
+    /// Drops the messages that are here and that nobody will receive.
+    fn drop_strays(&mut self) {
+        let Self { core, contexts, .. } = self;
+        core.drop_messages(|message| contexts.drops(message.context, message.tag));
+        self.driver.run_pending(&mut self.core);
+    }
+
+    /// Whether new receives may use `context`.
     #[inline(always)]
     fn is_usable(&self, context: ContextId) -> bool {
         self.contexts.contains(context) && !self.closing
@@ -235,7 +242,7 @@ impl Pml for Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.check_open()?;
         self.start_send(data, to, tag, context, mode)
     }
 
@@ -322,7 +329,7 @@ impl Pml for Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        self.check_context(context)?;
+        self.check_open()?;
         let peer = self.driver.contact(&mut self.core, to)?;
         Ok(self.insert_inactive(Request::send(data, peer, to, tag, context, mode)))
     }
@@ -436,6 +443,7 @@ impl Pml for Ob1 {
     }
 
     fn look_after_peers(&mut self) {
+        self.drop_strays();
         self.driver.out_of_reach.clear();
         self.driver.hear_of_ends(&mut self.core);
         self.driver.run_pending(&mut self.core);
@@ -459,23 +467,30 @@ impl Pml for Ob1 {
         self.core.losses.acknowledge()
     }
 
-    fn create_context(&mut self) -> Result<ContextId> {
+    fn open_context(&mut self) -> Result<ContextId> {
         self.check_open()?;
-        self.contexts.create()
+        let requests = &self.core.requests;
+        let is_busy = |context| {
+            let mut requests = requests.iter().map(|(_, request)| request);
+            requests.any(|r| r.place().is_some() && r.common.context == context)
+        };
+        let context = self.contexts.open(is_busy)?;
+        // What came since the context that had this id was freed.
+        self.core
+            .drop_messages(|message| message.context == context);
+        self.driver.run_pending(&mut self.core);
+        Ok(context)
     }
 
-    fn free_context(&mut self, context: ContextId) -> Result<()> {
-        self.check_context(context)?;
-        let message = self.core.describe_first(Pattern {
-            source: SourceSelector::ANY,
-            tag: TagSelector::ANY,
-            context,
-        });
-        let requests = self.core.requests.iter().map(|(_, request)| request);
-        let posted = requests.filter(|request| request.place().is_some());
-        let posted = posted.map(|request| (request.common.context, request.common.tag));
-        Contexts::check_unused(context, posted, message)?;
-        self.contexts.free(context)
+    fn close_context(&mut self, context: ContextId) -> Result<()> {
+        self.contexts.close(context)?;
+        self.drop_strays();
+        Ok(())
+    }
+
+    fn break_collectives(&mut self, context: ContextId) {
+        self.contexts.break_collectives(context);
+        self.drop_strays();
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {

@@ -12,6 +12,7 @@ use super::matcher::Posted;
 use super::peeks::Shown;
 use super::peer::{PeerIndex, Stream};
 use super::protocols::State;
+use super::request::Request;
 use super::unexpected::{Content, Unexpected};
 use crate::error::{Error, Result};
 use crate::slab::Handle;
@@ -189,6 +190,42 @@ impl Core {
         }
         if !self.budget.starving().is_empty() {
             self.feed_the_starved();
+        }
+    }
+
+    /// Receives, into no room, the messages that are here, that nobody has claimed and that `is_stray` accepts.
+    pub(super) fn drop_messages(&mut self, is_stray: impl Fn(&Unexpected) -> bool) {
+        if self.matcher.has_nothing_unexpected() {
+            return;
+        }
+        let messages = self.matcher.messages();
+        let strays = messages.filter(|message| message.queued.is_some() && is_stray(message));
+        let strays = strays.map(|message| Pattern {
+            source: SourceSelector::ANY,
+            tag: TagSelector::exact(message.tag),
+            context: message.context,
+        });
+        for pattern in strays.collect::<Vec<_>>() {
+            let claimed = self.matcher.claim(pattern).map(|(message, _)| message);
+            if let Some(message) = claimed {
+                self.drop_message(pattern, message);
+            }
+        }
+    }
+
+    fn drop_message(&mut self, pattern: Pattern, message: Handle) {
+        let Pattern {
+            source,
+            tag,
+            context,
+        } = pattern;
+        let request = Request::recv(RecvBuffer::EMPTY, source, tag, context);
+        let handle = self.requests.insert(request);
+        self.receive_unexpected(handle, message);
+        if self.requests.is_takeable(handle) {
+            self.requests.remove(handle);
+        } else if let Some(request) = self.requests.get_mut(handle) {
+            request.common.detached = true;
         }
     }
 

@@ -28,7 +28,7 @@ impl Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> bool {
-        if mode == SendMode::Synchronous || !self.is_usable(context) {
+        if mode == SendMode::Synchronous || self.closing {
             return false;
         }
         let Some(bytes) = data.bytes(0..data.len()) else {

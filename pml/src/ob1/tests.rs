@@ -730,10 +730,9 @@ fn last_words_are_heard_of_one_never_met() {
 }
 
 #[test]
-fn contexts_keep_apart_and_are_reused() {
+fn contexts_keep_apart_and_drop_what_is_left() {
     let mut world = World::pair(MemoryOptions::default());
-    let other = world.ranks[0].create_context().unwrap();
-    assert_eq!(world.ranks[1].create_context().unwrap(), other);
+    let other = world.ranks[1].open_context().unwrap();
     world.send(0, 1, tag(1), b"world", SendMode::Standard);
     world.settle();
     assert_eq!(
@@ -742,27 +741,20 @@ fn contexts_keep_apart_and_are_reused() {
             .unwrap(),
         None
     );
-    // What is left in a context would be for the next one of its id.
-    // SAFETY: the bytes are there for good.
-    let left = unsafe { lend(b"left") };
-    let sent = world.ranks[0].isend(left, Rank::new(1), tag(1), other, SendMode::Standard);
-    assert_eq!(sent.unwrap(), RequestId::COMPLETE);
+    // Rank 0 sends with the id of rank 1, which it has not opened itself; internal messages too.
+    for tag in [tag(1), Tag::internal(3)] {
+        // SAFETY: the bytes are there for good.
+        let left = unsafe { lend(b"left") };
+        let sent = world.ranks[0].isend(left, Rank::new(1), tag, other, SendMode::Standard);
+        assert_eq!(sent.unwrap(), RequestId::COMPLETE);
+    }
     world.settle();
-    let error = world.ranks[1].free_context(other).unwrap_err();
-    assert_eq!(error.code(), 340);
-    assert!(error.to_string().contains("rank 0"), "{error}");
-    world.ranks[0].free_context(other).unwrap();
-    assert!(world.ranks[0].free_context(other).is_err());
-    assert!(world.ranks[0].free_context(WORLD).is_err());
-    assert_eq!(world.ranks[0].create_context().unwrap(), other);
-    let nowhere = world.ranks[0].isend(
-        SendBuffer::EMPTY,
-        Rank::new(1),
-        tag(0),
-        ContextId::new(77),
-        SendMode::Standard,
-    );
-    assert!(matches!(nowhere, Err(Error::NoSuchContext(77))));
+    assert_eq!(world.ranks[1].core.matcher.len(), 3);
+    world.ranks[1].close_context(other).unwrap();
+    assert_eq!(world.ranks[1].core.matcher.len(), 1, "the world's is there");
+    assert!(world.ranks[1].core.requests.is_empty());
+    assert!(world.ranks[1].close_context(other).is_err());
+    assert!(world.ranks[1].close_context(WORLD).is_err());
     let nobody = world.ranks[0].isend(
         SendBuffer::EMPTY,
         Rank::new(2),

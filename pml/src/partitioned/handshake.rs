@@ -28,7 +28,7 @@ use super::timer::{Alarm, AlarmThread};
 use super::wire::{INIT_TAG, Init, Reply, Room, VERSION, again, reply_tag};
 use crate::error::{Error, Result};
 use crate::layer::Layer;
-use crate::types::Failure;
+use crate::types::{ContextPair, Failure};
 
 /// Most sends of one peer that are kept for receives to come: more than any program has.
 const MOST_UNMATCHED: usize = 1 << 16;
@@ -37,10 +37,12 @@ const MOST_UNMATCHED: usize = 1 << 16;
 struct Pending {
     tag: Tag,
     room: Room,
+    /// The sender's id of the context.
+    peer_context: ContextId,
     end: Arc<dyn ReceivingEnd>,
 }
 
-/// The matching of one peer and context.
+/// The matching of one peer and context, by this rank's id.
 struct Port {
     from: Rank,
     context: ContextId,
@@ -168,7 +170,7 @@ impl Registry {
         &self,
         layer: &mut Layer,
         from: Rank,
-        context: ContextId,
+        context: ContextPair,
         receive: (Tag, Room),
         end: Arc<dyn ReceivingEnd>,
     ) {
@@ -177,18 +179,23 @@ impl Registry {
         let mut ports = self.lock();
         let at = ports
             .iter()
-            .position(|port| port.from == from && port.context == context);
+            .position(|port| port.from == from && port.context == context.own);
         let at = at.unwrap_or_else(|| {
             ports.push(Port {
                 from,
-                context,
+                context: context.own,
                 awaited: None,
                 pending: VecDeque::new(),
                 unmatched: VecDeque::new(),
             });
             ports.len() - 1
         });
-        ports[at].pending.push_back(Pending { tag, room, end });
+        ports[at].pending.push_back(Pending {
+            tag,
+            room,
+            peer_context: context.peer,
+            end,
+        });
         ports[at].settle_or_end(layer, &self.attention);
     }
 
@@ -319,7 +326,7 @@ impl Pending {
         };
         let reply_tag = reply_tag(init.first_tag);
         if init.version != VERSION || init.bytes != reply.bytes {
-            say(layer, from, reply_tag, context, &reply)?;
+            say(layer, from, reply_tag, self.peer_context, &reply)?;
             return Err(Error::Mismatch {
                 sent: init.bytes,
                 received: reply.bytes,
@@ -345,7 +352,7 @@ impl Pending {
             }
         };
         let matched = Matched::new(plan, way);
-        if let Err(error) = say(layer, from, reply_tag, context, &reply) {
+        if let Err(error) = say(layer, from, reply_tag, self.peer_context, &reply) {
             // The sender never hears of it.
             matched.close();
             return Err(error);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::{Rank, Tag};
 use tagwire_transport::{Buffering, RecvBuffer};
 
 use super::plan::check_count;
@@ -11,6 +11,7 @@ use super::receiving::Receiving;
 use super::wire::Room;
 use crate::error::{Error, Result};
 use crate::messenger::Messenger;
+use crate::types::ContextPair;
 
 /// The receiving end of a partitioned operation (`MPI_Precv_init`): one buffer, filled again and again, of
 /// which each partition can be asked for.
@@ -36,9 +37,9 @@ impl PartitionedRecv {
         partitions: u32,
         from: Rank,
         tag: Tag,
-        context: ContextId,
+        context: impl Into<ContextPair>,
     ) -> Result<Self> {
-        let place = (from, tag, context);
+        let place = (from, tag, context.into());
         Self::make(messenger, data, partitions, Buffering::Single, place)
     }
 
@@ -55,9 +56,9 @@ impl PartitionedRecv {
         partitions: u32,
         from: Rank,
         tag: Tag,
-        context: ContextId,
+        context: impl Into<ContextPair>,
     ) -> Result<Self> {
-        let place = (from, tag, context);
+        let place = (from, tag, context.into());
         Self::make(messenger, data, partitions, Buffering::Double, place)
     }
 
@@ -66,7 +67,7 @@ impl PartitionedRecv {
         data: &RecvBuffer,
         partitions: u32,
         buffering: Buffering,
-        place: (Rank, Tag, ContextId),
+        place: (Rank, Tag, ContextPair),
     ) -> Result<Self> {
         let (from, tag, context) = place;
         let region = data

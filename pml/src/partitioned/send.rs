@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::{Rank, Tag};
 use tagwire_transport::SendBuffer;
 
 use super::ends::SendingEnd;
@@ -12,6 +12,7 @@ use super::policy::Policy;
 use super::sending::Sending;
 use crate::error::Result;
 use crate::messenger::Messenger;
+use crate::types::ContextPair;
 
 /// The sending end of a partitioned operation (`MPI_Psend_init`): one buffer, sent again and again, each
 /// partition as soon as it is ready.
@@ -38,10 +39,10 @@ impl PartitionedSend {
         partitions: u32,
         to: Rank,
         tag: Tag,
-        context: ContextId,
+        context: impl Into<ContextPair>,
         policy: Policy,
     ) -> Result<Self> {
-        let place = (to, tag, context);
+        let place = (to, tag, context.into());
         let sending = Arc::new(Sending::init(messenger, data, partitions, place, policy)?);
         let end: Arc<dyn SendingEnd> = Arc::<Sending>::clone(&sending);
         messenger.partitioned.attend_to(&end);

@@ -23,7 +23,7 @@ use super::wire::{GIVEN_UP, INIT_TAG, Init, Reply, VERSION, again, message_tag, 
 use crate::error::{Error, Result};
 use crate::layer::Layer;
 use crate::messenger::Messenger;
-use crate::types::{RequestId, SendMode};
+use crate::types::{ContextPair, RequestId, SendMode};
 
 /// How transport partitions leave.
 #[derive(Debug)]
@@ -54,7 +54,8 @@ struct GroupOf {
 pub(super) struct Sending {
     messenger: Arc<Messenger>,
     to: Rank,
-    context: ContextId,
+    /// The receiver's id of the context.
+    peer_context: ContextId,
     /// What travels: transport partitions as the receiver knows them.
     plan: Plan,
     /// What waits for each other: as many groups, or fewer, where a timer splits them.
@@ -87,7 +88,7 @@ impl Sending {
         messenger: &Arc<Messenger>,
         data: &SendBuffer,
         partitions: u32,
-        place: (Rank, Tag, ContextId),
+        place: (Rank, Tag, ContextPair),
         policy: Policy,
     ) -> Result<Self> {
         let (to, tag, context) = place;
@@ -119,7 +120,7 @@ impl Sending {
         Ok(Self {
             messenger: Arc::clone(messenger),
             to,
-            context,
+            peer_context: context.peer,
             homes: homes(&groups),
             plan,
             groups,
@@ -517,7 +518,7 @@ impl Sending {
             let mode = SendMode::Standard;
             // SAFETY: as above, with the requests in place of the channel.
             let part = unsafe { SendBuffer::of(part) };
-            layer.send_init(part, self.to, tag, self.context, mode)
+            layer.send_init(part, self.to, tag, self.peer_context, mode)
         };
         let requests = (0..self.plan.transport()).map(make);
         Ok(Carrier::Messages(requests.collect::<Result<_>>()?))
@@ -676,11 +677,11 @@ const TWICE: &str = "was ready before in this round";
 fn introduce(
     layer: &mut Layer,
     to: Rank,
-    context: ContextId,
+    context: ContextPair,
     init: &Init,
 ) -> Result<Awaited<Reply>> {
-    let reply = Awaited::post(layer, to, reply_tag(init.first_tag), context)?;
-    match say(layer, to, INIT_TAG, context, init) {
+    let reply = Awaited::post(layer, to, reply_tag(init.first_tag), context.own)?;
+    match say(layer, to, INIT_TAG, context.peer, init) {
         Ok(()) => Ok(reply),
         Err(error) => {
             reply.abandon(layer);
