@@ -50,6 +50,15 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "tagwire-coll",
+        &[
+            "tagwire-base",
+            "tagwire-layout",
+            "tagwire-transport",
+            "tagwire-pml",
+        ],
+    ),
+    (
         SUITES,
         &["tagwire-base", "tagwire-transport", "tagwire-pml"],
     ),
@@ -73,6 +82,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-rails",
             "tagwire-ofi",
             "tagwire-pml",
+            "tagwire-layout",
+            "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
         ],
@@ -85,6 +96,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-transport",
             "tagwire-rails",
             "tagwire-pml",
+            "tagwire-layout",
+            "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
         ],
@@ -103,6 +116,7 @@ const TESTED: &[&str] = &[
     "tagwire-rails",
     "tagwire-pml",
     "tagwire",
+    "tagwire-coll",
 ];
 
 /// The modules of the product in which `unsafe` is allowed: shared memory, system calls, C ABI,
@@ -165,6 +179,7 @@ const UNSAFE: &[&str] = &[
 /// Those in which it makes buffers of regions again, or has bytes moved by them: that a region still names lent memory is
 /// what their code knows, function by function.
 const UNSAFE_REGIONS: &[&str] = &[
+    "coll/src/transfer.rs",
     "pml/src/cm/recv.rs",
     "pml/src/cm/send.rs",
     "pml/src/ob1/link.rs",

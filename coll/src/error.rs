@@ -1,0 +1,66 @@
+//! What can go wrong in a collective.
+
+use tagwire_base::Rank;
+use tagwire_pml::Failure;
+
+/// What can go wrong in a collective.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The layer below refused.
+    #[error("{0}")]
+    Pml(std::sync::Arc<tagwire_pml::Error>),
+    /// A member is gone, or a message could not be received.
+    #[error("a collective ended early: {0}")]
+    Failed(#[from] Failure),
+    /// Members called different operations, or with different counts.
+    #[error(
+        "{source_rank} sent {sent} bytes to a collective where {expected} were expected: not all ranks called it alike"
+    )]
+    Length {
+        /// Whose message it was.
+        source_rank: Rank,
+        /// Bytes that came.
+        sent: usize,
+        /// Bytes that were to come.
+        expected: usize,
+    },
+    /// The operation is not defined for the type.
+    #[error("{0}")]
+    Operation(String),
+    /// An argument is wrong on this rank alone.
+    #[error("{0}")]
+    Argument(String),
+    /// An earlier operation of the team failed.
+    #[error(
+        "the group is broken since an earlier collective failed: Team::subset makes one of the ranks that are left"
+    )]
+    Broken,
+}
+
+impl Error {
+    /// Returns a stable number for this kind of error, for C callers and exit reports.
+    #[must_use]
+    pub fn code(&self) -> u32 {
+        match self {
+            Self::Pml(error) => error.code(),
+            Self::Failed(_) => 720,
+            Self::Length { .. } => 721,
+            Self::Operation(_) => 722,
+            Self::Argument(_) => 723,
+            Self::Broken => 724,
+        }
+    }
+}
+
+/// The result of a collective.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<tagwire_pml::Error> for Error {
+    fn from(error: tagwire_pml::Error) -> Self {
+        match error {
+            tagwire_pml::Error::Failed(failure) => Self::Failed(failure),
+            other => Self::Pml(std::sync::Arc::new(other)),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Gathers.
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::select::{Algorithm, Collective};
+
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any(Collective::Gather, BINOMIAL),
+    Algorithm::any(Collective::Gather, LINEAR),
+];
+
+const BINOMIAL: &str = "binomial";
+const LINEAR: &str = "linear";
+
+pub(crate) async fn gather(
+    call: Call<'_>,
+    algorithm: &str,
+    own: &[u8],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
+    if algorithm == LINEAR {
+        let lengths = vec![own.len(); call.size()];
+        return gatherv(call, own, &lengths, out, root).await;
+    }
+    binomial(call, own, out, root).await
+}
+
+/// A binomial tree: each member sends the blocks of its subtree at once.
+async fn binomial(call: Call<'_>, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {
+    let (size, place, len) = (call.size(), call.before(root), own.len());
+    // The blocks of the subtree, from this member's on.
+    let most = match place {
+        0 => size,
+        _ => (1 << place.trailing_zeros()).min(size - place),
+    };
+    let mut blocks = vec![0; most * len];
+    blocks[..len].copy_from_slice(own);
+    let mut mask = 1;
+    while mask < size {
+        if place & mask != 0 {
+            return call.send(&blocks, (place - mask + root) % size).await;
+        }
+        if place + mask < size {
+            let end = (2 * mask).min(size - place);
+            let into = &mut blocks[mask * len..end * len];
+            call.recv(into, (place + mask + root) % size).await?;
+        }
+        mask *= 2;
+    }
+    if let Some(out) = out {
+        let at = root * len;
+        let (first, last) = blocks.split_at(out.len() - at);
+        out[at..].copy_from_slice(first);
+        out[..at].copy_from_slice(last);
+    }
+    Ok(())
+}
+
+/// The root receives from one after the other.
+pub(crate) async fn gatherv(
+    call: Call<'_>,
+    own: &[u8],
+    lengths: &[usize],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
+    let (true, Some(out)) = (call.me() == root, out) else {
+        return call.send(own, root).await;
+    };
+    out[Call::range(lengths, root)].copy_from_slice(own);
+    for distance in 1..call.size() {
+        let from = call.after(distance);
+        call.recv(&mut out[Call::range(lengths, from)], from)
+            .await?;
+    }
+    Ok(())
+}

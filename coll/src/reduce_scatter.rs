@@ -1,0 +1,53 @@
+//! Reductions whose result is cut among the members.
+
+use crate::Reduction;
+use crate::call::Call;
+use crate::error::Result;
+use crate::select::{Algorithm, Collective};
+use crate::{reduce, scatter};
+
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any(Collective::ReduceScatter, REDUCE_SCATTERV),
+    Algorithm::commutative(Collective::ReduceScatter, PAIRWISE),
+];
+
+const REDUCE_SCATTERV: &str = "reduce-scatterv";
+const PAIRWISE: &str = "pairwise";
+
+pub(crate) async fn reduce_scatter(
+    call: Call<'_>,
+    algorithm: &str,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    lengths: &[usize],
+    out: &mut [u8],
+) -> Result<()> {
+    if algorithm == PAIRWISE {
+        return pairwise(call, reduction, input, lengths, out).await;
+    }
+    let mut whole = match call.me() {
+        0 => Some(vec![0; input.len()]),
+        _ => None,
+    };
+    reduce::reduce(call, reduction, input, whole.as_deref_mut(), 0).await?;
+    scatter::scatterv(call, whole.as_deref(), lengths, out, 0).await
+}
+
+/// n - 1 steps, in each of which every member sends one its part of the input. They are combined in the order of distance.
+async fn pairwise(
+    call: Call<'_>,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    lengths: &[usize],
+    out: &mut [u8],
+) -> Result<()> {
+    out.copy_from_slice(&input[Call::range(lengths, call.me())]);
+    let mut other = vec![0; out.len()];
+    for step in 1..call.size() {
+        let (to, from) = (call.after(step), call.before(step));
+        let part = &input[Call::range(lengths, to)];
+        call.exchange(part, to, &mut other, from).await?;
+        reduction.left(&other, out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Scatters.
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::select::{Algorithm, Collective};
+
+pub(crate) const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any(Collective::Scatter, BINOMIAL),
+    Algorithm::any(Collective::Scatter, LINEAR),
+];
+
+const BINOMIAL: &str = "binomial";
+const LINEAR: &str = "linear";
+
+pub(crate) async fn scatter(
+    call: Call<'_>,
+    algorithm: &str,
+    input: Option<&[u8]>,
+    own: &mut [u8],
+    root: usize,
+) -> Result<()> {
+    let lengths = vec![own.len(); call.size()];
+    if algorithm == LINEAR {
+        return scatterv(call, input, &lengths, own, root).await;
+    }
+    // The blocks from the root's on: a subtree's are side by side.
+    let (size, place) = (call.size(), call.before(root));
+    let mut blocks = vec![0; own.len() * size];
+    if let Some(input) = input
+        && call.me() == root
+    {
+        let at = root * own.len();
+        blocks[..input.len() - at].copy_from_slice(&input[at..]);
+        blocks[input.len() - at..].copy_from_slice(&input[..at]);
+    }
+    down_the_tree(call, &mut blocks, &lengths, root).await?;
+    own.copy_from_slice(&blocks[Call::range(&lengths, place)]);
+    Ok(())
+}
+
+/// Sends blocks down a binomial tree. `blocks` are numbered from the root; each member gets that of its place, and those of
+/// its subtree.
+pub(crate) async fn down_the_tree(
+    call: Call<'_>,
+    blocks: &mut [u8],
+    lengths: &[usize],
+    root: usize,
+) -> Result<()> {
+    let (size, place) = (call.size(), call.before(root));
+    let bytes = |first: usize, end: usize| {
+        let start: usize = lengths[..first].iter().sum();
+        start..start + lengths[first..end.min(size)].iter().sum::<usize>()
+    };
+    let mut mask = 1;
+    while mask < size {
+        if place & mask != 0 {
+            let into = &mut blocks[bytes(place, place + mask)];
+            call.recv(into, (place - mask + root) % size).await?;
+            break;
+        }
+        mask *= 2;
+    }
+    while mask > 1 {
+        mask /= 2;
+        if place + mask < size {
+            let out = &blocks[bytes(place + mask, place + 2 * mask)];
+            call.send(out, (place + mask + root) % size).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The root sends to one after the other.
+pub(crate) async fn scatterv(
+    call: Call<'_>,
+    input: Option<&[u8]>,
+    lengths: &[usize],
+    own: &mut [u8],
+    root: usize,
+) -> Result<()> {
+    let (true, Some(input)) = (call.me() == root, input) else {
+        return call.recv(own, root).await;
+    };
+    for distance in 1..call.size() {
+        let to = call.after(distance);
+        call.send(&input[Call::range(lengths, to)], to).await?;
+    }
+    own.copy_from_slice(&input[Call::range(lengths, root)]);
+    Ok(())
+}

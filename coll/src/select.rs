@@ -1,0 +1,211 @@
+//! Which algorithm an operation takes: by a table of group sizes and lengths, or as a setting says.
+
+use std::fmt;
+
+use tagwire_base::config::{Config, Setting};
+
+use crate::{allgather, allreduce, alltoall, broadcast, gather, reduce_scatter, scatter};
+
+/// The settings of collectives.
+pub const SETTINGS: &[Setting] = &[Setting::text(
+    "coll",
+    "coll-algorithm",
+    "",
+    "Which algorithms collectives take, in place of those of the table: OPERATION:ALGORITHM, several by commas, as in \
+     allreduce:ring,broadcast:binomial; one that needs a commutative operation is left where it is not",
+)];
+
+/// An operation with several algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Collective {
+    /// [`Team::allgather`](crate::Team::allgather). Its length is that of what is gathered.
+    Allgather,
+    /// [`Team::allreduce`](crate::Team::allreduce).
+    Allreduce,
+    /// [`Team::alltoall`](crate::Team::alltoall). Its length is that of a block.
+    Alltoall,
+    /// [`Team::broadcast`](crate::Team::broadcast).
+    Broadcast,
+    /// [`Team::gather`](crate::Team::gather). Its length is that of a block.
+    Gather,
+    /// [`Team::reduce_scatter`](crate::Team::reduce_scatter). Its length is that of the input.
+    ReduceScatter,
+    /// [`Team::scatter`](crate::Team::scatter). Its length is that of a block.
+    Scatter,
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Allgather => "allgather",
+            Self::Allreduce => "allreduce",
+            Self::Alltoall => "alltoall",
+            Self::Broadcast => "broadcast",
+            Self::Gather => "gather",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Scatter => "scatter",
+        })
+    }
+}
+
+/// A way to do an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Algorithm {
+    /// What it does.
+    pub collective: Collective,
+    /// Its name in settings and reports.
+    pub name: &'static str,
+    /// It combines operands in another order than that of the members.
+    pub needs_commutative: bool,
+}
+
+impl Algorithm {
+    pub(crate) const fn any(collective: Collective, name: &'static str) -> Self {
+        Self {
+            collective,
+            name,
+            needs_commutative: false,
+        }
+    }
+
+    pub(crate) const fn commutative(collective: Collective, name: &'static str) -> Self {
+        Self {
+            collective,
+            name,
+            needs_commutative: true,
+        }
+    }
+}
+
+/// All algorithms, by operation.
+pub const ALGORITHMS: &[&[Algorithm]] = &[
+    allgather::ALGORITHMS,
+    allreduce::ALGORITHMS,
+    alltoall::ALGORITHMS,
+    broadcast::ALGORITHMS,
+    gather::ALGORITHMS,
+    reduce_scatter::ALGORITHMS,
+    scatter::ALGORITHMS,
+];
+
+/// A row of the table: from so many members and bytes on this algorithm is taken.
+struct Row(Collective, usize, usize, &'static str);
+
+/// The last row that fits counts.
+const TABLE: &[Row] = &[
+    Row(Collective::Allgather, 1, 0, "bruck"),
+    Row(Collective::Allgather, 1, 32 << 10, "ring"),
+    Row(Collective::Allreduce, 1, 0, "recursive-doubling"),
+    Row(Collective::Allreduce, 2, 16 << 10, "ring"),
+    Row(Collective::Alltoall, 1, 0, "pairwise"),
+    Row(Collective::Alltoall, 8, 0, "bruck"),
+    Row(Collective::Alltoall, 8, 257, "pairwise"),
+    Row(Collective::Broadcast, 1, 0, "binomial"),
+    Row(Collective::Broadcast, 4, 64 << 10, "scatter-ring"),
+    Row(Collective::Gather, 1, 0, "binomial"),
+    Row(Collective::Gather, 1, 4 << 10, "linear"),
+    Row(Collective::ReduceScatter, 1, 0, "reduce-scatterv"),
+    Row(Collective::ReduceScatter, 2, 8 << 10, "pairwise"),
+    Row(Collective::Scatter, 1, 0, "binomial"),
+    Row(Collective::Scatter, 1, 4 << 10, "linear"),
+];
+
+/// The choice of algorithms of a rank. All ranks of a job have to have the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    forced: Vec<Algorithm>,
+}
+
+impl Selection {
+    /// Returns what the setting `coll-algorithm` says.
+    ///
+    /// # Errors
+    /// When it names what there is not.
+    pub fn from_config(config: &Config) -> tagwire_base::Result<Self> {
+        Self::parse(config.text("coll-algorithm"))
+    }
+
+    /// Returns what `text` says: OPERATION:ALGORITHM, several by commas.
+    ///
+    /// # Errors
+    /// As [`from_config`](Self::from_config).
+    pub fn parse(text: &str) -> tagwire_base::Result<Self> {
+        let parts = text.split(',').map(str::trim);
+        let forced = parts.filter(|part| !part.is_empty()).map(|part| {
+            let all = || ALGORITHMS.iter().copied().flatten();
+            let name =
+                |algorithm: &Algorithm| format!("{}:{}", algorithm.collective, algorithm.name);
+            let found = all().find(|algorithm| name(algorithm) == part).copied();
+            found.ok_or_else(|| tagwire_base::Error::BadSetting {
+                name: "coll-algorithm".to_owned(),
+                value: part.to_owned(),
+                expected: format!("of {}", all().map(name).collect::<Vec<_>>().join(", ")),
+            })
+        });
+        let forced = forced.collect::<tagwire_base::Result<_>>()?;
+        Ok(Self { forced })
+    }
+
+    /// Returns the algorithm for an operation among `size` members on so many bytes.
+    #[must_use]
+    pub fn choose(
+        &self,
+        what: Collective,
+        size: usize,
+        bytes: usize,
+        commutes: bool,
+    ) -> &'static str {
+        let fits = |algorithm: &&Algorithm| {
+            algorithm.collective == what && (commutes || !algorithm.needs_commutative)
+        };
+        if let Some(forced) = self.forced.iter().find(fits) {
+            return forced.name;
+        }
+        let may = |name: &str| {
+            let all = ALGORITHMS.iter().copied().flatten();
+            all.filter(fits).any(|algorithm| algorithm.name == name)
+        };
+        let fitting = TABLE
+            .iter()
+            .rev()
+            .find(|Row(collective, ranks, least, name)| {
+                *collective == what && size >= *ranks && bytes >= *least && may(name)
+            });
+        fitting.map_or("", |Row(.., name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_names_an_algorithm() {
+        let all: Vec<_> = ALGORITHMS.iter().copied().flatten().collect();
+        for Row(collective, .., name) in TABLE {
+            let named = |a: &&&Algorithm| a.collective == *collective && a.name == *name;
+            assert!(all.iter().any(|a| named(&a)), "{collective} {name}");
+        }
+    }
+
+    #[test]
+    fn the_table_looks_at_size_and_length() {
+        let table = Selection::default();
+        let allreduce =
+            |size, bytes, commutes| table.choose(Collective::Allreduce, size, bytes, commutes);
+        assert_eq!(allreduce(2, 8, true), "recursive-doubling");
+        assert_eq!(allreduce(2, 1 << 20, true), "ring");
+        assert_eq!(allreduce(2, 1 << 20, false), "recursive-doubling");
+    }
+
+    #[test]
+    fn a_setting_forces_one() {
+        let forced = Selection::parse("allreduce:ring, broadcast:binomial").unwrap();
+        assert_eq!(forced.choose(Collective::Allreduce, 2, 8, true), "ring");
+        let ordered = forced.choose(Collective::Allreduce, 2, 8, false);
+        assert_eq!(ordered, "recursive-doubling");
+        let error = Selection::parse("allreduce:rang").unwrap_err().to_string();
+        assert!(error.contains("allreduce:ring"), "{error}");
+    }
+}

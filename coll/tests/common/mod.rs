@@ -1,0 +1,74 @@
+//! Groups whose ranks are threads of the test.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_coll::{Selection, Team};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_layout::{Basic, Layout, Operation, UserOperation};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::ByteTransport;
+use tagwire_transport::fault::FaultTransport;
+
+/// Runs `body` on each of `size` ranks, with messages that overtake each other, and returns what each returned.
+pub fn ranks<T: Send>(size: usize, selection: &str, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
+    on_network(&network(size), selection, |team, _| body(team))
+}
+
+pub fn network(size: usize) -> MemoryNetwork {
+    MemoryNetwork::new(size as u32, MemoryOptions::full())
+}
+
+/// The same on a network of the caller's; `body` gets its rank's number too.
+pub fn on_network<T: Send>(
+    network: &MemoryNetwork,
+    selection: &str,
+    body: impl Fn(&Team, usize) -> T + Sync,
+) -> Vec<T> {
+    let size = network.size();
+    let job = LocalJob::new(size).unwrap();
+    let selection = Arc::new(Selection::parse(selection).unwrap());
+    std::thread::scope(|scope| {
+        let start = |number: u32| {
+            let (job, selection, body) = (job.clone(), Arc::clone(&selection), &body);
+            scope.spawn(move || {
+                let rank = Rank::new(number);
+                let rail: Box<dyn ByteTransport> = Box::new(network.rank(rank));
+                let faults = "seed=7,delay=0..4,reorder=4".parse().unwrap();
+                let rail = Box::new(FaultTransport::new(rail, rank, faults));
+                let options = Ob1Options::default();
+                let ob1 = Ob1::open(&options, rail, Box::new(job.member(rank))).unwrap();
+                let policy = WaitPolicy::adaptive(true);
+                let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
+                let team = Team::world(&messenger, selection);
+                let end = body(&team, number as usize);
+                let _ = messenger.close(Duration::from_secs(20));
+                end
+            })
+        };
+        let threads: Vec<_> = (0..size).map(start).collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(Result::unwrap).collect()
+    })
+}
+
+/// Compositions of x -> a x + b, which depend on their order: the operation and its layout.
+pub fn composition() -> (Operation, Layout) {
+    let compose = |_: &Layout, left: &[u8], into: &mut [u8]| {
+        for (left, into) in left.chunks_exact(16).zip(into.chunks_exact_mut(16)) {
+            let word =
+                |bytes: &[u8], at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
+            let (a, b) = (word(left, 0), word(left, 8));
+            let (c, d) = (word(into, 0), word(into, 8));
+            into[..8].copy_from_slice(&a.wrapping_mul(c).to_ne_bytes());
+            into[8..].copy_from_slice(&a.wrapping_mul(d).wrapping_add(b).to_ne_bytes());
+        }
+    };
+    let operation = UserOperation::new("composition", false, compose);
+    let layout = Layout::of(Basic::U64).contiguous(2).unwrap();
+    (Operation::User(Arc::new(operation)), layout)
+}

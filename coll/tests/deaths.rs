@@ -1,0 +1,133 @@
+//! A member dies in any phase of any operation: the others' operations end, and those who are left make a new group.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod common;
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_coll::{ALGORITHMS, Error, Reduction, Result, Selection, Team};
+use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::fault::{FaultOptions, FaultTransport};
+
+const SIZE: usize = 5;
+const VICTIM: usize = 2;
+
+/// Long enough for the rendezvous protocol.
+const LONG: usize = 40_000;
+
+/// All operations once.
+fn everything(team: &Team, bytes: usize) -> Result<()> {
+    let (operation, layout) = (Operation::Sum, Layout::of(Basic::U8));
+    let sum = Reduction {
+        operation: &operation,
+        layout: &layout,
+    };
+    let (size, me) = (team.size(), team.me());
+    let own = vec![1; bytes];
+    let mut whole = vec![0; bytes * size];
+    team.barrier()?;
+    team.broadcast(&mut own.clone(), 1)?;
+    let mut out = vec![0; bytes];
+    team.reduce(sum, &own, (me == 0).then_some(&mut out), 0)?;
+    team.allreduce(sum, &mut out)?;
+    team.scan(sum, &mut out)?;
+    team.reduce_scatter(sum, &whole, &vec![bytes; size], &mut out)?;
+    team.allgather(&own, &mut whole)?;
+    team.gather(&own, (me == 3).then_some(&mut whole), 3)?;
+    team.scatter((me == 3).then_some(&whole), &mut out, 3)?;
+    let mut other = vec![0; whole.len()];
+    team.alltoall(&whole, &mut other)
+}
+
+/// Runs a rank until a member is found dead; tells what its operation ended with.
+fn survive(team: &Team, both_left: &Barrier) -> Result<Error> {
+    let end = loop {
+        if let Err(error) = everything(team, 8).and_then(|()| everything(team, LONG)) {
+            break error;
+        }
+    };
+    assert!(matches!(team.barrier(), Err(Error::Broken)));
+    let left: Vec<_> = (0..SIZE).filter(|member| *member != VICTIM).collect();
+    let rest = team.subset(&left)?;
+    everything(&rest, 8)?;
+    everything(&rest, LONG)?;
+    // Nobody is missed by another who still works.
+    both_left.wait();
+    Ok(end)
+}
+
+fn run(selection: &str, kill_after: u64) {
+    let network = MemoryNetwork::new(SIZE as u32, MemoryOptions::full());
+    let job = LocalJob::new(SIZE as u32).unwrap();
+    let (sender, ends) = channel();
+    let left = Arc::new(Barrier::new(SIZE - 1));
+    for number in 0..SIZE {
+        let (network, job, left) = (network.clone(), job.clone(), Arc::clone(&left));
+        let selection = Arc::new(Selection::parse(selection).unwrap());
+        let sender: Sender<Result<Error>> = sender.clone();
+        // Not joined: the dead rank's thread waits for ever.
+        std::thread::spawn(move || {
+            let (rank, reporter) = (Rank::new(number as u32), job.clone());
+            let faults = FaultOptions {
+                kill_after: (number == VICTIM).then_some(kill_after),
+                ..FaultOptions::default()
+            };
+            let rail = FaultTransport::new(Box::new(network.rank(rank)), rank, faults).on_death(
+                move |rank| {
+                    network.fail(rank);
+                    // As a launcher does: a rank that was never in contact is missed by nobody else.
+                    reporter.declare_failed(rank);
+                },
+            );
+            let options = Ob1Options::default();
+            let ob1 = Ob1::open(&options, Box::new(rail), Box::new(job.member(rank))).unwrap();
+            let policy = WaitPolicy::adaptive(true);
+            let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
+            let team = Team::world(&messenger, selection);
+            if number == VICTIM {
+                while everything(&team, 8)
+                    .and_then(|()| everything(&team, LONG))
+                    .is_ok()
+                {}
+                loop {
+                    std::thread::park();
+                }
+            }
+            let end = survive(&team, &left);
+            let _ = messenger.close(Duration::from_secs(5));
+            let _ = sender.send(end);
+        });
+    }
+    for _ in 1..SIZE {
+        let end = ends.recv_timeout(Duration::from_secs(60));
+        let end = end.unwrap_or_else(|_| panic!("{selection}, {kill_after}: somebody hangs"));
+        let end = end.unwrap_or_else(|error| panic!("{selection}, {kill_after}: {error}"));
+        assert!(
+            end.to_string().contains(&format!("rank {VICTIM}")),
+            "{selection}, {kill_after}: {end}"
+        );
+    }
+}
+
+/// What each operation does with its first algorithm, and with its last.
+#[test]
+fn operations_end_when_a_member_dies() {
+    for last in [false, true] {
+        let chosen = ALGORITHMS.iter().map(|of| match last {
+            false => of[0],
+            true => of[of.len() - 1],
+        });
+        let names = chosen.map(|it| format!("{}:{}", it.collective, it.name));
+        let names = names.collect::<Vec<_>>().join(",");
+        for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200]) {
+            run(&names, kill_after);
+        }
+    }
+}
