@@ -2,15 +2,7 @@
 
 use crate::call::{Call, two_parts};
 use crate::error::Result;
-use crate::select::{Algorithm, Collective};
-
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::Allgather, BRUCK),
-    Algorithm::any(Collective::Allgather, RING),
-];
-
-const BRUCK: &str = "bruck";
-const RING: &str = "ring";
+use crate::select::BRUCK;
 
 pub(crate) async fn allgather(
     call: Call<'_>,

@@ -1,17 +1,9 @@
 //! Reductions to all members.
 
-use crate::Reduction;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
-use crate::select::{Algorithm, Collective};
-
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::Allreduce, RECURSIVE_DOUBLING),
-    Algorithm::commutative(Collective::Allreduce, RING),
-];
-
-const RECURSIVE_DOUBLING: &str = "recursive-doubling";
-const RING: &str = "ring";
+use crate::reduction::Reduction;
+use crate::select::RING;
 
 pub(crate) async fn allreduce(
     call: Call<'_>,

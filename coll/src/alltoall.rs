@@ -2,15 +2,7 @@
 
 use crate::call::Call;
 use crate::error::Result;
-use crate::select::{Algorithm, Collective};
-
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::Alltoall, BRUCK),
-    Algorithm::any(Collective::Alltoall, PAIRWISE),
-];
-
-const BRUCK: &str = "bruck";
-const PAIRWISE: &str = "pairwise";
+use crate::select::BRUCK;
 
 pub(crate) async fn alltoall(
     call: Call<'_>,

@@ -3,15 +3,7 @@
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
 use crate::scatter;
-use crate::select::{Algorithm, Collective};
-
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::Broadcast, BINOMIAL),
-    Algorithm::any(Collective::Broadcast, SCATTER_RING),
-];
-
-const BINOMIAL: &str = "binomial";
-const SCATTER_RING: &str = "scatter-ring";
+use crate::select::SCATTER_RING;
 
 pub(crate) async fn broadcast(
     call: Call<'_>,

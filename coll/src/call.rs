@@ -18,6 +18,11 @@ impl<'t> Call<'t> {
         Self { team, tag }
     }
 
+    /// Begins the next operation of a group.
+    pub(crate) fn begin(team: &'t Team) -> Self {
+        Self::new(team, team.next_tag())
+    }
+
     /// Returns this rank's number among the members.
     pub(crate) const fn me(&self) -> usize {
         self.team.me()

@@ -2,15 +2,7 @@
 
 use crate::call::Call;
 use crate::error::Result;
-use crate::select::{Algorithm, Collective};
-
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::Gather, BINOMIAL),
-    Algorithm::any(Collective::Gather, LINEAR),
-];
-
-const BINOMIAL: &str = "binomial";
-const LINEAR: &str = "linear";
+use crate::select::LINEAR;
 
 pub(crate) async fn gather(
     call: Call<'_>,

@@ -28,9 +28,12 @@ mod broadcast;
 mod call;
 mod error;
 mod gather;
+mod groups;
 mod members;
+mod operations;
 mod reduce;
 mod reduce_scatter;
+mod reduction;
 mod scan;
 mod scatter;
 mod select;
@@ -40,49 +43,6 @@ mod transfer;
 pub use call::Call;
 pub use error::{Error, Result};
 pub use members::Members;
+pub use reduction::Reduction;
 pub use select::{ALGORITHMS, Algorithm, Collective, SETTINGS, Selection};
 pub use team::Team;
-
-/// What a reduction does: an operation on values of a layout.
-#[derive(Debug, Clone, Copy)]
-pub struct Reduction<'a> {
-    /// What combines two values.
-    pub operation: &'a tagwire_layout::Operation,
-    /// How a value lies in memory.
-    pub layout: &'a tagwire_layout::Layout,
-}
-
-impl Reduction<'_> {
-    /// Checks that the operation is defined for the type, and that `bytes` are whole values.
-    pub(crate) fn check(&self, bytes: usize) -> Result<()> {
-        let checked = self.operation.check(self.layout);
-        checked.map_err(|error| Error::Operation(error.to_string()))?;
-        let extent = self.layout.extent();
-        match extent > 0 && bytes.is_multiple_of(extent) {
-            true => Ok(()),
-            false => Err(Error::Argument(format!(
-                "{bytes} bytes are no whole number of values of {extent} bytes"
-            ))),
-        }
-    }
-
-    /// `into` becomes `left` combined with it; `left` is of lower ranks.
-    pub(crate) fn left(&self, left: &[u8], into: &mut [u8]) -> Result<()> {
-        let combined = self.operation.combine(self.layout, left, into);
-        combined.map_err(|error| Error::Operation(error.to_string()))
-    }
-
-    /// `into` becomes itself combined with `right`, which is of higher ranks.
-    pub(crate) fn right(&self, into: &mut [u8], right: &[u8]) -> Result<()> {
-        let combined = self.operation.combine_right(self.layout, into, right);
-        combined.map_err(|error| Error::Operation(error.to_string()))
-    }
-
-    /// Combines `into` with what came from another rank.
-    pub(crate) fn with(&self, into: &mut [u8], other: &[u8], is_lower: bool) -> Result<()> {
-        match is_lower {
-            true => self.left(other, into),
-            false => self.right(into, other),
-        }
-    }
-}

@@ -1,8 +1,8 @@
 //! Reductions to one member.
 
-use crate::Reduction;
 use crate::call::Call;
 use crate::error::Result;
+use crate::reduction::Reduction;
 
 /// A binomial tree. Operations that do not commute go up to member 0 in the order of members, and from there to the root.
 pub(crate) async fn reduce(

@@ -1,18 +1,10 @@
 //! Reductions whose result is cut among the members.
 
-use crate::Reduction;
 use crate::call::Call;
 use crate::error::Result;
-use crate::select::{Algorithm, Collective};
+use crate::reduction::Reduction;
+use crate::select::PAIRWISE;
 use crate::{reduce, scatter};
-
-pub(crate) const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::ReduceScatter, REDUCE_SCATTERV),
-    Algorithm::commutative(Collective::ReduceScatter, PAIRWISE),
-];
-
-const REDUCE_SCATTERV: &str = "reduce-scatterv";
-const PAIRWISE: &str = "pairwise";
 
 pub(crate) async fn reduce_scatter(
     call: Call<'_>,

@@ -1,8 +1,8 @@
 //! Reductions over the members before.
 
-use crate::Reduction;
 use crate::call::Call;
 use crate::error::Result;
+use crate::reduction::Reduction;
 
 pub(crate) async fn scan(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
     let own = data.to_vec();

@@ -4,8 +4,6 @@ use std::fmt;
 
 use tagwire_base::config::{Config, Setting};
 
-use crate::{allgather, allreduce, alltoall, broadcast, gather, reduce_scatter, scatter};
-
 /// The settings of collectives.
 pub const SETTINGS: &[Setting] = &[Setting::text(
     "coll",
@@ -78,15 +76,31 @@ impl Algorithm {
     }
 }
 
-/// All algorithms, by operation.
-pub const ALGORITHMS: &[&[Algorithm]] = &[
-    allgather::ALGORITHMS,
-    allreduce::ALGORITHMS,
-    alltoall::ALGORITHMS,
-    broadcast::ALGORITHMS,
-    gather::ALGORITHMS,
-    reduce_scatter::ALGORITHMS,
-    scatter::ALGORITHMS,
+pub(crate) const BINOMIAL: &str = "binomial";
+pub(crate) const BRUCK: &str = "bruck";
+pub(crate) const LINEAR: &str = "linear";
+pub(crate) const PAIRWISE: &str = "pairwise";
+pub(crate) const RECURSIVE_DOUBLING: &str = "recursive-doubling";
+pub(crate) const REDUCE_SCATTERV: &str = "reduce-scatterv";
+pub(crate) const RING: &str = "ring";
+pub(crate) const SCATTER_RING: &str = "scatter-ring";
+
+/// All algorithms.
+pub const ALGORITHMS: &[Algorithm] = &[
+    Algorithm::any(Collective::Allgather, BRUCK),
+    Algorithm::any(Collective::Allgather, RING),
+    Algorithm::any(Collective::Allreduce, RECURSIVE_DOUBLING),
+    Algorithm::commutative(Collective::Allreduce, RING),
+    Algorithm::any(Collective::Alltoall, BRUCK),
+    Algorithm::any(Collective::Alltoall, PAIRWISE),
+    Algorithm::any(Collective::Broadcast, BINOMIAL),
+    Algorithm::any(Collective::Broadcast, SCATTER_RING),
+    Algorithm::any(Collective::Gather, BINOMIAL),
+    Algorithm::any(Collective::Gather, LINEAR),
+    Algorithm::any(Collective::ReduceScatter, REDUCE_SCATTERV),
+    Algorithm::commutative(Collective::ReduceScatter, PAIRWISE),
+    Algorithm::any(Collective::Scatter, BINOMIAL),
+    Algorithm::any(Collective::Scatter, LINEAR),
 ];
 
 /// A row of the table: from so many members and bytes on this algorithm is taken.
@@ -94,21 +108,21 @@ struct Row(Collective, usize, usize, &'static str);
 
 /// The last row that fits counts.
 const TABLE: &[Row] = &[
-    Row(Collective::Allgather, 1, 0, "bruck"),
-    Row(Collective::Allgather, 1, 32 << 10, "ring"),
-    Row(Collective::Allreduce, 1, 0, "recursive-doubling"),
-    Row(Collective::Allreduce, 2, 16 << 10, "ring"),
-    Row(Collective::Alltoall, 1, 0, "pairwise"),
-    Row(Collective::Alltoall, 8, 0, "bruck"),
-    Row(Collective::Alltoall, 8, 257, "pairwise"),
-    Row(Collective::Broadcast, 1, 0, "binomial"),
-    Row(Collective::Broadcast, 4, 64 << 10, "scatter-ring"),
-    Row(Collective::Gather, 1, 0, "binomial"),
-    Row(Collective::Gather, 1, 4 << 10, "linear"),
-    Row(Collective::ReduceScatter, 1, 0, "reduce-scatterv"),
-    Row(Collective::ReduceScatter, 2, 8 << 10, "pairwise"),
-    Row(Collective::Scatter, 1, 0, "binomial"),
-    Row(Collective::Scatter, 1, 4 << 10, "linear"),
+    Row(Collective::Allgather, 1, 0, BRUCK),
+    Row(Collective::Allgather, 1, 32 << 10, RING),
+    Row(Collective::Allreduce, 1, 0, RECURSIVE_DOUBLING),
+    Row(Collective::Allreduce, 2, 16 << 10, RING),
+    Row(Collective::Alltoall, 1, 0, PAIRWISE),
+    Row(Collective::Alltoall, 8, 0, BRUCK),
+    Row(Collective::Alltoall, 8, 257, PAIRWISE),
+    Row(Collective::Broadcast, 1, 0, BINOMIAL),
+    Row(Collective::Broadcast, 4, 64 << 10, SCATTER_RING),
+    Row(Collective::Gather, 1, 0, BINOMIAL),
+    Row(Collective::Gather, 1, 4 << 10, LINEAR),
+    Row(Collective::ReduceScatter, 1, 0, REDUCE_SCATTERV),
+    Row(Collective::ReduceScatter, 2, 8 << 10, PAIRWISE),
+    Row(Collective::Scatter, 1, 0, BINOMIAL),
+    Row(Collective::Scatter, 1, 4 << 10, LINEAR),
 ];
 
 /// The choice of algorithms of a rank. All ranks of a job have to have the same.
@@ -133,7 +147,7 @@ impl Selection {
     pub fn parse(text: &str) -> tagwire_base::Result<Self> {
         let parts = text.split(',').map(str::trim);
         let forced = parts.filter(|part| !part.is_empty()).map(|part| {
-            let all = || ALGORITHMS.iter().copied().flatten();
+            let all = || ALGORITHMS.iter();
             let name =
                 |algorithm: &Algorithm| format!("{}:{}", algorithm.collective, algorithm.name);
             let found = all().find(|algorithm| name(algorithm) == part).copied();
@@ -163,7 +177,7 @@ impl Selection {
             return forced.name;
         }
         let may = |name: &str| {
-            let all = ALGORITHMS.iter().copied().flatten();
+            let all = ALGORITHMS.iter();
             all.filter(fits).any(|algorithm| algorithm.name == name)
         };
         let fitting = TABLE
@@ -182,10 +196,10 @@ mod tests {
 
     #[test]
     fn every_row_names_an_algorithm() {
-        let all: Vec<_> = ALGORITHMS.iter().copied().flatten().collect();
+        let all = ALGORITHMS;
         for Row(collective, .., name) in TABLE {
-            let named = |a: &&&Algorithm| a.collective == *collective && a.name == *name;
-            assert!(all.iter().any(|a| named(&a)), "{collective} {name}");
+            let named = |a: &Algorithm| a.collective == *collective && a.name == *name;
+            assert!(all.iter().any(named), "{collective} {name}");
         }
     }
 

@@ -1,0 +1,127 @@
+//! Groups made of groups.
+
+use std::mem::ManuallyDrop;
+
+use tagwire_base::{ContextId, Rank, Tag};
+
+use crate::allgather;
+use crate::call::Call;
+use crate::error::{Error, Result};
+use crate::members::Members;
+use crate::select::Collective;
+use crate::team::Team;
+
+/// The tag of messages by which a subset makes its group. They are of no collective, so that those who are left after a
+/// failure can meet.
+const MEETING: Tag = Tag::internal(Tag::COLLECTIVES);
+
+impl Team {
+    /// Makes another group of the same members, with a context of its own (MPI-5.0, section 7.4.2).
+    ///
+    /// # Errors
+    /// When a member fails or has no context left.
+    pub fn duplicate(&self) -> Result<Self> {
+        let ranks = self.members().ranks().collect();
+        self.with_context(|own| {
+            let ids = self.exchange_ids(Call::begin(self), own)?;
+            Ok((ranks, ids))
+        })
+        .map(|(members, own)| self.derived(members, own))
+    }
+
+    /// Makes a group of the members that give the same `color`, in the order of their keys, and of their numbers where keys
+    /// are equal (MPI-5.0, section 7.4.2). Returns `None` to a member that gives no color.
+    ///
+    /// # Errors
+    /// When a member fails or has no context left.
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        const ENTRY: usize = 11;
+        let (members, own) = self.with_context(|own| {
+            let mut entry = [0; ENTRY];
+            entry[0] = u8::from(color.is_some());
+            entry[1..5].copy_from_slice(&color.unwrap_or(0).to_ne_bytes());
+            entry[5..9].copy_from_slice(&key.to_ne_bytes());
+            entry[9..].copy_from_slice(&own.as_u16().to_ne_bytes());
+            let mut all = vec![0; ENTRY * self.size()];
+            self.allgather(&entry, &mut all)?;
+            let entries = all.as_chunks::<ENTRY>().0.iter().enumerate();
+            let alike = entries.filter(|(_, other)| other[..5] == entry[..5]);
+            let mut alike: Vec<_> = alike
+                .map(|(member, other)| {
+                    let [_, _, _, _, _, a, b, c, d, e, f] = *other;
+                    let key = i32::from_ne_bytes([a, b, c, d]);
+                    (key, member, ContextId::new(u16::from_ne_bytes([e, f])))
+                })
+                .collect();
+            alike.sort_by_key(|(key, member, _)| (*key, *member));
+            let ranks = alike.iter().filter_map(|it| self.members().rank(it.1));
+            Ok((ranks.collect(), alike.iter().map(|it| it.2).collect()))
+        })?;
+        if color.is_none() {
+            self.messenger().close_context(own)?;
+            return Ok(None);
+        }
+        Ok(Some(self.derived(members, own)))
+    }
+
+    /// Makes a group of `members` of this one, in that order. They alone call this (MPI-5.0, section 7.4.2,
+    /// `MPI_Comm_create_group`).
+    ///
+    /// # Errors
+    /// When this rank is not among them or one is named twice; when a member fails or has no context left.
+    pub fn subset(&self, members: &[usize]) -> Result<Self> {
+        let ranks: Vec<Rank> = members
+            .iter()
+            .map(|member| self.peer(*member).map(|(rank, _)| rank))
+            .collect::<Result<_>>()?;
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let has_me = members.contains(&self.me());
+        if !has_me || sorted.len() != members.len() {
+            return Err(Error::Argument(
+                "the members of a subset are named once each, this rank among them".to_owned(),
+            ));
+        }
+        // They meet in this group's context, under tags that no operation of it has.
+        let contexts = members
+            .iter()
+            .filter_map(|member| self.members().context(*member));
+        let meeting = self.derived(
+            Members::new(ranks.clone(), contexts.collect()),
+            self.context(),
+        );
+        let call = Call::new(&meeting, MEETING);
+        let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
+        // Its context is this group's.
+        let meeting = ManuallyDrop::new(meeting);
+        made.map(|(members, own)| meeting.derived(members, own))
+    }
+
+    /// Opens a context for what `make` returns the ranks and ids of; frees it where that fails.
+    fn with_context(
+        &self,
+        make: impl FnOnce(ContextId) -> Result<(Vec<Rank>, Vec<ContextId>)>,
+    ) -> Result<(Members, ContextId)> {
+        let own = self.messenger().open_context()?;
+        match make(own) {
+            Ok((ranks, ids)) => Ok((Members::new(ranks, ids), own)),
+            Err(error) => {
+                self.messenger().close_context(own)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the id that each member has assigned.
+    fn exchange_ids(&self, call: Call<'_>, own: ContextId) -> Result<Vec<ContextId>> {
+        let mut all = vec![0; 2 * self.size()];
+        let algorithm = self.choose(Collective::Allgather, all.len(), true);
+        let own = own.as_u16().to_ne_bytes();
+        self.run(allgather::allgather(call, algorithm, &own, &mut all))?;
+        let ids = all.as_chunks::<2>().0.iter();
+        Ok(ids
+            .map(|id| ContextId::new(u16::from_ne_bytes(*id)))
+            .collect())
+    }
+}

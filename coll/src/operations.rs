@@ -1,0 +1,273 @@
+//! The operations of a group.
+
+use crate::call::{Call, check_length, check_root};
+use crate::error::{Error, Result};
+use crate::reduction::Reduction;
+use crate::select::Collective;
+use crate::team::Team;
+use crate::{allgather, allreduce, alltoall, barrier, broadcast, gather, reduce};
+use crate::{reduce_scatter, scan, scatter};
+
+impl Team {
+    /// Returns once all members have called it (MPI-5.0, section 6.3).
+    ///
+    /// # Errors
+    /// When a member fails.
+    pub fn barrier(&self) -> Result<()> {
+        self.run(barrier::barrier(Call::begin(self)))
+    }
+
+    /// Gives the bytes of `root` to all (MPI-5.0, section 6.4).
+    ///
+    /// # Errors
+    /// When there is no such member, a member fails, or lengths differ.
+    pub fn broadcast(&self, data: &mut [u8], root: usize) -> Result<()> {
+        check_root(self, root)?;
+        let algorithm = self.choose(Collective::Broadcast, data.len(), true);
+        self.run(broadcast::broadcast(
+            Call::begin(self),
+            algorithm,
+            data,
+            root,
+        ))
+    }
+
+    /// Combines the `input` of all; `root` gets the result in `out`, which is for it alone
+    /// (MPI-5.0, section 6.9.1).
+    ///
+    /// # Errors
+    /// When there is no such member, the operation is not defined for the type, a member fails, or lengths differ.
+    pub fn reduce(
+        &self,
+        reduction: Reduction<'_>,
+        input: &[u8],
+        out: Option<&mut [u8]>,
+        root: usize,
+    ) -> Result<()> {
+        check_root(self, root)?;
+        reduction.check(input.len())?;
+        if let Some(out) = &out {
+            check_length("the buffer of the result", out.len(), input.len())?;
+        } else if self.me() == root {
+            return Err(Error::Argument(
+                "the root of a reduction needs room for the result".to_owned(),
+            ));
+        }
+        self.run(reduce::reduce(
+            Call::begin(self),
+            reduction,
+            input,
+            out,
+            root,
+        ))
+    }
+
+    /// Combines the data of all; every member gets the result in its place (MPI-5.0, section 6.9.6).
+    ///
+    /// # Errors
+    /// When the operation is not defined for the type, a member fails, or lengths differ.
+    pub fn allreduce(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+        reduction.check(data.len())?;
+        let commutes = reduction.operation.is_commutative();
+        let algorithm = self.choose(Collective::Allreduce, data.len(), commutes);
+        self.run(allreduce::allreduce(
+            Call::begin(self),
+            algorithm,
+            reduction,
+            data,
+        ))
+    }
+
+    /// Combines the `input` of all, and gives each member the part of its number in `out`; `lengths` are those of the parts
+    /// (MPI-5.0, section 6.10).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn reduce_scatter(
+        &self,
+        reduction: Reduction<'_>,
+        input: &[u8],
+        lengths: &[usize],
+        out: &mut [u8],
+    ) -> Result<()> {
+        self.check_lengths(lengths, input.len())?;
+        lengths
+            .iter()
+            .try_for_each(|length| reduction.check(*length))?;
+        check_length("the buffer of the result", out.len(), lengths[self.me()])?;
+        let commutes = reduction.operation.is_commutative();
+        let algorithm = self.choose(Collective::ReduceScatter, input.len(), commutes);
+        let call = Call::begin(self);
+        self.run(reduce_scatter::reduce_scatter(
+            call, algorithm, reduction, input, lengths, out,
+        ))
+    }
+
+    /// Combines the data of all members up to this one (MPI-5.0, section 6.11.1).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn scan(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+        reduction.check(data.len())?;
+        self.run(scan::scan(Call::begin(self), reduction, data))
+    }
+
+    /// Combines the data of all members before this one; that of member 0 stays as it is
+    /// (MPI-5.0, section 6.11.2).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn exscan(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+        reduction.check(data.len())?;
+        self.run(scan::exscan(Call::begin(self), reduction, data))
+    }
+
+    /// Gives the `own` bytes of each member to all: in `out`, in the order of members (MPI-5.0, section 6.7).
+    ///
+    /// # Errors
+    /// When a member fails, or lengths differ.
+    pub fn allgather(&self, own: &[u8], out: &mut [u8]) -> Result<()> {
+        check_length("the buffer of all", out.len(), own.len() * self.size())?;
+        let algorithm = self.choose(Collective::Allgather, out.len(), true);
+        self.run(allgather::allgather(Call::begin(self), algorithm, own, out))
+    }
+
+    /// The same with parts of different `lengths`.
+    ///
+    /// # Errors
+    /// As [`allgather`](Self::allgather).
+    pub fn allgatherv(&self, own: &[u8], lengths: &[usize], out: &mut [u8]) -> Result<()> {
+        self.check_lengths(lengths, out.len())?;
+        check_length("the own part", own.len(), lengths[self.me()])?;
+        self.run(allgather::allgatherv(Call::begin(self), own, lengths, out))
+    }
+
+    /// Gives the `own` bytes of each member to `root`: in `out`, which is for it alone, in the order of members
+    /// (MPI-5.0, section 6.5).
+    ///
+    /// # Errors
+    /// When there is no such member, a member fails, or lengths differ.
+    pub fn gather(&self, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {
+        check_root(self, root)?;
+        if self.me() == root {
+            let given = out.as_ref().map_or(0, |out| out.len());
+            check_length("the buffer of all", given, own.len() * self.size())?;
+        }
+        let algorithm = self.choose(Collective::Gather, own.len(), true);
+        self.run(gather::gather(Call::begin(self), algorithm, own, out, root))
+    }
+
+    /// The same with parts of different `lengths`, which `root` alone has to know.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn gatherv(
+        &self,
+        own: &[u8],
+        lengths: &[usize],
+        out: Option<&mut [u8]>,
+        root: usize,
+    ) -> Result<()> {
+        check_root(self, root)?;
+        if self.me() == root {
+            self.check_lengths(lengths, out.as_ref().map_or(0, |out| out.len()))?;
+            check_length("the own part", own.len(), lengths[root])?;
+        }
+        self.run(gather::gatherv(Call::begin(self), own, lengths, out, root))
+    }
+
+    /// Gives each member its part of the `input` of `root`, equal ones in the order of members
+    /// (MPI-5.0, section 6.6).
+    ///
+    /// # Errors
+    /// When there is no such member, a member fails, or lengths differ.
+    pub fn scatter(&self, input: Option<&[u8]>, own: &mut [u8], root: usize) -> Result<()> {
+        check_root(self, root)?;
+        if self.me() == root {
+            let given = input.map_or(0, <[u8]>::len);
+            check_length("the buffer of all", given, own.len() * self.size())?;
+        }
+        let algorithm = self.choose(Collective::Scatter, own.len(), true);
+        self.run(scatter::scatter(
+            Call::begin(self),
+            algorithm,
+            input,
+            own,
+            root,
+        ))
+    }
+
+    /// The same with parts of different `lengths`, which `root` alone has to know.
+    ///
+    /// # Errors
+    /// As [`scatter`](Self::scatter).
+    pub fn scatterv(
+        &self,
+        input: Option<&[u8]>,
+        lengths: &[usize],
+        own: &mut [u8],
+        root: usize,
+    ) -> Result<()> {
+        check_root(self, root)?;
+        if self.me() == root {
+            self.check_lengths(lengths, input.map_or(0, <[u8]>::len))?;
+            check_length("the own part", own.len(), lengths[root])?;
+        }
+        self.run(scatter::scatterv(
+            Call::begin(self),
+            input,
+            lengths,
+            own,
+            root,
+        ))
+    }
+
+    /// Gives every member one of the equal blocks of `input`, and gets one of each in `out` (MPI-5.0, section 6.8).
+    ///
+    /// # Errors
+    /// When a member fails, or lengths differ.
+    pub fn alltoall(&self, input: &[u8], out: &mut [u8]) -> Result<()> {
+        check_length("the buffer of what comes", out.len(), input.len())?;
+        if !input.len().is_multiple_of(self.size()) {
+            return Err(Error::Argument(format!(
+                "{} bytes are not {} equal blocks",
+                input.len(),
+                self.size()
+            )));
+        }
+        let block = input.len() / self.size();
+        let algorithm = self.choose(Collective::Alltoall, block, true);
+        self.run(alltoall::alltoall(Call::begin(self), algorithm, input, out))
+    }
+
+    /// The same with blocks of different lengths: `to` of those that go to each member, `from` of those that come.
+    ///
+    /// # Errors
+    /// As [`alltoall`](Self::alltoall).
+    pub fn alltoallv(
+        &self,
+        input: &[u8],
+        to: &[usize],
+        out: &mut [u8],
+        from: &[usize],
+    ) -> Result<()> {
+        self.check_lengths(to, input.len())?;
+        self.check_lengths(from, out.len())?;
+        check_length("the block for oneself", from[self.me()], to[self.me()])?;
+        self.run(alltoall::alltoallv(Call::begin(self), input, to, out, from))
+    }
+
+    fn check_lengths(&self, lengths: &[usize], total: usize) -> Result<()> {
+        if lengths.len() != self.size() {
+            return Err(Error::Argument(format!(
+                "{} lengths were given for a group of {}",
+                lengths.len(),
+                self.size()
+            )));
+        }
+        let sum = lengths
+            .iter()
+            .try_fold(0usize, |sum, length| sum.checked_add(*length));
+        check_length("the buffer", total, sum.unwrap_or(usize::MAX))
+    }
+}

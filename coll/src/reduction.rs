@@ -1,0 +1,49 @@
+//! What a reduction does.
+
+use tagwire_layout::{Layout, Operation};
+
+use crate::error::{Error, Result};
+
+/// What a reduction does: an operation on values of a layout.
+#[derive(Debug, Clone, Copy)]
+pub struct Reduction<'a> {
+    /// What combines two values.
+    pub operation: &'a Operation,
+    /// How a value lies in memory.
+    pub layout: &'a Layout,
+}
+
+impl Reduction<'_> {
+    /// Checks that the operation is defined for the type, and that `bytes` are whole values.
+    pub(crate) fn check(&self, bytes: usize) -> Result<()> {
+        let checked = self.operation.check(self.layout);
+        checked.map_err(|error| Error::Operation(error.to_string()))?;
+        let extent = self.layout.extent();
+        match extent > 0 && bytes.is_multiple_of(extent) {
+            true => Ok(()),
+            false => Err(Error::Argument(format!(
+                "{bytes} bytes are no whole number of values of {extent} bytes"
+            ))),
+        }
+    }
+
+    /// `into` becomes `left` combined with it; `left` is of lower ranks.
+    pub(crate) fn left(&self, left: &[u8], into: &mut [u8]) -> Result<()> {
+        let combined = self.operation.combine(self.layout, left, into);
+        combined.map_err(|error| Error::Operation(error.to_string()))
+    }
+
+    /// `into` becomes itself combined with `right`, which is of higher ranks.
+    pub(crate) fn right(&self, into: &mut [u8], right: &[u8]) -> Result<()> {
+        let combined = self.operation.combine_right(self.layout, into, right);
+        combined.map_err(|error| Error::Operation(error.to_string()))
+    }
+
+    /// Combines `into` with what came from another rank.
+    pub(crate) fn with(&self, into: &mut [u8], other: &[u8], is_lower: bool) -> Result<()> {
+        match is_lower {
+            true => self.left(other, into),
+            false => self.right(into, other),
+        }
+    }
+}
