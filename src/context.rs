@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use tagwire_base::ContextId;
 use tagwire_pml::{MessageId, Policy, SendMode};
 
 use crate::error::{Error, Result};
@@ -12,11 +11,13 @@ use crate::partitioned::{PartitionedRecv, PartitionedSend};
 use crate::persistent::{PersistentRecv, PersistentSend};
 use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::scope::{Request, Scope};
-use crate::selector::{Source, TagChoice, rank_of, tag_of};
+use crate::selector::{Source, TagChoice, tag_of};
 use crate::session::Session;
+use crate::shared::{Group, Shared};
 use crate::unwind::NoUnwind;
 
-/// A matching space of a session: messages sent in one context are received in the same.
+/// A group of ranks with a matching space of its own: messages sent in one context are received in the same, and ranks are
+/// numbered in the group (a communicator in MPI). Failures name ranks of the job.
 ///
 /// Lengths are in elements of the slice's type. Messages between two ranks in one context are
 /// received in the order in which they were sent (MPI-5.0, section 3.5).
@@ -38,7 +39,7 @@ use crate::unwind::NoUnwind;
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'s> {
     session: &'s Session,
-    id: ContextId,
+    group: Group,
 }
 
 /// A message that a matched probe has taken out of matching: only
@@ -59,8 +60,16 @@ impl Claimed {
 }
 
 impl<'s> Context<'s> {
-    pub(crate) const fn new(session: &'s Session, id: ContextId) -> Self {
-        Self { session, id }
+    pub(crate) const fn new(session: &'s Session, group: Group) -> Self {
+        Self { session, group }
+    }
+
+    pub(crate) const fn shared(&self) -> &'s Shared {
+        &self.session.shared
+    }
+
+    pub(crate) const fn group(&self) -> Group {
+        self.group
     }
 
     /// The session that the context belongs to.
@@ -84,7 +93,8 @@ impl<'s> Context<'s> {
     /// # Errors
     /// As [`send`](Context::send); a buffered send also when the setting `buffer-limit` is reached.
     pub fn send_with<T: Plain>(&self, mode: SendMode, data: &[T], to: u32, tag: i32) -> Result<()> {
-        let (to, tag) = (rank_of(to), tag_of(tag)?);
+        let tag = tag_of(tag)?;
+        let (to, context) = self.shared().peer(self.group, to)?;
         // SAFETY: `data` is borrowed until this call returns, and it returns when the send is
         // complete: a wait without a timeout ends in no other way but a refused first call, and a
         // panic ends the process.
@@ -94,7 +104,7 @@ impl<'s> Context<'s> {
             .session
             .shared
             .messenger
-            .send(buffer, to, tag, self.id, mode);
+            .send(buffer, to, tag, context.peer, mode);
         lent.over();
         Ok(sent?)
     }
@@ -149,17 +159,14 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Status> {
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
         let lent = NoUnwind::of("a receive");
-        let received = self
-            .session
-            .shared
-            .messenger
-            .recv(buffer, from, tag, self.id);
+        let received = self.shared().messenger.recv(buffer, from, tag, context);
         lent.over();
-        Status::checked(received?, size_of_val(data))
+        self.ended(received?, size_of_val(data))
     }
 
     /// Receives a message into `data`, waiting up to `timeout`.
@@ -218,13 +225,14 @@ impl<'s> Context<'s> {
         tag: i32,
     ) -> Result<Request<'scope, 'env>> {
         self.check_scope(scope)?;
-        let (to, tag) = (rank_of(to), tag_of(tag)?);
+        let tag = tag_of(tag)?;
+        let (to, context) = self.shared().peer(self.group, to)?;
         let buffer = scope.lend(data);
         let messenger = &self.session.shared.messenger;
         // The scope waits for what it tracks: a send that a panic leaves behind is not.
         let lent = NoUnwind::of("a send");
-        let request = messenger.isend(buffer, to, tag, self.id, mode);
-        let request = request.map(|request| scope.track(request, 0));
+        let request = messenger.isend(buffer, to, tag, context.peer, mode);
+        let request = request.map(|request| scope.track(request, 0, self.group));
         lent.over();
         Ok(request?)
     }
@@ -242,13 +250,14 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
     ) -> Result<Request<'scope, 'env>> {
         self.check_scope(scope)?;
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
         let room = size_of_val(data);
         let buffer = scope.lend_mut(data);
         let messenger = &self.session.shared.messenger;
         let lent = NoUnwind::of("a receive");
-        let request = messenger.irecv(buffer, from, tag, self.id);
-        let request = request.map(|request| scope.track(request, room));
+        let request = messenger.irecv(buffer, from, tag, context);
+        let request = request.map(|request| scope.track(request, room, self.group));
         lent.over();
         Ok(request?)
     }
@@ -263,13 +272,9 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<OwnedSend<'s, T>> {
-        OwnedSend::start(
-            &self.session.shared,
-            self.id,
-            data,
-            rank_of(to),
-            tag_of(tag)?,
-        )
+        let tag = tag_of(tag)?;
+        let (to, context) = self.shared().peer(self.group, to)?;
+        OwnedSend::start(self.shared(), self.group, context.peer, data, to, tag)
     }
 
     /// Starts to receive into `data`, which the operation owns and gives back at its end.
@@ -282,8 +287,9 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<OwnedRecv<'s, T>> {
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        OwnedRecv::start(&self.session.shared, self.id, data, from, tag)
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
+        OwnedRecv::start(self.shared(), self.group, context, data, from, tag)
     }
 
     /// Whether a message is there that such a receive would take; it stays (MPI-5.0, section 3.8.1).
@@ -295,13 +301,10 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Option<Status>> {
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        Ok(self
-            .session
-            .shared
-            .messenger
-            .probe(from, tag, self.id)?
-            .map(Status))
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
+        let found = self.shared().messenger.probe(from, tag, context)?;
+        Ok(found.map(|status| self.found(status)))
     }
 
     /// Waits for a message that such a receive would take; it stays.
@@ -314,13 +317,10 @@ impl<'s> Context<'s> {
         tag: impl Into<TagChoice>,
         timeout: Option<Duration>,
     ) -> Result<Status> {
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        Ok(Status(
-            self.session
-                .shared
-                .messenger
-                .wait_probe(from, tag, self.id, timeout)?,
-        ))
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
+        let messenger = &self.shared().messenger;
+        Ok(self.found(messenger.wait_probe(from, tag, context, timeout)?))
     }
 
     /// Takes the first such message out of matching (`MPI_Improbe`): safe when several threads
@@ -333,12 +333,31 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<Option<Claimed>> {
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        let found = self.session.shared.messenger.claim(from, tag, self.id)?;
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
+        let found = self.shared().messenger.claim(from, tag, context)?;
         Ok(found.map(|(id, status)| Claimed {
             id,
-            status: Status(status),
+            status: self.found(status),
         }))
+    }
+
+    /// Waits for such a message and takes it out of matching.
+    ///
+    /// # Errors
+    /// When the time passes, or the source is gone or does not exist.
+    pub fn wait_claim(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+        timeout: Option<Duration>,
+    ) -> Result<Claimed> {
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
+        let messenger = &self.shared().messenger;
+        let (id, status) = messenger.wait_claim(from, tag, context, timeout)?;
+        let status = self.found(status);
+        Ok(Claimed { id, status })
     }
 
     /// Receives a claimed message into `data`.
@@ -354,7 +373,7 @@ impl<'s> Context<'s> {
             .irecv_claimed(buffer, message.id)
             .and_then(|request| messenger.wait(request, None));
         lent.over();
-        Status::checked(received?, size_of_val(data))
+        self.ended(received?, size_of_val(data))
     }
 
     /// A send that can be started again and again, of the same buffer to the same rank (MPI-5.0,
@@ -383,8 +402,10 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PersistentSend<'s, T>> {
-        let (to, tag) = (rank_of(to), tag_of(tag)?);
-        PersistentSend::make(&self.session.shared, self.id, data, to, tag, mode)
+        let tag = tag_of(tag)?;
+        let (to, context) = self.shared().peer(self.group, to)?;
+        let place = (self.group, context.peer);
+        PersistentSend::make(self.shared(), place, data, to, tag, mode)
     }
 
     /// A receive that can be started again and again, into the same buffer, which it owns.
@@ -398,8 +419,9 @@ impl<'s> Context<'s> {
         from: impl Into<Source>,
         tag: impl Into<TagChoice>,
     ) -> Result<PersistentRecv<'s, T>> {
-        let (from, tag) = (from.into().selector(), tag.into().selector()?);
-        PersistentRecv::make(&self.session.shared, self.id, data, from, tag)
+        let tag = tag.into().selector()?;
+        let (from, context) = self.shared().source(self.group, from.into())?;
+        PersistentRecv::make(self.shared(), (self.group, context), data, from, tag)
     }
 
     /// A send whose buffer has `partitions` equal partitions, each of which is sent as soon as it is ready
@@ -431,7 +453,9 @@ impl<'s> Context<'s> {
         to: u32,
         tag: i32,
     ) -> Result<PartitionedSend<'s, T>> {
-        let place = (rank_of(to), tag_of(tag)?, self.id);
+        let tag = tag_of(tag)?;
+        let (to, context) = self.shared().peer(self.group, to)?;
+        let place = (to, tag, context);
         PartitionedSend::make(&self.session.shared, data, partitions, place, policy)
     }
 
@@ -448,7 +472,9 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        let place = (rank_of(from), tag_of(tag)?, self.id);
+        let tag = tag_of(tag)?;
+        let (from, context) = self.shared().peer(self.group, from)?;
+        let place = (from, tag, context);
         PartitionedRecv::make(&self.session.shared, data, partitions, 1, place)
     }
 
@@ -493,17 +519,27 @@ impl<'s> Context<'s> {
         from: u32,
         tag: i32,
     ) -> Result<PartitionedRecv<'s, T>> {
-        let place = (rank_of(from), tag_of(tag)?, self.id);
+        let tag = tag_of(tag)?;
+        let (from, context) = self.shared().peer(self.group, from)?;
+        let place = (from, tag, context);
         PartitionedRecv::make(&self.session.shared, data, partitions, 2, place)
     }
 
-    /// Frees the context. Every rank has to do so, in the same order, once all that was sent in it has
-    /// been received: what is on its way would be for the next context, which gets the same number.
+    /// Frees the context: this rank uses it no more. Receives that are posted in it complete as ever; messages that nobody has
+    /// received are dropped.
     ///
     /// # Errors
-    /// When it is the world's, or freed already, or in use: a receive is posted in it, or a message is
-    /// here that nobody has received.
+    /// When it is the world's, or freed already.
     pub fn free(self) -> Result<()> {
-        Ok(self.session.shared.messenger.close_context(self.id)?)
+        self.shared().free(self.group)
+    }
+
+    /// Returns the status of a message that was found.
+    fn found(&self, status: tagwire_pml::Status) -> Status {
+        Status(self.shared().numbered(self.group, status))
+    }
+
+    fn ended(&self, status: tagwire_pml::Status, room: usize) -> Result<Status> {
+        Status::checked(self.shared().numbered(self.group, status), room)
     }
 }

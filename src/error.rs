@@ -40,6 +40,9 @@ pub enum Error {
         /// Bytes that the receive had room for.
         room: usize,
     },
+    /// A collective did not end well.
+    #[error(transparent)]
+    Collective(tagwire_coll::Error),
     /// A setting is wrong, or the ground below failed.
     #[error(transparent)]
     Base(#[from] tagwire_base::Error),
@@ -100,12 +103,23 @@ impl Error {
             Self::Pml(error) => error.code(),
             Self::Failed(failure) => failure.code(),
             Self::Truncated { .. } => Failure::Truncated.code(),
+            Self::Collective(error) => error.code(),
             Self::Base(error) => error.code(),
             Self::Launch(_) => 400,
             Self::NegativeTag(_) => 500,
             Self::Fraction { .. } => 501,
             Self::OtherSession => 502,
             Self::UnderWay => 503,
+        }
+    }
+}
+
+impl From<tagwire_coll::Error> for Error {
+    fn from(error: tagwire_coll::Error) -> Self {
+        match error {
+            tagwire_coll::Error::Pml(error) => Self::Pml(error),
+            tagwire_coll::Error::Failed(failure) => Self::Failed(failure),
+            other => Self::Collective(other),
         }
     }
 }
@@ -123,6 +137,7 @@ impl fmt::Debug for Error {
                 .field("status", status)
                 .field("room", room)
                 .finish(),
+            Self::Collective(error) => f.debug_tuple("Collective").field(error).finish(),
             Self::Base(error) => f.debug_tuple("Base").field(error).finish(),
             Self::Launch(error) => f.debug_tuple("Launch").field(error).finish(),
             Self::OtherSession => f.write_str("OtherSession"),

@@ -87,6 +87,7 @@
 extern crate self as tagwire;
 
 mod buffer;
+mod collective;
 mod context;
 mod error;
 mod orphans;
@@ -102,6 +103,7 @@ mod shared;
 mod unwind;
 
 pub use buffer::Buffer;
+pub use collective::{Combine, Number};
 pub use context::{Claimed, Context};
 pub use error::{Error, OwnedError, Result};
 pub use owned::{OwnedRecv, OwnedSend};
@@ -112,5 +114,7 @@ pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};
 pub use session::{Builder, Session};
 pub use tagwire_derive::Plain;
+pub use tagwire_layout::Operation;
+pub use tagwire_layout::Operation::{Max, Min, Product, Sum};
 pub use tagwire_pml::partitioned::{Costs, Model, Policy};
 pub use tagwire_pml::{CancelOutcome, Failure, SendMode, ThreadLevel};

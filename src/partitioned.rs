@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering::AcqRel, Ordering::Release};
 use std::time::{Duration, Instant};
 
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::{Rank, Tag};
 use tagwire_pml::partitioned as pml;
-use tagwire_pml::{Error as PmlError, Policy};
+use tagwire_pml::{ContextPair, Error as PmlError, Policy};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
@@ -174,7 +174,7 @@ impl<'s, T: Plain> PartitionedSend<'s, T> {
         shared: &'s Shared,
         data: Vec<T>,
         partitions: u32,
-        place: (Rank, Tag, ContextId),
+        place: (Rank, Tag, ContextPair),
         policy: Policy,
     ) -> Result<Self> {
         check::<T>(data.len(), partitions, 1)?;
@@ -231,7 +231,7 @@ impl<'s, T: Plain> PartitionedRecv<'s, T> {
         data: Vec<T>,
         partitions: u32,
         rooms: usize,
-        place: (Rank, Tag, ContextId),
+        place: (Rank, Tag, ContextPair),
     ) -> Result<Self> {
         check::<T>(data.len(), partitions, rooms)?;
         let (from, tag, context) = place;

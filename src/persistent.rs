@@ -10,7 +10,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
-use crate::shared::Shared;
+use crate::shared::{Group, Shared};
 use crate::unwind::NoUnwind;
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
@@ -66,6 +66,7 @@ impl<T> Drop for Memory<T> {
 #[derive(Debug)]
 struct Persistent<'s, T: Plain> {
     shared: &'s Shared,
+    group: Group,
     request: RequestId,
     active: bool,
     /// There until taken out or dropped.
@@ -87,7 +88,7 @@ impl<T: Plain> Persistent<'_, T> {
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Status> {
         let status = self.shared.messenger.wait(self.request, timeout)?;
         self.active = false;
-        Status::checked(status, self.room())
+        Status::checked(self.shared.numbered(self.group, status), self.room())
     }
 
     fn test(&mut self) -> Result<Option<Status>> {
@@ -95,7 +96,7 @@ impl<T: Plain> Persistent<'_, T> {
             return Ok(None);
         };
         self.active = false;
-        Status::checked(status, self.room()).map(Some)
+        Status::checked(self.shared.numbered(self.group, status), self.room()).map(Some)
     }
 
     /// Bytes of the buffer.
@@ -186,7 +187,7 @@ pub struct PersistentRecv<'s, T: Plain>(Persistent<'s, T>);
 impl<'s, T: Plain> PersistentSend<'s, T> {
     pub(crate) fn make(
         shared: &'s Shared,
-        context: ContextId,
+        (group, context): (Group, ContextId),
         data: Vec<T>,
         to: Rank,
         tag: Tag,
@@ -205,6 +206,7 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
         let request = request?;
         Ok(Self(Persistent {
             shared,
+            group,
             request,
             active: false,
             memory: Some(memory),
@@ -215,7 +217,7 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
 impl<'s, T: Plain> PersistentRecv<'s, T> {
     pub(crate) fn make(
         shared: &'s Shared,
-        context: ContextId,
+        (group, context): (Group, ContextId),
         data: Vec<T>,
         from: SourceSelector,
         tag: TagSelector,
@@ -231,6 +233,7 @@ impl<'s, T: Plain> PersistentRecv<'s, T> {
         let request = request?;
         Ok(Self(Persistent {
             shared,
+            group,
             request,
             active: false,
             memory: Some(memory),

@@ -151,6 +151,18 @@ impl Status {
     }
 }
 
+/// Returns the bytes of `data`.
+pub(crate) const fn bytes<T: Plain>(data: &[T]) -> &[u8] {
+    // SAFETY: the same memory, borrowed alike; `Plain` has no padding, so that every byte is initialised.
+    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// Returns the bytes of `data`, to be changed.
+pub(crate) const fn bytes_mut<T: Plain>(data: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above; any bytes make a `Plain` value.
+    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
+}
+
 /// Lends `data` to a send.
 ///
 /// # Safety

@@ -17,7 +17,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::Result;
 use crate::plain::{Plain, Status};
-use crate::shared::Shared;
+use crate::shared::{Group, Shared};
 use crate::unwind::{NoUnwind, end_process};
 
 /// Where buffers are lent to sends and receives. Made by
@@ -44,6 +44,7 @@ struct Open {
 struct Operation {
     id: RequestId,
     room: usize,
+    group: Group,
 }
 
 impl Operation {
@@ -51,6 +52,7 @@ impl Operation {
     const NONE: Self = Self {
         id: RequestId::COMPLETE,
         room: 0,
+        group: Group::WORLD,
     };
 }
 
@@ -139,7 +141,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             match messenger.wait(one.id, left) {
                 Ok(status) => {
-                    ended = ended.and_then(|()| Status::checked(status, one.room).map(drop))
+                    let status = self.shared.numbered(one.group, status);
+                    ended = ended.and_then(|()| Status::checked(status, one.room).map(drop));
                 }
                 Err(tagwire_pml::Error::StaleRequest) => {}
                 Err(tagwire_pml::Error::TimedOut(_)) => {
@@ -172,8 +175,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Takes an operation into the scope, which has `room` bytes of room if it is a receive.
-    pub(crate) fn track(&'scope self, id: RequestId, room: usize) -> Request<'scope, 'env> {
-        let operation = Operation { id, room };
+    pub(crate) fn track(
+        &'scope self,
+        id: RequestId,
+        room: usize,
+        group: Group,
+    ) -> Request<'scope, 'env> {
+        let operation = Operation { id, room, group };
         let place = if id == RequestId::COMPLETE {
             None
         } else {
@@ -354,7 +362,8 @@ impl Request<'_, '_> {
         if let Some(place) = self.place {
             self.scope.lock().leave(place);
         }
-        Status::checked(status, self.operation.room)
+        let Operation { room, group, .. } = self.operation;
+        Status::checked(self.scope.shared.numbered(group, status), room)
     }
 
     /// Waits until the operation is complete.

@@ -1,6 +1,6 @@
 //! Ranks, tags and wildcards, as users write them.
 
-use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{Tag, TagSelector};
 
 use crate::error::{Error, Result};
 
@@ -40,15 +40,6 @@ impl From<i32> for TagChoice {
     }
 }
 
-impl Source {
-    pub(crate) fn selector(self) -> SourceSelector {
-        match self {
-            Self::Rank(rank) => SourceSelector::exact(rank_of(rank)),
-            Self::Any => SourceSelector::ANY,
-        }
-    }
-}
-
 impl TagChoice {
     pub(crate) fn selector(self) -> Result<TagSelector> {
         match self {
@@ -56,12 +47,6 @@ impl TagChoice {
             Self::Any => Ok(TagSelector::ANY),
         }
     }
-}
-
-/// The rank of that number. One beyond every job stands for those beyond what a rank can be: the
-/// layer below refuses it by name.
-pub(crate) fn rank_of(number: u32) -> Rank {
-    Rank::new(number.min(Rank::MAX))
 }
 
 pub(crate) fn tag_of(value: i32) -> Result<Tag> {

@@ -1,10 +1,11 @@
 //! A rank: opening, closing, contexts, failures.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use signal_hook::SigId;
 use tagwire_base::bootstrap::SharedBootstrap;
-use tagwire_base::{Bootstrap, Config, ContextId, Owner};
+use tagwire_base::{Bootstrap, Config, Owner};
+use tagwire_coll::{Selection, Team};
 use tagwire_launch as launch;
 use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 
@@ -15,7 +16,7 @@ use crate::orphans::Orphans;
 use crate::plain::Plain;
 use crate::scope::Scope;
 use crate::settings;
-use crate::shared::Shared;
+use crate::shared::{Group, Shared};
 
 /// How to open a [`Session`]: settings beyond the environment, and the thread level.
 ///
@@ -88,6 +89,8 @@ impl Builder {
             bootstrap,
             dumper,
             shared: Shared {
+                world: Team::world(&messenger, Arc::new(Selection::from_config(&config)?)),
+                groups: RwLock::default(),
                 messenger,
                 orphans: Orphans::default(),
                 close_timeout: config.duration("close-timeout"),
@@ -190,17 +193,17 @@ impl Session {
     /// The context that all ranks of the job have from the start.
     #[must_use]
     pub const fn world(&self) -> Context<'_> {
-        Context::new(self, ContextId::WORLD)
+        Context::new(self, Group::WORLD)
     }
 
     /// A new context: a matching space of its own, so that a library's messages and its caller's
-    /// never meet. Every rank has to make its contexts in the same order.
+    /// never meet. All ranks make it together: a [duplicate](Context::duplicate) of the world's.
     ///
     /// # Errors
     /// When all are in use: 65,536 with the world's, or fewer where the transport matches messages itself and has no
-    /// room for so many (`tagwire info` shows how many).
+    /// room for so many (`tagwire info` shows how many). When a rank fails.
     pub fn create_context(&self) -> Result<Context<'_>> {
-        Ok(Context::new(self, self.shared.messenger.open_context()?))
+        self.world().duplicate()
     }
 
     /// A buffer of `count` elements, all bytes of which are zero, for messages: from the memory that this rank shares with the

@@ -14,7 +14,9 @@ use tagwire_base::Registry;
 /// ```
 #[must_use]
 pub fn registry() -> Registry {
-    Registry::new(&tagwire_pml::settings::all()).with_reserved(&tagwire_launch::detect::RESERVED)
+    let mut lists = tagwire_pml::settings::all();
+    lists.push(tagwire_coll::SETTINGS);
+    Registry::new(&lists).with_reserved(&tagwire_launch::detect::RESERVED)
 }
 
 /// The page `docs/settings.md`.

@@ -1,11 +1,16 @@
 //! What a session shares with its operations.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tagwire_pml::Messenger;
+use tagwire_base::{Rank, SourceSelector};
+use tagwire_coll::Team;
+use tagwire_pml::slab::{Handle, Slab};
+use tagwire_pml::{ContextPair, Messenger, Status};
 
+use crate::error::Result;
 use crate::orphans::Orphans;
+use crate::selector::Source;
 
 /// What operations need of the session that they are of.
 #[derive(Debug)]
@@ -13,4 +18,107 @@ pub(crate) struct Shared {
     pub(crate) messenger: Arc<Messenger>,
     pub(crate) orphans: Orphans,
     pub(crate) close_timeout: Duration,
+    pub(crate) world: Team,
+    pub(crate) groups: RwLock<Slab<Arc<Team>>>,
+}
+
+/// A group of a session: the world, or one in its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group(Option<Handle>);
+
+impl Group {
+    pub(crate) const WORLD: Self = Self(None);
+}
+
+impl Shared {
+    /// Calls `look` with a group.
+    ///
+    /// # Errors
+    /// When it was freed.
+    #[inline]
+    pub(crate) fn with<R>(&self, group: Group, look: impl FnOnce(&Team) -> Result<R>) -> Result<R> {
+        match group.0 {
+            None => look(&self.world),
+            Some(handle) => look(&*self.team(handle)?),
+        }
+    }
+
+    fn team(&self, handle: Handle) -> Result<Arc<Team>> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        let team = groups.get(handle).cloned();
+        team.ok_or_else(|| tagwire_pml::Error::NoSuchContext(u16::MAX).into())
+    }
+
+    /// Takes a group in.
+    pub(crate) fn enter(&self, team: Team) -> Group {
+        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        Group(Some(groups.insert(Arc::new(team))))
+    }
+
+    /// Frees a group.
+    ///
+    /// # Errors
+    /// When it is the world, or was freed.
+    pub(crate) fn free(&self, group: Group) -> Result<()> {
+        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        let freed = group.0.and_then(|handle| groups.remove(handle));
+        drop(groups);
+        let context = self.world.context().as_u16();
+        freed
+            .map(drop)
+            .ok_or_else(|| tagwire_pml::Error::NoSuchContext(context).into())
+    }
+
+    /// Returns the rank of the job that has this number in a group, and the ids of the context on both sides.
+    #[inline]
+    pub(crate) fn peer(&self, group: Group, number: u32) -> Result<(Rank, ContextPair)> {
+        self.with(group, |team| {
+            let (members, number) = (team.members(), number as usize);
+            let found = members.rank(number).zip(members.context(number));
+            let (rank, peer) = found.ok_or_else(|| no_such_rank(number, team.size()))?;
+            let own = team.context();
+            Ok((rank, ContextPair { own, peer }))
+        })
+    }
+
+    /// Returns what a receive from `source` in a group accepts, and this rank's id of the context.
+    #[inline]
+    pub(crate) fn source(
+        &self,
+        group: Group,
+        source: Source,
+    ) -> Result<(SourceSelector, tagwire_base::ContextId)> {
+        self.with(group, |team| {
+            let selector = match source {
+                Source::Any => SourceSelector::ANY,
+                Source::Rank(number) => {
+                    let rank = team.members().rank(number as usize);
+                    let rank = rank.ok_or_else(|| no_such_rank(number as usize, team.size()))?;
+                    SourceSelector::exact(rank)
+                }
+            };
+            Ok((selector, team.context()))
+        })
+    }
+
+    /// Returns a status with the source's number in a group.
+    #[inline]
+    pub(crate) fn numbered(&self, group: Group, mut status: Status) -> Status {
+        if group != Group::WORLD
+            && let Some(handle) = group.0
+            && let Ok(team) = self.team(handle)
+            && let Some(number) = team.members().member(status.source)
+        {
+            status.source = Rank::new(number as u32);
+        }
+        status
+    }
+}
+
+fn no_such_rank(number: usize, size: usize) -> tagwire_pml::Error {
+    let number = u32::try_from(number).unwrap_or(Rank::MAX).min(Rank::MAX);
+    tagwire_pml::Error::NoSuchRank {
+        rank: Rank::new(number),
+        size: size as u32,
+    }
 }

@@ -4,12 +4,12 @@ use tagwire_base::Rank;
 use tagwire_pml::Failure;
 
 /// What can go wrong in a collective.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The layer below refused.
-    #[error("{0}")]
-    Pml(std::sync::Arc<tagwire_pml::Error>),
+    #[error(transparent)]
+    Pml(tagwire_pml::Error),
     /// A member is gone, or a message could not be received.
     #[error("a collective ended early: {0}")]
     Failed(#[from] Failure),
@@ -41,7 +41,7 @@ pub enum Error {
 impl Error {
     /// Returns a stable number for this kind of error, for C callers and exit reports.
     #[must_use]
-    pub fn code(&self) -> u32 {
+    pub const fn code(&self) -> u32 {
         match self {
             Self::Pml(error) => error.code(),
             Self::Failed(_) => 720,
@@ -60,7 +60,7 @@ impl From<tagwire_pml::Error> for Error {
     fn from(error: tagwire_pml::Error) -> Self {
         match error {
             tagwire_pml::Error::Failed(failure) => Self::Failed(failure),
-            other => Self::Pml(std::sync::Arc::new(other)),
+            other => Self::Pml(other),
         }
     }
 }

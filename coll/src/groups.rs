@@ -1,7 +1,5 @@
 //! Groups made of groups.
 
-use std::mem::ManuallyDrop;
-
 use tagwire_base::{ContextId, Rank, Tag};
 
 use crate::allgather;
@@ -87,14 +85,9 @@ impl Team {
         let contexts = members
             .iter()
             .filter_map(|member| self.members().context(*member));
-        let meeting = self.derived(
-            Members::new(ranks.clone(), contexts.collect()),
-            self.context(),
-        );
+        let meeting = self.meeting(Members::new(ranks.clone(), contexts.collect()));
         let call = Call::new(&meeting, MEETING);
         let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
-        // Its context is this group's.
-        let meeting = ManuallyDrop::new(meeting);
         made.map(|(members, own)| meeting.derived(members, own))
     }
 

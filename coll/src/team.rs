@@ -23,6 +23,8 @@ pub struct Team {
     members: Members,
     me: usize,
     own: ContextId,
+    /// The context is freed with the group.
+    owns_context: bool,
     begun: AtomicU32,
     /// Failures of the job that were looked at.
     seen: AtomicUsize,
@@ -38,6 +40,7 @@ impl Team {
             members: Members::world(messenger.size() as usize),
             me: messenger.rank().as_u32() as usize,
             own: ContextId::WORLD,
+            owns_context: false,
             begun: AtomicU32::new(0),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -157,12 +160,20 @@ impl Team {
         self.selection.choose(what, self.size(), bytes, commutes)
     }
 
+    /// Returns a group with these members, which meet in this group's context.
+    pub(crate) fn meeting(&self, members: Members) -> Self {
+        let mut meeting = self.derived(members, self.own);
+        meeting.owns_context = false;
+        meeting
+    }
+
     /// Returns a group with these members, whose context this rank calls `own`.
     pub(crate) fn derived(&self, members: Members, own: ContextId) -> Self {
         Self {
             me: members.member(self.messenger.rank()).unwrap_or(0),
             members,
             own,
+            owns_context: true,
             begun: AtomicU32::new(0),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -174,7 +185,7 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        if self.own != ContextId::WORLD {
+        if self.owns_context {
             // On a thread that may not call, it stays.
             let _ = self.messenger.close_context(self.own);
         }

@@ -27,6 +27,7 @@ fn ended_by_the_wrong_thread() {
         shared: &session.shared,
         open: Mutex::new(Open {
             places: vec![Operation {
+                group: Group::WORLD,
                 id: posted.unwrap(),
                 room: 0,
             }],

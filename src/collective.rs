@@ -1,0 +1,416 @@
+//! What the ranks of a context do together.
+
+use std::sync::Arc;
+
+use tagwire_coll::Reduction;
+use tagwire_layout::{Basic, Element, Layout, Operation, UserOperation};
+use tagwire_pml::SendMode;
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::plain::{Plain, Status, bytes, bytes_mut, zeroed};
+use crate::selector::{Source, TagChoice};
+
+/// Numbers that reductions combine: integers of up to 128 bits and floats.
+pub trait Number: Plain + Element {}
+
+impl<T: Plain + Element> Number for T {}
+
+/// A reduction of one's own: any [`Plain`] values, combined by a function.
+///
+/// ```
+/// use tagwire::{Combine, Session};
+///
+/// // Maps x -> a x + b, one after the other: the order counts.
+/// let compose = Combine::ordered(|[a, b]: [f64; 2], [c, d]: [f64; 2]| [a * c, a * d + b]);
+/// let session = Session::open()?;
+/// let mut maps = [[2.0, 1.0]];
+/// session.world().allreduce_by(&mut maps, &compose)?;
+/// # session.close()?;
+/// # Ok::<(), tagwire::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Combine<T: Plain> {
+    operation: Operation,
+    layout: Layout,
+    values: std::marker::PhantomData<fn(T)>,
+}
+
+impl<T: Plain + Copy> Combine<T> {
+    /// Returns a reduction whose result does not depend on the order of operands.
+    ///
+    /// `function` may not panic: that ends the process where a message is under way.
+    pub fn commutative(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
+        Self::new(true, function)
+    }
+
+    /// Returns a reduction that gets its operands in the order of ranks, the lower one first.
+    ///
+    /// `function` may not panic, as above.
+    pub fn ordered(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
+        Self::new(false, function)
+    }
+
+    fn new(commutes: bool, function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
+        let combine = move |_: &Layout, left: &[u8], into: &mut [u8]| {
+            let size = size_of::<T>().max(1);
+            let (mut lower, mut higher) = ([zeroed::<T>()], [zeroed::<T>()]);
+            for (left, into) in left.chunks_exact(size).zip(into.chunks_exact_mut(size)) {
+                bytes_mut(&mut lower).copy_from_slice(left);
+                bytes_mut(&mut higher).copy_from_slice(into);
+                higher = [function(lower[0], higher[0])];
+                into.copy_from_slice(bytes(&higher));
+            }
+        };
+        let name = std::any::type_name::<T>();
+        let bytes = Layout::of(Basic::Byte).contiguous(size_of::<T>().max(1));
+        Self {
+            operation: Operation::User(Arc::new(UserOperation::new(name, commutes, combine))),
+            layout: bytes.unwrap_or(Layout::of(Basic::Byte)),
+            values: std::marker::PhantomData,
+        }
+    }
+
+    const fn reduction(&self) -> Reduction<'_> {
+        Reduction {
+            operation: &self.operation,
+            layout: &self.layout,
+        }
+    }
+}
+
+/// The same for numbers and an operation of MPI's.
+macro_rules! of_numbers {
+    ($operation:expr, $T:ty) => {
+        Reduction {
+            operation: &$operation,
+            layout: &const { Layout::of(<$T>::BASIC) },
+        }
+    };
+}
+
+/// Collectives. Every rank of the context calls them in the same order, each by one thread at a time. Lengths are the same on
+/// all ranks unless said otherwise. When a rank fails, all others' calls end with an error.
+impl<'s> Context<'s> {
+    /// Returns this rank's number in the context.
+    ///
+    /// # Errors
+    /// When the context was freed.
+    pub fn rank(&self) -> Result<u32> {
+        let shared = self.shared();
+        shared.with(self.group(), |team| Ok(team.me() as u32))
+    }
+
+    /// Returns how many ranks the context has.
+    ///
+    /// # Errors
+    /// When the context was freed.
+    pub fn size(&self) -> Result<u32> {
+        let shared = self.shared();
+        shared.with(self.group(), |team| Ok(team.size() as u32))
+    }
+
+    fn call(
+        &self,
+        call: impl FnOnce(&tagwire_coll::Team) -> tagwire_coll::Result<()>,
+    ) -> Result<()> {
+        let shared = self.shared();
+        shared.with(self.group(), |team| Ok(call(team)?))
+    }
+
+    /// Returns once every rank has called it (MPI-5.0, section 6.3).
+    ///
+    /// # Errors
+    /// When a rank fails.
+    pub fn barrier(&self) -> Result<()> {
+        self.call(|team| team.barrier())
+    }
+
+    /// Gives the data of `root` to all (MPI-5.0, section 6.4).
+    ///
+    /// # Errors
+    /// When there is no such rank, a rank fails, or lengths differ.
+    pub fn broadcast<T: Plain>(&self, data: &mut [T], root: u32) -> Result<()> {
+        self.call(|team| team.broadcast(bytes_mut(data), root as usize))
+    }
+
+    /// Combines the numbers of all ranks, place by place; every rank gets the result (MPI-5.0, section 6.9.6).
+    ///
+    /// ```
+    /// use tagwire::{Session, Sum};
+    ///
+    /// let session = Session::open()?;
+    /// let mut numbers = [1.5, f64::from(session.rank())];
+    /// session.world().allreduce(&mut numbers, Sum)?;
+    /// assert_eq!(numbers[0], 1.5 * f64::from(session.size()));
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the operation is not defined for the numbers, a rank fails, or lengths differ.
+    pub fn allreduce<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
+        let sum = of_numbers!(operation, T);
+        self.call(|team| team.allreduce(sum, bytes_mut(data)))
+    }
+
+    /// The same with a reduction of one's own.
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn allreduce_by<T: Plain + Copy>(&self, data: &mut [T], by: &Combine<T>) -> Result<()> {
+        self.call(|team| team.allreduce(by.reduction(), bytes_mut(data)))
+    }
+
+    /// Combines the numbers of all ranks; `root` gets the result in place of its own, and the others' data stay as they are
+    /// (MPI-5.0, section 6.9.1).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce); when there is no such rank.
+    pub fn reduce<T: Number>(&self, data: &mut [T], operation: Operation, root: u32) -> Result<()> {
+        self.reduce_with(of_numbers!(operation, T), data, root)
+    }
+
+    /// The same with a reduction of one's own.
+    ///
+    /// # Errors
+    /// As [`reduce`](Self::reduce).
+    pub fn reduce_by<T: Plain + Copy>(
+        &self,
+        data: &mut [T],
+        by: &Combine<T>,
+        root: u32,
+    ) -> Result<()> {
+        self.reduce_with(by.reduction(), data, root)
+    }
+
+    fn reduce_with<T: Plain>(&self, by: Reduction<'_>, data: &mut [T], root: u32) -> Result<()> {
+        self.call(|team| match team.me() == root as usize {
+            true => {
+                let own = bytes(data).to_vec();
+                team.reduce(by, &own, Some(bytes_mut(data)), root as usize)
+            }
+            false => team.reduce(by, bytes(data), None, root as usize),
+        })
+    }
+
+    /// Combines the numbers of all ranks up to this one, in its place (MPI-5.0, section 6.11.1).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn scan<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
+        let sum = of_numbers!(operation, T);
+        self.call(|team| team.scan(sum, bytes_mut(data)))
+    }
+
+    /// Combines the numbers of all ranks before this one, in its place; those of rank 0 stay as they are
+    /// (MPI-5.0, section 6.11.2).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn exscan<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
+        let sum = of_numbers!(operation, T);
+        self.call(|team| team.exscan(sum, bytes_mut(data)))
+    }
+
+    /// Combines the numbers of all ranks and gives each rank one of as many equal parts (MPI-5.0, section 6.10).
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce).
+    pub fn reduce_scatter<T: Number>(
+        &self,
+        data: &[T],
+        own: &mut [T],
+        operation: Operation,
+    ) -> Result<()> {
+        let sum = of_numbers!(operation, T);
+        self.call(|team| {
+            let lengths = vec![size_of_val(own); team.size()];
+            team.reduce_scatter(sum, bytes(data), &lengths, bytes_mut(own))
+        })
+    }
+
+    /// Gives the `own` data of each rank to `root`, in the order of ranks: in `all`, which is for it alone
+    /// (MPI-5.0, section 6.5).
+    ///
+    /// # Errors
+    /// When there is no such rank, a rank fails, or lengths differ.
+    pub fn gather<T: Plain>(&self, own: &[T], all: &mut [T], root: u32) -> Result<()> {
+        self.call(|team| team.gather(bytes(own), Some(bytes_mut(all)), root as usize))
+    }
+
+    /// The same with data of different lengths, `counts` of elements, which `root` alone has to know.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn gather_varying<T: Plain>(
+        &self,
+        own: &[T],
+        all: &mut [T],
+        counts: &[usize],
+        root: u32,
+    ) -> Result<()> {
+        let lengths = lengths::<T>(counts);
+        let root = root as usize;
+        self.call(|team| team.gatherv(bytes(own), &lengths, Some(bytes_mut(all)), root))
+    }
+
+    /// Gives the `own` data of each rank to all, in the order of ranks (MPI-5.0, section 6.7).
+    ///
+    /// # Errors
+    /// When a rank fails, or lengths differ.
+    pub fn allgather<T: Plain>(&self, own: &[T], all: &mut [T]) -> Result<()> {
+        self.call(|team| team.allgather(bytes(own), bytes_mut(all)))
+    }
+
+    /// The same with data of different lengths, `counts` of elements.
+    ///
+    /// # Errors
+    /// As [`allgather`](Self::allgather).
+    pub fn allgather_varying<T: Plain>(
+        &self,
+        own: &[T],
+        all: &mut [T],
+        counts: &[usize],
+    ) -> Result<()> {
+        let lengths = lengths::<T>(counts);
+        self.call(|team| team.allgatherv(bytes(own), &lengths, bytes_mut(all)))
+    }
+
+    /// Gives each rank its part of the data `all` of `root`, equal ones in the order of ranks (MPI-5.0, section 6.6).
+    ///
+    /// # Errors
+    /// When there is no such rank, a rank fails, or lengths differ.
+    pub fn scatter<T: Plain>(&self, all: &[T], own: &mut [T], root: u32) -> Result<()> {
+        self.call(|team| team.scatter(Some(bytes(all)), bytes_mut(own), root as usize))
+    }
+
+    /// The same with parts of different lengths, `counts` of elements, which `root` alone has to know.
+    ///
+    /// # Errors
+    /// As [`scatter`](Self::scatter).
+    pub fn scatter_varying<T: Plain>(
+        &self,
+        all: &[T],
+        counts: &[usize],
+        own: &mut [T],
+        root: u32,
+    ) -> Result<()> {
+        let lengths = lengths::<T>(counts);
+        let root = root as usize;
+        self.call(|team| team.scatterv(Some(bytes(all)), &lengths, bytes_mut(own), root))
+    }
+
+    /// Gives each rank one of as many equal blocks of `data`, and gets one from each (MPI-5.0, section 6.8).
+    ///
+    /// # Errors
+    /// When a rank fails, or lengths differ.
+    pub fn alltoall<T: Plain>(&self, data: &[T], from_all: &mut [T]) -> Result<()> {
+        self.call(|team| team.alltoall(bytes(data), bytes_mut(from_all)))
+    }
+
+    /// The same with blocks of different lengths: `to` are the elements that go to each rank, `from` those that come.
+    ///
+    /// # Errors
+    /// As [`alltoall`](Self::alltoall).
+    pub fn alltoall_varying<T: Plain>(
+        &self,
+        data: &[T],
+        to: &[usize],
+        from_all: &mut [T],
+        from: &[usize],
+    ) -> Result<()> {
+        let (to, from) = (lengths::<T>(to), lengths::<T>(from));
+        self.call(|team| team.alltoallv(bytes(data), &to, bytes_mut(from_all), &from))
+    }
+
+    /// Sends to one rank while it receives from another, or from the same: two ranks that do so do not wait for each other
+    /// (MPI-5.0, section 3.10).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`recv`](Self::recv).
+    pub fn sendrecv<T: Plain, U: Plain>(
+        &self,
+        data: &[T],
+        to: u32,
+        into: &mut [U],
+        from: impl Into<Source>,
+        tag: i32,
+    ) -> Result<Status> {
+        let from = from.into();
+        self.session().try_scope(|scope| {
+            let received = self.irecv(scope, into, from, tag)?;
+            self.isend_with(SendMode::Standard, scope, data, to, tag)?;
+            received.wait()
+        })
+    }
+
+    /// Receives a message of any length into a vector of its own (MPI-5.0, section 3.8.2).
+    ///
+    /// # Errors
+    /// [`Error::Fraction`](crate::Error::Fraction) when the message is no whole number of elements: it is lost. When the source is gone or does
+    /// not exist.
+    pub fn recv_vec<T: Plain>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagChoice>,
+    ) -> Result<(Vec<T>, Status)> {
+        let message = self.wait_claim(from, tag, None)?;
+        let count = message.status().count::<T>();
+        let mut data: Vec<T> = Vec::new();
+        data.resize_with(*count.as_ref().unwrap_or(&0), zeroed);
+        match (count, self.recv_claimed(&mut data, message)) {
+            (Err(fraction), _) => Err(fraction),
+            (Ok(_), received) => Ok((data, received?)),
+        }
+    }
+
+    /// Makes a context of the same ranks. All of them call it (MPI-5.0, section 7.4.2).
+    ///
+    /// # Errors
+    /// When a rank fails or has no context left.
+    pub fn duplicate(&self) -> Result<Self> {
+        let shared = self.shared();
+        let team = shared.with(self.group(), |team| Ok(team.duplicate()?))?;
+        Ok(Self::new(self.session(), shared.enter(team)))
+    }
+
+    /// Makes a context of the ranks that give the same `color`, numbered in the order of their keys, and of their numbers
+    /// here where keys are equal. All ranks call it; one without a color gets none (MPI-5.0, section 7.4.2).
+    ///
+    /// ```
+    /// let session = tagwire::Session::open()?;
+    /// let rank = session.rank();
+    /// let alike = session.world().split(Some(rank % 2), 0)?.expect("a color was given");
+    /// assert_eq!(alike.rank()?, rank / 2);
+    /// alike.barrier()?;
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a rank fails or has no context left.
+    pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        let shared = self.shared();
+        let team = shared.with(self.group(), |team| Ok(team.split(color, key)?))?;
+        Ok(team.map(|team| Self::new(self.session(), shared.enter(team))))
+    }
+
+    /// Makes a context of these ranks, in this order. They alone call it (MPI-5.0, section 7.4.2,
+    /// `MPI_Comm_create_group`); also after the failure of others.
+    ///
+    /// # Errors
+    /// When this rank is not among them, or one is named twice; when one fails or has no context left.
+    pub fn subset(&self, ranks: &[u32]) -> Result<Self> {
+        let members: Vec<_> = ranks.iter().map(|rank| *rank as usize).collect();
+        let shared = self.shared();
+        let team = shared.with(self.group(), |team| Ok(team.subset(&members)?))?;
+        Ok(Self::new(self.session(), shared.enter(team)))
+    }
+}
+
+/// Lengths in bytes. One that is beyond memory fits no buffer, and is refused by that.
+fn lengths<T>(counts: &[usize]) -> Vec<usize> {
+    let length = |count: &usize| count.saturating_mul(size_of::<T>());
+    counts.iter().map(length).collect()
+}
