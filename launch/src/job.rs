@@ -37,7 +37,7 @@ mod processes;
 mod signals;
 mod supervisor;
 
-pub use hosts::{Hosts, Side};
+pub use hosts::Hosts;
 use notes::Notes;
 use supervisor::{Notice, Supervisor};
 
@@ -134,22 +134,12 @@ impl JobSpec {
     /// Checks that this host's ranks are a part of the job.
     fn check_hosts(&self) -> Result<()> {
         match &self.hosts {
-            Some(Hosts {
-                total,
-                side: Side::Listen(_),
-                ..
-            }) if *total <= self.ranks || *total > MAX_RANKS => Err(Error::Usage(format!(
-                "{} ranks on this host of {total} in all: other hosts are to have some, and {MAX_RANKS} are the most",
-                self.ranks
-            ))),
-            Some(Hosts {
-                secret: None,
-                side: Side::Connect(_),
-                ..
-            }) => Err(Error::Usage(
-                "which secret has the job that is to be joined? Where it listens, it was said"
-                    .to_owned(),
-            )),
+            Some(Hosts::Listen { total, .. }) if *total <= self.ranks || *total > MAX_RANKS => {
+                Err(Error::Usage(format!(
+                    "{} ranks on this host of {total} in all: other hosts are to have some, and {MAX_RANKS} are the most",
+                    self.ranks
+                )))
+            }
             _ => Ok(()),
         }
     }

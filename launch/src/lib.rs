@@ -23,5 +23,5 @@ pub mod store;
 pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
-pub use job::{Hosts, Job, JobReport, JobSpec, OnFailure, Outcome, Side, StdinPolicy, run};
+pub use job::{Hosts, Job, JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, run};
 pub use store::{Membership, Store, StoreBootstrap};

@@ -5,14 +5,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{Locality, MemberEvent};
 use tagwire_base::{Bootstrap, Error as BaseError, JobSecret, Rank};
 
 use crate::error::{Error, Result};
 use crate::gather::{ALONE, gather};
-use crate::patience::{self, Pauses};
+use crate::patience::{self, Tries};
 use crate::store::{Membership, Store, StoreBootstrap};
 
 /// The variable with what ranks have to know, beside the address, to join a job that meets on a network: a text.
@@ -135,16 +135,11 @@ impl Meeting {
             store: name.clone(),
             secret: self.at.secret(),
         };
-        let deadline = Instant::now().checked_add(patience);
-        let mut pauses = Pauses::new();
+        let mut tries = Tries::within(patience);
         loop {
             match StoreBootstrap::connect(membership.clone()) {
                 Ok(inner) => return Ok(inner.led_by(Rank::new(0))),
-                Err(BaseError::System { .. })
-                    if deadline.is_none_or(|end| Instant::now() < end) =>
-                {
-                    pauses.sleep();
-                }
+                Err(BaseError::System { .. }) if tries.again() => {}
                 Err(error @ BaseError::System { .. }) => {
                     return Err(Error::Environment(format!(
                         "rank 0 of this job ({}) cannot be reached at '{name}' within {} s: {error}; {} says how long to try",

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::{JobSecret, Rank};
 
-use super::hosts::{Hosts, Side};
-use crate::error::Result;
+use super::hosts::Hosts;
+use crate::error::{Error, Result};
 use crate::store::{HostLink, HostWord, Membership, Report, Store};
 use crate::{host, patience};
 
@@ -66,31 +66,30 @@ impl Hub {
 
     fn of_hosts(hosts: &Hosts, own: u32) -> Result<Place> {
         let within = patience::of_environment()?;
-        match &hosts.side {
-            Side::Connect(address) => {
-                let secret = hosts.secret.clone().unwrap_or(NO_SECRET);
-                let link = HostLink::join(address, secret, own, within)?;
+        match hosts {
+            Hosts::Connect { address, secret } => {
+                let link = HostLink::join(address, secret.clone(), own, within)?;
                 Ok(Place::Elsewhere(link))
             }
-            Side::Listen(address) => {
-                let (told, secret) = match &hosts.secret {
+            Hosts::Listen {
+                address,
+                total,
+                secret,
+            } => {
+                let (told, secret) = match secret {
                     Some(secret) => ("...".to_owned(), secret.clone()),
-                    None => {
-                        let text = JobSecret::generate()?.to_hex()[..JobSecret::LEN].to_owned();
-                        let secret = JobSecret::of_text(&text).unwrap_or(NO_SECRET);
-                        (text, secret)
-                    }
+                    None => drawn()?,
                 };
-                let store = Store::start_for_hosts(hosts.total, own, address, secret)?;
+                let store = Store::start_for_hosts(*total, own, address, secret)?;
                 let name = reachable(store.address().unwrap_or_default());
                 let _ = writeln!(
                     std::io::stderr(),
                     "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret {told} -- PROGRAM' on the other hosts, for {} ranks in all",
-                    hosts.total - own
+                    total - own
                 );
                 Ok(Place::Listening {
                     store,
-                    wanted: hosts.total - own,
+                    wanted: total - own,
                     came: 0,
                     over: 0,
                     late: Instant::now()
@@ -225,8 +224,13 @@ impl Hub {
     }
 }
 
-/// A text that is no secret is refused where it is read.
-const NO_SECRET: JobSecret = JobSecret::from_bytes([0; JobSecret::LEN]);
+/// Returns a new secret, and the text that it is, for users to pass on.
+fn drawn() -> Result<(String, JobSecret)> {
+    let mut text = JobSecret::generate()?.to_hex();
+    text.truncate(JobSecret::LEN);
+    let secret = JobSecret::of_text(&text).map_err(Error::Usage)?;
+    Ok((text, secret))
+}
 
 /// Returns where other hosts reach what listens at `place`: whoever listens everywhere does at the address of its routes.
 fn reachable(place: &str) -> String {

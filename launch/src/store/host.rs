@@ -12,7 +12,7 @@ use super::client::Membership;
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Reply, Request, RequestId, VERSION};
 use crate::error::{Error, Result};
-use crate::patience::{LATE, Pauses};
+use crate::patience::{LATE, Tries};
 
 /// How long the store may take for its reply.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -181,12 +181,11 @@ impl AsFd for HostLink {
 
 /// Connects, as soon as somebody listens.
 fn reach(store: &str, address: &str, patience: Duration) -> Result<OwnedFd> {
-    let deadline = Instant::now().checked_add(patience);
-    let mut pauses = Pauses::new();
+    let mut tries = Tries::within(patience);
     loop {
         match socket::connect(store) {
             Ok(socket) => return Ok(socket),
-            Err(_) if deadline.is_none_or(|deadline| Instant::now() < deadline) => pauses.sleep(),
+            Err(_) if tries.again() => {}
             Err(error) => {
                 return Err(Error::system(
                     format!(
