@@ -125,6 +125,8 @@ pub(super) struct KeySpace {
     next_rank: u32,
     /// The status that the job ends with, once it does.
     over_with: Option<u32>,
+    /// Whether each rank has one stay, and comes to another store for the next.
+    one_stay: bool,
 }
 
 /// What a launcher hears of from its store.
@@ -153,7 +155,13 @@ impl KeySpace {
             hosts: HashMap::new(),
             next_rank: size,
             over_with: None,
+            one_stay: false,
         }
+    }
+
+    /// Sends ranks away that have left or ended: the next store is theirs.
+    pub const fn allow_one_stay(&mut self) {
+        self.one_stay = true;
     }
 
     /// Leaves all ranks but the first `own` to other hosts.
@@ -374,6 +382,11 @@ impl KeySpace {
             return self.refuse_and_close(client, id, &why);
         };
         let round = member.leaves;
+        if self.one_stay && (member.ended || round > 0) {
+            let why = format!("rank {rank} has left the session that rank 0 still serves");
+            self.reply(client, id, Reply::Later(why));
+            return Verdict::Close;
+        }
         if member.ended {
             let why = format!("rank {rank} ended before and cannot come back");
             return self.refuse_and_close(client, id, &why);

@@ -80,7 +80,7 @@ impl AsFd for Reports {
 #[derive(Debug)]
 pub(super) enum Control {
     RankEnded(Rank),
-    /// To be told once nobody is connected any more.
+    /// To be told once no member is connected any more.
     WhenEmpty(Sender<()>),
     /// The job ends, with this status: other hosts are told.
     EndJob(u32),
@@ -181,7 +181,7 @@ pub(super) struct Server {
     next_client: u64,
     max_strangers: usize,
     accepting: bool,
-    /// Who is to be told once nobody is connected any more.
+    /// Who is to be told once no member is connected any more.
     until_empty: Option<Sender<()>>,
     buffer: Vec<u8>,
 }
@@ -250,7 +250,10 @@ impl Server {
             self.resume();
             self.housekeep();
             self.reports.give(self.keys.take_reports());
-            if self.connections.is_empty()
+            // Strangers are those that come for the next store, or nobody.
+            let is_stranger = |connection: &Connection| connection.hello_until.is_some();
+            if self.until_empty.is_some()
+                && self.connections.values().all(is_stranger)
                 && let Some(sender) = self.until_empty.take()
             {
                 // Whoever waits may have given up.

@@ -30,6 +30,7 @@ fn replies() -> impl Strategy<Value = Reply> {
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Reply::Value),
         Just(Reply::Descriptor),
         "\\PC{0,100}".prop_map(Reply::Refused),
+        "\\PC{0,100}".prop_map(Reply::Later),
         rank.clone().prop_map(Reply::Left),
         rank.prop_map(Reply::Failed),
     ]
