@@ -59,6 +59,15 @@ impl Tries {
     }
 }
 
+/// What ends a wait before its time.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    /// Who, for people.
+    pub why: String,
+    /// The exit status that it means.
+    pub status: i32,
+}
+
 /// Returns how long this rank waits for the others.
 ///
 /// # Errors

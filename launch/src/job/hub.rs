@@ -9,6 +9,7 @@ use tagwire_base::{JobSecret, Rank};
 
 use super::hosts::Hosts;
 use crate::error::{Error, Result};
+use crate::patience::Stop;
 use crate::store::{HostLink, HostWord, Membership, Report, Store};
 use crate::{host, patience};
 
@@ -55,20 +56,24 @@ pub(super) enum Heard {
 }
 
 impl Hub {
-    /// Opens the hub of a job that has `ranks` ranks here.
-    pub fn open(hosts: Option<&Hosts>, ranks: u32) -> Result<Self> {
+    /// Opens the hub of a job that has `ranks` ranks here. A wait for the host that listens ends when `stop` says why.
+    pub fn open(
+        hosts: Option<&Hosts>,
+        ranks: u32,
+        stop: &mut dyn FnMut() -> Option<Stop>,
+    ) -> Result<Self> {
         let place = match hosts {
             None => Place::Here(Store::start(ranks)?),
-            Some(hosts) => Self::of_hosts(hosts, ranks)?,
+            Some(hosts) => Self::of_hosts(hosts, ranks, stop)?,
         };
         Ok(Self { place })
     }
 
-    fn of_hosts(hosts: &Hosts, own: u32) -> Result<Place> {
+    fn of_hosts(hosts: &Hosts, own: u32, stop: &mut dyn FnMut() -> Option<Stop>) -> Result<Place> {
         let within = patience::of_environment()?;
         match hosts {
             Hosts::Connect { address, secret } => {
-                let link = HostLink::join(address, secret.clone(), own, within)?;
+                let link = HostLink::join(address, secret.clone(), own, within, stop)?;
                 Ok(Place::Elsewhere(link))
             }
             Hosts::Listen {

@@ -36,7 +36,7 @@ use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::launchers;
-use crate::patience::LATE;
+use crate::patience::{LATE, Stop};
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
@@ -131,12 +131,13 @@ impl Supervisor {
         notice: Notice,
         notes: Notes,
     ) -> Result<Self> {
-        let signals = Signals::watch()?;
+        let mut signals = Signals::watch()?;
         let files = FileLimit::raise(spec.ranks);
-        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks)?;
         let deadline = spec
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut stop = || why_stopped(&mut signals, deadline, spec.timeout);
+        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks, &mut stop)?;
         let mut this = Self {
             spec,
             members: Vec::new(),
@@ -320,10 +321,7 @@ impl Supervisor {
         let pid = self.members[index].process.pid;
         let how = match outcome {
             Outcome::Exited(status) => format!("ended with status {status}"),
-            Outcome::Signaled(signal) => {
-                let name = signal_hook::low_level::signal_name(signal).unwrap_or("no known name");
-                format!("was killed by signal {signal} ({name})")
-            }
+            Outcome::Signaled(signal) => format!("was killed by {}", named(signal)),
         };
         match self.spec.on_failure {
             OnFailure::Continue => self.report(format_args!("rank {rank} (process {pid}) {how}")),
@@ -430,8 +428,7 @@ impl Supervisor {
     /// Stops with the job, as a shell's user expects of ^Z, until somebody continues us.
     fn stop_and_go_on(&self) {
         self.signal_groups(Signal::STOP);
-        // To this very thread, so that it does not run on while another one takes the signal.
-        let _ = signal_hook::low_level::raise(Signal::STOP.as_raw());
+        stop_here();
         self.signal_groups(Signal::CONT);
     }
 
@@ -549,6 +546,46 @@ impl Drop for Supervisor {
             child::kill_and_reap(process.child, process.pid);
         }
     }
+}
+
+/// Returns why a job ends that has no ranks yet, where it does.
+fn why_stopped(
+    signals: &mut Signals,
+    deadline: Option<Instant>,
+    timeout: Option<Duration>,
+) -> Option<Stop> {
+    for signal in signals.take() {
+        match signal {
+            // There are no ranks to report.
+            Signal::USR1 => {}
+            Signal::TSTP => stop_here(),
+            ending => {
+                let why = format!("{} came before", named(ending.as_raw()));
+                let status = 128 + ending.as_raw();
+                return Some(Stop { why, status });
+            }
+        }
+    }
+    let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+    is_late.then(|| Stop {
+        why: format!(
+            "the job was to end within {:?} (--timeout)",
+            timeout.unwrap_or_default()
+        ),
+        status: STATUS_RUN_FAILED,
+    })
+}
+
+/// Stops this process until somebody continues it.
+fn stop_here() {
+    // To this very thread, so that it does not run on while another one takes the signal.
+    let _ = signal_hook::low_level::raise(Signal::STOP.as_raw());
+}
+
+/// Returns a signal's number and name.
+fn named(signal: i32) -> String {
+    let name = signal_hook::low_level::signal_name(signal).unwrap_or("no known name");
+    format!("signal {signal} ({name})")
 }
 
 /// Moves the last output. A job whose output is lost has not gone well.
