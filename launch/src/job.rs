@@ -27,7 +27,6 @@ use crate::binding::Binding;
 use crate::error::{Error, Result};
 
 mod child;
-mod files;
 mod hosts;
 mod hub;
 mod input;

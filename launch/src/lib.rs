@@ -9,6 +9,7 @@ mod binding;
 pub mod detect;
 mod environment;
 mod error;
+mod files;
 mod gather;
 mod host;
 pub mod job;

@@ -26,6 +26,7 @@ use rustix::event::EventfdFlags;
 use tagwire_base::{JobSecret, Rank};
 
 use crate::error::{Error, Result};
+use crate::files::FileLimit;
 
 mod client;
 mod host;
@@ -53,6 +54,8 @@ pub struct Store {
     reports: Reports,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
+    /// Room for the descriptors of all ranks, on whatever host.
+    _files: FileLimit,
 }
 
 impl Store {
@@ -126,6 +129,7 @@ impl Store {
         listener: OwnedFd,
         keys: KeySpace,
     ) -> Result<Self> {
+        let files = FileLimit::of_store(size);
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make the store's wake-up", error))?;
         let wake = Arc::new(wake);
@@ -147,6 +151,7 @@ impl Store {
             reports,
             wake,
             thread: Some(thread),
+            _files: files,
         })
     }
 

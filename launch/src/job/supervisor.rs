@@ -23,7 +23,6 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use tagwire_base::Rank;
 
 use super::child::{self, RankProcess, Setup};
-use super::files::FileLimit;
 use super::hub::{Heard, Hub};
 use super::input::{self, Forwarder};
 use tagwire_base::topology::ranges;
@@ -35,6 +34,7 @@ use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
 use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
+use crate::files::FileLimit;
 use crate::launchers;
 use crate::patience::{LATE, Stop};
 
@@ -119,7 +119,7 @@ pub(super) struct Supervisor {
     phase: Phase,
     deadline: Option<Instant>,
     causes: Causes,
-    /// Room for the job's descriptors.
+    /// Room for the descriptors of the ranks.
     files: FileLimit,
 }
 
@@ -132,7 +132,7 @@ impl Supervisor {
         notes: Notes,
     ) -> Result<Self> {
         let mut signals = Signals::watch()?;
-        let files = FileLimit::raise(spec.ranks);
+        let files = FileLimit::of_ranks(spec.ranks);
         let deadline = spec
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));

@@ -180,7 +180,8 @@ pub(super) struct Server {
     resumable: Vec<ClientId>,
     next_client: u64,
     max_strangers: usize,
-    accepting: bool,
+    /// Until when connections are left waiting, as this process has no descriptor for one.
+    accept_at: Option<Instant>,
     /// Who is to be told once no member is connected any more.
     until_empty: Option<Sender<()>>,
     buffer: Vec<u8>,
@@ -213,7 +214,7 @@ impl Server {
             resumable: Vec::new(),
             next_client: 0,
             max_strangers: size as usize + SPARE_STRANGERS,
-            accepting: true,
+            accept_at: None,
             until_empty: None,
             buffer: vec![0; READ_CHUNK],
         })
@@ -270,14 +271,18 @@ impl Server {
                 Err(error) => {
                     // No descriptors left, most likely: let the queue wait a moment.
                     debug!("cannot accept a connection: {error}");
-                    self.accepting = false;
-                    let none = EventFlags::empty();
-                    let data = EventData::new_u64(LISTENER);
-                    let _ = epoll::modify(&self.poller, &self.listener, data, none);
+                    self.accept_at = Some(Instant::now() + ACCEPT_PAUSE);
+                    self.watch_listener(EventFlags::empty());
                     return;
                 }
             }
         }
+    }
+
+    fn watch_listener(&self, flags: EventFlags) {
+        let data = EventData::new_u64(LISTENER);
+        // A listener that is in the set can be changed there.
+        let _ = epoll::modify(&self.poller, &self.listener, data, flags);
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
@@ -484,12 +489,10 @@ impl Server {
     }
 
     fn housekeep(&mut self) {
-        if !self.accepting {
-            self.accepting = true;
-            let data = EventData::new_u64(LISTENER);
-            let _ = epoll::modify(&self.poller, &self.listener, data, EventFlags::IN);
-        }
         let now = Instant::now();
+        if self.accept_at.take_if(|at| *at <= now).is_some() {
+            self.watch_listener(EventFlags::IN);
+        }
         self.connections
             .retain(|_, connection| connection.hello_until.is_none_or(|until| until > now));
     }
@@ -498,11 +501,8 @@ impl Server {
         let hello = self
             .connections
             .values()
-            .filter_map(|connection| connection.hello_until)
-            .min()
-            .map(|until| until.saturating_duration_since(Instant::now()));
-        let pause = (!self.accepting).then_some(ACCEPT_PAUSE);
-        let wait = [hello, pause].into_iter().flatten().min()?;
-        Timespec::try_from(wait).ok()
+            .filter_map(|connection| connection.hello_until);
+        let due = hello.chain(self.accept_at).min()?;
+        Timespec::try_from(due.saturating_duration_since(Instant::now())).ok()
     }
 }
