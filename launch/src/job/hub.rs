@@ -178,11 +178,11 @@ impl Hub {
     pub fn hear(&mut self) -> Vec<Heard> {
         match &mut self.place {
             Place::Elsewhere(link) => {
-                let word = link.hear().map(|word| match word {
+                let words = link.hear().into_iter().map(|word| match word {
                     HostWord::End(status) => Heard::End { status },
                     HostWord::Lost => Heard::Lost,
                 });
-                word.into_iter().collect()
+                words.collect()
             }
             Place::Here(store) => store
                 .take_reports()

@@ -232,6 +232,8 @@ impl Supervisor {
 
     /// Watches the ranks until all have ended.
     pub fn run(mut self) -> Result<JobReport> {
+        // What came with this host's place wakes nobody up.
+        self.hear_of_others();
         while self.is_busy() {
             self.wait_for_events()?;
             self.notice_ends()?;

@@ -121,19 +121,20 @@ impl HostLink {
         self.send(&Request::Ended { rank, status });
     }
 
-    /// Returns what has come since. Never blocks.
-    pub(crate) fn hear(&mut self) -> Option<Word> {
-        if self.lost {
-            return None;
-        }
-        match self.next() {
-            Ok(Some(Reply::End { status })) => Some(Word::End(status)),
-            Ok(Some(_)) | Err(()) => {
-                self.lost = true;
-                Some(Word::Lost)
+    /// Returns all that has come since, also what came in one piece with the place. Never blocks.
+    pub(crate) fn hear(&mut self) -> Vec<Word> {
+        let mut words = Vec::new();
+        while !self.lost {
+            match self.next() {
+                Ok(Some(Reply::End { status })) => words.push(Word::End(status)),
+                Ok(Some(_)) | Err(()) => {
+                    self.lost = true;
+                    words.push(Word::Lost);
+                }
+                Ok(None) => break,
             }
-            Ok(None) => None,
         }
+        words
     }
 
     /// Whether something may still come, as what [`as_fd`](AsFd::as_fd) returns is readable.
