@@ -108,8 +108,8 @@ const AFTER_HELP: &str = "\
 Durations have a unit: us, ms or s, as in 90s. Sizes are bytes; K is 1024.
 
 Exit status: 0 when every rank ended with 0; else that of the first rank that failed (128 + n
-after signal n); 1 usage; 2 the job could not be run or ran into --timeout; 127 no such program,
-126 it cannot be executed. SIGUSR1 makes all ranks tell what they wait for.
+after signal n); 1 usage; 2 the job could not be run, ran into --timeout or lost a host; 127 no such
+program, 126 it cannot be executed. SIGUSR1 makes all ranks tell what they wait for.
 
 Examples:
   tagwire run -n 2 -- ./ring                       two ranks

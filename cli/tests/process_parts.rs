@@ -146,8 +146,17 @@ fn a_launcher_that_is_lost_ends_its_ranks_and_the_others() {
         kill_process(process, Signal::KILL).unwrap();
         let start = Instant::now();
         let outcome = parts.map(Job::finish).into_iter().nth(survivor).unwrap();
-        assert_ne!(outcome.status, 0, "{outcome:#?}");
+        assert_eq!(outcome.status, 2, "{outcome:#?}");
         assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        let own = rustix::system::uname();
+        let lost = match lost {
+            0 => "the host that listens is lost".to_owned(),
+            _ => {
+                let name = own.nodename().to_string_lossy();
+                format!("the host '{name}' is lost, and with it rank 2")
+            }
+        };
+        said(&outcome, &[&lost]);
     }
 }
 

@@ -37,12 +37,14 @@ enum Place {
 }
 
 /// What the hub has heard.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) enum Heard {
     /// A rank wants the job ended.
     Abort { rank: Rank, status: u32 },
     /// A rank of another host has failed.
     Failed { rank: Rank, status: u32 },
+    /// Another host is lost, and these of its ranks.
+    HostLost { name: String, ranks: Vec<Rank> },
     /// The host with the store ends the job.
     End { status: u32 },
     /// The host with the store is lost.
@@ -189,7 +191,7 @@ impl Hub {
                 .into_iter()
                 .filter_map(|report| match report {
                     Report::Abort(rank, status) => Some(Heard::Abort { rank, status }),
-                    Report::Came(_) | Report::Ended(..) => None,
+                    Report::Came(_) | Report::Ended(..) | Report::HostLost(..) => None,
                 })
                 .collect(),
             Place::Listening {
@@ -210,6 +212,10 @@ impl Hub {
                             if status != 0 {
                                 heard.push(Heard::Failed { rank, status });
                             }
+                        }
+                        Report::HostLost(name, ranks) => {
+                            *over += ranks.len() as u32;
+                            heard.push(Heard::HostLost { name, ranks });
                         }
                     }
                 }

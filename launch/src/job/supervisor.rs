@@ -236,9 +236,10 @@ impl Supervisor {
         self.hear_of_others();
         while self.is_busy() {
             self.wait_for_events()?;
+            // Before the ends of ranks here, which may come of what is heard.
+            self.hear_of_others();
             self.notice_ends()?;
             self.obey_signals();
-            self.hear_of_others();
             self.notice_broken_output();
             self.keep_time();
         }
@@ -325,12 +326,15 @@ impl Supervisor {
             Outcome::Exited(status) => format!("ended with status {status}"),
             Outcome::Signaled(signal) => format!("was killed by {}", named(signal)),
         };
+        self.fail(format_args!("rank {rank} (process {pid}) {how}"));
+    }
+
+    /// Reports what has failed, and ends the job where a failure does.
+    fn fail(&mut self, what: std::fmt::Arguments<'_>) {
         match self.spec.on_failure {
-            OnFailure::Continue => self.report(format_args!("rank {rank} (process {pid}) {how}")),
+            OnFailure::Continue => self.report(what),
             OnFailure::Abort => {
-                self.report(format_args!(
-                    "rank {rank} (process {pid}) {how}: ending the job"
-                ));
+                self.report(format_args!("{what}: ending the job"));
                 self.end_ranks();
             }
         }
@@ -374,17 +378,16 @@ impl Supervisor {
                 Heard::Failed { rank, status } => {
                     let failed = (rank, Outcome::Exited(status as i32));
                     self.causes.first_failure.get_or_insert(failed);
-                    match self.spec.on_failure {
-                        OnFailure::Continue => self.report(format_args!(
-                            "rank {rank}, on another host, ended with status {status}"
-                        )),
-                        OnFailure::Abort => {
-                            self.report(format_args!(
-                                "rank {rank}, on another host, ended with status {status}: ending the job"
-                            ));
-                            self.end_ranks();
-                        }
-                    }
+                    self.fail(format_args!(
+                        "rank {rank}, on another host, ended with status {status}"
+                    ));
+                }
+                Heard::HostLost { name, ranks } => {
+                    self.causes.hosts_broken |= self.causes.first_failure.is_none();
+                    let ranks = ranges(ranks.into_iter().map(Rank::as_u32));
+                    self.fail(format_args!(
+                        "the host '{name}' is lost, and with it rank {ranks}"
+                    ));
                 }
                 Heard::End { status } => {
                     self.causes.ended_elsewhere = Some(status as i32);

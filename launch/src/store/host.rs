@@ -14,6 +14,7 @@ use super::client::Membership;
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Reply, Request, RequestId, VERSION};
 use crate::error::{Error, Result};
+use crate::host;
 use crate::patience::{LATE, Stop, Tries};
 
 /// How long the store may take for its reply.
@@ -78,6 +79,7 @@ impl HostLink {
             version: VERSION,
             ranks,
             secret: link.secret.clone(),
+            name: host::node(),
         };
         link.send(&hello);
         match link.answer(Instant::now() + ANSWER, stop)? {

@@ -431,6 +431,8 @@ impl Server {
 
     /// Moves the key space's outbox into the connections and sends what goes out at once.
     fn deliver(&mut self) {
+        // The launcher hears first: of what others do at the news, that is the cause.
+        self.reports.give(self.keys.take_reports());
         loop {
             let outbox = self.keys.take_outbox();
             if outbox.is_empty() {

@@ -20,7 +20,7 @@
 //! | 6    | request   | get descriptor | rank u32                                           |
 //! | 7    | request   | leave          |                                                    |
 //! | 8    | request   | abort          | status u32                                         |
-//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, secret |
+//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, secret, name |
 //! | 10   | request   | ended          | rank u32, status u32; no reply                     |
 //! | 65   | reply     | welcome        | size u32, round u32                                |
 //! | 66   | reply     | done           |                                                    |
@@ -113,6 +113,8 @@ pub enum Request {
         ranks: u32,
         /// Proof that it belongs to the job.
         secret: JobSecret,
+        /// The host's name, for people; at most [`MAX_KEY`] bytes.
+        name: String,
     },
     /// From a host: one of its ranks has ended.
     Ended {
@@ -197,7 +199,12 @@ impl Request {
                 version,
                 ranks,
                 secret,
-            } => frame(9, id, &[&opening(*version, *ranks, secret)]),
+                name,
+            } => frame(
+                9,
+                id,
+                &[&opening(*version, *ranks, secret), name.as_bytes()],
+            ),
             Self::Ended { rank, status } => {
                 frame(10, id, &[&rank.to_le_bytes(), &status.to_le_bytes()])
             }
@@ -252,6 +259,7 @@ impl Request {
                     version,
                     ranks: body.u32()?,
                     secret: body.secret()?,
+                    name: key(body.rest())?,
                 }
             }
             10 => Self::Ended {

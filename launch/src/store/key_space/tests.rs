@@ -328,6 +328,7 @@ fn host(ranks: u32) -> Request {
         version: VERSION,
         ranks,
         secret: JobSecret::from_bytes(SECRET),
+        name: "node-2".to_owned(),
     }
 }
 
@@ -389,8 +390,8 @@ fn a_host_reports_its_ranks_and_its_loss_the_rest() {
     game.keys.end_hosts(3);
     assert_eq!(game.heard(9), [Reply::End { status: 3 }]);
     game.keys.disconnected(ClientId(9));
-    let lost = [2, 3].map(|rank| Report::Ended(Rank::new(rank), HOST_LOST));
-    assert_eq!(game.keys.take_reports(), lost);
+    let lost = Report::HostLost("node-2".to_owned(), vec![Rank::new(2), Rank::new(3)]);
+    assert_eq!(game.keys.take_reports(), [lost]);
     assert_eq!(
         game.heard(1),
         [2, 3].map(|rank| Reply::Failed(Rank::new(rank)))
