@@ -35,8 +35,8 @@ use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::files::FileLimit;
-use crate::launchers;
 use crate::patience::{LATE, Stop};
+use crate::{launchers, pmi};
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
@@ -198,6 +198,7 @@ impl Supervisor {
         let setup = Setup {
             cpu,
             files: self.files.before(),
+            outer: pmi::outer_socket(),
         };
         let mut process =
             child::spawn(command, setup).map_err(|error| spawn_error(spec, rank, error))?;
