@@ -182,7 +182,7 @@ impl Session {
     /// ranks: `tagwire run` does, with that status (1 in place of one that the system would cut to 0), and so do launchers with a PMI or PMIx. Under others
     /// the end of this process is what they see, as a failure of this rank.
     ///
-    /// Nothing that is under way completes, and no destructor runs.
+    /// Nothing that is under way completes, and no destructor runs. A launcher that is not heard of within 5 s is left alone.
     pub fn abort(&self, status: i32) -> ! {
         // As the system cuts a status; a job that was aborted is never a good one.
         let status = if status & 0xff == 0 { 1 } else { status };

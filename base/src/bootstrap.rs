@@ -221,8 +221,8 @@ pub trait Bootstrap: Send {
     /// it is called from slow paths only.
     fn poll_events(&mut self) -> Vec<MemberEvent>;
 
-    /// Asks the launcher to end the whole job with `status`. Returns once it has been asked, or where it cannot be: the
-    /// caller ends its own process then, which is a failed rank to the others.
+    /// Asks the launcher to end the whole job with `status`. Returns once it has been asked, or where it cannot be; a
+    /// [`SharedBootstrap`] after 5 s at most. The caller ends its own process then, which is a failed rank to the others.
     fn abort(&mut self, status: i32) {
         let _ = status;
     }

@@ -11,7 +11,7 @@ use clap::builder::OsStringValueParser;
 use clap::{Args, ValueEnum};
 use tagwire_base::config::parse;
 use tagwire_base::{Config, JobSecret};
-use tagwire_launch::{Binding, Hosts, JobSpec, OnFailure, Side, StdinPolicy};
+use tagwire_launch::{Binding, Hosts, JobSpec, OnFailure, StdinPolicy};
 
 use crate::failure::{Failure, status};
 
@@ -108,8 +108,8 @@ const AFTER_HELP: &str = "\
 Durations have a unit: us, ms or s, as in 90s. Sizes are bytes; K is 1024.
 
 Exit status: 0 when every rank ended with 0; else that of the first rank that failed (128 + n
-after signal n); 1 usage; 2 the job could not be run or ran into --timeout; 127 no such program,
-126 it cannot be executed. SIGUSR1 makes all ranks tell what they wait for.
+after signal n); 1 usage; 2 the job could not be run, ran into --timeout or lost a host; 127 no such
+program, 126 it cannot be executed. SIGUSR1 makes all ranks tell what they wait for.
 
 Examples:
   tagwire run -n 2 -- ./ring                       two ranks
@@ -166,22 +166,23 @@ fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
 
 /// Returns which part of a job of several hosts is asked for.
 fn hosts(options: &RunOptions) -> Result<Option<Hosts>, Failure> {
-    let side = match (&options.listen, &options.connect) {
-        (Some(address), _) => Side::Listen(address.clone()),
-        (None, Some(address)) => Side::Connect(address.clone()),
-        (None, None) if options.secret.is_some() => {
-            return Err(Failure::usage(
-                "run: --secret goes with --listen or --connect",
-            ));
-        }
-        (None, None) => return Ok(None),
-    };
     let secret = options.secret.as_deref().map(secret).transpose()?;
-    Ok(Some(Hosts {
-        total: options.of.unwrap_or_default(),
-        side,
-        secret,
-    }))
+    match (&options.listen, &options.connect, secret) {
+        (Some(address), _, secret) => Ok(Some(Hosts::Listen {
+            address: address.clone(),
+            total: options.of.unwrap_or_default(),
+            secret,
+        })),
+        (None, Some(address), Some(secret)) => Ok(Some(Hosts::Connect {
+            address: address.clone(),
+            secret,
+        })),
+        // A connect without a secret is refused before, with the options' own words.
+        (None, _, None) => Ok(None),
+        (None, None, Some(_)) => Err(Failure::usage(
+            "run: --secret goes with --listen or --connect",
+        )),
+    }
 }
 
 fn secret(option: &str) -> Result<JobSecret, Failure> {

@@ -434,6 +434,30 @@ fn why_not_answers_for_every_transport_and_engine() {
 }
 
 #[test]
+fn why_not_of_the_choice_tells_what_is_taken_and_why_not_the_others() {
+    let told = info(&["--why-not", "auto"]);
+    assert_eq!(told.status, 0, "{told:?}");
+    assert!(
+        told.stdout.starts_with("transport auto: would be used\n"),
+        "{told:?}"
+    );
+    assert!(told.stdout.contains("one host takes shm;"), "{told:?}");
+    for name in ["ofi:verbs;ofi_rxm", "ofi:tcp;ofi_rxm", "ofi:tcp", "ucx"] {
+        // What it says of each is what each says of itself.
+        let works = info(&["--why-not", name]).status == 0;
+        let line = format!("\n  - {name}: {}", if works { "works" } else { "cannot" });
+        assert!(told.stdout.contains(&line), "{line}: {told:?}");
+    }
+    let unused = info(&["--why-not", "auto", "--transport", "null"]);
+    assert!(
+        unused
+            .stdout
+            .contains("would be used with --transport auto"),
+        "{unused:?}"
+    );
+}
+
+#[test]
 fn the_setting_decides_which_transport_is_used() {
     let document = document(&info(&["--json", "--transport", "null"]));
     for transport in document["transports"].as_array().unwrap() {

@@ -7,8 +7,8 @@ mod process;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use process::{Job, KILLED, Line, Outcome, example, rank};
-use rustix::process::{Signal, kill_process};
+use process::{Job, KILLED, Line, Outcome, PATIENCE, example, rank};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How soon the end of a part ends the others.
 const SOON: Duration = Duration::from_secs(5);
@@ -146,8 +146,17 @@ fn a_launcher_that_is_lost_ends_its_ranks_and_the_others() {
         kill_process(process, Signal::KILL).unwrap();
         let start = Instant::now();
         let outcome = parts.map(Job::finish).into_iter().nth(survivor).unwrap();
-        assert_ne!(outcome.status, 0, "{outcome:#?}");
+        assert_eq!(outcome.status, 2, "{outcome:#?}");
         assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        let own = rustix::system::uname();
+        let lost = match lost {
+            0 => "the host that listens is lost".to_owned(),
+            _ => {
+                let name = own.nodename().to_string_lossy();
+                format!("the host '{name}' is lost, and with it rank 2")
+            }
+        };
+        said(&outcome, &[&lost]);
     }
 }
 
@@ -176,6 +185,50 @@ fn hosts_that_do_not_come_or_do_not_belong_are_named() {
     said(&outcome, &[&place, "--listen", "TAGWIRE_LATE_RANKS"]);
 }
 
+/// Waits until a thread of `process` has this name.
+fn wait_for_thread(process: Pid, name: &str) {
+    let threads = format!("/proc/{}/task", process.as_raw_nonzero());
+    let is_there = || {
+        let threads = std::fs::read_dir(&threads).unwrap().flatten();
+        let mut names = threads.map(|thread| std::fs::read_to_string(thread.path().join("comm")));
+        names.any(|found| found.is_ok_and(|found| found.trim_end() == name))
+    };
+    let start = Instant::now();
+    while !is_there() {
+        assert!(start.elapsed() < PATIENCE, "no thread '{name}'");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_wait_for_the_host_that_listens_ends_when_it_is_told_to() {
+    let place = free_place();
+    let waits = connects(&place, "1", "ours").args(["true"]).start();
+    wait_for_thread(waits.launcher(), "tagwire-reach");
+    kill_process(waits.launcher(), Signal::INT).unwrap();
+    let outcome = waits.finish();
+    assert_eq!(outcome.status, 130, "{outcome:#?}");
+    said(&outcome, &[&place, "signal 2 (SIGINT)"]);
+
+    // Somebody who takes the connection and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = silent.local_addr().unwrap().to_string();
+    let waits = connects(&place, "1", "ours").args(["true"]).start();
+    let _connection = silent.accept().unwrap();
+    kill_process(waits.launcher(), Signal::TERM).unwrap();
+    let outcome = waits.finish();
+    assert_eq!(outcome.status, 143, "{outcome:#?}");
+    said(&outcome, &[&place, "signal 15 (SIGTERM)"]);
+
+    let place = free_place();
+    let connect = ["run", "-n", "1", "--secret", "ours", "--connect", &place];
+    let outcome = Line::new(connect)
+        .args(["--timeout", "300ms", "--", "true"])
+        .finish();
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    said(&outcome, &[&place, "300ms", "--timeout"]);
+}
+
 #[test]
 fn options_that_do_not_fit_are_refused() {
     for (options, part) in [
@@ -184,7 +237,14 @@ fn options_that_do_not_fit_are_refused() {
         (&["--connect", "127.0.0.1:1"], "--secret"),
         (&["--listen", "127.0.0.1:0", "--of", "2"], "2 in all"),
         (&["--secret", "ours"], "--secret"),
-        (&["--listen", "nowhere", "--of", "4"], "nowhere"),
+        (
+            &["--listen", "nowhere", "--of", "4"],
+            "--listen is 'nowhere', and takes HOST:PORT",
+        ),
+        (
+            &["--connect", "10.0.0.1", "--secret", "ours"],
+            "--connect is '10.0.0.1', and takes HOST:PORT",
+        ),
         (
             &["--connect", "127.0.0.1:1", "--secret", ""],
             "--secret has 0 bytes",

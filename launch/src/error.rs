@@ -30,6 +30,16 @@ pub enum Error {
     /// The bootstrap store said no, or broke.
     #[error(transparent)]
     Bootstrap(#[from] tagwire_base::Error),
+    /// The job was ended before it had begun.
+    #[error("cannot {what}: {why}")]
+    Ended {
+        /// What was tried.
+        what: String,
+        /// Who has ended it.
+        why: String,
+        /// The job's exit status.
+        status: i32,
+    },
     /// A system call failed.
     #[error("cannot {what}: {source}")]
     System {
@@ -50,13 +60,14 @@ impl Error {
     }
 
     /// The exit status for this error: 1 for bad usage, 127 and 126 as shells have it
-    /// for a program that is not there or cannot be executed, 2 for the rest.
+    /// for a program that is not there or cannot be executed, the job's where it was ended, 2 for the rest.
     #[must_use]
     pub const fn exit_status(&self) -> i32 {
         match self {
             Self::Usage(_) => 1,
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
+            Self::Ended { status, .. } => *status,
             Self::Environment(_) | Self::Bootstrap(_) | Self::System { .. } => 2,
         }
     }
@@ -71,6 +82,7 @@ impl Error {
             Self::Environment(_) => 510,
             Self::Bootstrap(inner) => inner.code(),
             Self::System { .. } => 520,
+            Self::Ended { .. } => 521,
         }
     }
 }

@@ -18,13 +18,13 @@ const HOSTS: &str = "hosts";
 /// Returns the name of this host: the user's, or what the kernel says.
 fn host() -> String {
     let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-    let node = || {
-        rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned()
-    };
     named.or_else(identity).unwrap_or_else(node)
+}
+
+/// Returns what this host is called.
+pub(crate) fn node() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
 }
 
 /// Says where this rank is. Before the fence after which [`group`] is called.

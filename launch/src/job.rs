@@ -27,7 +27,6 @@ use crate::binding::Binding;
 use crate::error::{Error, Result};
 
 mod child;
-mod files;
 mod hosts;
 mod hub;
 mod input;
@@ -37,7 +36,8 @@ mod processes;
 mod signals;
 mod supervisor;
 
-pub use hosts::{Hosts, Side};
+pub use hosts::Hosts;
+use hosts::MAX_RANKS;
 use notes::Notes;
 use supervisor::{Notice, Supervisor};
 
@@ -131,29 +131,6 @@ impl JobSpec {
         }
     }
 
-    /// Checks that this host's ranks are a part of the job.
-    fn check_hosts(&self) -> Result<()> {
-        match &self.hosts {
-            Some(Hosts {
-                total,
-                side: Side::Listen(_),
-                ..
-            }) if *total <= self.ranks || *total > MAX_RANKS => Err(Error::Usage(format!(
-                "{} ranks on this host of {total} in all: other hosts are to have some, and {MAX_RANKS} are the most",
-                self.ranks
-            ))),
-            Some(Hosts {
-                secret: None,
-                side: Side::Connect(_),
-                ..
-            }) => Err(Error::Usage(
-                "which secret has the job that is to be joined? Where it listens, it was said"
-                    .to_owned(),
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// Checks the directory, and makes the folder for output.
     fn check_folders(&self) -> Result<()> {
         if let Some(directory) = self.directory.as_deref().filter(|folder| !folder.is_dir()) {
@@ -232,8 +209,9 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Usage`] for what cannot be run, [`Error::NotFound`] and
-    /// [`Error::NotExecutable`] for the program, [`Error::System`] when the system refuses. No
-    /// rank is left then.
+    /// [`Error::NotExecutable`] for the program, [`Error::Ended`] when a signal or the timeout comes
+    /// before the host that listens is found, [`Error::System`] when the system refuses. No rank is
+    /// left then.
     pub fn start(spec: JobSpec) -> Result<Self> {
         if spec.ranks == 0 {
             return Err(Error::Usage("a job needs at least 1 rank".to_owned()));
@@ -244,7 +222,9 @@ impl Job {
                 spec.ranks
             )));
         }
-        spec.check_hosts()?;
+        if let Some(hosts) = &spec.hosts {
+            hosts.check(spec.ranks)?;
+        }
         spec.check_folders()?;
         let placement = spec.binding.place(spec.ranks)?;
         let notes = Notes::default();
@@ -325,9 +305,6 @@ impl Drop for Job {
 pub fn run(spec: JobSpec) -> Result<JobReport> {
     Job::start(spec)?.wait()
 }
-
-/// More ranks than this machine could hold processes.
-const MAX_RANKS: u32 = 32_768;
 
 fn lost() -> Error {
     Error::system(

@@ -1,6 +1,6 @@
 //! How long ranks wait for those that come late.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tagwire_base::Error as BaseError;
 use tagwire_base::config::parse;
@@ -31,6 +31,41 @@ impl Pauses {
         std::thread::sleep(self.0);
         self.0 = Self::LONGEST.min(self.0 * 2);
     }
+}
+
+/// Tries of what may not be possible yet, within some time.
+#[derive(Debug)]
+pub(crate) struct Tries {
+    deadline: Option<Instant>,
+    pauses: Pauses,
+}
+
+impl Tries {
+    /// Begins to count; a time that no clock reaches has no end.
+    pub(crate) fn within(patience: Duration) -> Self {
+        Self {
+            deadline: Instant::now().checked_add(patience),
+            pauses: Pauses::new(),
+        }
+    }
+
+    /// Pauses, and returns whether there is time for another try.
+    pub(crate) fn again(&mut self) -> bool {
+        let is_in_time = self.deadline.is_none_or(|end| Instant::now() < end);
+        if is_in_time {
+            self.pauses.sleep();
+        }
+        is_in_time
+    }
+}
+
+/// What ends a wait before its time.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    /// Who, for people.
+    pub why: String,
+    /// The exit status that it means.
+    pub status: i32,
 }
 
 /// Returns how long this rank waits for the others.

@@ -5,15 +5,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::bootstrap::{Locality, MemberEvent};
-use tagwire_base::{Bootstrap, Error as BaseError, JobSecret, Rank};
+use tagwire_base::{Bootstrap, JobSecret, Rank};
 
 use crate::error::{Error, Result};
 use crate::gather::{ALONE, gather};
-use crate::patience::{self, Pauses};
-use crate::store::{Membership, Store, StoreBootstrap};
+use crate::patience::{self, Tries};
+use crate::store::{Membership, NotIn, Store, StoreBootstrap};
 
 /// The variable with what ranks have to know, beside the address, to join a job that meets on a network: a text.
 pub const SECRET: &str = "TAGWIRE_RENDEZVOUS_SECRET";
@@ -57,10 +57,10 @@ impl At {
     /// Starts the store here.
     fn serve(&self, size: u32) -> Result<Store> {
         match self {
-            Self::Host(name) => Store::start_at(size, name, HOST_SECRET),
+            Self::Host(name) => Store::start_for_session(size, name, HOST_SECRET),
             Self::Network { host, port, secret } => {
                 let address = SocketAddr::new(listened(host), *port);
-                Store::start_tcp(size, &address.to_string(), secret.clone())
+                Store::start_for_session(size, &format!("tcp:{address}"), secret.clone())
             }
         }
     }
@@ -124,7 +124,8 @@ impl Meeting {
         Ok(job)
     }
 
-    /// Connects to the store, which rank 0 may be about to start.
+    /// Connects to the store of this session, which rank 0 may be about to start. It may still serve the one before, for
+    /// others.
     fn reach(&self, patience: Duration) -> Result<StoreBootstrap> {
         let name = self.at.name();
         let membership = Membership {
@@ -135,17 +136,12 @@ impl Meeting {
             store: name.clone(),
             secret: self.at.secret(),
         };
-        let deadline = Instant::now().checked_add(patience);
-        let mut pauses = Pauses::new();
+        let mut tries = Tries::within(patience);
         loop {
-            match StoreBootstrap::connect(membership.clone()) {
+            match StoreBootstrap::enter(membership.clone()) {
                 Ok(inner) => return Ok(inner.led_by(Rank::new(0))),
-                Err(BaseError::System { .. })
-                    if deadline.is_none_or(|end| Instant::now() < end) =>
-                {
-                    pauses.sleep();
-                }
-                Err(error @ BaseError::System { .. }) => {
+                Err(NotIn::Early(_)) if tries.again() => {}
+                Err(NotIn::Early(error)) => {
                     return Err(Error::Environment(format!(
                         "rank 0 of this job ({}) cannot be reached at '{name}' within {} s: {error}; {} says how long to try",
                         self.launcher,
@@ -153,7 +149,7 @@ impl Meeting {
                         patience::LATE
                     )));
                 }
-                Err(error) => return Err(error.into()),
+                Err(NotIn::Refused(error)) => return Err(error.into()),
             }
         }
     }
@@ -208,6 +204,58 @@ impl Bootstrap for Rendezvous {
             tracing::warn!(
                 "rank 0 ends while others go on: they hear of no rank's end any more, and cannot contact ranks that they have not contacted yet"
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    fn free_port() -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    }
+
+    /// Rank 1 is back for the next session while rank 0 is still in the one before.
+    #[test]
+    fn a_rank_that_comes_again_waits_for_the_next_store() {
+        let places = [
+            At::Host(format!("tagwire-again-{}", std::process::id())),
+            At::Network {
+                host: "127.0.0.1".to_owned(),
+                port: free_port(),
+                secret: JobSecret::from_bytes([7; JobSecret::LEN]),
+            },
+        ];
+        for at in places {
+            let ranks = [0, 1].map(|rank| {
+                let meeting = Meeting {
+                    launcher: "test",
+                    rank: Rank::new(rank),
+                    size: 2,
+                    at: at.clone(),
+                };
+                thread::spawn(move || {
+                    for session in 0..3u8 {
+                        let mut job = meeting.meet().unwrap();
+                        job.put("session", &[session]).unwrap();
+                        let other = Rank::new(1 - rank);
+                        let told = job.get(other, "session", LINGER).unwrap();
+                        assert_eq!(told, [session]);
+                        if rank == 0 {
+                            thread::sleep(Duration::from_millis(100));
+                        }
+                        job.leave();
+                    }
+                })
+            });
+            for rank in ranks {
+                rank.join().unwrap();
+            }
         }
     }
 }

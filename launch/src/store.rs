@@ -26,6 +26,7 @@ use rustix::event::EventfdFlags;
 use tagwire_base::{JobSecret, Rank};
 
 use crate::error::{Error, Result};
+use crate::files::FileLimit;
 
 mod client;
 mod host;
@@ -34,6 +35,7 @@ mod server;
 mod socket;
 pub mod wire;
 
+pub(crate) use client::NotIn;
 pub use client::{Membership, StoreBootstrap};
 pub(crate) use host::{HostLink, Word as HostWord};
 pub(crate) use key_space::Report;
@@ -52,6 +54,8 @@ pub struct Store {
     reports: Reports,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
+    /// Room for the descriptors of all ranks, on whatever host.
+    _files: FileLimit,
 }
 
 impl Store {
@@ -63,15 +67,24 @@ impl Store {
         let secret = JobSecret::generate()?;
         // A name that nobody can take before us; it is no secret.
         let name = format!("tagwire-{}", &JobSecret::generate()?.to_hex()[..32]);
-        Self::start_at(size, &name, secret)
+        let keys = KeySpace::new(size, secret.clone());
+        Self::start_at(size, &name, secret, keys)
     }
 
-    /// Starts a store on the socket called `name`.
-    pub(crate) fn start_at(size: u32, name: &str, secret: JobSecret) -> Result<Self> {
+    /// Starts a store that a rank serves for one session, at what [`Store::name`] is to return.
+    pub(crate) fn start_for_session(size: u32, name: &str, secret: JobSecret) -> Result<Self> {
+        let mut keys = KeySpace::new(size, secret.clone());
+        keys.allow_one_stay();
+        match name.strip_prefix(socket::TCP) {
+            Some(address) => Self::start_at_address(size, address, secret, keys),
+            None => Self::start_at(size, name, secret, keys),
+        }
+    }
+
+    fn start_at(size: u32, name: &str, secret: JobSecret, keys: KeySpace) -> Result<Self> {
         let listener = socket::listen(name).map_err(|error| {
             Error::system(format!("listen on the store's socket '{name}'"), error)
         })?;
-        let keys = KeySpace::new(size, secret.clone());
         Self::serve(size, name.to_owned(), secret, listener, keys)
     }
 
@@ -92,17 +105,21 @@ impl Store {
         address: &str,
         secret: JobSecret,
     ) -> Result<Self> {
-        let (listener, place) = socket::listen_tcp(address)
-            .map_err(|error| Error::system(format!("listen at '{address}'"), error))?;
         let mut keys = KeySpace::new(size, secret.clone());
         keys.keep_first(own);
-        Self::serve(
-            size,
-            format!("{}{place}", socket::TCP),
-            secret,
-            listener,
-            keys,
-        )
+        Self::start_at_address(size, address, secret, keys)
+    }
+
+    fn start_at_address(
+        size: u32,
+        address: &str,
+        secret: JobSecret,
+        keys: KeySpace,
+    ) -> Result<Self> {
+        let (listener, place) = socket::listen_tcp(address)
+            .map_err(|error| Error::system(format!("listen at '{address}'"), error))?;
+        let name = format!("{}{place}", socket::TCP);
+        Self::serve(size, name, secret, listener, keys)
     }
 
     fn serve(
@@ -112,6 +129,7 @@ impl Store {
         listener: OwnedFd,
         keys: KeySpace,
     ) -> Result<Self> {
+        let files = FileLimit::of_store(size);
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| Error::system("make the store's wake-up", error))?;
         let wake = Arc::new(wake);
@@ -133,6 +151,7 @@ impl Store {
             reports,
             wake,
             thread: Some(thread),
+            _files: files,
         })
     }
 
@@ -189,7 +208,7 @@ impl Store {
         }
     }
 
-    /// Returns whether everybody who was connected is gone within `timeout`.
+    /// Returns whether all members are gone within `timeout`.
     pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
         let (sender, empty) = channel();
         if let Some(control) = &self.control {

@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -513,5 +514,20 @@ fn input_goes_to_rank_0_when_asked() {
         let output = launcher.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+#[test]
+fn the_socket_of_an_outer_launcher_is_not_the_ranks() {
+    let (_launcher_s, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+    // A number that no shell takes for itself, which the launcher inherits as mpiexec's ranks do.
+    let inherited = rustix::io::fcntl_dupfd_cloexec(&ours, 100).unwrap();
+    rustix::io::fcntl_setfd(&inherited, rustix::io::FdFlags::empty()).unwrap();
+    let number = inherited.as_raw_fd().to_string();
+    for (variable, status) in [("PMI_FD", 1), ("ANOTHER", 0)] {
+        let mut command = script(&[], &format!("test -e /proc/$$/fd/{number}"));
+        command.env(variable, &number);
+        let (ended, _, err) = run(command);
+        assert_eq!(ended, status, "{variable}: {err}");
     }
 }

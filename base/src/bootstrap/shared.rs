@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use super::{Attribute, Bootstrap, JobSecret, Locality, MemberEvent};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::ids::Rank;
+
+/// How long an abort may take: another thread may have the lock, and a launcher may be stuck.
+const ABORT_DEADLINE: Duration = Duration::from_secs(5);
 
 /// A [`Bootstrap`] behind a lock. Cloning names the same one again.
 #[derive(Clone)]
@@ -61,6 +65,23 @@ impl SharedBootstrap {
 
     fn inner(&self) -> MutexGuard<'_, Box<dyn Bootstrap>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the launcher to end the job; returns after `limit` though it has not been asked.
+    fn abort_within(&self, status: i32, limit: Duration) {
+        let (sender, asked) = channel();
+        let this = self.clone();
+        let ask = move || {
+            this.inner().abort(status);
+            // The caller may have gone on.
+            let _ = sender.send(());
+        };
+        let thread = std::thread::Builder::new().name("tagwire-abort".to_owned());
+        // A process that can have no thread ends unheard, as a rank that has failed.
+        let is_asked = thread.spawn(ask).is_ok() && asked.recv_timeout(limit).is_ok();
+        if !is_asked {
+            tracing::warn!("the launcher was not asked to end the job within {limit:?}");
+        }
     }
 }
 
@@ -129,7 +150,7 @@ impl Bootstrap for SharedBootstrap {
     }
 
     fn abort(&mut self, status: i32) {
-        self.inner().abort(status);
+        self.abort_within(status, ABORT_DEADLINE);
     }
 
     fn leave(&mut self) {
@@ -155,6 +176,17 @@ mod tests {
         assert_eq!(clock.now(), start, "it stands still");
         hand.advance(Duration::from_secs(1));
         assert_eq!(clock.now().since(start), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn an_abort_waits_for_no_other_call_for_long() {
+        let job = LocalJob::new(2).unwrap();
+        let shared = SharedBootstrap::new(Box::new(job.member(Rank::new(0))));
+        let inner = shared.inner();
+        shared.abort_within(7, Duration::from_millis(50));
+        drop(inner);
+        // Where nobody has the lock it returns once the launcher has been asked.
+        shared.abort_within(7, Duration::from_secs(60));
     }
 
     #[test]

@@ -6,12 +6,13 @@ use tagwire_base::Config;
 use tagwire_base::nearest::nearest;
 use tagwire_base::topology::Topology;
 use tagwire_bench::MpiLibrary;
+use tagwire_rails::AUTO;
 
 use super::choices::{ENGINE, Named, PML, choices};
 use super::pmls;
 use super::text::{details, summary, verdict};
 use super::transports::{
-    TRANSPORT, TransportReport, Verdict, WayReport, catalogue, is_of, open, survey,
+    TRANSPORT, TransportReport, Verdict, WayReport, catalogue, is_of, only_rank, open, survey,
 };
 use crate::failure::Failure;
 
@@ -25,6 +26,9 @@ pub struct Explanation {
 pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Explanation, Failure> {
     if let Some(path) = mpi_path(name)? {
         return Ok(mpi(name, path));
+    }
+    if name == AUTO {
+        return automatic(config);
     }
     let mut transports = catalogue(config, topology);
     if let Some(transport) = transports.iter().find(|transport| transport.name == name) {
@@ -51,6 +55,7 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Expla
         return Ok(unlisted(name, transport, config));
     }
     let mut known: Vec<&str> = transports.iter().map(|t| t.name).collect();
+    known.push(AUTO);
     known.extend(ways().map(|way| way.name.as_str()));
     known.push(MPI);
     let others = [ENGINE, PML].map(|setting| choices(config, setting));
@@ -62,6 +67,52 @@ pub fn explain(name: &str, config: &Config, topology: &Topology) -> Result<Expla
             known.join(", ")
         ),
     }))
+}
+
+/// The choice that jobs make by themselves: what they take as far as this host says, and what there is to say of each.
+fn automatic(config: &Config) -> Result<Explanation, Failure> {
+    let is_used = tagwire_rails::chosen_by_jobs(config).is_some();
+    let (asked, _) = only_rank(config, &[(TRANSPORT, AUTO)]).map_err(Failure::run)?;
+    let (near, networks) = tagwire_rails::chosen_by_jobs(&asked).unwrap_or_default();
+    let matches = choices(config, PML)
+        .iter()
+        .any(|pml| pml.used && pml.name == CM);
+    let report = |name: &'static str| {
+        let transport = name.split(':').next().unwrap_or(name);
+        WayReport::of(transport, name, &asked)
+    };
+    let is_usable =
+        |way: &&WayReport| way.why_not.is_none() && !(matches && way.why_not_matching.is_some());
+    let near = report(near);
+    let networks: Vec<WayReport> = networks.iter().copied().map(report).collect();
+    let first = networks.iter().find(is_usable).map(|way| &*way.name);
+
+    let between = match first {
+        Some(name) if matches => format!("{name}, where all of them have it"),
+        Some(name) => format!("{}+{name}, where all of them have it", near.name),
+        None => "is refused, as this one has no network for it".to_owned(),
+    };
+    let mut lines = vec![
+        format!(
+            "a job on one host takes {}; one on several hosts {between}",
+            near.name
+        ),
+        summary(&near),
+    ];
+    lines.extend(networks.iter().map(|way| match first {
+        Some(name) if is_usable(&way) && name != way.name => {
+            format!("{}, and comes behind {name}", summary(way))
+        }
+        _ => summary(way),
+    }));
+    let used = match is_used {
+        true => "would be used".to_owned(),
+        false => format!("works; would be used with --{TRANSPORT} {AUTO}"),
+    };
+    Ok(Explanation {
+        text: format!("transport {AUTO}: {used}\n  - {}\n", lines.join("\n  - ")),
+        usable: is_usable(&&near),
+    })
 }
 
 /// A transport as a whole.
@@ -119,6 +170,9 @@ fn choice(what: &str, setting: &str, named: &Named, why_not: Option<String>) -> 
     };
     Explanation { text, usable }
 }
+
+/// The layer whose transport matches.
+const CM: &str = "cm";
 
 /// What `bench` calls a library of the MPI standard ABI.
 const MPI: &str = "mpi";

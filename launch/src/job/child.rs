@@ -27,6 +27,8 @@ pub(super) struct Setup {
     pub cpu: Option<usize>,
     /// The limit of open files to give back, where the launcher raised its own.
     pub files: Option<Rlimit>,
+    /// What an outer launcher has left open for this process, and not for its children.
+    pub outer: Option<RawFd>,
 }
 
 /// A started rank.
@@ -94,6 +96,11 @@ fn prepare(launcher: Pid, leash: RawFd, setup: &Setup) -> io::Result<()> {
     }
     if let Some(limit) = &setup.files {
         rustix::process::setrlimit(Resource::Nofile, *limit)?;
+    }
+    if let Some(outer) = setup.outer {
+        // SAFETY: the launcher has looked that it is open, and nothing in this child closes it.
+        let outer = unsafe { std::os::fd::BorrowedFd::borrow_raw(outer) };
+        rustix::io::fcntl_setfd(outer, FdFlags::CLOEXEC)?;
     }
     Ok(())
 }

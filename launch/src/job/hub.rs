@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::{JobSecret, Rank};
 
-use super::hosts::{Hosts, Side};
-use crate::error::Result;
+use super::hosts::Hosts;
+use crate::error::{Error, Result};
+use crate::patience::Stop;
 use crate::store::{HostLink, HostWord, Membership, Report, Store};
 use crate::{host, patience};
 
@@ -36,12 +37,14 @@ enum Place {
 }
 
 /// What the hub has heard.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) enum Heard {
     /// A rank wants the job ended.
     Abort { rank: Rank, status: u32 },
     /// A rank of another host has failed.
     Failed { rank: Rank, status: u32 },
+    /// Another host is lost, and these of its ranks.
+    HostLost { name: String, ranks: Vec<Rank> },
     /// The host with the store ends the job.
     End { status: u32 },
     /// The host with the store is lost.
@@ -55,42 +58,45 @@ pub(super) enum Heard {
 }
 
 impl Hub {
-    /// Opens the hub of a job that has `ranks` ranks here.
-    pub fn open(hosts: Option<&Hosts>, ranks: u32) -> Result<Self> {
+    /// Opens the hub of a job that has `ranks` ranks here. A wait for the host that listens ends when `stop` says why.
+    pub fn open(
+        hosts: Option<&Hosts>,
+        ranks: u32,
+        stop: &mut dyn FnMut() -> Option<Stop>,
+    ) -> Result<Self> {
         let place = match hosts {
             None => Place::Here(Store::start(ranks)?),
-            Some(hosts) => Self::of_hosts(hosts, ranks)?,
+            Some(hosts) => Self::of_hosts(hosts, ranks, stop)?,
         };
         Ok(Self { place })
     }
 
-    fn of_hosts(hosts: &Hosts, own: u32) -> Result<Place> {
+    fn of_hosts(hosts: &Hosts, own: u32, stop: &mut dyn FnMut() -> Option<Stop>) -> Result<Place> {
         let within = patience::of_environment()?;
-        match &hosts.side {
-            Side::Connect(address) => {
-                let secret = hosts.secret.clone().unwrap_or(NO_SECRET);
-                let link = HostLink::join(address, secret, own, within)?;
+        match hosts {
+            Hosts::Connect { address, secret } => {
+                let link = HostLink::join(address, secret.clone(), own, within, stop)?;
                 Ok(Place::Elsewhere(link))
             }
-            Side::Listen(address) => {
-                let (told, secret) = match &hosts.secret {
+            Hosts::Listen {
+                address,
+                total,
+                secret,
+            } => {
+                let (told, secret) = match secret {
                     Some(secret) => ("...".to_owned(), secret.clone()),
-                    None => {
-                        let text = JobSecret::generate()?.to_hex()[..JobSecret::LEN].to_owned();
-                        let secret = JobSecret::of_text(&text).unwrap_or(NO_SECRET);
-                        (text, secret)
-                    }
+                    None => drawn()?,
                 };
-                let store = Store::start_for_hosts(hosts.total, own, address, secret)?;
+                let store = Store::start_for_hosts(*total, own, address, secret)?;
                 let name = reachable(store.address().unwrap_or_default());
                 let _ = writeln!(
                     std::io::stderr(),
                     "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret {told} -- PROGRAM' on the other hosts, for {} ranks in all",
-                    hosts.total - own
+                    total - own
                 );
                 Ok(Place::Listening {
                     store,
-                    wanted: hosts.total - own,
+                    wanted: total - own,
                     came: 0,
                     over: 0,
                     late: Instant::now()
@@ -174,18 +180,18 @@ impl Hub {
     pub fn hear(&mut self) -> Vec<Heard> {
         match &mut self.place {
             Place::Elsewhere(link) => {
-                let word = link.hear().map(|word| match word {
+                let words = link.hear().into_iter().map(|word| match word {
                     HostWord::End(status) => Heard::End { status },
                     HostWord::Lost => Heard::Lost,
                 });
-                word.into_iter().collect()
+                words.collect()
             }
             Place::Here(store) => store
                 .take_reports()
                 .into_iter()
                 .filter_map(|report| match report {
                     Report::Abort(rank, status) => Some(Heard::Abort { rank, status }),
-                    Report::Came(_) | Report::Ended(..) => None,
+                    Report::Came(_) | Report::Ended(..) | Report::HostLost(..) => None,
                 })
                 .collect(),
             Place::Listening {
@@ -207,6 +213,10 @@ impl Hub {
                                 heard.push(Heard::Failed { rank, status });
                             }
                         }
+                        Report::HostLost(name, ranks) => {
+                            *over += ranks.len() as u32;
+                            heard.push(Heard::HostLost { name, ranks });
+                        }
                     }
                 }
                 if came == wanted {
@@ -225,8 +235,13 @@ impl Hub {
     }
 }
 
-/// A text that is no secret is refused where it is read.
-const NO_SECRET: JobSecret = JobSecret::from_bytes([0; JobSecret::LEN]);
+/// Returns a new secret, and the text that it is, for users to pass on.
+fn drawn() -> Result<(String, JobSecret)> {
+    let mut text = JobSecret::generate()?.to_hex();
+    text.truncate(JobSecret::LEN);
+    let secret = JobSecret::of_text(&text).map_err(Error::Usage)?;
+    Ok((text, secret))
+}
 
 /// Returns where other hosts reach what listens at `place`: whoever listens everywhere does at the address of its routes.
 fn reachable(place: &str) -> String {

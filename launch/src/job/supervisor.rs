@@ -23,7 +23,6 @@ use rustix::process::{Signal, WaitId, WaitIdOptions};
 use tagwire_base::Rank;
 
 use super::child::{self, RankProcess, Setup};
-use super::files::FileLimit;
 use super::hub::{Heard, Hub};
 use super::input::{self, Forwarder};
 use tagwire_base::topology::ranges;
@@ -35,8 +34,9 @@ use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
 use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
-use crate::launchers;
-use crate::patience::LATE;
+use crate::files::FileLimit;
+use crate::patience::{LATE, Stop};
+use crate::{launchers, pmi};
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
@@ -119,7 +119,7 @@ pub(super) struct Supervisor {
     phase: Phase,
     deadline: Option<Instant>,
     causes: Causes,
-    /// Room for the job's descriptors.
+    /// Room for the descriptors of the ranks.
     files: FileLimit,
 }
 
@@ -131,12 +131,13 @@ impl Supervisor {
         notice: Notice,
         notes: Notes,
     ) -> Result<Self> {
-        let signals = Signals::watch()?;
-        let files = FileLimit::raise(spec.ranks);
-        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks)?;
+        let mut signals = Signals::watch()?;
+        let files = FileLimit::of_ranks(spec.ranks);
         let deadline = spec
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut stop = || why_stopped(&mut signals, deadline, spec.timeout);
+        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks, &mut stop)?;
         let mut this = Self {
             spec,
             members: Vec::new(),
@@ -197,6 +198,7 @@ impl Supervisor {
         let setup = Setup {
             cpu,
             files: self.files.before(),
+            outer: pmi::outer_socket(),
         };
         let mut process =
             child::spawn(command, setup).map_err(|error| spawn_error(spec, rank, error))?;
@@ -231,11 +233,14 @@ impl Supervisor {
 
     /// Watches the ranks until all have ended.
     pub fn run(mut self) -> Result<JobReport> {
+        // What came with this host's place wakes nobody up.
+        self.hear_of_others();
         while self.is_busy() {
             self.wait_for_events()?;
+            // Before the ends of ranks here, which may come of what is heard.
+            self.hear_of_others();
             self.notice_ends()?;
             self.obey_signals();
-            self.hear_of_others();
             self.notice_broken_output();
             self.keep_time();
         }
@@ -320,17 +325,17 @@ impl Supervisor {
         let pid = self.members[index].process.pid;
         let how = match outcome {
             Outcome::Exited(status) => format!("ended with status {status}"),
-            Outcome::Signaled(signal) => {
-                let name = signal_hook::low_level::signal_name(signal).unwrap_or("no known name");
-                format!("was killed by signal {signal} ({name})")
-            }
+            Outcome::Signaled(signal) => format!("was killed by {}", named(signal)),
         };
+        self.fail(format_args!("rank {rank} (process {pid}) {how}"));
+    }
+
+    /// Reports what has failed, and ends the job where a failure does.
+    fn fail(&mut self, what: std::fmt::Arguments<'_>) {
         match self.spec.on_failure {
-            OnFailure::Continue => self.report(format_args!("rank {rank} (process {pid}) {how}")),
+            OnFailure::Continue => self.report(what),
             OnFailure::Abort => {
-                self.report(format_args!(
-                    "rank {rank} (process {pid}) {how}: ending the job"
-                ));
+                self.report(format_args!("{what}: ending the job"));
                 self.end_ranks();
             }
         }
@@ -374,17 +379,16 @@ impl Supervisor {
                 Heard::Failed { rank, status } => {
                     let failed = (rank, Outcome::Exited(status as i32));
                     self.causes.first_failure.get_or_insert(failed);
-                    match self.spec.on_failure {
-                        OnFailure::Continue => self.report(format_args!(
-                            "rank {rank}, on another host, ended with status {status}"
-                        )),
-                        OnFailure::Abort => {
-                            self.report(format_args!(
-                                "rank {rank}, on another host, ended with status {status}: ending the job"
-                            ));
-                            self.end_ranks();
-                        }
-                    }
+                    self.fail(format_args!(
+                        "rank {rank}, on another host, ended with status {status}"
+                    ));
+                }
+                Heard::HostLost { name, ranks } => {
+                    self.causes.hosts_broken |= self.causes.first_failure.is_none();
+                    let ranks = ranges(ranks.into_iter().map(Rank::as_u32));
+                    self.fail(format_args!(
+                        "the host '{name}' is lost, and with it rank {ranks}"
+                    ));
                 }
                 Heard::End { status } => {
                     self.causes.ended_elsewhere = Some(status as i32);
@@ -430,8 +434,7 @@ impl Supervisor {
     /// Stops with the job, as a shell's user expects of ^Z, until somebody continues us.
     fn stop_and_go_on(&self) {
         self.signal_groups(Signal::STOP);
-        // To this very thread, so that it does not run on while another one takes the signal.
-        let _ = signal_hook::low_level::raise(Signal::STOP.as_raw());
+        stop_here();
         self.signal_groups(Signal::CONT);
     }
 
@@ -549,6 +552,46 @@ impl Drop for Supervisor {
             child::kill_and_reap(process.child, process.pid);
         }
     }
+}
+
+/// Returns why a job ends that has no ranks yet, where it does.
+fn why_stopped(
+    signals: &mut Signals,
+    deadline: Option<Instant>,
+    timeout: Option<Duration>,
+) -> Option<Stop> {
+    for signal in signals.take() {
+        match signal {
+            // There are no ranks to report.
+            Signal::USR1 => {}
+            Signal::TSTP => stop_here(),
+            ending => {
+                let why = format!("{} came before", named(ending.as_raw()));
+                let status = 128 + ending.as_raw();
+                return Some(Stop { why, status });
+            }
+        }
+    }
+    let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+    is_late.then(|| Stop {
+        why: format!(
+            "the job was to end within {:?} (--timeout)",
+            timeout.unwrap_or_default()
+        ),
+        status: STATUS_RUN_FAILED,
+    })
+}
+
+/// Stops this process until somebody continues it.
+fn stop_here() {
+    // To this very thread, so that it does not run on while another one takes the signal.
+    let _ = signal_hook::low_level::raise(Signal::STOP.as_raw());
+}
+
+/// Returns a signal's number and name.
+fn named(signal: i32) -> String {
+    let name = signal_hook::low_level::signal_name(signal).unwrap_or("no known name");
+    format!("signal {signal} ({name})")
 }
 
 /// Moves the last output. A job whose output is lost has not gone well.

@@ -5,7 +5,7 @@
 )]
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -58,16 +58,11 @@ impl Client {
     /// # Errors
     /// When there is no such socket, or nobody there speaks PMI-1.
     pub(crate) fn open(number: i32) -> Result<Self> {
-        // SAFETY: the number is borrowed for this statement, in which it is looked at and copied; where it names nothing,
-        // or no socket, the calls say so. Nothing of this process is closed or replaced by that.
-        let inherited = unsafe { BorrowedFd::borrow_raw(number) };
-        let is_socket = rustix::fs::fstat(inherited)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket);
-        if !is_socket {
+        let Some(inherited) = inherited_socket(number) else {
             return Err(Error::Environment(format!(
                 "PMI_FD is {number}, which is no socket of this process: a wrapper may have closed it, or the variable is another job's; TAGWIRE_LAUNCHER=single runs this process alone"
             )));
-        }
+        };
         let socket = rustix::io::fcntl_dupfd_cloexec(inherited, 0)
             .map_err(|error| Error::system("copy the descriptor of PMI_FD", error))?;
         Self::over(socket)
@@ -295,6 +290,27 @@ impl Client {
             Err(error) => Err(Error::system("wait for the launcher's PMI", error)),
         }
     }
+}
+
+/// Returns the socket that a launcher has left open under a number; `None` where that is none.
+fn inherited_socket<'a>(number: i32) -> Option<BorrowedFd<'a>> {
+    if number < 0 {
+        return None;
+    }
+    // SAFETY: callers look at the descriptor, copy it, or let the next program not have it; where it names nothing, or no
+    // socket, the calls say so. Nothing of this process is closed or replaced by that.
+    let inherited = unsafe { BorrowedFd::borrow_raw(number) };
+    let stat = rustix::fs::fstat(inherited).ok()?;
+    (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(inherited)
+}
+
+/// Returns the number of the socket that an outer launcher has left open for this process, where one has.
+pub(crate) fn outer_socket() -> Option<RawFd> {
+    let number = std::env::var("PMI_FD").ok()?.parse().ok()?;
+    // The three that every program has are the user's, whatever they are.
+    inherited_socket(number)
+        .map(|socket| socket.as_raw_fd())
+        .filter(|number| *number > 2)
 }
 
 /// Returns the error of a request to which no reply came, by its name.

@@ -8,4 +8,4 @@ mod client;
 mod tests;
 mod values;
 
-pub(crate) use client::Client;
+pub(crate) use client::{Client, outer_socket};

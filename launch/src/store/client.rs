@@ -97,6 +97,23 @@ impl fmt::Debug for StoreBootstrap {
     }
 }
 
+/// Why a store has not let a rank in.
+#[derive(Debug)]
+pub(crate) enum NotIn {
+    /// It refuses this rank, or is none.
+    Refused(Error),
+    /// It is not there, or is another session's.
+    Early(Error),
+}
+
+impl NotIn {
+    fn into_error(self) -> Error {
+        match self {
+            Self::Refused(error) | Self::Early(error) => error,
+        }
+    }
+}
+
 /// A reply, with what came beside it.
 type Answer = (Reply, Option<Passed>);
 
@@ -110,16 +127,31 @@ impl StoreBootstrap {
         let mut pauses = COME_AGAIN.iter();
         loop {
             let mut this = Self::reach(membership.clone())?;
-            let Err(error) = this.say_hello() else {
+            let Err(why) = this.say_hello() else {
                 return Ok(this);
             };
-            // A store that has an opinion of this rank replies before it hangs up.
-            let unheard = this.closed.is_some() && !this.heard && this.membership.is_remote();
-            match pauses.next().filter(|_| unheard) {
+            let is_unheard = this.is_unheard() && this.membership.is_remote();
+            match pauses.next().filter(|_| is_unheard) {
                 Some(pause) => std::thread::sleep(*pause),
-                None => return Err(error),
+                None => return Err(why.into_error()),
             }
         }
+    }
+
+    /// Connects to the store that a rank serves for one session, once.
+    pub(crate) fn enter(membership: Membership) -> Result<Self, NotIn> {
+        let mut this = Self::reach(membership).map_err(NotIn::Early)?;
+        match this.say_hello() {
+            Ok(()) => Ok(this),
+            // It hung up on all who were about to come when it ended.
+            Err(why) if this.is_unheard() => Err(NotIn::Early(why.into_error())),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Whether the store has hung up without a word: one that has an opinion of this rank replies before.
+    const fn is_unheard(&self) -> bool {
+        self.closed.is_some() && !self.heard
     }
 
     /// Connects to the store.
@@ -153,19 +185,23 @@ impl StoreBootstrap {
         self
     }
 
-    fn say_hello(&mut self) -> Result<()> {
+    fn say_hello(&mut self) -> Result<(), NotIn> {
         let hello = Request::Hello {
             version: VERSION,
             rank: self.membership.rank.as_u32(),
             secret: self.membership.secret.clone(),
         };
-        match self.ask(&hello, None, ANSWER_DEADLINE)? {
+        let answer = self.ask(&hello, None, ANSWER_DEADLINE);
+        match answer.map_err(NotIn::Refused)? {
             Some((Reply::Welcome { size, .. }, _)) if size == self.membership.size => Ok(()),
-            Some((Reply::Welcome { size, .. }, _)) => Err(Error::Bootstrap(format!(
-                "the environment tells of {} ranks, the store '{}' of {size}",
-                self.membership.size, self.membership.store
-            ))),
-            answer => Err(self.unexpected(answer)),
+            Some((Reply::Welcome { size, .. }, _)) => {
+                Err(NotIn::Refused(Error::Bootstrap(format!(
+                    "the environment tells of {} ranks, the store '{}' of {size}",
+                    self.membership.size, self.membership.store
+                ))))
+            }
+            Some((Reply::Later(why), _)) => Err(NotIn::Early(Error::Bootstrap(why))),
+            answer => Err(NotIn::Refused(self.unexpected(answer))),
         }
     }
 

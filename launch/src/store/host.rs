@@ -2,6 +2,8 @@
 //! hears that the job ends.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,10 +14,13 @@ use super::client::Membership;
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Reply, Request, RequestId, VERSION};
 use crate::error::{Error, Result};
-use crate::patience::{LATE, Pauses};
+use crate::host;
+use crate::patience::{LATE, Stop, Tries};
 
 /// How long the store may take for its reply.
 const ANSWER: Duration = Duration::from_secs(30);
+/// How often a wait looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A host's connection to the store of its job.
 #[derive(Debug)]
@@ -43,16 +48,25 @@ impl HostLink {
     /// Joins the job whose store is, or soon will be, at `address` (`HOST:PORT`), with so many ranks.
     ///
     /// # Errors
-    /// When nobody answers there within `patience`, or whoever does refuses this host.
+    /// When nobody answers there within `patience`, or whoever does refuses this host; when `stop` says why to end before.
     pub(crate) fn join(
         address: &str,
         secret: JobSecret,
         ranks: u32,
         patience: Duration,
+        stop: &mut dyn FnMut() -> Option<Stop>,
     ) -> Result<Self> {
+        let what = format!("reach 'tagwire run --listen {address}'");
+        let stop = &mut || {
+            stop().map(|Stop { why, status }| Error::Ended {
+                what: what.clone(),
+                why,
+                status,
+            })
+        };
         let store = format!("{}{address}", socket::TCP);
         let mut link = Self {
-            socket: reach(&store, address, patience)?,
+            socket: reach(&store, &what, patience, stop)?,
             incoming: FrameBuffer::default(),
             store,
             secret,
@@ -65,9 +79,10 @@ impl HostLink {
             version: VERSION,
             ranks,
             secret: link.secret.clone(),
+            name: host::node(),
         };
         link.send(&hello);
-        match link.answer(Instant::now() + ANSWER) {
+        match link.answer(Instant::now() + ANSWER, stop)? {
             Some(Reply::Place { first, size })
                 if size <= Rank::MAX && first.checked_add(ranks).is_some_and(|end| end <= size) =>
             {
@@ -108,19 +123,20 @@ impl HostLink {
         self.send(&Request::Ended { rank, status });
     }
 
-    /// Returns what has come since. Never blocks.
-    pub(crate) fn hear(&mut self) -> Option<Word> {
-        if self.lost {
-            return None;
-        }
-        match self.next() {
-            Ok(Some(Reply::End { status })) => Some(Word::End(status)),
-            Ok(Some(_)) | Err(()) => {
-                self.lost = true;
-                Some(Word::Lost)
+    /// Returns all that has come since, also what came in one piece with the place. Never blocks.
+    pub(crate) fn hear(&mut self) -> Vec<Word> {
+        let mut words = Vec::new();
+        while !self.lost {
+            match self.next() {
+                Ok(Some(Reply::End { status })) => words.push(Word::End(status)),
+                Ok(Some(_)) | Err(()) => {
+                    self.lost = true;
+                    words.push(Word::Lost);
+                }
+                Ok(None) => break,
             }
-            Ok(None) => None,
         }
+        words
     }
 
     /// Whether something may still come, as what [`as_fd`](AsFd::as_fd) returns is readable.
@@ -139,18 +155,28 @@ impl HostLink {
         }
     }
 
-    fn answer(&mut self, until: Instant) -> Option<Reply> {
+    /// Returns the next reply; `None` where there is none before `until`, or the connection is lost.
+    fn answer(
+        &mut self,
+        until: Instant,
+        stop: &mut dyn FnMut() -> Option<Error>,
+    ) -> Result<Option<Reply>> {
         loop {
-            if let Some(reply) = self.next().ok()? {
-                return Some(reply);
+            match self.next() {
+                Ok(None) => {}
+                Ok(reply) => return Ok(reply),
+                Err(()) => return Ok(None),
+            }
+            if let Some(error) = stop() {
+                return Err(error);
             }
             let left = until.saturating_duration_since(Instant::now());
-            let timeout = Timespec::try_from(left).ok();
+            let timeout = Timespec::try_from(left.min(LOOK)).ok();
             let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
             match poll(&mut polled, timeout.as_ref()) {
-                Ok(0) => return None,
+                Ok(0) if left.is_zero() => return Ok(None),
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(_) => return None,
+                Err(_) => return Ok(None),
             }
         }
     }
@@ -179,23 +205,47 @@ impl AsFd for HostLink {
     }
 }
 
-/// Connects, as soon as somebody listens.
-fn reach(store: &str, address: &str, patience: Duration) -> Result<OwnedFd> {
-    let deadline = Instant::now().checked_add(patience);
-    let mut pauses = Pauses::new();
-    loop {
-        match socket::connect(store) {
-            Ok(socket) => return Ok(socket),
-            Err(_) if deadline.is_none_or(|deadline| Instant::now() < deadline) => pauses.sleep(),
-            Err(error) => {
-                return Err(Error::system(
-                    format!(
-                        "reach 'tagwire run --listen {address}' within {} s ({LATE})",
-                        patience.as_secs_f64()
-                    ),
-                    error,
-                ));
+/// Connects, as soon as somebody listens. A thread does, for `stop` to be heard meanwhile: to look a name up and to connect
+/// takes as long as networks do.
+fn reach(
+    store: &str,
+    what: &str,
+    patience: Duration,
+    stop: &mut dyn FnMut() -> Option<Error>,
+) -> Result<OwnedFd> {
+    let (sender, reached) = channel();
+    let asked_for = Arc::new(());
+    let is_asked_for = Arc::downgrade(&asked_for);
+    let store = store.to_owned();
+    let look = move || {
+        let mut tries = Tries::within(patience);
+        loop {
+            match socket::connect(&store) {
+                Err(_) if is_asked_for.strong_count() > 0 && tries.again() => {}
+                // Nobody may want it any more: a connection without a hello means nothing there.
+                found => return drop(sender.send(found)),
             }
         }
-    }
+    };
+    std::thread::Builder::new()
+        .name("tagwire-reach".to_owned())
+        .spawn(look)
+        .map_err(|error| Error::system("start the thread that connects", error))?;
+    let found = loop {
+        match reached.recv_timeout(LOOK) {
+            Ok(found) => break found,
+            Err(RecvTimeoutError::Disconnected) => {
+                break Err(std::io::Error::other("its thread ended"));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(error) = stop() {
+                    return Err(error);
+                }
+            }
+        }
+    };
+    found.map_err(|error| {
+        let within = patience.as_secs_f64();
+        Error::system(format!("{what} within {within} s ({LATE})"), error)
+    })
 }

@@ -110,6 +110,13 @@ struct Round {
     fences: HashMap<Rank, u64>,
 }
 
+/// What starts ranks on another host.
+#[derive(Debug)]
+struct Host {
+    name: String,
+    ranks: Range<u32>,
+}
+
 #[derive(Debug)]
 pub(super) struct KeySpace {
     secret: JobSecret,
@@ -119,16 +126,18 @@ pub(super) struct KeySpace {
     outbox: Vec<Outgoing>,
     /// What the launcher is to hear of.
     reports: Vec<Report>,
-    /// What starts ranks elsewhere, and which.
-    hosts: HashMap<ClientId, Range<u32>>,
+    /// What starts ranks elsewhere.
+    hosts: HashMap<ClientId, Host>,
     /// The first rank that no host has.
     next_rank: u32,
     /// The status that the job ends with, once it does.
     over_with: Option<u32>,
+    /// Whether each rank has one stay, and comes to another store for the next.
+    one_stay: bool,
 }
 
 /// What a launcher hears of from its store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
     /// A rank wants the job ended, with this status.
     Abort(Rank, u32),
@@ -136,10 +145,9 @@ pub(crate) enum Report {
     Came(u32),
     /// A rank of another host has ended, with this status.
     Ended(Rank, u32),
+    /// Another host is lost, by its name, and with it those of its ranks that had not ended.
+    HostLost(String, Vec<Rank>),
 }
-
-/// The status of ranks whose host is lost.
-const HOST_LOST: u32 = 255;
 
 impl KeySpace {
     pub fn new(size: u32, secret: JobSecret) -> Self {
@@ -153,7 +161,13 @@ impl KeySpace {
             hosts: HashMap::new(),
             next_rank: size,
             over_with: None,
+            one_stay: false,
         }
+    }
+
+    /// Sends ranks away that have left or ended: the next store is theirs.
+    pub const fn allow_one_stay(&mut self) {
+        self.one_stay = true;
     }
 
     /// Leaves all ranks but the first `own` to other hosts.
@@ -189,7 +203,8 @@ impl KeySpace {
                     version,
                     ranks,
                     secret,
-                } => self.host(client, id, version, ranks, &secret),
+                    name,
+                } => self.host(client, id, (version, &secret), ranks, name),
                 Request::Ended { rank, status } if self.hosts.contains_key(&client) => {
                     self.ended_elsewhere(client, rank, status)
                 }
@@ -254,27 +269,31 @@ impl KeySpace {
         if let Some(known) = self.clients.get(&client) {
             self.ended(known.rank);
         }
-        for rank in self.hosts.remove(&client).into_iter().flatten() {
-            self.over(Rank::new(rank), HOST_LOST);
+        if let Some(Host { name, ranks }) = self.hosts.remove(&client) {
+            let ranks = ranks.map(Rank::new);
+            let lost: Vec<Rank> = ranks.filter(|rank| self.over(*rank)).collect();
+            if !lost.is_empty() {
+                self.reports.push(Report::HostLost(name, lost));
+            }
         }
     }
 
-    /// A rank of another host is over, in whatever way; only the first word of it counts.
-    fn over(&mut self, rank: Rank, status: u32) {
-        let member = &mut self.members[rank.index()];
-        if !std::mem::replace(&mut member.over, true) {
-            self.reports.push(Report::Ended(rank, status));
+    /// A rank of another host is over, in whatever way. Returns whether this is the first word of it: only that counts.
+    fn over(&mut self, rank: Rank) -> bool {
+        let is_first = !std::mem::replace(&mut self.members[rank.index()].over, true);
+        if is_first {
             self.ended(rank);
         }
+        is_first
     }
 
     fn host(
         &mut self,
         client: ClientId,
         id: RequestId,
-        version: u16,
+        (version, secret): (u16, &JobSecret),
         ranks: u32,
-        secret: &JobSecret,
+        name: String,
     ) -> Verdict {
         if let Some(why) = self.objection(version, secret) {
             return self.refuse_and_close(client, id, &why);
@@ -292,18 +311,25 @@ impl KeySpace {
             return self.refuse_and_close(client, id, &why);
         }
         self.next_rank += ranks;
-        self.hosts.insert(client, first..first + ranks);
+        let host = Host {
+            name,
+            ranks: first..first + ranks,
+        };
+        self.hosts.insert(client, host);
         self.reports.push(Report::Came(ranks));
         self.reply(client, id, Reply::Place { first, size });
         Verdict::Keep
     }
 
     fn ended_elsewhere(&mut self, client: ClientId, rank: u32, status: u32) -> Verdict {
-        let is_its = |ranks: &Range<u32>| ranks.contains(&rank);
+        let is_its = |host: &Host| host.ranks.contains(&rank);
         if !self.hosts.get(&client).is_some_and(is_its) {
             return Verdict::Close;
         }
-        self.over(Rank::new(rank), status);
+        let rank = Rank::new(rank);
+        if self.over(rank) {
+            self.reports.push(Report::Ended(rank, status));
+        }
         Verdict::Keep
     }
 
@@ -374,6 +400,11 @@ impl KeySpace {
             return self.refuse_and_close(client, id, &why);
         };
         let round = member.leaves;
+        if self.one_stay && (member.ended || round > 0) {
+            let why = format!("rank {rank} has left the session that rank 0 still serves");
+            self.reply(client, id, Reply::Later(why));
+            return Verdict::Close;
+        }
         if member.ended {
             let why = format!("rank {rank} ended before and cannot come back");
             return self.refuse_and_close(client, id, &why);

@@ -80,7 +80,7 @@ impl AsFd for Reports {
 #[derive(Debug)]
 pub(super) enum Control {
     RankEnded(Rank),
-    /// To be told once nobody is connected any more.
+    /// To be told once no member is connected any more.
     WhenEmpty(Sender<()>),
     /// The job ends, with this status: other hosts are told.
     EndJob(u32),
@@ -180,8 +180,9 @@ pub(super) struct Server {
     resumable: Vec<ClientId>,
     next_client: u64,
     max_strangers: usize,
-    accepting: bool,
-    /// Who is to be told once nobody is connected any more.
+    /// Until when connections are left waiting, as this process has no descriptor for one.
+    accept_at: Option<Instant>,
+    /// Who is to be told once no member is connected any more.
     until_empty: Option<Sender<()>>,
     buffer: Vec<u8>,
 }
@@ -213,7 +214,7 @@ impl Server {
             resumable: Vec::new(),
             next_client: 0,
             max_strangers: size as usize + SPARE_STRANGERS,
-            accepting: true,
+            accept_at: None,
             until_empty: None,
             buffer: vec![0; READ_CHUNK],
         })
@@ -250,7 +251,10 @@ impl Server {
             self.resume();
             self.housekeep();
             self.reports.give(self.keys.take_reports());
-            if self.connections.is_empty()
+            // Strangers are those that come for the next store, or nobody.
+            let is_stranger = |connection: &Connection| connection.hello_until.is_some();
+            if self.until_empty.is_some()
+                && self.connections.values().all(is_stranger)
                 && let Some(sender) = self.until_empty.take()
             {
                 // Whoever waits may have given up.
@@ -267,14 +271,18 @@ impl Server {
                 Err(error) => {
                     // No descriptors left, most likely: let the queue wait a moment.
                     debug!("cannot accept a connection: {error}");
-                    self.accepting = false;
-                    let none = EventFlags::empty();
-                    let data = EventData::new_u64(LISTENER);
-                    let _ = epoll::modify(&self.poller, &self.listener, data, none);
+                    self.accept_at = Some(Instant::now() + ACCEPT_PAUSE);
+                    self.watch_listener(EventFlags::empty());
                     return;
                 }
             }
         }
+    }
+
+    fn watch_listener(&self, flags: EventFlags) {
+        let data = EventData::new_u64(LISTENER);
+        // A listener that is in the set can be changed there.
+        let _ = epoll::modify(&self.poller, &self.listener, data, flags);
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
@@ -423,6 +431,8 @@ impl Server {
 
     /// Moves the key space's outbox into the connections and sends what goes out at once.
     fn deliver(&mut self) {
+        // The launcher hears first: of what others do at the news, that is the cause.
+        self.reports.give(self.keys.take_reports());
         loop {
             let outbox = self.keys.take_outbox();
             if outbox.is_empty() {
@@ -481,12 +491,10 @@ impl Server {
     }
 
     fn housekeep(&mut self) {
-        if !self.accepting {
-            self.accepting = true;
-            let data = EventData::new_u64(LISTENER);
-            let _ = epoll::modify(&self.poller, &self.listener, data, EventFlags::IN);
-        }
         let now = Instant::now();
+        if self.accept_at.take_if(|at| *at <= now).is_some() {
+            self.watch_listener(EventFlags::IN);
+        }
         self.connections
             .retain(|_, connection| connection.hello_until.is_none_or(|until| until > now));
     }
@@ -495,11 +503,8 @@ impl Server {
         let hello = self
             .connections
             .values()
-            .filter_map(|connection| connection.hello_until)
-            .min()
-            .map(|until| until.saturating_duration_since(Instant::now()));
-        let pause = (!self.accepting).then_some(ACCEPT_PAUSE);
-        let wait = [hello, pause].into_iter().flatten().min()?;
-        Timespec::try_from(wait).ok()
+            .filter_map(|connection| connection.hello_until);
+        let due = hello.chain(self.accept_at).min()?;
+        Timespec::try_from(due.saturating_duration_since(Instant::now())).ok()
     }
 }

@@ -20,7 +20,7 @@
 //! | 6    | request   | get descriptor | rank u32                                           |
 //! | 7    | request   | leave          |                                                    |
 //! | 8    | request   | abort          | status u32                                         |
-//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, secret |
+//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, secret, name |
 //! | 10   | request   | ended          | rank u32, status u32; no reply                     |
 //! | 65   | reply     | welcome        | size u32, round u32                                |
 //! | 66   | reply     | done           |                                                    |
@@ -28,6 +28,7 @@
 //! | 68   | reply     | descriptor     | and one descriptor beside the frame                |
 //! | 69   | reply     | refused        | why, as UTF-8 text                                 |
 //! | 70   | reply     | place          | first rank u32, size u32                           |
+//! | 71   | reply     | later          | why, as UTF-8 text: the rank is to come again      |
 //! | 97   | event     | left           | rank u32                                           |
 //! | 98   | event     | failed         | rank u32                                           |
 //! | 99   | event     | end            | status u32: the job ends, as a host is told        |
@@ -42,7 +43,7 @@ pub const MAX_KEY: usize = 256;
 /// The longest value, in bytes.
 pub const MAX_VALUE: usize = 64 * 1024;
 /// The version that a hello carries.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// What follows the length field and precedes the body.
 const HEADER: usize = 8;
@@ -112,6 +113,8 @@ pub enum Request {
         ranks: u32,
         /// Proof that it belongs to the job.
         secret: JobSecret,
+        /// The host's name, for people; at most [`MAX_KEY`] bytes.
+        name: String,
     },
     /// From a host: one of its ranks has ended.
     Ended {
@@ -140,6 +143,8 @@ pub enum Reply {
     Descriptor,
     /// The request was not carried out, and why.
     Refused(String),
+    /// The hello was not accepted, and why: the store that takes it is still to come.
+    Later(String),
     /// To a host: its ranks begin with this number.
     Place {
         /// The first.
@@ -194,7 +199,12 @@ impl Request {
                 version,
                 ranks,
                 secret,
-            } => frame(9, id, &[&opening(*version, *ranks, secret)]),
+                name,
+            } => frame(
+                9,
+                id,
+                &[&opening(*version, *ranks, secret), name.as_bytes()],
+            ),
             Self::Ended { rank, status } => {
                 frame(10, id, &[&rank.to_le_bytes(), &status.to_le_bytes()])
             }
@@ -249,6 +259,7 @@ impl Request {
                     version,
                     ranks: body.u32()?,
                     secret: body.secret()?,
+                    name: key(body.rest())?,
                 }
             }
             10 => Self::Ended {
@@ -273,13 +284,8 @@ impl Reply {
             Self::Done => frame(66, id, &[]),
             Self::Value(bytes) => frame(67, id, &[bytes]),
             Self::Descriptor => frame(68, id, &[]),
-            Self::Refused(why) => {
-                let mut end = MAX_REFUSAL.min(why.len());
-                while !why.is_char_boundary(end) {
-                    end -= 1;
-                }
-                frame(69, id, &[&why.as_bytes()[..end]])
-            }
+            Self::Refused(why) => frame(69, id, &[cut(why)]),
+            Self::Later(why) => frame(71, id, &[cut(why)]),
             Self::Place { first, size } => {
                 frame(70, id, &[&first.to_le_bytes(), &size.to_le_bytes()])
             }
@@ -304,6 +310,7 @@ impl Reply {
             67 => Self::Value(value(body.rest())?),
             68 => Self::Descriptor,
             69 => Self::Refused(String::from_utf8_lossy(body.rest()).into_owned()),
+            71 => Self::Later(String::from_utf8_lossy(body.rest()).into_owned()),
             70 => Self::Place {
                 first: body.u32()?,
                 size: body.u32()?,
@@ -385,6 +392,15 @@ fn opening(version: u16, number: u32, secret: &JobSecret) -> Vec<u8> {
     body.extend_from_slice(&number.to_le_bytes());
     body.extend_from_slice(secret.as_bytes());
     body
+}
+
+/// Returns the text of a refusal, cut to what is sent of it.
+fn cut(why: &str) -> &[u8] {
+    let mut end = MAX_REFUSAL.min(why.len());
+    while !why.is_char_boundary(end) {
+        end -= 1;
+    }
+    &why.as_bytes()[..end]
 }
 
 fn key(bytes: &[u8]) -> Result<String, Malformed> {

@@ -79,7 +79,7 @@ fn strangers_are_refused_whatever_they_ask() {
             VERSION + 1,
             0,
             SECRET,
-            "the launcher speaks version 2, the rank version 3",
+            "the launcher speaks version 3, the rank version 4",
         ),
         (VERSION, 2, SECRET, "there is no rank 2 in a job of 2"),
     ] {
@@ -298,11 +298,37 @@ fn one_rank_cannot_fill_the_store_by_coming_and_going() {
     game.hello(1, 0);
 }
 
+#[test]
+fn in_a_store_of_one_session_each_rank_has_one_stay() {
+    let mut game = Game::new(2);
+    game.keys.allow_one_stay();
+    game.hello(1, 0);
+    game.hello(2, 1);
+    assert_eq!(game.ask(2, Request::Leave).1, Verdict::Close);
+    game.keys.ended(Rank::new(0));
+    let _ = game.heard(1);
+    for (client, rank) in [(3, 1), (4, 0)] {
+        let secret = JobSecret::from_bytes(SECRET);
+        let (_, verdict) = game.ask(
+            client,
+            Request::Hello {
+                version: VERSION,
+                rank,
+                secret,
+            },
+        );
+        assert_eq!(verdict, Verdict::Close);
+        let said = game.heard(client);
+        assert!(matches!(&said[..], [Reply::Later(_)]), "{said:?}");
+    }
+}
+
 fn host(ranks: u32) -> Request {
     Request::Host {
         version: VERSION,
         ranks,
         secret: JobSecret::from_bytes(SECRET),
+        name: "node-2".to_owned(),
     }
 }
 
@@ -364,8 +390,8 @@ fn a_host_reports_its_ranks_and_its_loss_the_rest() {
     game.keys.end_hosts(3);
     assert_eq!(game.heard(9), [Reply::End { status: 3 }]);
     game.keys.disconnected(ClientId(9));
-    let lost = [2, 3].map(|rank| Report::Ended(Rank::new(rank), HOST_LOST));
-    assert_eq!(game.keys.take_reports(), lost);
+    let lost = Report::HostLost("node-2".to_owned(), vec![Rank::new(2), Rank::new(3)]);
+    assert_eq!(game.keys.take_reports(), [lost]);
     assert_eq!(
         game.heard(1),
         [2, 3].map(|rank| Reply::Failed(Rank::new(rank)))

@@ -19,6 +19,15 @@ fn requests() -> impl Strategy<Value = Request> {
         Just(Request::PutDescriptor),
         any::<u32>().prop_map(|rank| Request::GetDescriptor { rank }),
         Just(Request::Leave),
+        (any::<u16>(), any::<u32>(), any::<[u8; 32]>(), key).prop_map(
+            |(version, ranks, secret, name)| Request::Host {
+                version,
+                ranks,
+                secret: JobSecret::from_bytes(secret),
+                name,
+            }
+        ),
+        (any::<u32>(), any::<u32>()).prop_map(|(rank, status)| Request::Ended { rank, status }),
     ]
 }
 
@@ -30,6 +39,7 @@ fn replies() -> impl Strategy<Value = Reply> {
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Reply::Value),
         Just(Reply::Descriptor),
         "\\PC{0,100}".prop_map(Reply::Refused),
+        "\\PC{0,100}".prop_map(Reply::Later),
         rank.clone().prop_map(Reply::Left),
         rank.prop_map(Reply::Failed),
     ]

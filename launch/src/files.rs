@@ -1,41 +1,53 @@
-//! The limit of open files, which belongs to the process: jobs that run beside each other share it.
+//! The limit of open files, which belongs to the process: jobs and stores beside each other share it.
 
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors that each rank costs the launcher: process, leash, connection, memory that it
-/// leaves with the store, two pipes of output, and the other ends while it is started.
-const FILES_PER_RANK: u64 = 8;
+/// Descriptors that each rank costs who starts it: process, leash, two pipes of output, and the
+/// other ends while it is started.
+const PER_STARTED: u64 = 6;
+/// Descriptors that each rank of a job costs its store, wherever that rank runs: connection, and memory that it leaves
+/// there.
+const PER_SERVED: u64 = 2;
 /// Descriptors for everything else.
 const SPARE_FILES: u64 = 128;
 
-/// What the running jobs need, and what the limit was before the first of them raised it.
+/// What the running jobs and stores need, and what the limit was before the first of them raised it.
 #[derive(Debug)]
 struct Shared {
-    jobs: usize,
+    users: usize,
     wanted: u64,
     before: Option<Rlimit>,
 }
 
 static SHARED: Mutex<Shared> = Mutex::new(Shared {
-    jobs: 0,
+    users: 0,
     wanted: 0,
     before: None,
 });
 
-/// Room for the descriptors of one job, until dropped. The last one of the process puts the limit back.
+/// Room for the descriptors of one job's ranks or of one store, until dropped. The last one of the process puts the limit
+/// back.
 #[derive(Debug)]
-pub(super) struct FileLimit {
+pub(crate) struct FileLimit {
     wanted: u64,
 }
 
 impl FileLimit {
-    /// Makes room for the descriptors of `ranks` ranks, beside those of other jobs.
-    pub fn raise(ranks: u32) -> Self {
-        let wanted = u64::from(ranks) * FILES_PER_RANK;
+    /// Makes room for what starts `ranks` ranks.
+    pub fn of_ranks(ranks: u32) -> Self {
+        Self::raise(u64::from(ranks) * PER_STARTED)
+    }
+
+    /// Makes room for the store of a job of `ranks` ranks on all hosts.
+    pub fn of_store(ranks: u32) -> Self {
+        Self::raise(u64::from(ranks) * PER_SERVED)
+    }
+
+    fn raise(wanted: u64) -> Self {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.jobs += 1;
+        shared.users += 1;
         shared.wanted += wanted;
         let now = getrlimit(Resource::Nofile);
         let needed = shared.wanted + SPARE_FILES;
@@ -62,9 +74,9 @@ impl FileLimit {
 impl Drop for FileLimit {
     fn drop(&mut self) {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.jobs -= 1;
+        shared.users -= 1;
         shared.wanted -= self.wanted;
-        if shared.jobs == 0
+        if shared.users == 0
             && let Some(before) = shared.before.take()
         {
             // It was the limit before, and lowering is always allowed.
