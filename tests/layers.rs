@@ -215,6 +215,7 @@ const UNSAFE_REGIONS: &[&str] = &[
 /// Tests, benches, test programs and what only tests compile, in which it is.
 const UNSAFE_TESTS: &[&str] = &[
     "launch/tests/job.rs",
+    "layout/bench/benches/kernels.rs",
     "conformance/src/network/transfer.rs",
     "conformance/src/network/matching/state.rs",
     "pml/examples/instructions.rs",

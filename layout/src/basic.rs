@@ -1,163 +1,113 @@
 //! The basic types, of which all layouts are made.
 
-use crate::value::Located;
+use crate::value::{Complex, Located};
 
-/// The type of one value, as C and Fortran programs have it.
-///
-/// The pairs are structs of C: the value, then an `int` as the index, with the padding that alignment asks for.
-///
-/// ```text
-///            0       2       4       8      12      16
-///  ShortInt  | value |  pad  | index |
-///  TwoInt    |     value     | index |
-///  F32Int    |     value     | index |
-///  LongInt   |         value         | index | pad  |
-///  F64Int    |         value         | index | pad  |
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[repr(u8)]
-pub enum Basic {
-    /// Eight bits without a meaning.
-    Byte,
-    /// A printable character. No arithmetic is defined for it.
-    Char,
-    /// A signed integer of 8 bits.
-    I8,
-    /// A signed integer of 16 bits.
-    I16,
-    /// A signed integer of 32 bits.
-    I32,
-    /// A signed integer of 64 bits.
-    I64,
-    /// A signed integer of 128 bits.
-    I128,
-    /// An unsigned integer of 8 bits.
-    U8,
-    /// An unsigned integer of 16 bits.
-    U16,
-    /// An unsigned integer of 32 bits.
-    U32,
-    /// An unsigned integer of 64 bits.
-    U64,
-    /// A floating-point number of 32 bits.
-    F32,
-    /// A floating-point number of 64 bits.
-    F64,
-    /// A complex number: two of [`F32`](Self::F32), the real part first.
-    Complex32,
-    /// A complex number: two of [`F64`](Self::F64), the real part first.
-    Complex64,
-    /// C's `bool`: a byte that is 0 or 1.
-    Bool,
-    /// A pair of `float` and `int`.
-    F32Int,
-    /// A pair of `double` and `int`.
-    F64Int,
-    /// A pair of `long` (64 bits) and `int`.
-    LongInt,
-    /// A pair of `int` and `int`.
-    TwoInt,
-    /// A pair of `short` and `int`.
-    ShortInt,
+/// Makes the enum of a table: `name: the Rust type that lies alike in memory, bytes of data, "name in errors"`.
+macro_rules! basic_types {
+    ($(#[$doc:meta])* pub enum Basic { $($(#[$about:meta])* $basic:ident: $alike:ty, $size:literal, $name:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum Basic {
+            $($(#[$about])* $basic,)*
+        }
+
+        impl Basic {
+            /// All basic types, in the order of their declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$basic,)*];
+
+            /// Returns how many bytes of data a value has: those of padding do not count, as in `MPI_Type_size`.
+            #[must_use]
+            pub const fn size(self) -> usize {
+                match self {
+                    $(Self::$basic => $size,)*
+                }
+            }
+
+            /// Returns how many bytes lie between the beginnings of two neighbours in an array: a power of two.
+            #[must_use]
+            pub const fn extent(self) -> usize {
+                match self {
+                    $(Self::$basic => size_of::<$alike>(),)*
+                }
+            }
+
+            /// Returns what addresses of values are multiples of in programs. The operations do not ask for it.
+            #[must_use]
+            pub const fn alignment(self) -> usize {
+                match self {
+                    $(Self::$basic => align_of::<$alike>(),)*
+                }
+            }
+
+            /// Returns the name, as errors print it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$basic => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Basic {
-    /// All basic types, in the order of their declaration.
-    pub const ALL: &'static [Self] = &[
-        Self::Byte,
-        Self::Char,
-        Self::I8,
-        Self::I16,
-        Self::I32,
-        Self::I64,
-        Self::I128,
-        Self::U8,
-        Self::U16,
-        Self::U32,
-        Self::U64,
-        Self::F32,
-        Self::F64,
-        Self::Complex32,
-        Self::Complex64,
-        Self::Bool,
-        Self::F32Int,
-        Self::F64Int,
-        Self::LongInt,
-        Self::TwoInt,
-        Self::ShortInt,
-    ];
-
-    /// Returns how many bytes of data a value has: those of padding do not count, as in `MPI_Type_size`.
-    #[must_use]
-    pub const fn size(self) -> usize {
-        match self {
-            Self::ShortInt => 6,
-            Self::F64Int | Self::LongInt => 12,
-            other => other.extent(),
-        }
-    }
-
-    /// Returns how many bytes lie between the beginnings of two neighbours in an array. It is a power of two.
-    #[must_use]
-    pub const fn extent(self) -> usize {
-        match self {
-            Self::Byte | Self::Char | Self::I8 | Self::U8 | Self::Bool => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 | Self::Complex32 => 8,
-            Self::I128 | Self::Complex64 => 16,
-            Self::F32Int => size_of::<Located<f32>>(),
-            Self::F64Int => size_of::<Located<f64>>(),
-            Self::LongInt => size_of::<Located<i64>>(),
-            Self::TwoInt => size_of::<Located<i32>>(),
-            Self::ShortInt => size_of::<Located<i16>>(),
-        }
-    }
-
-    /// Returns what addresses of values are multiples of in C and Rust programs. The operations do not ask for it.
-    #[must_use]
-    pub const fn alignment(self) -> usize {
-        match self {
-            Self::Byte | Self::Char | Self::I8 | Self::U8 | Self::Bool => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 => 4,
-            Self::I64 | Self::U64 => align_of::<i64>(),
-            Self::I128 => align_of::<i128>(),
-            Self::F32 | Self::Complex32 => 4,
-            Self::F64 | Self::Complex64 => align_of::<f64>(),
-            Self::F32Int | Self::TwoInt | Self::ShortInt => 4,
-            Self::F64Int => align_of::<Located<f64>>(),
-            Self::LongInt => align_of::<Located<i64>>(),
-        }
-    }
-
-    /// Returns the name, as errors print it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Byte => "byte",
-            Self::Char => "char",
-            Self::I8 => "i8",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::I128 => "i128",
-            Self::U8 => "u8",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::U64 => "u64",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::Complex32 => "complex32",
-            Self::Complex64 => "complex64",
-            Self::Bool => "bool",
-            Self::F32Int => "(f32, i32)",
-            Self::F64Int => "(f64, i32)",
-            Self::LongInt => "(i64, i32)",
-            Self::TwoInt => "(i32, i32)",
-            Self::ShortInt => "(i16, i32)",
-        }
+basic_types! {
+    /// The type of one value, as C and Fortran programs have it.
+    ///
+    /// The pairs are structs of C: the value, then an `int` as the index, with the padding that alignment asks for.
+    ///
+    /// ```text
+    ///            0       2       4       8      12      16
+    ///  ShortInt  | value |  pad  | index |
+    ///  TwoInt    |     value     | index |
+    ///  F32Int    |     value     | index |
+    ///  LongInt   |         value         | index | pad  |
+    ///  F64Int    |         value         | index | pad  |
+    /// ```
+    pub enum Basic {
+        /// Eight bits without a meaning.
+        Byte: u8, 1, "byte";
+        /// A printable character. No arithmetic is defined for it.
+        Char: u8, 1, "char";
+        /// A signed integer of 8 bits.
+        I8: i8, 1, "i8";
+        /// A signed integer of 16 bits.
+        I16: i16, 2, "i16";
+        /// A signed integer of 32 bits.
+        I32: i32, 4, "i32";
+        /// A signed integer of 64 bits.
+        I64: i64, 8, "i64";
+        /// A signed integer of 128 bits.
+        I128: i128, 16, "i128";
+        /// An unsigned integer of 8 bits.
+        U8: u8, 1, "u8";
+        /// An unsigned integer of 16 bits.
+        U16: u16, 2, "u16";
+        /// An unsigned integer of 32 bits.
+        U32: u32, 4, "u32";
+        /// An unsigned integer of 64 bits.
+        U64: u64, 8, "u64";
+        /// A floating-point number of 32 bits.
+        F32: f32, 4, "f32";
+        /// A floating-point number of 64 bits.
+        F64: f64, 8, "f64";
+        /// A complex number: two of [`F32`](Self::F32), the real part first.
+        Complex32: Complex<f32>, 8, "complex32";
+        /// A complex number: two of [`F64`](Self::F64), the real part first.
+        Complex64: Complex<f64>, 16, "complex64";
+        /// C's `bool`: a byte that is 0 or 1.
+        Bool: u8, 1, "bool";
+        /// A pair of `float` and `int`.
+        F32Int: Located<f32>, 8, "(f32, i32)";
+        /// A pair of `double` and `int`.
+        F64Int: Located<f64>, 12, "(f64, i32)";
+        /// A pair of `long` (64 bits) and `int`.
+        LongInt: Located<i64>, 12, "(i64, i32)";
+        /// A pair of `int` and `int`.
+        TwoInt: Located<i32>, 8, "(i32, i32)";
+        /// A pair of `short` and `int`.
+        ShortInt: Located<i16>, 6, "(i16, i32)";
     }
 }
 

@@ -1,7 +1,7 @@
 //! Kernels: the loops of each operation over buffers of each type.
 //!
-//! A loop is written once, over bytes, and compiled for each level of the processor; the compiler makes vector instructions
-//! of it. A call takes the loop by its operation, type and level, and then runs straight.
+//! A loop is written once, over bytes, and compiled for each level of the processor: the baseline of its architecture, and
+//! AVX2. The compiler makes vector instructions of it. A call takes its loop from a table, once, and then runs straight.
 #![allow(unsafe_code)]
 
 use crate::function::{
@@ -16,19 +16,21 @@ pub(crate) struct Kernel {
     baseline: Forms,
     #[cfg(target_arch = "x86_64")]
     avx2: Forms,
-    #[cfg(target_arch = "x86_64")]
-    avx512: Forms,
 }
 
-/// The three loops of one operation, one type and one level.
+/// The three loops of one operation, one type and one level. They may be called where the processor has the level.
 struct Forms {
-    left: unsafe fn(&[u8], &mut [u8]),
+    left: unsafe fn(&mut [u8], &[u8]),
     right: unsafe fn(&mut [u8], &[u8]),
-    to: unsafe fn(&[u8], &[u8], &mut [u8]),
+    to: unsafe fn(&mut [u8], &[u8], &[u8]),
 }
+
+/// Shorter buffers have too little work for longer vectors.
+#[cfg(target_arch = "x86_64")]
+const VECTORS: usize = 64;
 
 impl Kernel {
-    /// Returns the loops of an operation for a type, if it is defined.
+    /// Returns the loops of an operation for a type, if it has any.
     #[inline]
     pub(crate) fn of(operation: usize, basic: Basic) -> Option<&'static Self> {
         KERNELS.get(operation)?[basic as usize]
@@ -36,11 +38,11 @@ impl Kernel {
 
     /// `into[i] = left[i] op into[i]`, for as many whole elements as both have.
     #[inline]
-    pub(crate) fn left(&self, left: &[u8], into: &mut [u8]) {
+    pub(crate) fn left(&self, into: &mut [u8], left: &[u8]) {
         let forms = self.forms(into.len());
         // SAFETY: the processor has the level of these forms, which is all that their functions ask for.
-        // JUSTIFICATION: speed, by the bench `kernels`.
-        unsafe { (forms.left)(left, into) }
+        // JUSTIFICATION: 4 KiB take half the time of the baseline (bench `kernels`).
+        unsafe { (forms.left)(into, left) }
     }
 
     /// `into[i] = into[i] op right[i]`, for as many whole elements as both have.
@@ -53,24 +55,20 @@ impl Kernel {
 
     /// `out[i] = left[i] op right[i]`, for as many whole elements as all have.
     #[inline]
-    pub(crate) fn to(&self, left: &[u8], right: &[u8], out: &mut [u8]) {
+    pub(crate) fn to(&self, out: &mut [u8], left: &[u8], right: &[u8]) {
         let forms = self.forms(out.len());
         // SAFETY: the processor has the level of these forms. JUSTIFICATION: as in `left`.
-        unsafe { (forms.to)(left, right, out) }
+        unsafe { (forms.to)(out, left, right) }
     }
 
-    /// Returns the forms for buffers of a length. The processor that runs this has their level.
+    /// Returns the forms for buffers of a length. The processor has their level.
     #[inline]
     fn forms(&self, length: usize) -> &Forms {
         #[cfg(target_arch = "x86_64")]
-        if length >= VECTORS {
-            if length >= WIDE && has_avx512() {
-                return &self.avx512;
-            }
-            if is_x86_feature_detected!("avx2") {
-                return &self.avx2;
-            }
+        if length >= VECTORS && is_x86_feature_detected!("avx2") {
+            return &self.avx2;
         }
+        let _ = length;
         &self.baseline
     }
 
@@ -80,35 +78,20 @@ impl Kernel {
                 baseline: baseline::forms::<F, T>(),
                 #[cfg(target_arch = "x86_64")]
                 avx2: avx2::forms::<F, T>(),
-                #[cfg(target_arch = "x86_64")]
-                avx512: avx512::forms::<F, T>(),
             }
         }
     }
 }
 
-/// Buffers below this length have too little work for longer vectors.
-const VECTORS: usize = 64;
-const WIDE: usize = 64;
-
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-}
-
 #[inline(always)]
-fn right_loop<F: Function<T>, T: Value>(into: &mut [u8], right: &[u8]) {
+fn in_place<F: Function<T>, T: Value>(into: &mut [u8], right: &[u8]) {
     for (into, right) in T::each_mut(into).iter_mut().zip(T::each(right)) {
         *into = F::apply(T::load(*into), T::load(*right)).store();
     }
 }
 
 #[inline(always)]
-fn to_loop<F: Function<T>, T: Value>(left: &[u8], right: &[u8], out: &mut [u8]) {
+fn to_third<F: Function<T>, T: Value>(out: &mut [u8], left: &[u8], right: &[u8]) {
     let values = T::each(left).iter().zip(T::each(right));
     for (out, (left, right)) in T::each_mut(out).iter_mut().zip(values) {
         *out = F::apply(T::load(*left), T::load(*right)).store();
@@ -122,30 +105,21 @@ macro_rules! level {
             use super::{Forms, Function, Swapped, Value};
 
             $(#[target_feature(enable = $feature)])?
-            fn left<F: Function<T>, T: Value>(left: &[u8], into: &mut [u8]) {
-                super::right_loop::<Swapped<F>, T>(into, left);
+            fn in_place<F: Function<T>, T: Value>(into: &mut [u8], right: &[u8]) {
+                super::in_place::<F, T>(into, right);
             }
 
             $(#[target_feature(enable = $feature)])?
-            fn left_symmetric<F: Function<T>, T: Value>(left: &[u8], into: &mut [u8]) {
-                right::<F, T>(into, left);
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            fn right<F: Function<T>, T: Value>(into: &mut [u8], right: &[u8]) {
-                super::right_loop::<F, T>(into, right);
-            }
-
-            $(#[target_feature(enable = $feature)])?
-            fn to<F: Function<T>, T: Value>(left: &[u8], right: &[u8], out: &mut [u8]) {
-                super::to_loop::<F, T>(left, right, out);
+            fn to_third<F: Function<T>, T: Value>(out: &mut [u8], left: &[u8], right: &[u8]) {
+                super::to_third::<F, T>(out, left, right);
             }
 
             pub(super) const fn forms<F: Function<T>, T: Value>() -> Forms {
                 Forms {
-                    left: if F::SYMMETRIC { left_symmetric::<F, T> } else { left::<F, T> },
-                    right: right::<F, T>,
-                    to: to::<F, T>,
+                    // One loop for both, where there is no difference.
+                    left: if F::SYMMETRIC { in_place::<F, T> } else { in_place::<Swapped<F>, T> },
+                    right: in_place::<F, T>,
+                    to: to_third::<F, T>,
                 }
             }
         }
@@ -155,8 +129,6 @@ macro_rules! level {
 level!(baseline);
 #[cfg(target_arch = "x86_64")]
 level!(avx2, "avx2");
-#[cfg(target_arch = "x86_64")]
-level!(avx512, "avx512f,avx512bw,avx512dq,avx512vl");
 
 /// The kernels by operation, in the order of [`Operation::PREDEFINED`], and by type, in that of [`Basic::ALL`].
 static KERNELS: [[Option<&Kernel>; Basic::ALL.len()]; Operation::PREDEFINED.len()] = {

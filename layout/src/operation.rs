@@ -60,9 +60,8 @@ pub enum Operation {
     User(Arc<UserOperation>),
 }
 
-/// What is to be done with two buffers.
-enum Work<'a> {
-    Kernel(&'static Kernel),
+/// What an operation without a kernel does with two buffers.
+enum Other<'a> {
     KeepLeft,
     KeepRight,
     User(&'a UserOperation),
@@ -132,24 +131,29 @@ impl Operation {
     ///
     /// [`Error::Undefined`] with the names of both, if it is not.
     pub fn check(&self, layout: &Layout) -> Result<()> {
-        self.work(layout).map(drop)
+        match self.kernel(layout) {
+            Some(_) => Ok(()),
+            None => self.other(layout).map(drop),
+        }
     }
 
     /// Combines two buffers in the second: `into[i] = left[i] op into[i]`. `left` is of the lower rank.
     ///
     /// # Errors
     ///
-    /// [`Error::Undefined`] if the operation is not defined for the type, and [`Error::Lengths`] if the buffers differ in
+    /// [`Error::Undefined`] if the operation is not defined for the type. [`Error::Lengths`] if the buffers differ in
     /// length or end within an element: of the basic type, or of the layout for an operation of a user.
     #[inline]
     pub fn combine(&self, layout: &Layout, left: &[u8], into: &mut [u8]) -> Result<()> {
-        let work = self.work(layout)?;
-        work.check_lengths(layout, left.len(), into.len())?;
-        match work {
-            Work::Kernel(kernel) => kernel.left(left, into),
-            Work::KeepLeft => into.copy_from_slice(left),
-            Work::KeepRight => {}
-            Work::User(user) => user.combine(layout, left, into),
+        let kernel = self.kernel(layout);
+        self.check_lengths(layout, left.len(), into.len())?;
+        match kernel {
+            Some(kernel) => kernel.left(into, left),
+            None => match self.other(layout)? {
+                Other::KeepLeft => into.copy_from_slice(left),
+                Other::KeepRight => {}
+                Other::User(user) => user.combine(layout, left, into),
+            },
         }
         Ok(())
     }
@@ -167,17 +171,19 @@ impl Operation {
         right: &[u8],
         out: &mut [u8],
     ) -> Result<()> {
-        let work = self.work(layout)?;
-        work.check_lengths(layout, left.len(), right.len())?;
-        work.check_lengths(layout, left.len(), out.len())?;
-        match work {
-            Work::Kernel(kernel) => kernel.to(left, right, out),
-            Work::KeepLeft => out.copy_from_slice(left),
-            Work::KeepRight => out.copy_from_slice(right),
-            Work::User(user) => {
-                out.copy_from_slice(right);
-                user.combine(layout, left, out);
-            }
+        let kernel = self.kernel(layout);
+        self.check_lengths(layout, left.len(), right.len())?;
+        self.check_lengths(layout, left.len(), out.len())?;
+        match kernel {
+            Some(kernel) => kernel.to(out, left, right),
+            None => match self.other(layout)? {
+                Other::KeepLeft => out.copy_from_slice(left),
+                Other::KeepRight => out.copy_from_slice(right),
+                Other::User(user) => {
+                    out.copy_from_slice(right);
+                    user.combine(layout, left, out);
+                }
+            },
         }
         Ok(())
     }
@@ -189,32 +195,50 @@ impl Operation {
     /// As [`combine`](Self::combine).
     #[inline]
     pub fn combine_right(&self, layout: &Layout, into: &mut [u8], right: &[u8]) -> Result<()> {
-        let work = self.work(layout)?;
-        work.check_lengths(layout, into.len(), right.len())?;
-        match work {
-            Work::Kernel(kernel) => kernel.right(into, right),
-            Work::KeepLeft => {}
-            Work::KeepRight => into.copy_from_slice(right),
-            Work::User(user) => user.combine_right(layout, into, right),
+        let kernel = self.kernel(layout);
+        self.check_lengths(layout, into.len(), right.len())?;
+        match kernel {
+            Some(kernel) => kernel.right(into, right),
+            None => match self.other(layout)? {
+                Other::KeepLeft => {}
+                Other::KeepRight => into.copy_from_slice(right),
+                Other::User(user) => user.combine_right(layout, into, right),
+            },
         }
         Ok(())
     }
 
-    /// Returns what is to be done with values of a layout.
     #[inline]
-    fn work(&self, layout: &Layout) -> Result<Work<'_>> {
-        let operation = match self {
-            Self::Replace => return Ok(Work::KeepRight),
-            Self::NoOp => return Ok(Work::KeepLeft),
-            Self::User(user) => return Ok(Work::User(user)),
-            _ => self.index(),
+    fn kernel(&self, layout: &Layout) -> Option<&'static Kernel> {
+        Kernel::of(self.index(), layout.basic()?)
+    }
+
+    /// Returns what is to be done with values of a layout for which there is no kernel.
+    fn other(&self, layout: &Layout) -> Result<Other<'_>> {
+        match self {
+            Self::Replace => Ok(Other::KeepRight),
+            Self::NoOp => Ok(Other::KeepLeft),
+            Self::User(user) => Ok(Other::User(user)),
+            _ => Err(Error::Undefined {
+                operation: self.predefined_name(),
+                basic: layout.basic().map_or("derived", Basic::name),
+            }),
+        }
+    }
+
+    /// Checks that two buffers have the same number of elements, and nothing after them.
+    #[inline]
+    fn check_lengths(&self, layout: &Layout, first: usize, second: usize) -> Result<()> {
+        let is_whole = match (self, layout.basic()) {
+            (Self::User(_), _) | (_, None) => first.is_multiple_of(layout.extent()),
+            // The extent is a power of two: no division, which would be the longest step of a short call.
+            (_, Some(basic)) => first & (basic.extent() - 1) == 0,
         };
-        let kernel = layout
-            .basic()
-            .and_then(|basic| Kernel::of(operation, basic));
-        kernel
-            .map(Work::Kernel)
-            .ok_or_else(|| self.undefined(layout))
+        if first == second && is_whole {
+            Ok(())
+        } else {
+            Err(lengths(layout, first, second))
+        }
     }
 
     /// Returns the place in the table of kernels.
@@ -238,39 +262,14 @@ impl Operation {
             Self::User(_) => 14,
         }
     }
-
-    #[cold]
-    fn undefined(&self, layout: &Layout) -> Error {
-        Error::Undefined {
-            operation: self.predefined_name(),
-            basic: layout.basic().map_or("derived", Basic::name),
-        }
-    }
-}
-
-impl Work<'_> {
-    /// Checks that two buffers have the same number of elements, and nothing after them.
-    #[inline]
-    fn check_lengths(&self, layout: &Layout, first: usize, second: usize) -> Result<()> {
-        let is_whole = match (self, layout.basic()) {
-            // The extent is a power of two: no division, which would be the longest step of a short call.
-            (Self::Kernel(_) | Self::KeepLeft | Self::KeepRight, Some(basic)) => {
-                first & (basic.extent() - 1) == 0
-            }
-            _ => first.is_multiple_of(layout.extent()),
-        };
-        if first == second && is_whole {
-            return Ok(());
-        }
-        Err(lengths(layout, first, second))
-    }
 }
 
 #[cold]
 fn lengths(layout: &Layout, first: usize, second: usize) -> Error {
+    let element = layout.extent();
     Error::Lengths {
         first,
         second,
-        element: layout.extent(),
+        element,
     }
 }
