@@ -101,8 +101,7 @@ impl<'s> Context<'s> {
         let buffer = unsafe { lend(data) };
         let lent = NoUnwind::of("a send");
         let sent = self
-            .session
-            .shared
+            .shared()
             .messenger
             .send(buffer, to, tag, context.peer, mode);
         lent.over();
@@ -190,7 +189,7 @@ impl<'s> Context<'s> {
 
     /// Refuses the scope of another session: its end would not wait for what is started here.
     fn check_scope(&self, scope: &Scope<'_, '_>) -> Result<()> {
-        if std::ptr::eq(&self.session.shared, scope.shared) {
+        if std::ptr::eq(self.shared(), scope.shared) {
             Ok(())
         } else {
             Err(Error::OtherSession)
@@ -228,7 +227,7 @@ impl<'s> Context<'s> {
         let tag = tag_of(tag)?;
         let (to, context) = self.shared().peer(self.group, to)?;
         let buffer = scope.lend(data);
-        let messenger = &self.session.shared.messenger;
+        let messenger = &self.shared().messenger;
         // The scope waits for what it tracks: a send that a panic leaves behind is not.
         let lent = NoUnwind::of("a send");
         let request = messenger.isend(buffer, to, tag, context.peer, mode);
@@ -254,7 +253,7 @@ impl<'s> Context<'s> {
         let (from, context) = self.shared().source(self.group, from.into())?;
         let room = size_of_val(data);
         let buffer = scope.lend_mut(data);
-        let messenger = &self.session.shared.messenger;
+        let messenger = &self.shared().messenger;
         let lent = NoUnwind::of("a receive");
         let request = messenger.irecv(buffer, from, tag, context);
         let request = request.map(|request| scope.track(request, room, self.group));
@@ -367,7 +366,7 @@ impl<'s> Context<'s> {
     pub fn recv_claimed<T: Plain>(&self, data: &mut [T], message: Claimed) -> Result<Status> {
         // SAFETY: as in `send_with`.
         let buffer = unsafe { lend_mut(data) };
-        let messenger = &self.session.shared.messenger;
+        let messenger = &self.shared().messenger;
         let lent = NoUnwind::of("a receive");
         let received = messenger
             .irecv_claimed(buffer, message.id)
@@ -456,7 +455,7 @@ impl<'s> Context<'s> {
         let tag = tag_of(tag)?;
         let (to, context) = self.shared().peer(self.group, to)?;
         let place = (to, tag, context);
-        PartitionedSend::make(&self.session.shared, data, partitions, place, policy)
+        PartitionedSend::make(self.shared(), data, partitions, place, policy)
     }
 
     /// A receive whose buffer has `partitions` equal partitions, each of which can be asked for. It
@@ -475,7 +474,7 @@ impl<'s> Context<'s> {
         let tag = tag_of(tag)?;
         let (from, context) = self.shared().peer(self.group, from)?;
         let place = (from, tag, context);
-        PartitionedRecv::make(&self.session.shared, data, partitions, 1, place)
+        PartitionedRecv::make(self.shared(), data, partitions, 1, place)
     }
 
     /// The same with room for two rounds: `data` has twice the elements of one, and rounds use its halves by
@@ -522,7 +521,7 @@ impl<'s> Context<'s> {
         let tag = tag_of(tag)?;
         let (from, context) = self.shared().peer(self.group, from)?;
         let place = (from, tag, context);
-        PartitionedRecv::make(&self.session.shared, data, partitions, 2, place)
+        PartitionedRecv::make(self.shared(), data, partitions, 2, place)
     }
 
     /// Frees the context: this rank uses it no more. Receives that are posted in it complete as ever; messages that nobody has

@@ -63,6 +63,21 @@ fn the_workers_do_all_the_tasks() {
     }
 }
 
+/// However many ranks have a share of the rows, the solution is the same.
+#[test]
+fn conjugate_gradients_find_one_solution() {
+    let solution = |ranks| {
+        let outcome = run("conjugate_gradient", ranks, "60");
+        let (_, found) = outcome.stdout[0].split_once("points: ").unwrap();
+        found.to_owned()
+    };
+    let alone = solution(1);
+    assert!(alone.contains("highest point 273.948"), "{alone}");
+    for ranks in [2, 3, 7] {
+        assert_eq!(solution(ranks), alone);
+    }
+}
+
 /// The same plate in one piece, without messages: its mean, and the last change in the tile of
 /// rank 0.
 fn heat(columns: usize, rows: usize, steps: usize) -> (f64, f64) {

@@ -19,6 +19,7 @@ mod bystander;
 mod death;
 mod exchange;
 mod flood;
+mod groups;
 mod panics;
 mod partitioned;
 mod shortage;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         "death-served" => death::served(),
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
+        "groups" => groups::run(),
         "many-requests" => flood::requests(),
         "partitioned" => partitioned::exchange(arguments),
         "partitioned-death" => partitioned::death(arguments),

@@ -1,0 +1,45 @@
+//! Collectives and groups in jobs of processes, over every kind of transport.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use process::{Job, has};
+
+fn run(ranks: u32, options: &[&str]) {
+    let outcome = Job::of_ranks(ranks, options, &["groups"]).finish();
+    assert_eq!(outcome.status, 0, "{options:?}: {outcome:#?}");
+    for rank in 0..ranks {
+        outcome.line(&format!("{rank} did everything"));
+    }
+}
+
+#[test]
+fn groups_of_all_sizes_do_everything() {
+    for ranks in [1, 2, 3, 5] {
+        run(ranks, &[]);
+    }
+}
+
+#[test]
+fn the_transport_matches_their_messages_too() {
+    for ranks in [1, 2, 5] {
+        run(ranks, &["--pml", "cm"]);
+    }
+}
+
+/// With each algorithm that is not the table's choice for some length.
+#[test]
+fn a_setting_forces_algorithms() {
+    let forced = "allreduce:ring,allgather:ring,alltoall:bruck,broadcast:scatter-ring,gather:linear,scatter:linear,reduce-scatter:pairwise";
+    run(4, &["--coll-algorithm", forced]);
+}
+
+#[test]
+fn networks_carry_them() {
+    for transport in ["ofi:tcp;ofi_rxm", "ucx:tcp,self", "shm+ofi:tcp"] {
+        if has("networks_carry_them", transport.trim_start_matches("shm+")) {
+            run(3, &["--transport", transport]);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Collectives, and groups whose ranks and ids differ from the job's.
+
+use tagwire::{ANY_SOURCE, ANY_TAG, Combine, Context, Max, Session, Sum};
+
+use crate::{Outcome, say};
+
+/// All collectives, whose results are known.
+pub fn run() -> Outcome {
+    let session = Session::open()?;
+    let world = session.world();
+    let me = session.rank();
+    everything(world)?;
+    // Ids of ranks differ from here on.
+    let alone = world.split(Some(me), 0)?.ok_or("no group")?;
+    let more: Vec<_> = (0..me)
+        .map(|_| alone.duplicate())
+        .collect::<Result<_, _>>()?;
+    let turned = world.split(Some(7), -(me as i32))?.ok_or("no group")?;
+    assert_eq!(turned.rank()?, session.size() - 1 - me);
+    everything(turned)?;
+    points(turned)?;
+    let halves = world.split((me > 0).then_some(me % 2), 0)?;
+    assert_eq!(halves.is_some(), me > 0);
+    if let Some(half) = halves {
+        everything(half)?;
+        points(half)?;
+        half.free()?;
+        assert!(half.barrier().is_err(), "it was freed");
+    }
+    if me < 2 && session.size() > 2 {
+        let pair = world.subset(&[1, 0])?;
+        everything(pair)?;
+        assert_eq!(pair.rank()?, 1 - me);
+    }
+    more.into_iter().try_for_each(Context::free)?;
+    everything(world.duplicate()?)?;
+    session.close()?;
+    say(me, "did everything");
+    Ok(())
+}
+
+fn everything(context: Context<'_>) -> Outcome {
+    let (me, size) = (context.rank()?, context.size()?);
+    let n = size as usize;
+    for len in [1, 300, 50_000] {
+        context.barrier()?;
+        for root in [0, size - 1] {
+            let mut data = vec![if me == root { root + 5 } else { 0 }; len];
+            context.broadcast(&mut data, root)?;
+            assert!(data.iter().all(|it| *it == root + 5));
+            let mut sum = vec![u64::from(me); len];
+            context.reduce(&mut sum, Sum, root)?;
+            let all = u64::from(size * (size - 1) / 2);
+            let expected = if me == root { all } else { u64::from(me) };
+            assert!(sum.iter().all(|it| *it == expected));
+            let mut gathered = vec![0; if me == root { n * len } else { 0 }];
+            context.gather(&vec![me; len], &mut gathered, root)?;
+            assert!(
+                gathered
+                    .chunks(len)
+                    .zip(0..)
+                    .all(|(part, rank)| part == vec![rank; len])
+            );
+            let mut part = vec![0; len];
+            context.scatter(&gathered, &mut part, root)?;
+            assert_eq!(part, vec![me; len]);
+        }
+        let mut most = vec![f64::from(me); len];
+        context.allreduce(&mut most, Max)?;
+        assert!(most.iter().all(|it| *it == f64::from(size - 1)));
+        let mut all = vec![0; n * len];
+        context.allgather(&vec![me; len], &mut all)?;
+        assert!(
+            all.chunks(len)
+                .zip(0..)
+                .all(|(part, rank)| part == vec![rank; len])
+        );
+        let blocks: Vec<_> = (0..size).flat_map(|to| vec![me * 100 + to; len]).collect();
+        context.alltoall(&blocks, &mut all)?;
+        assert!(
+            all.chunks(len)
+                .zip(0..)
+                .all(|(part, from)| part == vec![from * 100 + me; len])
+        );
+        let mut own = vec![0; len];
+        context.reduce_scatter(&blocks, &mut own, Sum)?;
+        let expected = (0..size).map(|from| from * 100 + me).sum();
+        assert!(own.iter().all(|it: &u32| *it == expected));
+        let mut upto = vec![u64::from(me); len];
+        context.scan(&mut upto, Sum)?;
+        assert_eq!(upto[len - 1], u64::from(me * (me + 1) / 2));
+    }
+    // The lower rank's operand comes first: the result is the number of the last.
+    let last = Combine::ordered(|_: u32, higher: u32| higher);
+    let mut number = [me];
+    context.allreduce_by(&mut number, &last)?;
+    assert_eq!(number, [size - 1]);
+    let counts: Vec<_> = (0..n).collect();
+    let mut all = vec![0u16; counts.iter().sum()];
+    context.allgather_varying(&vec![me as u16; n.min(me as usize)], &mut all, &counts)?;
+    assert_eq!(
+        all.iter().map(|it| u32::from(*it)).max().unwrap_or(0),
+        size - 1
+    );
+    Ok(())
+}
+
+/// Messages in a group name ranks of the group.
+fn points(context: Context<'_>) -> Outcome {
+    let (me, size) = (context.rank()?, context.size()?);
+    let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+    let mut from = [u32::MAX];
+    let status = context.sendrecv(&[me], next, &mut from, last, 3)?;
+    assert_eq!((from[0], status.source()), (last, last));
+    let send = context.isend_owned(vec![me; 7 + me as usize], next, 4)?;
+    let (data, status) = context.recv_vec::<u32>(ANY_SOURCE, ANY_TAG)?;
+    assert_eq!(
+        (data, status.source()),
+        (vec![last; 7 + last as usize], last)
+    );
+    send.wait()?;
+    let mut receive = context.precv_init(vec![0u8; 6], 3, last, 5)?;
+    let mut send = context.psend_init(vec![9u8; 6], 2, next, 5)?;
+    receive.start()?;
+    let round = send.start()?;
+    round.ready(1)?;
+    round.ready(0)?;
+    round.wait()?;
+    receive.wait()?;
+    assert_eq!(receive.data()?, [9; 6]);
+    context.barrier()?;
+    Ok(())
+}
