@@ -70,6 +70,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-rails",
             "tagwire-matching",
             "tagwire-pml",
+            "tagwire-layout",
+            "tagwire-coll",
             "tagwire-launch",
         ],
     ),
@@ -124,6 +126,7 @@ const TESTED: &[&str] = &[
 const UNSAFE: &[&str] = &[
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",
+    "bench/src/mpi/collective.rs",
     "bench/src/mpi/partitioned.rs",
     "fuzz/src/lib.rs",
     "layout/src/kernel.rs",

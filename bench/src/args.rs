@@ -19,6 +19,7 @@ pub use partitioned::PartitionedArgs;
 pub use transport::{TransportChoice, Transports};
 
 use crate::error::{Error, Result};
+use crate::port::collective::Operation;
 use crate::sizes::Sizes;
 
 /// What is measured.
@@ -45,6 +46,22 @@ pub enum TestName {
     /// Partitioned operations against one message of the same size: overhead, perceived bandwidth,
     /// application availability, early-bird share
     Partitioned,
+    /// No rank leaves before all have come
+    Barrier,
+    /// Rank 0's bytes to all
+    Bcast,
+    /// The sum of all ranks' doubles at rank 0
+    Reduce,
+    /// The sum of all ranks' doubles at all
+    Allreduce,
+    /// Each rank's bytes to all
+    Allgather,
+    /// A block of each rank to each
+    Alltoall,
+    /// Each rank's bytes to rank 0
+    Gather,
+    /// A block of rank 0 to each
+    Scatter,
 }
 
 impl TestName {
@@ -61,6 +78,14 @@ impl TestName {
             Self::Availability => "availability",
             Self::Overlap => "overlap",
             Self::Partitioned => "partitioned",
+            Self::Barrier => "barrier",
+            Self::Bcast => "bcast",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::Allgather => "allgather",
+            Self::Alltoall => "alltoall",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
         }
     }
 
@@ -79,10 +104,27 @@ impl TestName {
             "memory" | "profile" => self != Self::Partitioned,
             "percentiles" => self != Self::Idle && self != Self::Partitioned && !self.computes(),
             // The bare transport does not match, and these need that.
-            "raw" | "layers" => self != Self::Partitioned && !self.computes(),
+            "raw" | "layers" => {
+                self != Self::Partitioned && !self.computes() && self.collective().is_none()
+            }
             name if PartitionedArgs::has_option(name) => self == Self::Partitioned,
             _ => true,
         }
+    }
+
+    /// The operation that all ranks call, where that is the test.
+    pub(crate) const fn collective(self) -> Option<Operation> {
+        Some(match self {
+            Self::Barrier => Operation::Barrier,
+            Self::Bcast => Operation::Bcast,
+            Self::Reduce => Operation::Reduce,
+            Self::Allreduce => Operation::Allreduce,
+            Self::Allgather => Operation::Allgather,
+            Self::Alltoall => Operation::Alltoall,
+            Self::Gather => Operation::Gather,
+            Self::Scatter => Operation::Scatter,
+            _ => return None,
+        })
     }
 
     /// Whether a rank computes while a message is on its way.
@@ -362,6 +404,8 @@ impl BenchArgs {
         self.sizes.clone().unwrap_or_else(|| match self.test {
             TestName::Ring | TestName::Idle => Sizes::one(8),
             TestName::Partitioned => Sizes::powers(64, 1 << 20),
+            TestName::Barrier => Sizes::one(0),
+            test if test.collective().is_some() => Sizes::powers(8, 1 << 20),
             _ if self.posted.or(self.unexpected).is_some() => Sizes::one(8),
             _ => Sizes::powers(1, 4 << 20),
         })
@@ -420,7 +464,8 @@ impl BenchArgs {
             return usage("--mpiexec is for transport 'mpi'");
         }
         if self.raw || self.layers {
-            if self.test.computes() || self.test == TestName::Partitioned {
+            let is_collective = self.test.collective().is_some();
+            if self.test.computes() || self.test == TestName::Partitioned || is_collective {
                 return usage(format!(
                     "{} needs a pml, without --raw and --layers",
                     self.test
@@ -504,6 +549,7 @@ pub(crate) fn check_ranks(test: TestName, ranks: u32) -> Result<()> {
     let (fits, wanted) = match test {
         TestName::MessageRate => (ranks >= 2 && ranks.is_multiple_of(2), "an even number of"),
         TestName::Ring => (ranks >= 2, "at least 2"),
+        test if test.collective().is_some() => (ranks >= 2, "at least 2"),
         _ => (ranks == 2, "exactly 2"),
     };
     if fits {

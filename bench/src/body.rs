@@ -10,6 +10,7 @@ use crate::error::{Error, Mismatch, Result};
 use crate::port::Port;
 
 mod bandwidth;
+mod collective;
 pub(crate) mod compute;
 mod idle;
 mod latency;
@@ -20,6 +21,7 @@ mod ring;
 mod unexpected;
 
 pub(crate) use bandwidth::{Bandwidth, Direction};
+pub(crate) use collective::Collective;
 pub(crate) use idle::{measure as measure_idle, processor_time};
 pub(crate) use latency::Latency;
 pub(crate) use rate::{Rate, ThreadedRate};

@@ -151,6 +151,13 @@ impl Memory {
         (0..count).map(word).collect()
     }
 
+    /// The first `len` bytes.
+    pub(crate) fn bytes(&self, len: usize) -> Vec<u8> {
+        let (start, len) = self.piece(0..len);
+        // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them is under way.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }.to_vec()
+    }
+
     /// Writes words at the start.
     pub(crate) fn write_words(&mut self, words: &[u64]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -223,6 +230,14 @@ impl Outgoing {
 }
 
 impl Incoming {
+    /// Has `write` write to the bytes, and ends before the next call of the port.
+    #[inline]
+    pub(crate) fn with_bytes<R>(self, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        // SAFETY: the memory is initialised and never freed; by this module's rules nobody else touches the piece
+        // meanwhile.
+        write(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
+    }
+
     /// The room, for a pml or a transport.
     #[inline]
     pub(crate) fn buffer(self) -> RecvBuffer {

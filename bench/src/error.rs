@@ -205,6 +205,9 @@ pub enum Error {
     /// A message could not be sent or received.
     #[error(transparent)]
     Pml(#[from] tagwire_pml::Error),
+    /// A collective failed.
+    #[error(transparent)]
+    Collective(#[from] tagwire_coll::Error),
     /// The ranks could not be started.
     #[error(transparent)]
     Launch(#[from] tagwire_launch::Error),
@@ -272,6 +275,7 @@ impl Error {
             Self::Base(error) => error.code(),
             Self::Transport(error) => error.code(),
             Self::Pml(error) => error.code(),
+            Self::Collective(error) => error.code(),
             Self::Launch(error) => error.code(),
         }
     }

@@ -4,6 +4,7 @@
 //! every library that has this ABI, so that one binary measures all of them.
 
 mod abi;
+mod collective;
 mod find;
 mod partitioned;
 #[cfg(test)]

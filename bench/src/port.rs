@@ -10,9 +10,11 @@ use tagwire_transport::Allocation;
 use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
 use crate::profile::Profile;
+use collective::Collectives;
 
 #[cfg(test)]
 pub(crate) mod channel;
+pub(crate) mod collective;
 pub(crate) mod partitioned;
 pub(crate) mod pml;
 pub(crate) mod profiled;
@@ -81,6 +83,14 @@ pub(crate) trait Port {
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         let _ = len;
         Ok(None)
+    }
+
+    /// The collective operations of this rank.
+    ///
+    /// # Errors
+    /// Where it has none.
+    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
+        Err(Error::Usage("collectives need a pml".to_owned()))
     }
 
     /// How many messages took which way so far, where that is told.

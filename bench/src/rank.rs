@@ -6,7 +6,8 @@ use tagwire_base::{Bootstrap, Config};
 use crate::Host;
 use crate::args::{MemoryChoice, Percentiles, TestName};
 use crate::body::{
-    Bandwidth, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected, measure_idle,
+    Bandwidth, Collective, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected,
+    measure_idle,
 };
 use crate::buffer::Memory;
 use crate::environment::{MPI, Used};
@@ -16,6 +17,7 @@ use crate::load::{Load, Watch};
 use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
+use crate::port::collective::Operation;
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
 use crate::port::raw::RawPort;
@@ -282,8 +284,24 @@ impl Job<'_> {
         Traffic::new(port.rank(), 1, largest, window, seed, memory)
     }
 
+    fn collective<'p, P: Port>(
+        &self,
+        port: &'p P,
+        operation: Operation,
+    ) -> Result<Box<dyn Stage + 'p>> {
+        let seed = self.plan.validate.then_some(self.plan.seed);
+        let largest = self.plan.largest()?;
+        let memory = |len| self.memory(port, len);
+        let collectives = port.collectives()?;
+        let body = Collective::new(port, collectives, operation, largest, seed, memory)?;
+        Ok(Box::new(Runner::new(port, body)?))
+    }
+
     fn stage<'p, P: Port>(&self, port: &'p P) -> Result<Box<dyn Stage + 'p>> {
         let plan = self.plan;
+        if let Some(operation) = plan.test.collective() {
+            return self.collective(port, operation);
+        }
         let traffic = self.traffic(port, 0)?;
         let window = plan.window as usize;
         Ok(match plan.test {
@@ -292,14 +310,20 @@ impl Job<'_> {
                 let body = Unexpected::new(traffic, ahead, plan.unexpected);
                 Box::new(Runner::new(port, body)?)
             }
-            // The last four have bodies of another kind.
+            // Others than these have bodies of another kind.
             TestName::Latency
             | TestName::Idle
             | TestName::Availability
             | TestName::Overlap
-            | TestName::Partitioned => {
-                Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?)
-            }
+            | TestName::Partitioned
+            | TestName::Barrier
+            | TestName::Bcast
+            | TestName::Reduce
+            | TestName::Allreduce
+            | TestName::Allgather
+            | TestName::Alltoall
+            | TestName::Gather
+            | TestName::Scatter => Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?),
             TestName::Bandwidth => Box::new(Runner::new(
                 port,
                 Bandwidth::new(traffic, Direction::One, window),
@@ -490,6 +514,7 @@ fn effort(plan: &Plan) -> Effort {
     let (small, large) = match plan.test {
         TestName::Latency if plan.unexpected > 0 => ((100, 10), (20, 2)),
         TestName::Latency | TestName::Ring | TestName::Idle => ((10_000, 100), (1_000, 10)),
+        test if test.collective().is_some() => ((1_000, 100), (100, 10)),
         _ => ((100, 10), (20, 2)),
     };
     Effort {
@@ -523,7 +548,7 @@ fn figures(test: TestName, sample: &Sample) -> Figures {
             figures.set(Quantity::BANDWIDTH.key(), bandwidth.median);
         }
         TestName::Availability | TestName::Overlap | TestName::Partitioned => {}
-        TestName::Latency | TestName::Ring | TestName::Idle => {
+        _ => {
             let scaled = Summary {
                 median: time.median / 1e3,
                 min: time.min / 1e3,

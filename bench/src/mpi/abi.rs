@@ -8,9 +8,11 @@ use std::ptr;
 use libloading::Library;
 use tagwire_base::{Rank, Tag};
 
+use super::collective::MpiCollectives;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::Port;
+use crate::port::collective::Collectives;
 
 /// `MPI_Comm`, `MPI_Datatype`, `MPI_Errhandler`: pointers to incomplete types, whose predefined
 /// values are small numbers that the standard fixes (MPI-5.0, appendix A).
@@ -257,7 +259,7 @@ impl MpiPort {
 
 /// A length as the ABI's plain functions count it.
 #[inline]
-fn count(len: usize) -> Result<c_int> {
+pub(super) fn count(len: usize) -> Result<c_int> {
     c_int::try_from(len).map_err(|_| {
         Error::Usage(format!(
             "size {len} is too large for an MPI library (2^31 - 1 bytes)"
@@ -273,6 +275,10 @@ pub(super) fn number(rank: Rank) -> c_int {
 
 impl Port for MpiPort {
     type Request = MpiRequest;
+
+    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
+        Ok(Box::new(MpiCollectives::of(self)?))
+    }
 
     fn rank(&self) -> Rank {
         self.rank

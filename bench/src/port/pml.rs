@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::{Bootstrap, Config, ContextId, Rank, Tag};
+use tagwire_coll::{Reduction, Selection, Team};
+use tagwire_layout::{Basic, Layout};
 use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
 use tagwire_transport::Allocation;
 
 use super::Port;
+use super::collective::{Collectives, Operation, Summand};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -17,6 +20,7 @@ pub(crate) struct PmlPort {
     /// Drives the rank while its benchmark computes, where that was asked for.
     driver: Option<ProgressThread>,
     messenger: Arc<Messenger>,
+    team: Team,
     deadline: Duration,
 }
 
@@ -40,6 +44,7 @@ impl PmlPort {
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
         Ok(Self {
             driver: ProgressThread::from_config(config, &messenger)?,
+            team: Team::world(&messenger, Arc::new(Selection::from_config(config)?)),
             messenger,
             deadline: config.duration("close-timeout"),
         })
@@ -105,11 +110,46 @@ impl Port for PmlPort {
         Ok(())
     }
 
+    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
+        Ok(Box::new(PmlCollectives(&self.team)))
+    }
+
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         Ok(self.messenger.allocate(len)?)
     }
 
     fn counters(&self) -> Option<Counters> {
         self.messenger.counters().ok()
+    }
+}
+
+/// The operations of our groups.
+struct PmlCollectives<'a>(&'a Team);
+
+impl Collectives for PmlCollectives<'_> {
+    fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
+        let (team, from) = (self.0, out.bytes());
+        let leads = team.me() == 0;
+        let sum = Reduction {
+            operation: &tagwire_layout::Operation::Sum,
+            layout: match Summand::of(out.len()) {
+                Summand::Double => &const { Layout::of(Basic::F64) },
+                Summand::Byte => &const { Layout::of(Basic::U8) },
+            },
+        };
+        let done = into.with_bytes(|into| match operation {
+            Operation::Barrier => team.barrier(),
+            Operation::Bcast => team.broadcast(into, 0),
+            Operation::Reduce => team.reduce(sum, from, leads.then_some(into), 0),
+            Operation::Allreduce => {
+                into.copy_from_slice(from);
+                team.allreduce(sum, into)
+            }
+            Operation::Allgather => team.allgather(from, into),
+            Operation::Alltoall => team.alltoall(from, into),
+            Operation::Gather => team.gather(from, leads.then_some(into), 0),
+            Operation::Scatter => team.scatter(leads.then_some(from), into, 0),
+        });
+        Ok(done?)
     }
 }

@@ -8,6 +8,7 @@ use tagwire_pml::Counters;
 use tagwire_transport::Allocation;
 
 use super::Port;
+use super::collective::Collectives;
 use crate::body::compute::look_ns;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
@@ -100,6 +101,10 @@ impl<P: Port> Port for Profiled<'_, P> {
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         self.received.add(data.len() as u64);
         self.timed(4, || self.port.recv(data, from, tag))
+    }
+
+    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
+        self.port.collectives()
     }
 
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {

@@ -1,0 +1,118 @@
+//! Collective operations by the MPI standard ABI.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+
+use super::abi::{BYTE, COMM_WORLD, Handle, MpiPort, count, handle};
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::Result;
+use crate::port::Port;
+use crate::port::collective::{Collectives, Operation, Summand};
+
+const DOUBLE: usize = 0x214;
+const UINT8: usize = 0x241;
+const SUM: usize = 0x21;
+
+/// Buffer, count and type of what is sent, then of what is received.
+type OfTwo =
+    unsafe extern "C" fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle) -> c_int;
+type OfTwoAndRoot = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    Handle,
+    *mut c_void,
+    c_int,
+    Handle,
+    c_int,
+    Handle,
+) -> c_int;
+
+/// The functions.
+#[derive(Clone, Copy)]
+struct Functions {
+    barrier: unsafe extern "C" fn(Handle) -> c_int,
+    bcast: unsafe extern "C" fn(*mut c_void, c_int, Handle, c_int, Handle) -> c_int,
+    reduce: unsafe extern "C" fn(
+        *const c_void,
+        *mut c_void,
+        c_int,
+        Handle,
+        Handle,
+        c_int,
+        Handle,
+    ) -> c_int,
+    allreduce:
+        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
+    allgather: OfTwo,
+    alltoall: OfTwo,
+    gather: OfTwoAndRoot,
+    scatter: OfTwoAndRoot,
+}
+
+/// The collective operations of a library's rank.
+pub(crate) struct MpiCollectives<'a> {
+    port: &'a MpiPort,
+    functions: Functions,
+}
+
+impl<'a> MpiCollectives<'a> {
+    pub(crate) fn of(port: &'a MpiPort) -> Result<Self> {
+        // SAFETY: the standard gives the functions of these names these types.
+        let functions = unsafe {
+            Functions {
+                barrier: port.symbol(b"MPI_Barrier")?,
+                bcast: port.symbol(b"MPI_Bcast")?,
+                reduce: port.symbol(b"MPI_Reduce")?,
+                allreduce: port.symbol(b"MPI_Allreduce")?,
+                allgather: port.symbol(b"MPI_Allgather")?,
+                alltoall: port.symbol(b"MPI_Alltoall")?,
+                gather: port.symbol(b"MPI_Gather")?,
+                scatter: port.symbol(b"MPI_Scatter")?,
+            }
+        };
+        Ok(Self { port, functions })
+    }
+}
+
+impl Collectives for MpiCollectives<'_> {
+    fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
+        let (world, byte, functions) = (handle(COMM_WORLD), handle(BYTE), &self.functions);
+        let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
+        let (summand, unit) = match Summand::of(out.len()) {
+            Summand::Double => (handle(DOUBLE), 8),
+            Summand::Byte => (handle(UINT8), 1),
+        };
+        let ranks = self.port.size() as usize;
+        let all_out = count(out.len())?;
+        let (each_out, each_into) = (count(out.len() / ranks)?, count(into.len() / ranks)?);
+        let (numbers, all_into) = (count(out.len() / unit)?, count(into.len())?);
+        let (sum, root) = (handle(SUM), 0);
+        // SAFETY: the pieces are as long as the counts say, readable and writable, and never freed; they do not overlap;
+        // the handles are predefined; the library is initialised while the port lives.
+        let code = unsafe {
+            match operation {
+                Operation::Barrier => (functions.barrier)(world),
+                Operation::Bcast => (functions.bcast)(to, all_into, byte, root, world),
+                Operation::Reduce => {
+                    (functions.reduce)(from, to, numbers, summand, sum, root, world)
+                }
+                Operation::Allreduce => {
+                    (functions.allreduce)(from, to, numbers, summand, sum, world)
+                }
+                Operation::Allgather => {
+                    (functions.allgather)(from, all_out, byte, to, all_out, byte, world)
+                }
+                Operation::Alltoall => {
+                    (functions.alltoall)(from, each_out, byte, to, each_into, byte, world)
+                }
+                Operation::Gather => {
+                    (functions.gather)(from, all_out, byte, to, all_out, byte, root, world)
+                }
+                Operation::Scatter => {
+                    (functions.scatter)(from, all_into, byte, to, all_into, byte, root, world)
+                }
+            }
+        };
+        self.port.check("a collective", code)
+    }
+}
