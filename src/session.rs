@@ -80,8 +80,11 @@ impl Builder {
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
         let bootstrap = SharedBootstrap::new(bootstrap);
+        let selection = Selection::from_config(&config)?;
+        selection.publish(&mut bootstrap.clone())?;
         let layer = Box::new(bootstrap.clone());
         let messenger = Arc::new(tagwire_pml::open(&config, level, layer)?);
+        selection.check(&mut bootstrap.clone())?;
         let dumper = Dumper::new(&messenger);
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
@@ -89,7 +92,7 @@ impl Builder {
             bootstrap,
             dumper,
             shared: Shared {
-                world: Team::world(&messenger, Arc::new(Selection::from_config(&config)?)),
+                world: Team::world(&messenger, Arc::new(selection)),
                 groups: RwLock::default(),
                 messenger,
                 orphans: Orphans::default(),

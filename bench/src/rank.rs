@@ -140,7 +140,7 @@ impl Job<'_> {
             .then(|| RawPort::open(&config, &mut bootstrap))
             .transpose()?;
         let pml = layers.contains(&Layer::Pml);
-        let open = || PmlPort::open(&config, self.plan.threads, Box::new(bootstrap.clone()));
+        let open = || PmlPort::open(&config, self.plan.threads, bootstrap.clone());
         let pml = pml.then(open).transpose()?;
         let cm = layers.contains(&Layer::Cm) && config.choice("pml") != "cm";
         let cm = cm.then(|| self.open_cm(&config, &bootstrap)).flatten();
@@ -183,7 +183,7 @@ impl Job<'_> {
     /// ranks find the same.
     fn open_cm(&self, config: &Config, bootstrap: &SharedBootstrap) -> Option<PmlPort> {
         let mut config = config.clone();
-        let scoped = Box::new(bootstrap.scoped("cm"));
+        let scoped = bootstrap.scoped("cm");
         let opened = match config.set("pml", "cm") {
             Ok(()) => PmlPort::open(&config, self.plan.threads, scoped),
             Err(error) => Err(error.into()),

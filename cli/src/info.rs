@@ -10,6 +10,7 @@ use crate::failure::{Failure, status};
 use crate::output;
 
 mod choices;
+mod collectives;
 mod conformance;
 mod messages;
 mod page;

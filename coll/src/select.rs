@@ -1,8 +1,10 @@
 //! Which algorithm an operation takes: by a table of group sizes and lengths, or as a setting says.
 
 use std::fmt;
+use std::time::Duration;
 
 use tagwire_base::config::{Config, Setting};
+use tagwire_base::{Bootstrap, Rank};
 
 /// The settings of collectives.
 pub const SETTINGS: &[Setting] = &[Setting::text(
@@ -31,6 +33,19 @@ pub enum Collective {
     ReduceScatter,
     /// [`Team::scatter`](crate::Team::scatter). Its length is that of a block.
     Scatter,
+}
+
+impl Collective {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Allgather,
+        Self::Allreduce,
+        Self::Alltoall,
+        Self::Broadcast,
+        Self::Gather,
+        Self::ReduceScatter,
+        Self::Scatter,
+    ];
 }
 
 impl fmt::Display for Collective {
@@ -125,6 +140,12 @@ const TABLE: &[Row] = &[
     Row(Collective::Scatter, 1, 4 << 10, LINEAR),
 ];
 
+/// What a rank publishes its choice under.
+const KEY: &str = "coll";
+
+/// Rank 0 has published its choice before a fence: it is there, or the bootstrap is broken.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The choice of algorithms of a rank. All ranks of a job have to have the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -161,6 +182,31 @@ impl Selection {
         Ok(Self { forced })
     }
 
+    /// Publishes the choice of this rank, before the fence of opening.
+    ///
+    /// # Errors
+    /// When the bootstrap breaks.
+    pub fn publish(&self, bootstrap: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
+        bootstrap.put(KEY, self.to_string().as_bytes())
+    }
+
+    /// Checks that rank 0 has the same choice, after the fence of opening.
+    ///
+    /// # Errors
+    /// With both choices where they differ; when the bootstrap breaks.
+    pub fn check(&self, bootstrap: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
+        let theirs = bootstrap.get(Rank::new(0), KEY, TIMEOUT)?;
+        let (own, theirs) = (self.to_string(), String::from_utf8_lossy(&theirs));
+        if own == theirs {
+            return Ok(());
+        }
+        Err(tagwire_base::Error::BadSetting {
+            name: "coll-algorithm".to_owned(),
+            value: own,
+            expected: format!("what rank 0 has, '{theirs}'"),
+        })
+    }
+
     /// Returns the algorithm for an operation among `size` members on so many bytes.
     #[must_use]
     pub fn choose(
@@ -190,8 +236,39 @@ impl Selection {
     }
 }
 
+/// As the setting is written.
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, one) in self.forced.iter().enumerate() {
+            let comma = if place > 0 { "," } else { "" };
+            write!(f, "{comma}{}:{}", one.collective, one.name)?;
+        }
+        Ok(())
+    }
+}
+
+impl Selection {
+    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken. Reductions are
+    /// taken to commute.
+    #[must_use]
+    pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
+        let fits = |Row(collective, ranks, ..): &&Row| *collective == what && size >= *ranks;
+        let rows = TABLE.iter().filter(fits);
+        let mut starts: Vec<_> = rows.map(|Row(_, _, least, _)| *least).collect();
+        starts.sort_unstable();
+        let chosen = starts
+            .into_iter()
+            .map(|from| (from, self.choose(what, size, from, true)));
+        let mut ranges: Vec<_> = chosen.collect();
+        ranges.dedup_by_key(|(_, name)| *name);
+        ranges
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use tagwire_base::bootstrap::LocalJob;
+
     use super::*;
 
     #[test]
@@ -214,11 +291,27 @@ mod tests {
     }
 
     #[test]
+    fn ranks_with_different_choices_are_told_apart() {
+        let job = LocalJob::new(2).unwrap();
+        let [mut first, mut second] = [0, 1].map(|rank| job.member(Rank::new(rank)));
+        let ring = Selection::parse("allreduce:ring").unwrap();
+        Selection::default().publish(&mut first).unwrap();
+        ring.publish(&mut second).unwrap();
+        assert!(Selection::default().check(&mut second).is_ok());
+        let error = ring.check(&mut second).unwrap_err().to_string();
+        assert!(
+            error.contains("rank 0") && error.contains("allreduce:ring"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_setting_forces_one() {
         let forced = Selection::parse("allreduce:ring, broadcast:binomial").unwrap();
         assert_eq!(forced.choose(Collective::Allreduce, 2, 8, true), "ring");
         let ordered = forced.choose(Collective::Allreduce, 2, 8, false);
         assert_eq!(ordered, "recursive-doubling");
+        assert_eq!(forced.to_string(), "allreduce:ring,broadcast:binomial");
         let error = Selection::parse("allreduce:rang").unwrap_err().to_string();
         assert!(error.contains("allreduce:ring"), "{error}");
     }

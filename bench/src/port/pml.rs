@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagwire_base::{Bootstrap, Config, ContextId, Rank, Tag};
+use tagwire_base::bootstrap::SharedBootstrap;
+use tagwire_base::{Config, ContextId, Rank, Tag};
 use tagwire_coll::{Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout};
 use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
@@ -28,23 +29,23 @@ const WORLD: ContextId = ContextId::WORLD;
 
 impl PmlPort {
     /// Opens the rank, for as many threads as `threads`.
-    pub(crate) fn open(
-        config: &Config,
-        threads: u32,
-        bootstrap: Box<dyn Bootstrap>,
-    ) -> Result<Self> {
+    pub(crate) fn open(config: &Config, threads: u32, bootstrap: SharedBootstrap) -> Result<Self> {
         let level = if threads > 1 {
             ThreadLevel::Multiple
         } else {
             ThreadLevel::from_config(config)
         };
-        let messenger = Arc::new(tagwire_pml::open(config, level, bootstrap)?);
+        let selection = Selection::from_config(config)?;
+        selection.publish(&mut bootstrap.clone())?;
+        let layer = Box::new(bootstrap.clone());
+        let messenger = Arc::new(tagwire_pml::open(config, level, layer)?);
+        selection.check(&mut bootstrap.clone())?;
         // Without the handler, the signal ends the rank instead of making it tell.
         let flag = messenger.dump_flag();
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
         Ok(Self {
             driver: ProgressThread::from_config(config, &messenger)?,
-            team: Team::world(&messenger, Arc::new(Selection::from_config(config)?)),
+            team: Team::world(&messenger, Arc::new(selection)),
             messenger,
             deadline: config.duration("close-timeout"),
         })

@@ -8,6 +8,7 @@ use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
 use super::choices::{ENGINE, Named, choices};
+use super::collectives::CollectiveReport;
 use super::messages::MessagesReport;
 use super::pmls::PmlReport;
 use super::transports::{TransportReport, catalogue, survey};
@@ -33,6 +34,8 @@ pub struct Report {
     pub engines: Vec<Named>,
     /// The layers that make messages of what transports move.
     pub pmls: Vec<PmlReport>,
+    /// The algorithms of collectives.
+    pub collectives: Vec<CollectiveReport>,
     /// The settings.
     pub settings: Vec<SettingReport>,
 }
@@ -95,6 +98,7 @@ pub fn gather(config: &Config, topology: Topology) -> Report {
         messages: super::messages::gather(config),
         engines: choices(config, ENGINE),
         pmls: super::pmls::catalogue(config),
+        collectives: super::collectives::gather(config),
         settings: settings(config),
     }
 }

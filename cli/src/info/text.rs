@@ -1,5 +1,6 @@
 //! Everything that `tagwire info` has found out, for people: a section for each part of the report.
 
+use super::collectives;
 use super::page::Page;
 
 use super::choices::Named;
@@ -21,6 +22,7 @@ pub fn render(report: &Report) -> String {
     all_messages(&mut page, &report.messages);
     engines(&mut page, &report.engines);
     pmls(&mut page, &report.pmls);
+    collectives::render(&mut page, &report.collectives);
     settings(&mut page, &report.settings);
     page.into_text()
 }

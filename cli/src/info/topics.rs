@@ -8,7 +8,7 @@ use super::choices::{ENGINE, PML, choices};
 use super::page::Page;
 use super::report;
 use super::transports::{self, WayReport};
-use super::{messages, pmls, text, why_not};
+use super::{collectives, messages, pmls, text, why_not};
 use crate::failure::Failure;
 use crate::stamp::build;
 
@@ -48,6 +48,9 @@ pub const TOPICS: &[Topic] = &[
     topic("conformance", |page, config| {
         let transports = transports::catalogue(config, &Topology::of_machine());
         text::conformance(page, &transports, &pmls::catalogue(config));
+    }),
+    topic("collectives", |page, config| {
+        collectives::render(page, &collectives::gather(config));
     }),
     topic("settings", |page, config| {
         text::settings(page, &report::settings(config));
