@@ -80,7 +80,7 @@ impl Builder {
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
         let bootstrap = SharedBootstrap::new(bootstrap);
-        let selection = Selection::from_config(&config)?;
+        let selection = Selection::of_job(&config, &bootstrap)?;
         selection.publish(&mut bootstrap.clone())?;
         let layer = Box::new(bootstrap.clone());
         let messenger = Arc::new(tagwire_pml::open(&config, level, layer)?);

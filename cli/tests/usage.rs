@@ -96,7 +96,7 @@ fn mistyped_names_get_the_nearest() {
         (&["bench", "latency", "-t", "shm,rc_verb"], "'ucx:rc_verbs'"),
         (&["bench", "latency", "--engine", "bin"], "'bins'"),
         (&["info", "--jsn"], "'--json'"),
-        (&["info", "--lg", "warn"], "'--log'"),
+        (&["info", "--lgo", "warn"], "'--log'"),
         (&["info", "--setings"], "'--settings-markdown'"),
         (&["info", "--log", "wran"], "'warn'"),
         (

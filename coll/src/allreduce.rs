@@ -34,7 +34,7 @@ async fn recursive_doubling(
         call.send(data, me + 1).await?;
         return call.recv(data, me + 1).await;
     }
-    let mut other = vec![0; data.len()];
+    let mut other = call.scratch(data.len());
     let place = if me < paired {
         call.recv(&mut other, me - 1).await?;
         reduction.left(&other, data)?;
@@ -64,7 +64,7 @@ async fn recursive_doubling(
 async fn ring(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
     let size = call.size();
     let lengths = cut(data.len(), size, reduction.layout.extent());
-    let mut other = vec![0; lengths.iter().copied().max().unwrap_or(0)];
+    let mut other = call.scratch(lengths.iter().copied().max().unwrap_or(0));
     let (next, last) = (call.after(1), call.before(1));
     for step in 0..size - 1 {
         let (out, into) = (call.before(step + 1), call.before(step + 2));

@@ -54,7 +54,7 @@ async fn pairwise(
 async fn bruck(call: Call<'_>, block: usize, input: &[u8], out: &mut [u8]) -> Result<()> {
     let size = call.size();
     let at = |place: usize| place * block..(place + 1) * block;
-    let mut blocks = input.to_vec();
+    let mut blocks = call.copy(input);
     blocks.rotate_left(call.me() * block);
     let (mut leaving, mut coming) = (Vec::new(), Vec::new());
     let mut distance = 1;

@@ -1,8 +1,11 @@
 //! One collective operation of a team.
 
+use std::ops::Range;
+
 use tagwire_base::Tag;
 
 use crate::error::{Error, Result};
+use crate::scratch::Scratch;
 use crate::team::Team;
 use crate::transfer::Transfer;
 
@@ -43,20 +46,52 @@ impl<'t> Call<'t> {
         (self.me() + self.size() - distance % self.size()) % self.size()
     }
 
+    /// Lends `len` bytes of memory for this operation; what is in them is left from before.
+    pub(crate) fn scratch(&self, len: usize) -> Scratch<'t> {
+        self.team.scratch(len)
+    }
+
+    /// Lends a copy of `data`.
+    pub(crate) fn copy(&self, data: &[u8]) -> Scratch<'t> {
+        let mut copy = self.scratch(data.len());
+        copy.copy_from_slice(data);
+        copy
+    }
+
     /// Sends `data` to a member.
     pub(crate) async fn send(&self, data: &[u8], to: usize) -> Result<()> {
         let to = self.team.peer(to)?;
-        Transfer::<1>::new(self.team)
-            .send(0, data, to, self.tag)
-            .await
+        if data.len() <= self.segment() {
+            let transfer = Transfer::<1>::new(self.team);
+            return transfer.send(0, data, to, self.tag).await;
+        }
+        for group in pieces(data.len(), self.group()) {
+            let mut transfer = Transfer::<WINDOW>::new(self.team);
+            let segments = data[group].chunks(self.segment());
+            for (index, piece) in segments.enumerate() {
+                transfer = transfer.send(index, piece, to, self.tag);
+            }
+            transfer.await?;
+        }
+        Ok(())
     }
 
     /// Receives `data.len()` bytes from a member.
     pub(crate) async fn recv(&self, data: &mut [u8], from: usize) -> Result<()> {
         let from = self.team.source(from)?;
-        Transfer::<1>::new(self.team)
-            .recv(0, data, from, self.tag)
-            .await
+        if data.len() <= self.segment() {
+            let transfer = Transfer::<1>::new(self.team);
+            return transfer.recv(0, data, from, self.tag).await;
+        }
+        for group in pieces(data.len(), self.group()) {
+            let mut transfer = Transfer::<WINDOW>::new(self.team);
+            let segments = data[group].chunks_mut(self.segment());
+            for (index, piece) in segments.enumerate() {
+                transfer = transfer.recv(index, piece, from, self.tag);
+            }
+            transfer.await?;
+        }
+        Ok(())
     }
 
     /// Sends to one member while it receives from another, or from the same.
@@ -68,17 +103,51 @@ impl<'t> Call<'t> {
         from: usize,
     ) -> Result<()> {
         let (to, from) = (self.team.peer(to)?, self.team.source(from)?);
-        Transfer::<2>::new(self.team)
-            .recv(0, into, from, self.tag)
-            .send(1, out, to, self.tag)
-            .await
+        let segment = self.segment();
+        if out.len() <= segment && into.len() <= segment {
+            let transfer = Transfer::<2>::new(self.team).recv(0, into, from, self.tag);
+            return transfer.send(1, out, to, self.tag).await;
+        }
+        let longer = out.len().max(into.len());
+        for group in pieces(longer, self.group()) {
+            let cut = |len: usize| group.start.min(len)..group.end.min(len);
+            let mut transfer = Transfer::<{ 2 * WINDOW }>::new(self.team);
+            let (leaving, coming) = (cut(out.len()), cut(into.len()));
+            for (index, piece) in into[coming].chunks_mut(segment).enumerate() {
+                transfer = transfer.recv(index, piece, from, self.tag);
+            }
+            for (index, piece) in out[leaving].chunks(segment).enumerate() {
+                transfer = transfer.send(WINDOW + index, piece, to, self.tag);
+            }
+            transfer.await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the length of a message at most.
+    const fn segment(&self) -> usize {
+        self.team.segment()
+    }
+
+    /// Returns how many bytes are under way at once.
+    const fn group(&self) -> usize {
+        self.segment().saturating_mul(WINDOW)
     }
 
     /// Returns the range of `block` among blocks of `lengths`.
-    pub(crate) fn range(lengths: &[usize], block: usize) -> std::ops::Range<usize> {
+    pub(crate) fn range(lengths: &[usize], block: usize) -> Range<usize> {
         let start = lengths[..block].iter().sum();
         start..start + lengths[block]
     }
+}
+
+/// So many messages of one transfer are under way at once: the receives are posted before what comes for them.
+const WINDOW: usize = 4;
+
+/// Cuts `len` bytes into pieces of at most `most`; one, of none, where there are none.
+fn pieces(len: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = len.div_ceil(most).max(1);
+    (0..count).map(move |piece| piece * most..((piece + 1).saturating_mul(most)).min(len))
 }
 
 /// Checks that `root` is a member.
@@ -115,8 +184,8 @@ pub(crate) fn cut(total: usize, parts: usize, unit: usize) -> Vec<usize> {
 /// Lends two parts of one buffer: `read` and `write` do not overlap.
 pub(crate) fn two_parts(
     buffer: &mut [u8],
-    read: std::ops::Range<usize>,
-    write: std::ops::Range<usize>,
+    read: Range<usize>,
+    write: Range<usize>,
 ) -> (&[u8], &mut [u8]) {
     if read.end <= write.start {
         let (low, high) = buffer.split_at_mut(write.start);
@@ -142,6 +211,18 @@ mod tests {
             let (least, most) = (lengths.iter().min(), lengths.iter().max());
             assert!(most.unwrap() - least.unwrap() <= unit);
         }
+    }
+
+    #[test]
+    fn pieces_are_all_bytes_in_order() {
+        let all = |len, most| {
+            let ends = pieces(len, most).map(|piece| (piece.start, piece.end));
+            ends.collect::<Vec<_>>()
+        };
+        assert_eq!(all(0, 4), [(0, 0)]);
+        assert_eq!(all(4, 4), [(0, 4)]);
+        assert_eq!(all(9, 4), [(0, 4), (4, 8), (8, 9)]);
+        assert_eq!(all(9, usize::MAX), [(0, 9)]);
     }
 
     #[test]

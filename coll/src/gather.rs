@@ -26,7 +26,7 @@ async fn binomial(call: Call<'_>, own: &[u8], out: Option<&mut [u8]>, root: usiz
         0 => size,
         _ => (1 << place.trailing_zeros()).min(size - place),
     };
-    let mut blocks = vec![0; most * len];
+    let mut blocks = call.scratch(most * len);
     blocks[..len].copy_from_slice(own);
     let mut mask = 1;
     while mask < size {

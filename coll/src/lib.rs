@@ -36,6 +36,7 @@ mod reduce_scatter;
 mod reduction;
 mod scan;
 mod scatter;
+mod scratch;
 mod select;
 mod team;
 mod transfer;

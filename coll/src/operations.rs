@@ -53,13 +53,10 @@ impl Team {
                 "the root of a reduction needs room for the result".to_owned(),
             ));
         }
-        self.run(reduce::reduce(
-            Call::begin(self),
-            reduction,
-            input,
-            out,
-            root,
-        ))
+        let commutes = reduction.operation.is_commutative();
+        let algorithm = self.choose(Collective::Reduce, input.len(), commutes);
+        let call = Call::begin(self);
+        self.run(reduce::reduce(call, algorithm, reduction, input, out, root))
     }
 
     /// Combines the data of all; every member gets the result in its place (MPI-5.0, section 6.9.6).

@@ -1,11 +1,28 @@
 //! Reductions to one member.
 
-use crate::call::Call;
+use crate::call::{Call, cut};
 use crate::error::Result;
+use crate::reduce_scatter;
 use crate::reduction::Reduction;
+use crate::scratch::Scratch;
+use crate::select::SCATTER_GATHER;
+
+pub(crate) async fn reduce(
+    call: Call<'_>,
+    algorithm: &str,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
+    match algorithm {
+        SCATTER_GATHER => scatter_gather(call, reduction, input, out, root).await,
+        _ => binomial(call, reduction, input, out, root).await,
+    }
+}
 
 /// A binomial tree. Operations that do not commute go up to member 0 in the order of members, and from there to the root.
-pub(crate) async fn reduce(
+async fn binomial(
     call: Call<'_>,
     reduction: Reduction<'_>,
     input: &[u8],
@@ -16,7 +33,7 @@ pub(crate) async fn reduce(
     let top = if commutes { root } else { 0 };
     let mut result = match up_the_tree(call, reduction, input, top).await? {
         Some(result) => result,
-        None if root != top && call.me() == root => vec![0; input.len()],
+        None if root != top && call.me() == root => call.scratch(input.len()),
         None => return Ok(()),
     };
     if root != top {
@@ -32,14 +49,14 @@ pub(crate) async fn reduce(
 }
 
 /// Returns the result to `top`.
-async fn up_the_tree(
-    call: Call<'_>,
+async fn up_the_tree<'t>(
+    call: Call<'t>,
     reduction: Reduction<'_>,
     input: &[u8],
     top: usize,
-) -> Result<Option<Vec<u8>>> {
+) -> Result<Option<Scratch<'t>>> {
     let (size, place) = (call.size(), call.before(top));
-    let (mut sum, mut other) = (None, Vec::new());
+    let mut sum: Option<Scratch<'_>> = None;
     let mut mask = 1;
     while mask < size {
         if place & mask != 0 {
@@ -49,11 +66,41 @@ async fn up_the_tree(
             return Ok(None);
         }
         if place + mask < size {
-            other.resize(input.len(), 0);
+            let mut other = call.scratch(input.len());
             call.recv(&mut other, (place + mask + top) % size).await?;
-            reduction.right(sum.get_or_insert_with(|| input.to_vec()), &other)?;
+            match &mut sum {
+                Some(sum) => reduction.right(sum, &other)?,
+                None => {
+                    reduction.left(input, &mut other)?;
+                    sum = Some(other);
+                }
+            }
         }
         mask *= 2;
     }
-    Ok(Some(sum.unwrap_or_else(|| input.to_vec())))
+    Ok(Some(sum.unwrap_or_else(|| call.copy(input))))
+}
+
+/// Each member combines one part and gives it to the root (Rabenseifner's, in steps of pairs).
+async fn scatter_gather(
+    call: Call<'_>,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
+    let lengths = cut(input.len(), call.size(), reduction.layout.extent());
+    let own = Call::range(&lengths, call.me());
+    let (true, Some(out)) = (call.me() == root, out) else {
+        let mut part = call.scratch(own.len());
+        reduce_scatter::pairwise(call, reduction, input, &lengths, &mut part).await?;
+        return call.send(&part, root).await;
+    };
+    reduce_scatter::pairwise(call, reduction, input, &lengths, &mut out[own]).await?;
+    for distance in 1..call.size() {
+        let from = call.after(distance);
+        let part = &mut out[Call::range(&lengths, from)];
+        call.recv(part, from).await?;
+    }
+    Ok(())
 }

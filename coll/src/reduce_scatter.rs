@@ -17,16 +17,13 @@ pub(crate) async fn reduce_scatter(
     if algorithm == PAIRWISE {
         return pairwise(call, reduction, input, lengths, out).await;
     }
-    let mut whole = match call.me() {
-        0 => Some(vec![0; input.len()]),
-        _ => None,
-    };
-    reduce::reduce(call, reduction, input, whole.as_deref_mut(), 0).await?;
+    let mut whole = (call.me() == 0).then(|| call.scratch(input.len()));
+    reduce::reduce(call, "", reduction, input, whole.as_deref_mut(), 0).await?;
     scatter::scatterv(call, whole.as_deref(), lengths, out, 0).await
 }
 
 /// n - 1 steps, in each of which every member sends one its part of the input. They are combined in the order of distance.
-async fn pairwise(
+pub(crate) async fn pairwise(
     call: Call<'_>,
     reduction: Reduction<'_>,
     input: &[u8],
@@ -34,7 +31,7 @@ async fn pairwise(
     out: &mut [u8],
 ) -> Result<()> {
     out.copy_from_slice(&input[Call::range(lengths, call.me())]);
-    let mut other = vec![0; out.len()];
+    let mut other = call.scratch(out.len());
     for step in 1..call.size() {
         let (to, from) = (call.after(step), call.before(step));
         let part = &input[Call::range(lengths, to)];

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::reduction::Reduction;
 
 pub(crate) async fn scan(call: Call<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
-    let own = data.to_vec();
+    let own = call.copy(data);
     exscan(call, reduction, data).await?;
     if call.me() > 0 {
         reduction.right(data, &own)?;
@@ -21,7 +21,7 @@ pub(crate) async fn exscan(
     data: &mut [u8],
 ) -> Result<()> {
     let (size, me) = (call.size(), call.me());
-    let (mut block, mut other) = (data.to_vec(), vec![0; data.len()]);
+    let (mut block, mut other) = (call.copy(data), call.scratch(data.len()));
     let mut has_any = false;
     let mut mask = 1;
     while mask < size {

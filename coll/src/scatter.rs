@@ -17,7 +17,7 @@ pub(crate) async fn scatter(
     }
     // The blocks from the root's on: a subtree's are side by side.
     let (size, place) = (call.size(), call.before(root));
-    let mut blocks = vec![0; own.len() * size];
+    let mut blocks = call.scratch(own.len() * size);
     if let Some(input) = input
         && call.me() == root
     {

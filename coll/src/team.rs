@@ -11,6 +11,7 @@ use tagwire_pml::{Failure, Messenger};
 
 use crate::error::{Error, Result};
 use crate::members::Members;
+use crate::scratch::{Pool, Scratch};
 use crate::select::{Collective, Selection};
 
 /// A group of ranks with a context of its own. Dropped, it frees the context.
@@ -30,6 +31,8 @@ pub struct Team {
     seen: AtomicUsize,
     broken: AtomicBool,
     selection: Arc<Selection>,
+    pool: Pool,
+    segment: usize,
 }
 
 impl Team {
@@ -45,6 +48,8 @@ impl Team {
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             messenger: Arc::clone(messenger),
+            pool: Pool::default(),
+            segment: selection.segment(),
             selection,
         }
     }
@@ -156,6 +161,16 @@ impl Team {
         self.messenger.progress_until(None, &mut poll)?
     }
 
+    /// Returns the length of an operation's messages at most.
+    pub(crate) const fn segment(&self) -> usize {
+        self.segment
+    }
+
+    /// Lends memory for an operation.
+    pub(crate) fn scratch(&self, len: usize) -> Scratch<'_> {
+        self.pool.take(len)
+    }
+
     pub(crate) fn choose(&self, what: Collective, bytes: usize, commutes: bool) -> &'static str {
         self.selection.choose(what, self.size(), bytes, commutes)
     }
@@ -179,6 +194,8 @@ impl Team {
             broken: AtomicBool::new(false),
             messenger: Arc::clone(&self.messenger),
             selection: Arc::clone(&self.selection),
+            pool: Pool::default(),
+            segment: self.segment,
         }
     }
 }

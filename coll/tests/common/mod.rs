@@ -31,7 +31,9 @@ pub fn on_network<T: Send>(
 ) -> Vec<T> {
     let size = network.size();
     let job = LocalJob::new(size).unwrap();
-    let selection = Arc::new(Selection::parse(selection).unwrap());
+    // Odd sizes are in pieces.
+    let selection = Selection::parse(selection).unwrap();
+    let selection = Arc::new(selection.on_one_host(size % 2 == 1));
     std::thread::scope(|scope| {
         let start = |number: u32| {
             let (job, selection, body) = (job.clone(), Arc::clone(&selection), &body);
