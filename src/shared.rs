@@ -46,7 +46,7 @@ impl Shared {
     fn team(&self, handle: Handle) -> Result<Arc<Team>> {
         let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
         let team = groups.get(handle).cloned();
-        team.ok_or_else(|| tagwire_pml::Error::NoSuchContext(u16::MAX).into())
+        team.ok_or_else(|| tagwire_coll::Error::Argument("the context was freed".to_owned()).into())
     }
 
     /// Takes a group in.

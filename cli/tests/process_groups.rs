@@ -43,3 +43,12 @@ fn networks_carry_them() {
         }
     }
 }
+
+/// The others would wait for a rank that has unwound out of a collective.
+#[test]
+fn an_operation_that_panics_ends_the_process() {
+    let outcome = Job::of_ranks(2, &[], &["panic-in-a-reduction"]).finish();
+    assert_eq!(outcome.status, 128 + 6, "{outcome:#?}");
+    let errors = outcome.errors();
+    assert!(errors.contains("a panic in a collective"), "{errors}");
+}

@@ -22,8 +22,13 @@ impl<'t> Call<'t> {
     }
 
     /// Begins the next operation of a group.
-    pub(crate) fn begin(team: &'t Team) -> Self {
-        Self::new(team, team.next_tag())
+    ///
+    /// # Errors
+    /// When the group is broken, or this thread may not call: then no operation is counted.
+    pub(crate) fn begin(team: &'t Team) -> Result<Self> {
+        team.check()?;
+        team.messenger().check_thread()?;
+        Ok(Self::new(team, team.next_tag()))
     }
 
     /// Returns this rank's number among the members.

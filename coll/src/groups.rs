@@ -21,7 +21,7 @@ impl Team {
     pub fn duplicate(&self) -> Result<Self> {
         let ranks = self.members().ranks().collect();
         self.with_context(|own| {
-            let ids = self.exchange_ids(Call::begin(self), own)?;
+            let ids = self.exchange_ids(Call::begin(self)?, own)?;
             Ok((ranks, ids))
         })
         .map(|(members, own)| self.derived(members, own))

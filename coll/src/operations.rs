@@ -14,7 +14,7 @@ impl Team {
     /// # Errors
     /// When a member fails.
     pub fn barrier(&self) -> Result<()> {
-        self.run(barrier::barrier(Call::begin(self)))
+        self.run(barrier::barrier(Call::begin(self)?))
     }
 
     /// Gives the bytes of `root` to all (MPI-5.0, section 6.4).
@@ -25,7 +25,7 @@ impl Team {
         check_root(self, root)?;
         let algorithm = self.choose(Collective::Broadcast, data.len(), true);
         self.run(broadcast::broadcast(
-            Call::begin(self),
+            Call::begin(self)?,
             algorithm,
             data,
             root,
@@ -55,7 +55,7 @@ impl Team {
         }
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::Reduce, input.len(), commutes);
-        let call = Call::begin(self);
+        let call = Call::begin(self)?;
         self.run(reduce::reduce(call, algorithm, reduction, input, out, root))
     }
 
@@ -68,7 +68,7 @@ impl Team {
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::Allreduce, data.len(), commutes);
         self.run(allreduce::allreduce(
-            Call::begin(self),
+            Call::begin(self)?,
             algorithm,
             reduction,
             data,
@@ -94,7 +94,7 @@ impl Team {
         check_length("the buffer of the result", out.len(), lengths[self.me()])?;
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::ReduceScatter, input.len(), commutes);
-        let call = Call::begin(self);
+        let call = Call::begin(self)?;
         self.run(reduce_scatter::reduce_scatter(
             call, algorithm, reduction, input, lengths, out,
         ))
@@ -106,7 +106,7 @@ impl Team {
     /// As [`allreduce`](Self::allreduce).
     pub fn scan(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         reduction.check(data.len())?;
-        self.run(scan::scan(Call::begin(self), reduction, data))
+        self.run(scan::scan(Call::begin(self)?, reduction, data))
     }
 
     /// Combines the data of all members before this one; that of member 0 stays as it is
@@ -116,7 +116,7 @@ impl Team {
     /// As [`allreduce`](Self::allreduce).
     pub fn exscan(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         reduction.check(data.len())?;
-        self.run(scan::exscan(Call::begin(self), reduction, data))
+        self.run(scan::exscan(Call::begin(self)?, reduction, data))
     }
 
     /// Gives the `own` bytes of each member to all: in `out`, in the order of members (MPI-5.0, section 6.7).
@@ -126,7 +126,12 @@ impl Team {
     pub fn allgather(&self, own: &[u8], out: &mut [u8]) -> Result<()> {
         check_length("the buffer of all", out.len(), own.len() * self.size())?;
         let algorithm = self.choose(Collective::Allgather, out.len(), true);
-        self.run(allgather::allgather(Call::begin(self), algorithm, own, out))
+        self.run(allgather::allgather(
+            Call::begin(self)?,
+            algorithm,
+            own,
+            out,
+        ))
     }
 
     /// The same with parts of different `lengths`.
@@ -136,7 +141,7 @@ impl Team {
     pub fn allgatherv(&self, own: &[u8], lengths: &[usize], out: &mut [u8]) -> Result<()> {
         self.check_lengths(lengths, out.len())?;
         check_length("the own part", own.len(), lengths[self.me()])?;
-        self.run(allgather::allgatherv(Call::begin(self), own, lengths, out))
+        self.run(allgather::allgatherv(Call::begin(self)?, own, lengths, out))
     }
 
     /// Gives the `own` bytes of each member to `root`: in `out`, which is for it alone, in the order of members
@@ -151,7 +156,13 @@ impl Team {
             check_length("the buffer of all", given, own.len() * self.size())?;
         }
         let algorithm = self.choose(Collective::Gather, own.len(), true);
-        self.run(gather::gather(Call::begin(self), algorithm, own, out, root))
+        self.run(gather::gather(
+            Call::begin(self)?,
+            algorithm,
+            own,
+            out,
+            root,
+        ))
     }
 
     /// The same with parts of different `lengths`, which `root` alone has to know.
@@ -170,7 +181,7 @@ impl Team {
             self.check_lengths(lengths, out.as_ref().map_or(0, |out| out.len()))?;
             check_length("the own part", own.len(), lengths[root])?;
         }
-        self.run(gather::gatherv(Call::begin(self), own, lengths, out, root))
+        self.run(gather::gatherv(Call::begin(self)?, own, lengths, out, root))
     }
 
     /// Gives each member its part of the `input` of `root`, equal ones in the order of members
@@ -186,7 +197,7 @@ impl Team {
         }
         let algorithm = self.choose(Collective::Scatter, own.len(), true);
         self.run(scatter::scatter(
-            Call::begin(self),
+            Call::begin(self)?,
             algorithm,
             input,
             own,
@@ -211,7 +222,7 @@ impl Team {
             check_length("the own part", own.len(), lengths[root])?;
         }
         self.run(scatter::scatterv(
-            Call::begin(self),
+            Call::begin(self)?,
             input,
             lengths,
             own,
@@ -234,7 +245,12 @@ impl Team {
         }
         let block = input.len() / self.size();
         let algorithm = self.choose(Collective::Alltoall, block, true);
-        self.run(alltoall::alltoall(Call::begin(self), algorithm, input, out))
+        self.run(alltoall::alltoall(
+            Call::begin(self)?,
+            algorithm,
+            input,
+            out,
+        ))
     }
 
     /// The same with blocks of different lengths: `to` of those that go to each member, `from` of those that come.
@@ -251,7 +267,13 @@ impl Team {
         self.check_lengths(to, input.len())?;
         self.check_lengths(from, out.len())?;
         check_length("the block for oneself", from[self.me()], to[self.me()])?;
-        self.run(alltoall::alltoallv(Call::begin(self), input, to, out, from))
+        self.run(alltoall::alltoallv(
+            Call::begin(self)?,
+            input,
+            to,
+            out,
+            from,
+        ))
     }
 
     fn check_lengths(&self, lengths: &[usize], total: usize) -> Result<()> {

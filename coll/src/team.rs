@@ -1,6 +1,7 @@
 //! A group of ranks that call collectives together.
 
 use std::future::Future;
+use std::io::Write;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -152,13 +153,16 @@ impl Team {
 
     /// Runs an operation to its end.
     pub(crate) fn run<T>(&self, body: impl Future<Output = Result<T>>) -> Result<T> {
+        let inside = NoUnwind;
         let mut body = pin!(body);
         let mut context = Context::from_waker(Waker::noop());
         let mut poll = || match body.as_mut().poll(&mut context) {
             Poll::Ready(end) => Ok(Some(end)),
             Poll::Pending => Ok(None),
         };
-        self.messenger.progress_until(None, &mut poll)?
+        let end = self.messenger.progress_until(None, &mut poll);
+        std::mem::forget(inside);
+        end?
     }
 
     /// Returns the length of an operation's messages at most.
@@ -197,6 +201,22 @@ impl Team {
             pool: Pool::default(),
             segment: self.segment,
         }
+    }
+}
+
+/// Ends the process when a panic drops it: the panic of a user's operation, say, of which the other members would never
+/// hear.
+struct NoUnwind;
+
+impl Drop for NoUnwind {
+    #[cold]
+    fn drop(&mut self) {
+        // Not `eprintln`, which panics when standard error is closed.
+        let _ = writeln!(
+            std::io::stderr(),
+            "tagwire: a panic in a collective, which other ranks are in; ending the process"
+        );
+        std::process::abort();
     }
 }
 

@@ -196,6 +196,15 @@ impl Messenger {
         Arc::clone(&self.dump_wanted)
     }
 
+    /// Checks that the calling thread may call.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    #[inline]
+    pub fn check_thread(&self) -> Result<()> {
+        self.enter().map(drop)
+    }
+
     #[inline]
     fn enter(&self) -> Result<Entered<'_, Layer>> {
         self.pml.enter()

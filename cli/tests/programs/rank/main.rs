@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         "wrong-thread" => threads::wrong(),
         "scopes" => threads::scopes(),
         "panic-unmatched" => panics::unmatched(),
+        "panic-in-a-reduction" => panics::in_a_reduction(),
         "panic-in-recv" => panics::in_recv(),
         "panic-at-scopes-end" => panics::at_scopes_end(),
         other => Err(format!("no scenario '{other}'").into()),

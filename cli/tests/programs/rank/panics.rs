@@ -4,7 +4,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use tagwire::Session;
+use tagwire::{Combine, Session};
 use tagwire_base::bootstrap::{JobSecret, LocalJob, Locality, MemberEvent};
 use tagwire_base::{Bootstrap, Rank};
 
@@ -104,4 +104,14 @@ impl Bootstrap for Panicking {
     fn leave(&mut self) {
         self.0.leave();
     }
+}
+
+/// An operation of the program's own panics, while the other rank is in the same collective.
+pub fn in_a_reduction() -> Outcome {
+    let session = Session::open()?;
+    let panics = Combine::ordered(|_: u32, _: u32| panic!("an operation"));
+    session
+        .world()
+        .allreduce_by(&mut [session.rank()], &panics)?;
+    Err("the operation did not panic".into())
 }

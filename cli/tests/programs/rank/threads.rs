@@ -114,6 +114,7 @@ pub fn wrong() -> Outcome {
                 assert!(is_wrong_thread(world.recv(&mut [0u8], me, 0)));
                 assert!(is_wrong_thread(world.probe(me, 0)));
                 assert!(is_wrong_thread(session.create_context()));
+                assert!(is_wrong_thread(session.world().barrier()));
                 assert!(is_wrong_thread(session.progress()));
                 assert!(is_wrong_thread(session.scope(|scope| {
                     world.isend(scope, &[1u8], me, 0).map(|_| ())
