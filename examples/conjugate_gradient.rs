@@ -34,8 +34,8 @@ impl Rows<'_> {
         match (self.rank > 0, self.rank + 1 < self.size) {
             (true, true) => {
                 let (up, down) = (self.rank - 1, self.rank + 1);
-                self.world.sendrecv(first, up, below, down, UP)?;
-                self.world.sendrecv(last, down, above, up, DOWN)?;
+                self.world.sendrecv((first, up, UP), (below, down, UP))?;
+                self.world.sendrecv((last, down, DOWN), (above, up, DOWN))?;
             }
             (true, false) => {
                 self.world.send(first, self.rank - 1, UP)?;

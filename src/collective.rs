@@ -325,21 +325,29 @@ impl<'s> Context<'s> {
     }
 
     /// Sends to one rank while it receives from another, or from the same: two ranks that do so do not wait for each other
-    /// (MPI-5.0, section 3.10).
+    /// (MPI-5.0, section 3.10). What is sent comes first, with its rank and its tag; then what is received.
+    ///
+    /// ```
+    /// let session = tagwire::Session::open()?;
+    /// let (rank, size) = (session.rank(), session.size());
+    /// let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    /// let mut from_left = [0];
+    /// session.world().sendrecv((&[rank], right, 3), (&mut from_left, left, 3))?;
+    /// assert_eq!(from_left, [left]);
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`send`](Self::send) and [`recv`](Self::recv).
     pub fn sendrecv<T: Plain, U: Plain>(
         &self,
-        data: &[T],
-        to: u32,
-        into: &mut [U],
-        from: impl Into<Source>,
-        tag: i32,
+        (data, to, tag): (&[T], u32, i32),
+        (into, from, recv_tag): (&mut [U], impl Into<Source>, impl Into<TagChoice>),
     ) -> Result<Status> {
-        let from = from.into();
+        let (from, recv_tag) = (from.into(), recv_tag.into());
         self.session().try_scope(|scope| {
-            let received = self.irecv(scope, into, from, tag)?;
+            let received = self.irecv(scope, into, from, recv_tag)?;
             self.isend_with(SendMode::Standard, scope, data, to, tag)?;
             received.wait()
         })

@@ -14,9 +14,7 @@ use tagwire_base::Registry;
 /// ```
 #[must_use]
 pub fn registry() -> Registry {
-    let mut lists = tagwire_pml::settings::all();
-    lists.push(tagwire_coll::SETTINGS);
-    Registry::new(&lists).with_reserved(&tagwire_launch::detect::RESERVED)
+    Registry::new(&tagwire_coll::settings()).with_reserved(&tagwire_launch::detect::RESERVED)
 }
 
 /// The page `docs/settings.md`.

@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_other_side_names_no_file_of_this_one() {
-        let registry = tagwire_base::config::Registry::new(&tagwire_pml::settings::all());
+        let registry = tagwire_base::config::Registry::new(&tagwire_coll::settings());
         let host = Host {
             config: tagwire_base::Config::defaults(&registry),
             version: String::new(),

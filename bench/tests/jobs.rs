@@ -25,7 +25,7 @@ enum Cli {
 }
 
 fn registry() -> Registry {
-    Registry::new(&tagwire_pml::settings::all())
+    Registry::new(&tagwire_coll::settings())
         .with_reserved(&tagwire_launch::detect::RESERVED)
         .with_reserved(&tagwire_bench::VARIABLES)
 }

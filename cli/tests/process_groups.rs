@@ -52,3 +52,21 @@ fn an_operation_that_panics_ends_the_process() {
     let errors = outcome.errors();
     assert!(errors.contains("a panic in a collective"), "{errors}");
 }
+
+/// Ids and memory of contexts that were freed come again.
+#[test]
+fn contexts_are_made_and_freed_a_thousand_times() {
+    let outcome = Job::of_ranks(8, &[], &["groups-many", "1000"]).finish();
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    for rank in 0..8 {
+        let line = outcome.line(&format!("{rank} resident"));
+        let numbers: Vec<u64> = line
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        let [.., before, after] = numbers[..] else {
+            panic!("{line}");
+        };
+        assert!(after <= before + before / 20, "{line}");
+    }
+}

@@ -66,14 +66,16 @@ impl<'t> Call<'t> {
     /// Sends `data` to a member.
     pub(crate) async fn send(&self, data: &[u8], to: usize) -> Result<()> {
         let to = self.team.peer(to)?;
-        if data.len() <= self.segment() {
+        if data.len() < self.segment() {
             let transfer = Transfer::<1>::new(self.team);
             return transfer.send(0, data, to, self.tag).await;
         }
-        for group in pieces(data.len(), self.group()) {
+        let (segment, messages) = (self.segment(), self.messages(data.len()));
+        for group in 0..messages.div_ceil(WINDOW) {
             let mut transfer = Transfer::<WINDOW>::new(self.team);
-            let segments = data[group].chunks(self.segment());
-            for (index, piece) in segments.enumerate() {
+            for index in 0..WINDOW.min(messages - group * WINDOW) {
+                let start = (group * WINDOW + index) * segment;
+                let piece = &data[start..data.len().min(start + segment)];
                 transfer = transfer.send(index, piece, to, self.tag);
             }
             transfer.await?;
@@ -84,14 +86,17 @@ impl<'t> Call<'t> {
     /// Receives `data.len()` bytes from a member.
     pub(crate) async fn recv(&self, data: &mut [u8], from: usize) -> Result<()> {
         let from = self.team.source(from)?;
-        if data.len() <= self.segment() {
+        if data.len() < self.segment() {
             let transfer = Transfer::<1>::new(self.team);
             return transfer.recv(0, data, from, self.tag).await;
         }
-        for group in pieces(data.len(), self.group()) {
+        let (segment, messages) = (self.segment(), self.messages(data.len()));
+        let mut rest = data;
+        for group in 0..messages.div_ceil(WINDOW) {
             let mut transfer = Transfer::<WINDOW>::new(self.team);
-            let segments = data[group].chunks_mut(self.segment());
-            for (index, piece) in segments.enumerate() {
+            for index in 0..WINDOW.min(messages - group * WINDOW) {
+                let (piece, after) = rest.split_at_mut(segment.min(rest.len()));
+                rest = after;
                 transfer = transfer.recv(index, piece, from, self.tag);
             }
             transfer.await?;
@@ -109,34 +114,48 @@ impl<'t> Call<'t> {
     ) -> Result<()> {
         let (to, from) = (self.team.peer(to)?, self.team.source(from)?);
         let segment = self.segment();
-        if out.len() <= segment && into.len() <= segment {
+        if out.len() < segment && into.len() < segment {
             let transfer = Transfer::<2>::new(self.team).recv(0, into, from, self.tag);
             return transfer.send(1, out, to, self.tag).await;
         }
-        let longer = out.len().max(into.len());
-        for group in pieces(longer, self.group()) {
-            let cut = |len: usize| group.start.min(len)..group.end.min(len);
+        // Each direction as `send` and `recv` have it: what the other is long says nothing to the peer.
+        let (leaving, coming) = (self.messages(out.len()), self.messages(into.len()));
+        let groups = leaving.max(coming).div_ceil(WINDOW);
+        let mut rest = into;
+        for group in 0..groups {
             let mut transfer = Transfer::<{ 2 * WINDOW }>::new(self.team);
-            let (leaving, coming) = (cut(out.len()), cut(into.len()));
-            for (index, piece) in into[coming].chunks_mut(segment).enumerate() {
-                transfer = transfer.recv(index, piece, from, self.tag);
+            for index in 0..WINDOW {
+                if group * WINDOW + index < coming {
+                    let (piece, after) = rest.split_at_mut(segment.min(rest.len()));
+                    rest = after;
+                    transfer = transfer.recv(index, piece, from, self.tag);
+                }
             }
-            for (index, piece) in out[leaving].chunks(segment).enumerate() {
-                transfer = transfer.send(WINDOW + index, piece, to, self.tag);
+            for index in 0..WINDOW {
+                let number = group * WINDOW + index;
+                if number < leaving {
+                    let start = number * segment;
+                    let piece = &out[start..out.len().min(start + segment)];
+                    transfer = transfer.send(WINDOW + index, piece, to, self.tag);
+                }
             }
             transfer.await?;
         }
         Ok(())
     }
 
+    /// Returns how many messages carry `len` bytes. The last one is shorter than the others, and empty if need be: a
+    /// receiver that expects another length finds out.
+    const fn messages(&self, len: usize) -> usize {
+        match len < self.segment() {
+            true => 1,
+            false => len / self.segment() + 1,
+        }
+    }
+
     /// Returns the length of a message at most.
     const fn segment(&self) -> usize {
         self.team.segment()
-    }
-
-    /// Returns how many bytes are under way at once.
-    const fn group(&self) -> usize {
-        self.segment().saturating_mul(WINDOW)
     }
 
     /// Returns the range of `block` among blocks of `lengths`.
@@ -148,12 +167,6 @@ impl<'t> Call<'t> {
 
 /// So many messages of one transfer are under way at once: the receives are posted before what comes for them.
 const WINDOW: usize = 4;
-
-/// Cuts `len` bytes into pieces of at most `most`; one, of none, where there are none.
-fn pieces(len: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let count = len.div_ceil(most).max(1);
-    (0..count).map(move |piece| piece * most..((piece + 1).saturating_mul(most)).min(len))
-}
 
 /// Checks that `root` is a member.
 pub(crate) fn check_root(team: &Team, root: usize) -> Result<()> {
@@ -216,18 +229,6 @@ mod tests {
             let (least, most) = (lengths.iter().min(), lengths.iter().max());
             assert!(most.unwrap() - least.unwrap() <= unit);
         }
-    }
-
-    #[test]
-    fn pieces_are_all_bytes_in_order() {
-        let all = |len, most| {
-            let ends = pieces(len, most).map(|piece| (piece.start, piece.end));
-            ends.collect::<Vec<_>>()
-        };
-        assert_eq!(all(0, 4), [(0, 0)]);
-        assert_eq!(all(4, 4), [(0, 4)]);
-        assert_eq!(all(9, 4), [(0, 4), (4, 8), (8, 9)]);
-        assert_eq!(all(9, usize::MAX), [(0, 9)]);
     }
 
     #[test]

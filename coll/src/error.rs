@@ -25,6 +25,16 @@ pub enum Error {
         /// Bytes that were to come.
         expected: usize,
     },
+    /// Members called different operations. Found where the setting `coll-check` is on.
+    #[error("this rank calls {own}, and rank {member} of the group calls {theirs}")]
+    Different {
+        /// What this rank calls.
+        own: String,
+        /// Who calls something else.
+        member: usize,
+        /// What that is.
+        theirs: String,
+    },
     /// The operation is not defined for the type.
     #[error("{0}")]
     Operation(String),
@@ -49,6 +59,7 @@ impl Error {
             Self::Operation(_) => 722,
             Self::Argument(_) => 723,
             Self::Broken => 724,
+            Self::Different { .. } => 725,
         }
     }
 }

@@ -9,9 +9,21 @@ use crate::members::Members;
 use crate::select::Collective;
 use crate::team::Team;
 
-/// The tag of messages by which a subset makes its group. They are of no collective, so that those who are left after a
-/// failure can meet.
-const MEETING: Tag = Tag::internal(Tag::COLLECTIVES);
+/// What a rank without a free context gives in place of its id: the world's, which is never assigned.
+const NONE: ContextId = ContextId::WORLD;
+
+/// Returns the tag of messages by which the members of a subset make their group. They are of no collective, so that those
+/// who are left after a failure can meet; others have another tag, so that what is left of one that failed is
+/// taken by none of other members.
+fn meeting_tag(members: &[usize]) -> Tag {
+    // FNV-1a, of the numbers.
+    let hash = members
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, member| {
+            (hash ^ *member as u64).wrapping_mul(0x0100_0000_01b3)
+        });
+    Tag::internal(Tag::COLLECTIVES + (hash >> 32) as u32 % Tag::COLLECTIVES)
+}
 
 impl Team {
     /// Makes another group of the same members, with a context of its own (MPI-5.0, section 7.4.2).
@@ -86,7 +98,7 @@ impl Team {
             .iter()
             .filter_map(|member| self.members().context(*member));
         let meeting = self.meeting(Members::new(ranks.clone(), contexts.collect()));
-        let call = Call::new(&meeting, MEETING);
+        let call = Call::new(&meeting, meeting_tag(members));
         let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
         made.map(|(members, own)| meeting.derived(members, own))
     }
@@ -96,11 +108,21 @@ impl Team {
         &self,
         make: impl FnOnce(ContextId) -> Result<(Vec<Rank>, Vec<ContextId>)>,
     ) -> Result<(Members, ContextId)> {
-        let own = self.messenger().open_context()?;
-        match make(own) {
-            Ok((ranks, ids)) => Ok((Members::new(ranks, ids), own)),
+        // Without one the others are told, who would wait for this rank.
+        let own = match self.messenger().open_context() {
+            Err(tagwire_pml::Error::NoContext) => NONE,
+            opened => opened?,
+        };
+        let made = make(own).and_then(|(ranks, ids)| match ids.contains(&NONE) {
+            true => Err(tagwire_pml::Error::NoContext.into()),
+            false => Ok(Members::new(ranks, ids)),
+        });
+        match made {
+            Ok(members) => Ok((members, own)),
             Err(error) => {
-                self.messenger().close_context(own)?;
+                if own != NONE {
+                    self.messenger().close_context(own)?;
+                }
                 Err(error)
             }
         }

@@ -1,6 +1,7 @@
 //! The operations of a group.
 
 use crate::call::{Call, check_length, check_root};
+use crate::check::agree;
 use crate::error::{Error, Result};
 use crate::reduction::Reduction;
 use crate::select::Collective;
@@ -9,12 +10,22 @@ use crate::{allgather, allreduce, alltoall, barrier, broadcast, gather, reduce};
 use crate::{reduce_scatter, scan, scatter};
 
 impl Team {
+    /// Begins an operation, once all members have called the same where that is asked for.
+    fn enter(&self, what: impl FnOnce() -> String) -> Result<Call<'_>> {
+        let call = Call::begin(self)?;
+        if self.checks() {
+            self.run(agree(call, &what()))?;
+        }
+        Ok(call)
+    }
+
     /// Returns once all members have called it (MPI-5.0, section 6.3).
     ///
     /// # Errors
     /// When a member fails.
     pub fn barrier(&self) -> Result<()> {
-        self.run(barrier::barrier(Call::begin(self)?))
+        let call = self.enter(|| "a barrier".to_owned())?;
+        self.run(barrier::barrier(call))
     }
 
     /// Gives the bytes of `root` to all (MPI-5.0, section 6.4).
@@ -24,12 +35,9 @@ impl Team {
     pub fn broadcast(&self, data: &mut [u8], root: usize) -> Result<()> {
         check_root(self, root)?;
         let algorithm = self.choose(Collective::Broadcast, data.len(), true);
-        self.run(broadcast::broadcast(
-            Call::begin(self)?,
-            algorithm,
-            data,
-            root,
-        ))
+        let call =
+            self.enter(|| format!("a broadcast of {} bytes from rank {root}", data.len()))?;
+        self.run(broadcast::broadcast(call, algorithm, data, root))
     }
 
     /// Combines the `input` of all; `root` gets the result in `out`, which is for it alone
@@ -55,7 +63,13 @@ impl Team {
         }
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::Reduce, input.len(), commutes);
-        let call = Call::begin(self)?;
+        let call = self.enter(|| {
+            format!(
+                "a reduction of {} bytes by {} to rank {root}",
+                input.len(),
+                reduction.operation.name()
+            )
+        })?;
         self.run(reduce::reduce(call, algorithm, reduction, input, out, root))
     }
 
@@ -67,12 +81,14 @@ impl Team {
         reduction.check(data.len())?;
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::Allreduce, data.len(), commutes);
-        self.run(allreduce::allreduce(
-            Call::begin(self)?,
-            algorithm,
-            reduction,
-            data,
-        ))
+        let call = self.enter(|| {
+            format!(
+                "an allreduce of {} bytes by {}",
+                data.len(),
+                reduction.operation.name()
+            )
+        })?;
+        self.run(allreduce::allreduce(call, algorithm, reduction, data))
     }
 
     /// Combines the `input` of all, and gives each member the part of its number in `out`; `lengths` are those of the parts
@@ -94,7 +110,13 @@ impl Team {
         check_length("the buffer of the result", out.len(), lengths[self.me()])?;
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::ReduceScatter, input.len(), commutes);
-        let call = Call::begin(self)?;
+        let call = self.enter(|| {
+            format!(
+                "a reduce-scatter of {} bytes by {}",
+                input.len(),
+                reduction.operation.name()
+            )
+        })?;
         self.run(reduce_scatter::reduce_scatter(
             call, algorithm, reduction, input, lengths, out,
         ))
@@ -106,7 +128,14 @@ impl Team {
     /// As [`allreduce`](Self::allreduce).
     pub fn scan(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         reduction.check(data.len())?;
-        self.run(scan::scan(Call::begin(self)?, reduction, data))
+        let call = self.enter(|| {
+            format!(
+                "a scan of {} bytes by {}",
+                data.len(),
+                reduction.operation.name()
+            )
+        })?;
+        self.run(scan::scan(call, reduction, data))
     }
 
     /// Combines the data of all members before this one; that of member 0 stays as it is
@@ -116,7 +145,14 @@ impl Team {
     /// As [`allreduce`](Self::allreduce).
     pub fn exscan(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         reduction.check(data.len())?;
-        self.run(scan::exscan(Call::begin(self)?, reduction, data))
+        let call = self.enter(|| {
+            format!(
+                "an exscan of {} bytes by {}",
+                data.len(),
+                reduction.operation.name()
+            )
+        })?;
+        self.run(scan::exscan(call, reduction, data))
     }
 
     /// Gives the `own` bytes of each member to all: in `out`, in the order of members (MPI-5.0, section 6.7).
@@ -126,12 +162,8 @@ impl Team {
     pub fn allgather(&self, own: &[u8], out: &mut [u8]) -> Result<()> {
         check_length("the buffer of all", out.len(), own.len() * self.size())?;
         let algorithm = self.choose(Collective::Allgather, out.len(), true);
-        self.run(allgather::allgather(
-            Call::begin(self)?,
-            algorithm,
-            own,
-            out,
-        ))
+        let call = self.enter(|| format!("an allgather of {} bytes of each", own.len()))?;
+        self.run(allgather::allgather(call, algorithm, own, out))
     }
 
     /// The same with parts of different `lengths`.
@@ -141,7 +173,8 @@ impl Team {
     pub fn allgatherv(&self, own: &[u8], lengths: &[usize], out: &mut [u8]) -> Result<()> {
         self.check_lengths(lengths, out.len())?;
         check_length("the own part", own.len(), lengths[self.me()])?;
-        self.run(allgather::allgatherv(Call::begin(self)?, own, lengths, out))
+        let call = self.enter(|| format!("an allgatherv of {} bytes", out.len()))?;
+        self.run(allgather::allgatherv(call, own, lengths, out))
     }
 
     /// Gives the `own` bytes of each member to `root`: in `out`, which is for it alone, in the order of members
@@ -156,13 +189,9 @@ impl Team {
             check_length("the buffer of all", given, own.len() * self.size())?;
         }
         let algorithm = self.choose(Collective::Gather, own.len(), true);
-        self.run(gather::gather(
-            Call::begin(self)?,
-            algorithm,
-            own,
-            out,
-            root,
-        ))
+        let call =
+            self.enter(|| format!("a gather of {} bytes of each at rank {root}", own.len()))?;
+        self.run(gather::gather(call, algorithm, own, out, root))
     }
 
     /// The same with parts of different `lengths`, which `root` alone has to know.
@@ -181,7 +210,8 @@ impl Team {
             self.check_lengths(lengths, out.as_ref().map_or(0, |out| out.len()))?;
             check_length("the own part", own.len(), lengths[root])?;
         }
-        self.run(gather::gatherv(Call::begin(self)?, own, lengths, out, root))
+        let call = self.enter(|| format!("a gatherv at rank {root}"))?;
+        self.run(gather::gatherv(call, own, lengths, out, root))
     }
 
     /// Gives each member its part of the `input` of `root`, equal ones in the order of members
@@ -196,13 +226,9 @@ impl Team {
             check_length("the buffer of all", given, own.len() * self.size())?;
         }
         let algorithm = self.choose(Collective::Scatter, own.len(), true);
-        self.run(scatter::scatter(
-            Call::begin(self)?,
-            algorithm,
-            input,
-            own,
-            root,
-        ))
+        let call =
+            self.enter(|| format!("a scatter of {} bytes for each from rank {root}", own.len()))?;
+        self.run(scatter::scatter(call, algorithm, input, own, root))
     }
 
     /// The same with parts of different `lengths`, which `root` alone has to know.
@@ -221,13 +247,8 @@ impl Team {
             self.check_lengths(lengths, input.map_or(0, <[u8]>::len))?;
             check_length("the own part", own.len(), lengths[root])?;
         }
-        self.run(scatter::scatterv(
-            Call::begin(self)?,
-            input,
-            lengths,
-            own,
-            root,
-        ))
+        let call = self.enter(|| format!("a scatterv from rank {root}"))?;
+        self.run(scatter::scatterv(call, input, lengths, own, root))
     }
 
     /// Gives every member one of the equal blocks of `input`, and gets one of each in `out` (MPI-5.0, section 6.8).
@@ -245,12 +266,8 @@ impl Team {
         }
         let block = input.len() / self.size();
         let algorithm = self.choose(Collective::Alltoall, block, true);
-        self.run(alltoall::alltoall(
-            Call::begin(self)?,
-            algorithm,
-            input,
-            out,
-        ))
+        let call = self.enter(|| format!("an alltoall of blocks of {block} bytes"))?;
+        self.run(alltoall::alltoall(call, algorithm, input, out))
     }
 
     /// The same with blocks of different lengths: `to` of those that go to each member, `from` of those that come.
@@ -267,13 +284,8 @@ impl Team {
         self.check_lengths(to, input.len())?;
         self.check_lengths(from, out.len())?;
         check_length("the block for oneself", from[self.me()], to[self.me()])?;
-        self.run(alltoall::alltoallv(
-            Call::begin(self)?,
-            input,
-            to,
-            out,
-            from,
-        ))
+        let call = self.enter(|| "an alltoallv".to_owned())?;
+        self.run(alltoall::alltoallv(call, input, to, out, from))
     }
 
     fn check_lengths(&self, lengths: &[usize], total: usize) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 const KEPT: usize = 4;
 
 /// Longer pieces go back to the system.
-const LONGEST: usize = 64 << 20;
+const LONGEST: usize = 16 << 20;
 
 /// The pieces that no operation has.
 #[derive(Debug, Default)]
@@ -17,7 +17,14 @@ impl Pool {
     /// Lends `len` bytes. What is in them is left from before.
     pub(crate) fn take(&self, len: usize) -> Scratch<'_> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut memory = kept.pop().unwrap_or_default();
+        // The shortest that is long enough, so that short requests leave the long ones.
+        let fitting = kept
+            .iter()
+            .enumerate()
+            .filter(|(_, piece)| piece.len() >= len);
+        let best = fitting.min_by_key(|(_, piece)| piece.len());
+        let best = best.map(|(place, _)| place);
+        let mut memory = best.map_or_else(Vec::new, |place| kept.swap_remove(place));
         drop(kept);
         if memory.len() < len {
             memory.resize(len, 0);
@@ -56,8 +63,14 @@ impl Drop for Scratch<'_> {
     fn drop(&mut self) {
         let memory = std::mem::take(&mut self.memory);
         let mut kept = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < KEPT && memory.len() <= LONGEST {
+        if memory.len() <= LONGEST {
             kept.push(memory);
+        }
+        if kept.len() > KEPT {
+            let shortest = kept.iter().enumerate().min_by_key(|(_, piece)| piece.len());
+            if let Some((place, _)) = shortest {
+                kept.swap_remove(place);
+            }
         }
     }
 }

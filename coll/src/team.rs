@@ -27,6 +27,8 @@ pub struct Team {
     own: ContextId,
     /// The context is freed with the group.
     owns_context: bool,
+    /// It only meets in the context of another, to which a failure means nothing.
+    is_meeting: bool,
     begun: AtomicU32,
     /// Failures of the job that were looked at.
     seen: AtomicUsize,
@@ -45,6 +47,7 @@ impl Team {
             me: messenger.rank().as_u32() as usize,
             own: ContextId::WORLD,
             owns_context: false,
+            is_meeting: false,
             begun: AtomicU32::new(0),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -139,7 +142,7 @@ impl Team {
     /// Takes part in nothing any more: what members send that have not heard of it is dropped.
     #[cold]
     pub(crate) fn break_off(&self) {
-        if !self.broken.swap(true, Relaxed) {
+        if !self.broken.swap(true, Relaxed) && !self.is_meeting {
             let broken = self.messenger.break_collectives(self.own);
             debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
         }
@@ -149,6 +152,11 @@ impl Team {
     pub(crate) fn next_tag(&self) -> Tag {
         let number = self.begun.fetch_add(1, Relaxed) % Tag::COLLECTIVES;
         Tag::internal(number)
+    }
+
+    /// Whether members tell each other what they call.
+    pub(crate) fn checks(&self) -> bool {
+        self.selection.checks()
     }
 
     /// Runs an operation to its end.
@@ -183,6 +191,7 @@ impl Team {
     pub(crate) fn meeting(&self, members: Members) -> Self {
         let mut meeting = self.derived(members, self.own);
         meeting.owns_context = false;
+        meeting.is_meeting = true;
         meeting
     }
 
@@ -193,6 +202,7 @@ impl Team {
             members,
             own,
             owns_context: true,
+            is_meeting: false,
             begun: AtomicU32::new(0),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),

@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{composition, ranks};
+use common::{CHECKED, composition, ranks};
 
-use tagwire_coll::{ALGORITHMS, Algorithm, Reduction, Team};
+use tagwire_coll::{ALGORITHMS, Algorithm, Error, Reduction, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::fault::SplitMix64;
 
@@ -109,6 +109,10 @@ fn everything(team: &Team, round: u64) {
 
     let mut lengths: Vec<_> = (0..size).map(|_| draws.below(40)).collect();
     lengths[draws.below(size)] = 0;
+    if round.is_multiple_of(4) {
+        // More than a few pieces beside none.
+        lengths[draws.below(size)] = 5000;
+    }
     let lengths: Vec<_> = lengths.iter().map(|n| n * layout.extent()).collect();
     let total = lengths.iter().sum();
     let start: usize = lengths[..me].iter().sum();
@@ -163,7 +167,12 @@ fn everything(team: &Team, round: u64) {
     );
 
     // From rank a to rank b go (a + 2 b) mod 7 times 9 bytes.
-    let length = |a: usize, b: usize| (a + 2 * b) % 7 * 9;
+    // Or none, few or more than a piece, by turns.
+    let mixed = [0, 8, 70_000, 8160, 16_320, 0, 1];
+    let length = |a: usize, b: usize| match round % 3 {
+        0 => mixed[(a + 3 * b) % 7],
+        _ => (a + 2 * b) % 7 * 9,
+    };
     let to: Vec<_> = (0..size).map(|peer| length(me, peer)).collect();
     let from: Vec<_> = (0..size).map(|peer| length(peer, me)).collect();
     let input = data(me, round, to.iter().sum());
@@ -280,5 +289,58 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         assert!(team.alltoall(&[0; 3], &mut [0; 3]).is_err());
         assert!(team.allgatherv(&[0], &[1], &mut [0]).is_err());
         everything(team, 1);
+    });
+}
+
+/// Where they are asked to, ranks tell each other what they call.
+#[test]
+fn calls_that_differ_are_told_apart() {
+    ranks(3, CHECKED, |team| {
+        everything(team, 2);
+        let different = team.duplicate().unwrap();
+        let root = usize::from(different.me() == 1);
+        let error = different.broadcast(&mut [0; 10], root).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Different { .. }), "{text}");
+        let both = ["from rank 0", "from rank 1"];
+        assert!(both.iter().all(|part| text.contains(part)), "{text}");
+    });
+}
+
+/// Lengths that differ by whole pieces are told apart too.
+#[test]
+fn lengths_that_differ_are_found_out() {
+    // One rank more than two, so that messages go in pieces.
+    for (given, expected) in [(8160 * 8, 8160 * 4), (65_536, 32_768), (10, 8160)] {
+        ranks(3, "broadcast:binomial", |team| {
+            let len = if team.me() == 1 { expected } else { given };
+            let ended = team.broadcast(&mut vec![1; len], 0);
+            if team.me() == 1 {
+                let error = ended.unwrap_err();
+                assert!(matches!(error, Error::Length { .. }), "{error}");
+                assert!(matches!(team.barrier(), Err(Error::Broken)));
+            }
+        });
+    }
+}
+
+/// A rank that has no context left tells the others.
+#[test]
+fn all_hear_of_a_rank_without_a_context() {
+    ranks(3, "", |team| {
+        let messenger = team.messenger();
+        let mut taken = Vec::new();
+        while team.me() == 1 {
+            match messenger.open_context() {
+                Ok(context) => taken.push(context),
+                Err(_) => break,
+            }
+        }
+        assert!(team.duplicate().is_err());
+        assert!(team.split(Some(1), 0).is_err());
+        for context in taken {
+            messenger.close_context(context).unwrap();
+        }
+        everything(&team.duplicate().unwrap(), 1);
     });
 }

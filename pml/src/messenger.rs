@@ -748,7 +748,7 @@ impl Messenger {
     ) -> Result<T> {
         self.send_lingering()?;
         let mut backoff = Backoff::new(self.policy, &self.core);
-        let mut deadline = None;
+        let (mut deadline, mut busy) = (None, 0u32);
         loop {
             if let Some(answer) = done()? {
                 return Ok(answer);
@@ -758,15 +758,20 @@ impl Messenger {
             self.partitioned.drive(&mut layer);
             drop(layer);
             self.after_progress(events);
-            if events + self.drivers.drive() > 0 {
+            let step = if events + self.drivers.drive() > 0 {
                 backoff.reset(&self.clock);
-                self.count_call()?;
-                continue;
-            }
-            let step = backoff.step();
-            if step == Step::Spin && !backoff.is_checkpoint() {
-                continue;
-            }
+                busy += 1;
+                if !busy.is_multiple_of(BUSY_ROUNDS) {
+                    continue;
+                }
+                Step::Spin
+            } else {
+                let step = backoff.step();
+                if step == Step::Spin && !backoff.is_checkpoint() {
+                    continue;
+                }
+                step
+            };
             let mut answer = None;
             let mut look = || {
                 answer = done()?;
@@ -794,6 +799,7 @@ impl Messenger {
                 let events = layer.progress();
                 self.partitioned.drive(&mut layer);
                 drop(layer);
+                self.drivers.drive();
                 return self.after_progress(events);
             }
             spin_loop();
@@ -866,9 +872,9 @@ impl Messenger {
             let events = pml.progress();
             self.partitioned.drive(pml);
             drop(layer);
-            let step = if events > 0 {
+            let driven = self.drivers.drive();
+            let step = if events + driven > 0 {
                 self.after_progress(events);
-                self.drivers.drive();
                 backoff.reset(&self.clock);
                 busy += 1;
                 // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
@@ -876,9 +882,6 @@ impl Messenger {
                     continue;
                 }
                 Step::Spin
-            } else if self.drivers.drive() > 0 {
-                backoff.reset(&self.clock);
-                continue;
             } else {
                 let step = backoff.step();
                 if step == Step::Spin && !backoff.is_checkpoint() {
@@ -936,9 +939,10 @@ impl Messenger {
         // What came before the arming is seen here, also where another thread has dealt with it,
         // which did not know that anyone waits. What comes after it wakes.
         let seen = look().and_then(|over| {
+            let driven = if over { 0 } else { self.drivers.drive() };
             let mut layer = self.enter()?;
             let pml: &mut Layer = &mut layer;
-            let events = if over { 0 } else { pml.progress() };
+            let events = driven + if over { 0 } else { pml.progress() };
             self.partitioned.drive(pml);
             Ok((over, events, nap.min(pml.longest_nap())))
         });

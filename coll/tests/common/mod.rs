@@ -14,6 +14,9 @@ use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::ByteTransport;
 use tagwire_transport::fault::FaultTransport;
 
+/// In place of a selection: the table's, and ranks tell each other what they call.
+pub const CHECKED: &str = "checked";
+
 /// Runs `body` on each of `size` ranks, with messages that overtake each other, and returns what each returned.
 pub fn ranks<T: Send>(size: usize, selection: &str, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
     on_network(&network(size), selection, |team, _| body(team))
@@ -31,9 +34,10 @@ pub fn on_network<T: Send>(
 ) -> Vec<T> {
     let size = network.size();
     let job = LocalJob::new(size).unwrap();
+    let checks = selection == CHECKED;
+    let selection = Selection::parse(selection.trim_start_matches(CHECKED)).unwrap();
     // Odd sizes are in pieces.
-    let selection = Selection::parse(selection).unwrap();
-    let selection = Arc::new(selection.on_one_host(size % 2 == 1));
+    let selection = Arc::new(selection.on_one_host(size % 2 == 1).checking(checks));
     std::thread::scope(|scope| {
         let start = |number: u32| {
             let (job, selection, body) = (job.clone(), Arc::clone(&selection), &body);

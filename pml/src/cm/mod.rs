@@ -506,7 +506,8 @@ impl Pml for Cm {
         let requests = &self.core.requests;
         let is_busy = |context| {
             let mut requests = requests.iter().map(|(_, request)| request);
-            requests.any(|r| !r.is_send && r.is_active() && r.context == context)
+            // Persistent ones may be started again.
+            requests.any(|r| !r.is_send && r.context == context && (r.is_active() || r.persistent))
         };
         let context = self.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.

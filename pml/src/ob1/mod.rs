@@ -472,7 +472,9 @@ impl Pml for Ob1 {
         let requests = &self.core.requests;
         let is_busy = |context| {
             let mut requests = requests.iter().map(|(_, request)| request);
-            requests.any(|r| r.place().is_some() && r.common.context == context)
+            // Persistent ones may be started again.
+            let is_open = |r: &Request| r.place().is_some() || r.common.persistent;
+            requests.any(|r| !r.is_send() && r.common.context == context && is_open(r))
         };
         let context = self.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.

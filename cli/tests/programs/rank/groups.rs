@@ -110,7 +110,7 @@ fn points(context: Context<'_>) -> Outcome {
     let (me, size) = (context.rank()?, context.size()?);
     let (next, last) = ((me + 1) % size, (me + size - 1) % size);
     let mut from = [u32::MAX];
-    let status = context.sendrecv(&[me], next, &mut from, last, 3)?;
+    let status = context.sendrecv((&[me], next, 3), (&mut from, last, 3))?;
     assert_eq!((from[0], status.source()), (last, last));
     let send = context.isend_owned(vec![me; 7 + me as usize], next, 4)?;
     let (data, status) = context.recv_vec::<u32>(ANY_SOURCE, ANY_TAG)?;
@@ -130,4 +130,49 @@ fn points(context: Context<'_>) -> Outcome {
     assert_eq!(receive.data()?, [9; 6]);
     context.barrier()?;
     Ok(())
+}
+
+/// Many ranks, operations and contexts: `groups-many CONTEXTS`. Memory does not grow with contexts that were freed.
+pub fn many(arguments: &[String]) -> Outcome {
+    let contexts: u32 = arguments.first().ok_or("how many contexts?")?.parse()?;
+    let session = Session::open()?;
+    let world = session.world();
+    let (me, size) = (session.rank(), session.size());
+    let blocks = vec![me; 256 * size as usize];
+    let mut from_all = blocks.clone();
+    for _ in 0..100 {
+        let mut sum = [1u64; 128];
+        world.allreduce(&mut sum, Sum)?;
+        assert_eq!(sum, [u64::from(size); 128]);
+        world.alltoall(&blocks, &mut from_all)?;
+        assert!(
+            from_all
+                .chunks(256)
+                .zip(0..)
+                .all(|(part, from)| part == [from; 256])
+        );
+    }
+    let make = |count| {
+        (0..count).try_for_each(|_| {
+            let context = world.duplicate()?;
+            context.free()
+        })
+    };
+    // The first ones bring tables to their size.
+    make(100)?;
+    let before = resident()?;
+    make(contexts)?;
+    let after = resident()?;
+    world.barrier()?;
+    session.close()?;
+    say(me, format!("resident {before} KiB before, {after} after"));
+    Ok(())
+}
+
+/// Pages of this process that are in memory, in KiB.
+fn resident() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    Ok(number.ok_or("no VmRSS")?.parse()?)
 }

@@ -15,7 +15,7 @@ const QUIET: u64 = 64;
 const BUSY_EVERY: u64 = 8;
 
 /// The clock is read with every so manieth look: a rank that seldom looks still finds what a network brings.
-const CLOCK_EVERY: u64 = 32;
+const CLOCK_EVERY: u64 = 8;
 
 /// Looks at a network with nothing to do are so far apart: 0.4 us of 50 us is a hundredth of the time.
 const APART: Duration = Duration::from_micros(50);
