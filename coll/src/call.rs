@@ -63,8 +63,23 @@ impl<'t> Call<'t> {
         copy
     }
 
-    /// Sends `data` to a member.
+    /// Sends `data` to a member, in one message: a long one waits for its receiver, which a sender that runs ahead
+    /// would flood with pieces.
     pub(crate) async fn send(&self, data: &[u8], to: usize) -> Result<()> {
+        let to = self.team.peer(to)?;
+        let transfer = Transfer::<1>::new(self.team);
+        transfer.send(0, data, to, self.tag).await
+    }
+
+    /// Receives `data.len()` bytes from a member, in one message.
+    pub(crate) async fn recv(&self, data: &mut [u8], from: usize) -> Result<()> {
+        let from = self.team.source(from)?;
+        let transfer = Transfer::<1>::new(self.team);
+        transfer.recv(0, data, from, self.tag).await
+    }
+
+    /// As [`send`](Self::send), in pieces where messages are short: for a receiver that works on each.
+    pub(crate) async fn send_pieces(&self, data: &[u8], to: usize) -> Result<()> {
         let to = self.team.peer(to)?;
         if data.len() < self.segment() {
             let transfer = Transfer::<1>::new(self.team);
@@ -83,8 +98,8 @@ impl<'t> Call<'t> {
         Ok(())
     }
 
-    /// Receives `data.len()` bytes from a member.
-    pub(crate) async fn recv(&self, data: &mut [u8], from: usize) -> Result<()> {
+    /// Receives what [`send_pieces`](Self::send_pieces) has sent.
+    pub(crate) async fn recv_pieces(&self, data: &mut [u8], from: usize) -> Result<()> {
         let from = self.team.source(from)?;
         if data.len() < self.segment() {
             let transfer = Transfer::<1>::new(self.team);
@@ -118,7 +133,7 @@ impl<'t> Call<'t> {
             let transfer = Transfer::<2>::new(self.team).recv(0, into, from, self.tag);
             return transfer.send(1, out, to, self.tag).await;
         }
-        // Each direction as `send` and `recv` have it: what the other is long says nothing to the peer.
+        // Each direction by its own length: that of the other says nothing to the peer.
         let (leaving, coming) = (self.messages(out.len()), self.messages(into.len()));
         let groups = leaving.max(coming).div_ceil(WINDOW);
         let mut rest = into;

@@ -62,12 +62,13 @@ async fn up_the_tree<'t>(
         if place & mask != 0 {
             // A leaf has nothing but its own.
             let sum = sum.as_deref().unwrap_or(input);
-            call.send(sum, (place - mask + top) % size).await?;
+            call.send_pieces(sum, (place - mask + top) % size).await?;
             return Ok(None);
         }
         if place + mask < size {
             let mut other = call.scratch(input.len());
-            call.recv(&mut other, (place + mask + top) % size).await?;
+            let from = (place + mask + top) % size;
+            call.recv_pieces(&mut other, from).await?;
             match &mut sum {
                 Some(sum) => reduction.right(sum, &other)?,
                 None => {
@@ -94,13 +95,13 @@ async fn scatter_gather(
     let (true, Some(out)) = (call.me() == root, out) else {
         let mut part = call.scratch(own.len());
         reduce_scatter::pairwise(call, reduction, input, &lengths, &mut part).await?;
-        return call.send(&part, root).await;
+        return call.send_pieces(&part, root).await;
     };
     reduce_scatter::pairwise(call, reduction, input, &lengths, &mut out[own]).await?;
     for distance in 1..call.size() {
         let from = call.after(distance);
         let part = &mut out[Call::range(&lengths, from)];
-        call.recv(part, from).await?;
+        call.recv_pieces(part, from).await?;
     }
     Ok(())
 }

@@ -307,18 +307,40 @@ fn calls_that_differ_are_told_apart() {
     });
 }
 
-/// Lengths that differ by whole pieces are told apart too.
+/// Lengths that differ are told apart, also by whole pieces.
 #[test]
 fn lengths_that_differ_are_found_out() {
-    // One rank more than two, so that messages go in pieces.
-    for (given, expected) in [(8160 * 8, 8160 * 4), (65_536, 32_768), (10, 8160)] {
-        ranks(3, "broadcast:binomial", |team| {
-            let len = if team.me() == 1 { expected } else { given };
-            let ended = team.broadcast(&mut vec![1; len], 0);
-            if team.me() == 1 {
+    let (operation, layout) = (Operation::BitXor, Layout::of(Basic::U8));
+    let sum = Reduction {
+        operation: &operation,
+        layout: &layout,
+    };
+    for (given, expected) in [
+        (8160 * 3, 8160 * 2),
+        (8160, 8160 * 2),
+        (32_768, 16_384),
+        (10, 9),
+    ] {
+        // In groups of three messages go in pieces.
+        ranks(3, "reduce:binomial", |team| {
+            if team.me() == 2 {
+                return;
+            }
+            let pair = team.subset(&[0, 1]).unwrap();
+            let mut data = vec![1; if pair.me() == 1 { expected } else { given }];
+            let ended = pair.broadcast(&mut data, 0);
+            if pair.me() == 1 {
                 let error = ended.unwrap_err();
                 assert!(matches!(error, Error::Length { .. }), "{error}");
-                assert!(matches!(team.barrier(), Err(Error::Broken)));
+                assert!(matches!(pair.barrier(), Err(Error::Broken)));
+            }
+            let pair = team.subset(&[1, 0]).unwrap();
+            let data = vec![1; if pair.me() == 1 { given } else { expected }];
+            let mut out = data.clone();
+            let ended = pair.reduce(sum, &data, (pair.me() == 0).then_some(&mut out), 0);
+            if pair.me() == 0 {
+                let error = ended.unwrap_err();
+                assert!(matches!(error, Error::Length { .. }), "{error}");
             }
         });
     }
