@@ -104,8 +104,7 @@ impl Shared {
     /// Returns a status with the source's number in a group.
     #[inline]
     pub(crate) fn numbered(&self, group: Group, mut status: Status) -> Status {
-        if group != Group::WORLD
-            && let Some(handle) = group.0
+        if let Some(handle) = group.0
             && let Ok(team) = self.team(handle)
             && let Some(number) = team.members().member(status.source)
         {

@@ -22,7 +22,7 @@ pub(crate) async fn reduce(
 }
 
 /// A binomial tree. Operations that do not commute go up to member 0 in the order of members, and from there to the root.
-async fn binomial(
+pub(crate) async fn binomial(
     call: Call<'_>,
     reduction: Reduction<'_>,
     input: &[u8],

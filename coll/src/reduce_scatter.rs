@@ -18,7 +18,7 @@ pub(crate) async fn reduce_scatter(
         return pairwise(call, reduction, input, lengths, out).await;
     }
     let mut whole = (call.me() == 0).then(|| call.scratch(input.len()));
-    reduce::reduce(call, "", reduction, input, whole.as_deref_mut(), 0).await?;
+    reduce::binomial(call, reduction, input, whole.as_deref_mut(), 0).await?;
     scatter::scatterv(call, whole.as_deref(), lengths, out, 0).await
 }
 

@@ -113,49 +113,67 @@ pub(crate) const RING: &str = "ring";
 pub(crate) const SCATTER_GATHER: &str = "scatter-gather";
 pub(crate) const SCATTER_RING: &str = "scatter-ring";
 
+const ALLGATHER_BRUCK: Algorithm = Algorithm::any(Collective::Allgather, BRUCK);
+const ALLGATHER_RING: Algorithm = Algorithm::any(Collective::Allgather, RING);
+const ALLREDUCE_DOUBLING: Algorithm = Algorithm::any(Collective::Allreduce, RECURSIVE_DOUBLING);
+const ALLREDUCE_RING: Algorithm = Algorithm::commutative(Collective::Allreduce, RING);
+const ALLTOALL_BRUCK: Algorithm = Algorithm::any(Collective::Alltoall, BRUCK);
+const ALLTOALL_PAIRWISE: Algorithm = Algorithm::any(Collective::Alltoall, PAIRWISE);
+const BROADCAST_BINOMIAL: Algorithm = Algorithm::any(Collective::Broadcast, BINOMIAL);
+const BROADCAST_SCATTER: Algorithm = Algorithm::any(Collective::Broadcast, SCATTER_RING);
+const GATHER_BINOMIAL: Algorithm = Algorithm::any(Collective::Gather, BINOMIAL);
+const GATHER_LINEAR: Algorithm = Algorithm::any(Collective::Gather, LINEAR);
+const REDUCE_BINOMIAL: Algorithm = Algorithm::any(Collective::Reduce, BINOMIAL);
+const REDUCE_SCATTER_GATHER: Algorithm = Algorithm::commutative(Collective::Reduce, SCATTER_GATHER);
+const REDUCE_SCATTER_SERIAL: Algorithm = Algorithm::any(Collective::ReduceScatter, REDUCE_SCATTERV);
+const REDUCE_SCATTER_PAIRWISE: Algorithm =
+    Algorithm::commutative(Collective::ReduceScatter, PAIRWISE);
+const SCATTER_BINOMIAL: Algorithm = Algorithm::any(Collective::Scatter, BINOMIAL);
+const SCATTER_LINEAR: Algorithm = Algorithm::any(Collective::Scatter, LINEAR);
+
 /// All algorithms.
 pub const ALGORITHMS: &[Algorithm] = &[
-    Algorithm::any(Collective::Allgather, BRUCK),
-    Algorithm::any(Collective::Allgather, RING),
-    Algorithm::any(Collective::Allreduce, RECURSIVE_DOUBLING),
-    Algorithm::commutative(Collective::Allreduce, RING),
-    Algorithm::any(Collective::Alltoall, BRUCK),
-    Algorithm::any(Collective::Alltoall, PAIRWISE),
-    Algorithm::any(Collective::Broadcast, BINOMIAL),
-    Algorithm::any(Collective::Broadcast, SCATTER_RING),
-    Algorithm::any(Collective::Gather, BINOMIAL),
-    Algorithm::any(Collective::Gather, LINEAR),
-    Algorithm::any(Collective::Reduce, BINOMIAL),
-    Algorithm::commutative(Collective::Reduce, SCATTER_GATHER),
-    Algorithm::any(Collective::ReduceScatter, REDUCE_SCATTERV),
-    Algorithm::commutative(Collective::ReduceScatter, PAIRWISE),
-    Algorithm::any(Collective::Scatter, BINOMIAL),
-    Algorithm::any(Collective::Scatter, LINEAR),
+    ALLGATHER_BRUCK,
+    ALLGATHER_RING,
+    ALLREDUCE_DOUBLING,
+    ALLREDUCE_RING,
+    ALLTOALL_BRUCK,
+    ALLTOALL_PAIRWISE,
+    BROADCAST_BINOMIAL,
+    BROADCAST_SCATTER,
+    GATHER_BINOMIAL,
+    GATHER_LINEAR,
+    REDUCE_BINOMIAL,
+    REDUCE_SCATTER_GATHER,
+    REDUCE_SCATTER_SERIAL,
+    REDUCE_SCATTER_PAIRWISE,
+    SCATTER_BINOMIAL,
+    SCATTER_LINEAR,
 ];
 
 /// A row of the table: from so many members and bytes on this algorithm is taken.
-struct Row(Collective, usize, usize, &'static str);
+struct Row(Algorithm, usize, usize);
 
 /// The last row that fits counts.
 const TABLE: &[Row] = &[
-    Row(Collective::Allgather, 1, 0, RING),
-    Row(Collective::Allgather, 3, 0, BRUCK),
-    Row(Collective::Allgather, 1, 32 << 10, RING),
-    Row(Collective::Allreduce, 1, 0, RECURSIVE_DOUBLING),
-    Row(Collective::Allreduce, 2, 32 << 10, RING),
-    Row(Collective::Alltoall, 1, 0, PAIRWISE),
-    Row(Collective::Alltoall, 8, 0, BRUCK),
-    Row(Collective::Alltoall, 8, 257, PAIRWISE),
-    Row(Collective::Broadcast, 1, 0, BINOMIAL),
-    Row(Collective::Broadcast, 4, 64 << 10, SCATTER_RING),
-    Row(Collective::Gather, 1, 0, BINOMIAL),
-    Row(Collective::Gather, 1, 4 << 10, LINEAR),
-    Row(Collective::Reduce, 1, 0, BINOMIAL),
-    Row(Collective::Reduce, 2, 64 << 10, SCATTER_GATHER),
-    Row(Collective::ReduceScatter, 1, 0, REDUCE_SCATTERV),
-    Row(Collective::ReduceScatter, 2, 8 << 10, PAIRWISE),
-    Row(Collective::Scatter, 1, 0, BINOMIAL),
-    Row(Collective::Scatter, 1, 4 << 10, LINEAR),
+    Row(ALLGATHER_RING, 1, 0),
+    Row(ALLGATHER_BRUCK, 3, 0),
+    Row(ALLGATHER_RING, 1, 32 << 10),
+    Row(ALLREDUCE_DOUBLING, 1, 0),
+    Row(ALLREDUCE_RING, 2, 32 << 10),
+    Row(ALLTOALL_PAIRWISE, 1, 0),
+    Row(ALLTOALL_BRUCK, 8, 0),
+    Row(ALLTOALL_PAIRWISE, 8, 257),
+    Row(BROADCAST_BINOMIAL, 1, 0),
+    Row(BROADCAST_SCATTER, 4, 64 << 10),
+    Row(GATHER_BINOMIAL, 1, 0),
+    Row(GATHER_LINEAR, 1, 4 << 10),
+    Row(REDUCE_BINOMIAL, 1, 0),
+    Row(REDUCE_SCATTER_GATHER, 2, 64 << 10),
+    Row(REDUCE_SCATTER_SERIAL, 1, 0),
+    Row(REDUCE_SCATTER_PAIRWISE, 2, 8 << 10),
+    Row(SCATTER_BINOMIAL, 1, 0),
+    Row(SCATTER_LINEAR, 1, 4 << 10),
 ];
 
 /// A message of a collective on one host is shorter, but for pieces of one. Eager over shared memory, and seldom the divisor of a
@@ -291,23 +309,19 @@ impl Selection {
         bytes: usize,
         commutes: bool,
     ) -> &'static str {
-        let fits = |algorithm: &&Algorithm| {
+        let fits = |algorithm: &Algorithm| {
             algorithm.collective == what && (commutes || !algorithm.needs_commutative)
         };
-        if let Some(forced) = self.forced.iter().find(fits) {
-            return forced.name;
-        }
-        let may = |name: &str| {
-            let all = ALGORITHMS.iter();
-            all.filter(fits).any(|algorithm| algorithm.name == name)
+        let forced = self.forced.iter().find(|algorithm| fits(algorithm));
+        let by_table = || {
+            let mut rows = TABLE.iter().rev();
+            let row =
+                rows.find(|Row(it, ranks, least)| fits(it) && size >= *ranks && bytes >= *least);
+            row.map(|Row(algorithm, ..)| algorithm)
         };
-        let fitting = TABLE
-            .iter()
-            .rev()
-            .find(|Row(collective, ranks, least, name)| {
-                *collective == what && size >= *ranks && bytes >= *least && may(name)
-            });
-        fitting.map_or("", |Row(.., name)| name)
+        forced
+            .or_else(by_table)
+            .map_or("", |algorithm| algorithm.name)
     }
 }
 
@@ -327,9 +341,9 @@ impl Selection {
     /// taken to commute.
     #[must_use]
     pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
-        let fits = |Row(collective, ranks, ..): &&Row| *collective == what && size >= *ranks;
+        let fits = |Row(it, ranks, _): &&Row| it.collective == what && size >= *ranks;
         let rows = TABLE.iter().filter(fits);
-        let mut starts: Vec<_> = rows.map(|Row(_, _, least, _)| *least).collect();
+        let mut starts: Vec<_> = rows.map(|Row(.., least)| *least).collect();
         starts.sort_unstable();
         let chosen = starts
             .into_iter()
@@ -348,10 +362,8 @@ mod tests {
 
     #[test]
     fn every_row_names_an_algorithm() {
-        let all = ALGORITHMS;
-        for Row(collective, .., name) in TABLE {
-            let named = |a: &Algorithm| a.collective == *collective && a.name == *name;
-            assert!(all.iter().any(named), "{collective} {name}");
+        for Row(algorithm, ..) in TABLE {
+            assert!(ALGORITHMS.contains(algorithm), "{algorithm:?}");
         }
     }
 

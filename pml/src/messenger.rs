@@ -36,15 +36,29 @@ const BUSY_ROUNDS: u32 = 1024;
 /// How often a thread tries to move things on that another may be about to leave alone.
 const NUDGES: u32 = 16;
 
-/// A turn of a wait in which nothing came.
-struct Turn<'a, 'b> {
-    step: Step,
+/// The rounds of a wait.
+struct Rounds<'b> {
+    backoff: Backoff<'b>,
     timeout: Option<Duration>,
-    deadline: &'a mut Option<Time>,
-    backoff: &'a mut Backoff<'b>,
+    deadline: Option<Time>,
+    /// Rounds in which something came.
+    busy: u32,
 }
 
-impl Turn<'_, '_> {
+impl Rounds<'_> {
+    /// Returns what to do after a round that brought `events`; `None` for the next round at once.
+    #[inline(always)]
+    fn next(&mut self, events: usize, clock: &Clock) -> Option<Step> {
+        if events > 0 {
+            self.backoff.reset(clock);
+            self.busy += 1;
+            // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
+            return self.busy.is_multiple_of(BUSY_ROUNDS).then_some(Step::Spin);
+        }
+        let step = self.backoff.step();
+        (step != Step::Spin || self.backoff.is_checkpoint()).then_some(step)
+    }
+
     /// Returns how long the wait may sleep, at most `longest`.
     fn nap(&mut self, now: Time, longest: Duration) -> Result<Duration> {
         let Some(timeout) = self.timeout else {
@@ -747,8 +761,7 @@ impl Messenger {
         mut done: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
         self.send_lingering()?;
-        let mut backoff = Backoff::new(self.policy, &self.core);
-        let (mut deadline, mut busy) = (None, 0u32);
+        let mut rounds = self.rounds(timeout);
         loop {
             if let Some(answer) = done()? {
                 return Ok(answer);
@@ -758,35 +771,26 @@ impl Messenger {
             self.partitioned.drive(&mut layer);
             drop(layer);
             self.after_progress(events);
-            let step = if events + self.drivers.drive() > 0 {
-                backoff.reset(&self.clock);
-                busy += 1;
-                if !busy.is_multiple_of(BUSY_ROUNDS) {
-                    continue;
-                }
-                Step::Spin
-            } else {
-                let step = backoff.step();
-                if step == Step::Spin && !backoff.is_checkpoint() {
-                    continue;
-                }
-                step
+            let Some(step) = rounds.next(events + self.drivers.drive(), &self.clock) else {
+                continue;
             };
             let mut answer = None;
-            let mut look = || {
+            self.idle(step, &mut rounds, &mut || {
                 answer = done()?;
                 Ok(answer.is_some())
-            };
-            let mut turn = Turn {
-                step,
-                timeout,
-                deadline: &mut deadline,
-                backoff: &mut backoff,
-            };
-            self.idle(&mut turn, &mut look)?;
+            })?;
             if let Some(answer) = answer {
                 return Ok(answer);
             }
+        }
+    }
+
+    fn rounds(&self, timeout: Option<Duration>) -> Rounds<'_> {
+        Rounds {
+            backoff: Backoff::new(self.policy, &self.core),
+            timeout,
+            deadline: None,
+            busy: 0,
         }
     }
 
@@ -860,9 +864,7 @@ impl Messenger {
         mut done: impl FnMut(&mut Layer) -> Result<Option<T>>,
     ) -> Result<T> {
         self.send_lingering()?;
-        let mut backoff = Backoff::new(self.policy, &self.core);
-        let mut deadline = None;
-        let mut busy = 0u32;
+        let mut rounds = self.rounds(timeout);
         loop {
             let mut layer = self.enter()?;
             let pml: &mut Layer = &mut layer;
@@ -872,36 +874,16 @@ impl Messenger {
             let events = pml.progress();
             self.partitioned.drive(pml);
             drop(layer);
-            let driven = self.drivers.drive();
-            let step = if events + driven > 0 {
-                self.after_progress(events);
-                backoff.reset(&self.clock);
-                busy += 1;
-                // Somebody keeps this rank busy: deadlines and deaths are looked for all the same.
-                if !busy.is_multiple_of(BUSY_ROUNDS) {
-                    continue;
-                }
-                Step::Spin
-            } else {
-                let step = backoff.step();
-                if step == Step::Spin && !backoff.is_checkpoint() {
-                    continue;
-                }
-                step
+            self.after_progress(events);
+            let Some(step) = rounds.next(events + self.drivers.drive(), &self.clock) else {
+                continue;
             };
             let mut answer = None;
-            let mut look = || {
+            self.idle(step, &mut rounds, &mut || {
                 let mut layer = self.enter()?;
                 answer = done(&mut layer)?;
                 Ok(answer.is_some())
-            };
-            let mut turn = Turn {
-                step,
-                timeout,
-                deadline: &mut deadline,
-                backoff: &mut backoff,
-            };
-            self.idle(&mut turn, &mut look)?;
+            })?;
             if let Some(answer) = answer {
                 return Ok(answer);
             }
@@ -911,11 +893,16 @@ impl Messenger {
     /// Yields or sleeps, and looks after everything that is not a message. `look` returns whether the
     /// wait is over; nothing is done after that.
     #[cold]
-    fn idle(&self, turn: &mut Turn<'_, '_>, look: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+    fn idle(
+        &self,
+        step: Step,
+        rounds: &mut Rounds<'_>,
+        look: &mut dyn FnMut() -> Result<bool>,
+    ) -> Result<()> {
         // One look at the clock serves all: a turn on a shared core is hardly longer than two of them.
         let now = self.clock.now();
-        let nap = turn.nap(now, self.policy.sleep)?;
-        match turn.backoff.step_at(turn.step, now) {
+        let nap = rounds.nap(now, self.policy.sleep)?;
+        match rounds.backoff.step_at(step, now) {
             Step::Spin => {}
             Step::Yield => rustix::thread::sched_yield(),
             Step::Sleep => {

@@ -1,5 +1,7 @@
 //! The contract of transports that move bytes and match nothing.
 
+use std::any::Any;
+
 use tagwire_base::Rank;
 
 use crate::capability::{Capabilities, Limits, Preference};
@@ -105,4 +107,18 @@ pub trait ByteTransport: RemoteAccess + CooperativeTransfers {
     /// The bootstrap says that `rank` has failed: the same consequences as when the transport
     /// had found out itself.
     fn peer_failed(&mut self, rank: Rank, upcalls: &mut dyn Upcalls);
+}
+
+/// Returns the transport by its type, or as it was where it has another one: for an owner who calls a known one in line.
+///
+/// # Errors
+/// The transport.
+pub fn downcast<T: ByteTransport>(
+    transport: Box<dyn ByteTransport>,
+) -> std::result::Result<Box<T>, Box<dyn ByteTransport>> {
+    if !(&*transport as &dyn Any).is::<T>() {
+        return Err(transport);
+    }
+    let known = (transport as Box<dyn Any>).downcast();
+    Ok(known.expect("it is: it was just asked"))
 }

@@ -1,12 +1,10 @@
 //! Collective operations of a port.
 
-use clap::ValueEnum;
-
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
 /// An operation that all ranks call. Rank 0 is the root of those that have one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Barrier,
     Bcast,

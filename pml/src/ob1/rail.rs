@@ -1,11 +1,10 @@
 //! The transport under ob1.
 
-use std::any::Any;
 use std::ops::{Deref, DerefMut};
 
 use tagwire_rails::Mixed;
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Upcalls};
+use tagwire_transport::{AmHeader, ByteTransport, Class, EndpointId, Post, Upcalls, byte};
 
 use super::link::LANE;
 
@@ -19,17 +18,8 @@ pub(super) enum Rail {
 
 impl From<Box<dyn ByteTransport>> for Rail {
     fn from(transport: Box<dyn ByteTransport>) -> Self {
-        let any = &*transport as &dyn Any;
-        let (is_shm, is_mixed) = (any.is::<Shm>(), any.is::<Mixed>());
-        if is_shm {
-            let shm = (transport as Box<dyn Any>).downcast();
-            Self::Shm(shm.expect("it is: it was just asked"))
-        } else if is_mixed {
-            let mixed = (transport as Box<dyn Any>).downcast();
-            Self::Mixed(mixed.expect("it is: it was just asked"))
-        } else {
-            Self::Any(transport)
-        }
+        let mixed = |transport| byte::downcast(transport).map_or_else(Self::Any, Self::Mixed);
+        byte::downcast(transport).map_or_else(mixed, Self::Shm)
     }
 }
 

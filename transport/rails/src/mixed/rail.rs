@@ -1,9 +1,7 @@
 //! The transports of a mixture, in the order in which they are tried.
 
-use std::any::Any;
-
 use tagwire_transport::shm::Shm;
-use tagwire_transport::{ByteTransport, Capabilities};
+use tagwire_transport::{ByteTransport, Capabilities, byte};
 
 /// One or more transports. The first is in a place of its own: it is used with every look.
 pub(super) struct Rails {
@@ -83,11 +81,7 @@ impl Rails {
 
 impl First {
     fn new(transport: Box<dyn ByteTransport>) -> Self {
-        if !(&*transport as &dyn Any).is::<Shm>() {
-            return Self::Any(transport);
-        }
-        let shm = (transport as Box<dyn Any>).downcast();
-        Self::Shm(shm.expect("it is: it was just asked"))
+        byte::downcast(transport).map_or_else(Self::Any, Self::Shm)
     }
 
     fn as_dyn(&self) -> &dyn ByteTransport {
