@@ -19,7 +19,7 @@ pub(crate) async fn allreduce(
 
 /// log2(n) steps of the whole data. Where n is no power of two, the first members go in pairs of neighbours, so that
 /// operands stay in the order of members.
-async fn recursive_doubling(
+pub(crate) async fn recursive_doubling(
     call: Call<'_>,
     reduction: Reduction<'_>,
     data: &mut [u8],

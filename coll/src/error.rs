@@ -35,6 +35,12 @@ pub enum Error {
         /// What that is.
         theirs: String,
     },
+    /// A member of the group takes part in nothing any more: an operation of it failed, or it has freed the group.
+    #[error("rank {member} of the group has left it, after a failure or to free it")]
+    Gone {
+        /// Its number in the group.
+        member: usize,
+    },
     /// The operation is not defined for the type.
     #[error("{0}")]
     Operation(String),
@@ -60,6 +66,7 @@ impl Error {
             Self::Argument(_) => 723,
             Self::Broken => 724,
             Self::Different { .. } => 725,
+            Self::Gone { .. } => 726,
         }
     }
 }

@@ -24,6 +24,7 @@ mod allgather;
 mod allreduce;
 mod alltoall;
 mod barrier;
+mod board;
 mod broadcast;
 mod call;
 mod check;

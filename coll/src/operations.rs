@@ -1,5 +1,6 @@
 //! The operations of a group.
 
+use crate::board::{self, Kind};
 use crate::call::{Call, check_length, check_root};
 use crate::check::agree;
 use crate::error::{Error, Result};
@@ -24,6 +25,9 @@ impl Team {
     /// # Errors
     /// When a member fails.
     pub fn barrier(&self) -> Result<()> {
+        if let Some(done) = self.on_board(Kind::Barrier, 0, board::barrier) {
+            return done;
+        }
         let call = self.enter(|| "a barrier".to_owned())?;
         self.run(barrier::barrier(call))
     }
@@ -34,6 +38,11 @@ impl Team {
     /// When there is no such member, a member fails, or lengths differ.
     pub fn broadcast(&self, data: &mut [u8], root: usize) -> Result<()> {
         check_root(self, root)?;
+        let (kind, bytes) = (Kind::Broadcast, data.len());
+        let by_board = self.on_board(kind, bytes, |call| board::broadcast(call, data, root));
+        if let Some(done) = by_board {
+            return done;
+        }
         let algorithm = self.choose(Collective::Broadcast, data.len(), true);
         let call =
             self.enter(|| format!("a broadcast of {} bytes from rank {root}", data.len()))?;
@@ -49,7 +58,7 @@ impl Team {
         &self,
         reduction: Reduction<'_>,
         input: &[u8],
-        out: Option<&mut [u8]>,
+        mut out: Option<&mut [u8]>,
         root: usize,
     ) -> Result<()> {
         check_root(self, root)?;
@@ -60,6 +69,15 @@ impl Team {
             return Err(Error::Argument(
                 "the root of a reduction needs room for the result".to_owned(),
             ));
+        }
+        if reduction.layout.extent() <= board::LARGEST_UNIT {
+            let mut out = out.as_deref_mut();
+            let by_board = self.on_board(Kind::Reduce, input.len(), |call| {
+                board::reduce(call, reduction, input, out.take(), root)
+            });
+            if let Some(done) = by_board {
+                return done;
+            }
         }
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::Reduce, input.len(), commutes);
@@ -79,6 +97,15 @@ impl Team {
     /// When the operation is not defined for the type, a member fails, or lengths differ.
     pub fn allreduce(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         reduction.check(data.len())?;
+        if reduction.layout.extent() <= board::LARGEST_UNIT {
+            let bytes = data.len();
+            let by_board = self.on_board(Kind::Allreduce, bytes, |call| {
+                board::allreduce(call, reduction, data)
+            });
+            if let Some(done) = by_board {
+                return done;
+            }
+        }
         let commutes = reduction.operation.is_commutative();
         let algorithm = self.choose(Collective::Allreduce, data.len(), commutes);
         let call = self.enter(|| {
@@ -161,6 +188,12 @@ impl Team {
     /// When a member fails, or lengths differ.
     pub fn allgather(&self, own: &[u8], out: &mut [u8]) -> Result<()> {
         check_length("the buffer of all", out.len(), own.len() * self.size())?;
+        let by_board = self.on_board(Kind::Allgather, own.len(), |call| {
+            board::allgather(call, own, out)
+        });
+        if let Some(done) = by_board {
+            return done;
+        }
         let algorithm = self.choose(Collective::Allgather, out.len(), true);
         let call = self.enter(|| format!("an allgather of {} bytes of each", own.len()))?;
         self.run(allgather::allgather(call, algorithm, own, out))
@@ -182,11 +215,17 @@ impl Team {
     ///
     /// # Errors
     /// When there is no such member, a member fails, or lengths differ.
-    pub fn gather(&self, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {
+    pub fn gather(&self, own: &[u8], mut out: Option<&mut [u8]>, root: usize) -> Result<()> {
         check_root(self, root)?;
         if self.me() == root {
             let given = out.as_ref().map_or(0, |out| out.len());
             check_length("the buffer of all", given, own.len() * self.size())?;
+        }
+        let by_board = self.on_board(Kind::Gather, own.len(), |call| {
+            board::gather(call, own, out.as_deref_mut(), root)
+        });
+        if let Some(done) = by_board {
+            return done;
         }
         let algorithm = self.choose(Collective::Gather, own.len(), true);
         let call =
@@ -224,6 +263,12 @@ impl Team {
         if self.me() == root {
             let given = input.map_or(0, <[u8]>::len);
             check_length("the buffer of all", given, own.len() * self.size())?;
+        }
+        let by_board = self.on_board(Kind::Scatter, own.len(), |call| {
+            board::scatter(call, input, own, root)
+        });
+        if let Some(done) = by_board {
+            return done;
         }
         let algorithm = self.choose(Collective::Scatter, own.len(), true);
         let call =
@@ -265,6 +310,12 @@ impl Team {
             )));
         }
         let block = input.len() / self.size();
+        let by_board = self.on_board(Kind::Alltoall, block, |call| {
+            board::alltoall(call, input, out)
+        });
+        if let Some(done) = by_board {
+            return done;
+        }
         let algorithm = self.choose(Collective::Alltoall, block, true);
         let call = self.enter(|| format!("an alltoall of blocks of {block} bytes"))?;
         self.run(alltoall::alltoall(call, algorithm, input, out))

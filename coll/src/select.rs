@@ -6,6 +6,8 @@ use std::time::Duration;
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, Rank};
 
+use crate::board::Kind;
+
 /// The settings of collectives.
 pub const SETTINGS: &[Setting] = &[
     Setting::text(
@@ -258,6 +260,12 @@ impl Selection {
     /// Whether members tell each other what they call.
     pub(crate) const fn checks(&self) -> bool {
         self.checks
+    }
+
+    /// Whether operations of this kind go by a board where the group has one: not where a setting names their algorithm, nor where
+    /// members tell each other what they call.
+    pub(crate) fn may_take_board(&self, what: Kind) -> bool {
+        !self.checks && !self.forced.iter().any(|it| what.is(it.collective))
     }
 
     /// Returns the length of messages at most. Through the rings of shared memory both ranks copy at once, and short

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::board::{Kind, TeamBoard};
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::scratch::{Pool, Scratch};
@@ -36,6 +37,7 @@ pub struct Team {
     selection: Arc<Selection>,
     pool: Pool,
     segment: usize,
+    pub(crate) board: TeamBoard,
 }
 
 impl Team {
@@ -53,6 +55,7 @@ impl Team {
             broken: AtomicBool::new(false),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
+            board: TeamBoard::default(),
             segment: selection.segment(),
             selection,
         }
@@ -187,6 +190,11 @@ impl Team {
         self.selection.choose(what, self.size(), bytes, commutes)
     }
 
+    /// Whether operations of this kind go by a board where there is one.
+    pub(crate) fn may_take_board(&self, kind: Kind) -> bool {
+        self.selection.may_take_board(kind)
+    }
+
     /// Returns a group with these members, which meet in this group's context.
     pub(crate) fn meeting(&self, members: Members) -> Self {
         let mut meeting = self.derived(members, self.own);
@@ -209,6 +217,7 @@ impl Team {
             messenger: Arc::clone(&self.messenger),
             selection: Arc::clone(&self.selection),
             pool: Pool::default(),
+            board: TeamBoard::default(),
             segment: self.segment,
         }
     }
@@ -216,7 +225,7 @@ impl Team {
 
 /// Ends the process when a panic drops it: the panic of a user's operation, say, of which the other members would never
 /// hear.
-struct NoUnwind;
+pub(crate) struct NoUnwind;
 
 impl Drop for NoUnwind {
     #[cold]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
-use tagwire_transport::{Allocation, RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{Allocation, Boards, EndpointId, RecvBuffer, SendBuffer, Waiter};
 
 use crate::driver::{Driven, Driver, Drivers};
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ impl Rounds<'_> {
 /// | group | calls | |
 /// |---|---|---|
 /// | set-up | [`new`](Self::new), [`with_clock`](Self::with_clock), [`dump_flag`](Self::dump_flag) | before the first message |
-/// | memory | [`allocate`](Self::allocate) | buffers that peers map; ordinary memory serves too |
+/// | memory | [`allocate`](Self::allocate), [`with_boards`](Self::with_boards) | buffers that peers map; ordinary memory serves too |
 /// | contexts | [`open_context`](Self::open_context), [`close_context`](Self::close_context) | matching spaces, whose ids each rank assigns; [`tag_limits`](Self::tag_limits) says how many |
 /// | one message | [`isend`](Self::isend), [`irecv`](Self::irecv), [`send`](Self::send), [`recv`](Self::recv) | the blocking ones are the others with a wait |
 /// | persistent | [`send_init`](Self::send_init), [`recv_init`](Self::recv_init), [`start`](Self::start), [`free`](Self::free) | one request for many messages |
@@ -201,6 +201,22 @@ impl Messenger {
     /// [`Error::WrongThread`].
     pub fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         Ok(self.enter()?.allocate(len))
+    }
+
+    /// Calls `make` with the part of the transport that makes boards with `peer`, and the peer's endpoint there. `None` where
+    /// the two share no memory.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`]; when the rank does not exist or cannot be reached.
+    pub fn with_boards<T>(
+        &self,
+        peer: Rank,
+        make: impl FnOnce(&mut dyn Boards, EndpointId) -> T,
+    ) -> Result<Option<T>> {
+        self.call(|layer| {
+            let lent = layer.boards(peer)?;
+            Ok(lent.map(|(boards, endpoint)| make(boards, endpoint)))
+        })
     }
 
     /// The flag that asks for the hang dump: set it (from a signal handler, say), and a thread

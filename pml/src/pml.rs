@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Allocation, Buffering, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
+    Allocation, Boards, Buffering, EndpointId, OpenChannel, RecvBuffer, SendBuffer, SendChannel,
+    Waiter,
 };
 
 use crate::error::Result;
@@ -247,6 +248,13 @@ pub trait Pml: Send {
         ends: &[u64],
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>>;
+
+    /// Lends the part of the transport that makes boards with `peer`, and the peer's endpoint there; see
+    /// [`Transport::boards`](tagwire_transport::Transport::boards).
+    ///
+    /// # Errors
+    /// When the rank does not exist or cannot be reached.
+    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>>;
 
     /// From now on only what is under way is done: posted receives complete as
     /// [`Failure::Closed`](crate::Failure::Closed), new operations are refused.

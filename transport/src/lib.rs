@@ -14,6 +14,7 @@
 //! own, no statics. See [`ByteTransport`] for who calls what, from where, and what may fail.
 
 pub mod allocation;
+pub mod board;
 pub mod byte;
 pub mod capability;
 pub mod channel;
@@ -31,8 +32,10 @@ pub mod remote;
 pub mod shm;
 pub mod transport;
 pub mod wait;
+mod word;
 
 pub use allocation::Allocation;
+pub use board::{Board, BoardMemory, Boards, OpenBoard, Rouser};
 pub use byte::ByteTransport;
 pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,

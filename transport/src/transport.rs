@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 
 use crate::allocation::Allocation;
+use crate::board::Boards;
 use crate::capability::Capabilities;
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::data::{RecvBuffer, SendBuffer};
@@ -74,6 +75,13 @@ pub trait Transport: Any + Send {
             transport: self.name(),
             what: "partitioned channels",
         })
+    }
+
+    /// Lends the part that makes boards with `peer`, and the peer's endpoint there. `None` where this transport shares no memory
+    /// with it.
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+        let _ = peer;
+        None
     }
 
     /// This rank has done all that it had to: when the object is dropped, that is a goodbye.

@@ -26,8 +26,8 @@ use std::sync::Arc;
 pub use config::CmOptions;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{
-    Allocation, Buffering, Capabilities, Directed, Lane, MatchTransport, OpenChannel, Preference,
-    RecvBuffer, SendBuffer, SendChannel, Waiter,
+    Allocation, Boards, Buffering, Capabilities, Directed, EndpointId, Lane, MatchTransport,
+    OpenChannel, Preference, RecvBuffer, SendBuffer, SendChannel, Waiter,
 };
 
 use self::core::{Core, Pending};
@@ -553,6 +553,11 @@ impl Pml for Cm {
     ) -> Result<Arc<dyn SendChannel>> {
         let endpoint = contacts::endpoint(self, to)?;
         Ok(self.rail.join_channel(endpoint, data, ends, key)?)
+    }
+
+    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>> {
+        let endpoint = contacts::endpoint(self, peer)?;
+        Ok(self.rail.boards(endpoint))
     }
 
     fn begin_close(&mut self) {

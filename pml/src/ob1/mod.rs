@@ -54,7 +54,8 @@ pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Pattern};
 use tagwire_transport::{
-    Allocation, Buffering, ByteTransport, OpenChannel, RecvBuffer, SendBuffer, SendChannel, Waiter,
+    Allocation, Boards, Buffering, ByteTransport, EndpointId, OpenChannel, RecvBuffer, SendBuffer,
+    SendChannel, Waiter,
 };
 pub use writes::state::ChannelWay;
 use writes::state::Writes;
@@ -551,6 +552,11 @@ impl Pml for Ob1 {
             }
             _ => Err(Error::BadRound("was answered with a key of no known kind")),
         }
+    }
+
+    fn boards(&mut self, peer: Rank) -> Result<Option<(&mut dyn Boards, EndpointId)>> {
+        let endpoint = self.driver.endpoint(&mut self.core, peer)?;
+        Ok(self.driver.rail.boards(endpoint))
     }
 
     fn begin_close(&mut self) {

@@ -23,6 +23,7 @@
 //! (`liveness`); buffers that it could still touch are kept until then.
 
 mod arena;
+mod boards;
 mod channel;
 mod cma;
 mod config;
@@ -43,7 +44,6 @@ mod segment;
 mod sighting;
 mod transfers;
 mod waiter;
-mod word;
 
 #[cfg(all(test, loom))]
 mod models;

@@ -30,7 +30,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use super::word::Word;
+use crate::word::Word;
 
 /// Bytes of a unit.
 pub(super) const UNIT: u64 = 4096;

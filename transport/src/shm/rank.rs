@@ -23,6 +23,7 @@ use super::segment::{Extent, HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::allocation::Allocation;
+use crate::board::Boards;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
@@ -319,6 +320,10 @@ impl Transport for Shm {
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>> {
         self.join_receiver(to, data, ends, key)
+    }
+
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+        Some((self, peer))
     }
 
     fn leave(&mut self) {

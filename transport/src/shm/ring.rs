@@ -28,9 +28,9 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::word::Word;
 use crate::message::{AmHeader, Payload};
 use crate::post::Class;
+use crate::word::Word;
 
 /// Where the payload of a message lies.
 #[derive(Debug, Clone, Copy)]

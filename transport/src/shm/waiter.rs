@@ -27,8 +27,8 @@ use rustix::thread::futex::{self, Flags, Timespec};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use super::segment::HeaderMap;
-use super::word::Word;
 use crate::wait::{WaitKey, Waiter};
+use crate::word::Word;
 
 /// How long a sleep lasts at most where the race with senders cannot be closed.
 const BOUNDED: Duration = Duration::from_millis(1);

@@ -15,10 +15,10 @@ use tagwire_base::clock::Clock;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{
-    Allocation, AmHeader, Buffering, ByteTransport, Capabilities, Class, CooperativeTransfers,
-    EndpointId, Error, Lane, Limits, Offer, OpenChannel, Ordering, Post, Preference, RecvBuffer,
-    Registration, RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, SendChannel,
-    Ticket, Token, Transport, Upcalls, WaitObject, Waiter,
+    Allocation, AmHeader, Boards, Buffering, ByteTransport, Capabilities, Class,
+    CooperativeTransfers, EndpointId, Error, Lane, Limits, Offer, OpenChannel, Ordering, Post,
+    Preference, RecvBuffer, Registration, RegistrationHandle, RemoteAccess, RemoteMemory, Result,
+    SendBuffer, SendChannel, Ticket, Token, Transport, Upcalls, WaitObject, Waiter,
 };
 
 use crate::bundle::{bundle, unbundle};
@@ -309,6 +309,11 @@ impl Transport for Mixed {
                 what: "a channel with a rank that is not in contact",
             }),
         }
+    }
+
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+        let (rail, peer) = self.way(peer)?;
+        rail.boards(peer)
     }
 
     fn leave(&mut self) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::shm::word::Word;
+use crate::word::Word;
 
 /// The bytes lie in the sender's buffer, or in the control block, and are nobody's.
 const READY: u64 = 1;

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::shm::matching::packed::LockWord;
-use crate::shm::word::Word;
+use crate::word::Word;
 
 /// Proof that the caller holds the lock, to be given back.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tagwire_base::{Bootstrap, Rank};
 
 use crate::allocation::Allocation;
+use crate::board::Boards;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, ThreadMode, WaitObject};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
@@ -333,6 +334,10 @@ impl Transport for ShmMatch {
         key: &[u8],
     ) -> Result<Arc<dyn SendChannel>> {
         self.shm.join_receiver(to, data, ends, key)
+    }
+
+    fn boards(&mut self, peer: EndpointId) -> Option<(&mut dyn Boards, EndpointId)> {
+        self.shm.boards(peer)
     }
 
     fn waiter(&self) -> Arc<dyn Waiter> {

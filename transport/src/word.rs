@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// An atomic word.
-pub(super) trait Word<T> {
+pub(crate) trait Word<T> {
     /// Reads it.
     fn load(&self, order: Ordering) -> T;
     /// Writes it.

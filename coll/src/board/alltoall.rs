@@ -1,0 +1,31 @@
+//! Exchanges of all with all.
+
+use super::call::{BoardCall, to_each};
+use crate::error::Result;
+
+/// Each member shows a piece of its block for each other, and copies those that are for it.
+#[inline]
+pub(crate) fn alltoall(call: &mut BoardCall<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {
+    let (me, block) = (call.me(), input.len() / call.size());
+    let pieces = call.pieces_to_each(block);
+    let first = call.begin(pieces.count());
+    let show = |call: &mut BoardCall<'_>, index: usize| {
+        let parts = to_each(call, input, pieces.range(index));
+        call.show(first + index as u64, &parts[..call.size() - 1])
+    };
+    show(call, 0)?;
+    let own = me * block..(me + 1) * block;
+    out[own.clone()].copy_from_slice(&input[own]);
+    for (index, round) in (first..).take(pieces.count()).enumerate() {
+        if index + 1 < pieces.count() {
+            show(call, index + 1)?;
+        }
+        call.wait_for_all(round)?;
+        for member in call.others() {
+            let into = &mut out[member * block..][..block][pieces.range(index)];
+            call.copy_own(member, round, into)?;
+        }
+        call.finish(round);
+    }
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! Broadcasts.
+
+use super::call::{BoardCall, Pieces};
+use crate::error::Result;
+
+/// The root shows piece after piece, as far ahead as there are slots; the others copy them out.
+#[inline]
+pub(crate) fn broadcast(call: &mut BoardCall<'_>, data: &mut [u8], root: usize) -> Result<()> {
+    let pieces = Pieces::new(data.len(), 1);
+    let first = call.begin(pieces.count());
+    for (index, round) in (first..).take(pieces.count()).enumerate() {
+        let piece = &mut data[pieces.range(index)];
+        if call.me() == root {
+            call.show(round, &[piece])?;
+        } else {
+            call.wait_for(root, round)?;
+            call.copy(root, round, piece)?;
+        }
+        call.finish(round);
+    }
+    Ok(())
+}

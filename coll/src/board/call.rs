@@ -1,0 +1,373 @@
+//! One operation on a group's board.
+
+use std::ops::Range;
+use std::sync::MutexGuard;
+
+use tagwire_transport::Board;
+use tagwire_transport::board::SLOT;
+
+use super::MOST;
+use crate::error::{Error, Result};
+use crate::select::Collective;
+use crate::team::Team;
+
+/// So many looks are made before anything else is: they take less than a round of progress.
+const LOOKS: u32 = 64;
+
+/// Every so many rounds an operation makes progress that found everything there.
+const ROUNDS_PER_PROGRESS: u64 = 64;
+
+/// What is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Barrier,
+    Broadcast,
+    Reduce,
+    Allreduce,
+    Allgather,
+    Alltoall,
+    Gather,
+    Scatter,
+}
+
+impl Kind {
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::Barrier, "a barrier"),
+        (Self::Broadcast, "a broadcast"),
+        (Self::Reduce, "a reduction"),
+        (Self::Allreduce, "an allreduce"),
+        (Self::Allgather, "an allgather"),
+        (Self::Alltoall, "an alltoall"),
+        (Self::Gather, "a gather"),
+        (Self::Scatter, "a scatter"),
+    ];
+
+    /// Whether it is this operation.
+    pub(crate) const fn is(self, what: Collective) -> bool {
+        matches!(
+            (self, what),
+            (Self::Broadcast, Collective::Broadcast)
+                | (Self::Reduce, Collective::Reduce)
+                | (Self::Allreduce, Collective::Allreduce)
+                | (Self::Allgather, Collective::Allgather)
+                | (Self::Alltoall, Collective::Alltoall)
+                | (Self::Gather, Collective::Gather)
+                | (Self::Scatter, Collective::Scatter)
+        )
+    }
+
+    fn name(number: u64) -> &'static str {
+        let mut all = Self::ALL.iter();
+        let found = all.find(|(kind, _)| *kind as u64 == number);
+        found.map_or("something unknown", |(_, name)| name)
+    }
+}
+
+/// Bits of a head that are a length; the kind lies above.
+const LENGTH_BITS: u32 = 56;
+
+/// One operation on a group's board. Every member makes the same calls of it.
+pub(crate) struct BoardCall<'t> {
+    pub(super) team: &'t Team,
+    pub(super) board: MutexGuard<'t, Board>,
+    head: u64,
+}
+
+impl<'t> BoardCall<'t> {
+    #[inline]
+    pub(super) const fn new(
+        team: &'t Team,
+        board: MutexGuard<'t, Board>,
+        kind: Kind,
+        bytes: usize,
+    ) -> Self {
+        Self {
+            team,
+            board,
+            head: (kind as u64) << LENGTH_BITS | bytes as u64,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn me(&self) -> usize {
+        self.team.me()
+    }
+
+    #[inline]
+    pub(super) const fn size(&self) -> usize {
+        self.team.size()
+    }
+
+    /// Returns all other members.
+    #[inline]
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let me = self.me();
+        (0..self.size()).filter(move |member| *member != me)
+    }
+
+    /// Makes progress now and then, for the rank's other operations: one that always finds everything there never waits.
+    #[inline]
+    pub(super) fn make_progress(&mut self) -> Result<()> {
+        if self.board.begin(0).is_multiple_of(ROUNDS_PER_PROGRESS) {
+            self.team.messenger().progress()?;
+        }
+        Ok(())
+    }
+
+    /// Takes part no more, and tells the others.
+    #[cold]
+    pub(super) fn give_up(&mut self) {
+        self.board.give_up();
+        self.team.break_off();
+    }
+
+    /// Begins so many rounds. Returns the number of the first.
+    #[inline]
+    pub(super) fn begin(&mut self, rounds: usize) -> u64 {
+        self.board.begin(rounds as u64)
+    }
+
+    /// Waits until `ready`, and makes progress meanwhile.
+    #[inline]
+    pub(super) fn wait(&mut self, mut ready: impl FnMut(&mut Board) -> bool) -> Result<()> {
+        for _ in 0..LOOKS {
+            if ready(&mut self.board) {
+                return Ok(());
+            }
+        }
+        self.wait_at_length(&mut ready)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_at_length(&mut self, ready: &mut dyn FnMut(&mut Board) -> bool) -> Result<()> {
+        let Self { team, board, .. } = self;
+        team.messenger().progress_until(None, || {
+            for _ in 0..LOOKS {
+                if ready(board) {
+                    return Ok(Some(Ok(())));
+                }
+            }
+            if let Err(error) = team.check_members() {
+                return Ok(Some(Err(error)));
+            }
+            // What a member has shown before it went counts.
+            match board.gone() {
+                Some(member) if !ready(board) => Ok(Some(Err(Error::Gone { member }))),
+                Some(_) => Ok(Some(Ok(()))),
+                None => Ok(None),
+            }
+        })?
+    }
+
+    /// Shows `parts` in `round`, once there is room.
+    #[inline]
+    pub(super) fn show(&mut self, round: u64, parts: &[&[u8]]) -> Result<()> {
+        let len = parts.iter().map(|part| part.len()).sum();
+        self.wait(|board| board.has_room(round, len))?;
+        let shown = self.board.show(round, self.head, parts);
+        debug_assert!(shown, "rounds are shown in their order");
+        Ok(())
+    }
+
+    /// Waits until a member has shown what it has for `round`, which has to be of the same call.
+    #[inline]
+    pub(super) fn wait_for(&mut self, member: usize, round: u64) -> Result<()> {
+        self.wait(|board| board.is_shown(member, round))?;
+        self.check(member, round)
+    }
+
+    /// The same for all other members.
+    #[inline]
+    pub(super) fn wait_for_all(&mut self, round: u64) -> Result<()> {
+        self.wait(|board| board.all_shown(round))?;
+        for member in self.others() {
+            self.check(member, round)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn check(&self, member: usize, round: u64) -> Result<()> {
+        match self.board.head(member, round) {
+            Some(head) if head == self.head => Ok(()),
+            head => Err(self.differs(member, head)),
+        }
+    }
+
+    #[cold]
+    fn differs(&self, member: usize, head: Option<u64>) -> Error {
+        const LENGTH: u64 = (1 << LENGTH_BITS) - 1;
+        let theirs = head.unwrap_or(0);
+        let (own, other) = (self.head >> LENGTH_BITS, theirs >> LENGTH_BITS);
+        let Some(source_rank) = self.team.members().rank(member).filter(|_| own == other) else {
+            return Error::Different {
+                own: Kind::name(own).to_owned(),
+                member,
+                theirs: Kind::name(other).to_owned(),
+            };
+        };
+        Error::Length {
+            source_rank,
+            sent: (theirs & LENGTH) as usize,
+            expected: (self.head & LENGTH) as usize,
+        }
+    }
+
+    /// Calls `look` with `range` of the `len` bytes that a member has shown: it was waited for.
+    #[inline]
+    pub(super) fn read<R>(
+        &self,
+        member: usize,
+        round: u64,
+        len: usize,
+        range: Range<usize>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Result<R> {
+        let looked = self.board.read(member, round, len, range, look);
+        looked.ok_or(Error::Gone { member })
+    }
+
+    /// Copies all that a member has shown: it was waited for.
+    #[inline]
+    pub(super) fn copy(&self, member: usize, round: u64, into: &mut [u8]) -> Result<()> {
+        let len = into.len();
+        self.read(member, round, len, 0..len, |bytes| {
+            into.copy_from_slice(bytes)
+        })
+    }
+
+    /// Returns the pieces of blocks of which a member shows one for each other at once.
+    #[inline]
+    pub(super) const fn pieces_to_each(&self, block: usize) -> Pieces {
+        let most = SLOT / (self.size() - 1);
+        Pieces::at_most(block, 1, if most < PIECE { most } else { PIECE })
+    }
+
+    /// Copies what a member has shown for this one, by [`to_each`]: it was waited for.
+    #[inline]
+    pub(super) fn copy_own(&self, from: usize, round: u64, into: &mut [u8]) -> Result<()> {
+        let len = into.len();
+        let place = if self.me() < from {
+            self.me()
+        } else {
+            self.me() - 1
+        };
+        let (all, range) = (len * (self.size() - 1), place * len..(place + 1) * len);
+        self.read(from, round, all, range, |bytes| into.copy_from_slice(bytes))
+    }
+
+    /// Shows a result of `round`.
+    pub(super) fn show_result(&mut self, round: u64, data: &[u8]) {
+        let shown = self.board.show_result(round, data);
+        debug_assert!(shown, "results are shown in their order");
+    }
+
+    /// Waits for a member's result of `round`, and copies it.
+    pub(super) fn copy_result(&mut self, member: usize, round: u64, into: &mut [u8]) -> Result<()> {
+        self.wait(|board| board.has_result(member, round))?;
+        let len = into.len();
+        let copied = self
+            .board
+            .read_result(member, round, len, |bytes| into.copy_from_slice(bytes));
+        copied.ok_or(Error::Gone { member })
+    }
+
+    /// Has done with `round`.
+    #[inline]
+    pub(super) fn finish(&mut self, round: u64) {
+        self.board.finish(round);
+    }
+}
+
+/// Returns `range` of the block for each other member, of equal ones in `blocks`.
+#[inline]
+pub(super) fn to_each<'b>(
+    call: &BoardCall<'_>,
+    blocks: &'b [u8],
+    range: Range<usize>,
+) -> [&'b [u8]; MOST - 1] {
+    let block = blocks.len() / call.size();
+    let mut parts: [&[u8]; MOST - 1] = [&[]; MOST - 1];
+    for (part, member) in parts.iter_mut().zip(call.others()) {
+        *part = &blocks[member * block..][..block][range.clone()];
+    }
+    parts
+}
+
+/// Bytes of a piece of a long transfer: so long that the rounds cost little, and so short that those who read and those who write
+/// have their caches to themselves.
+const PIECE: usize = 32 << 10;
+
+/// Up to this length a transfer goes in one piece, up to [`PIECE`] in shorter ones.
+const SHORT: usize = 8 << 10;
+
+/// The pieces of a transfer: its bytes, cut into equal ones of whole units, and the rest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pieces {
+    total: usize,
+    piece: usize,
+}
+
+impl Pieces {
+    /// Cuts `total` bytes, whole `unit`s. Zero bytes are one piece.
+    #[inline]
+    pub(super) const fn new(total: usize, unit: usize) -> Self {
+        Self::at_most(total, unit, if total <= PIECE { SHORT } else { PIECE })
+    }
+
+    /// The same in pieces of at most `most` bytes, or a unit.
+    #[inline]
+    pub(super) const fn at_most(total: usize, unit: usize, most: usize) -> Self {
+        let piece = if unit >= most {
+            unit
+        } else {
+            most - most % unit
+        };
+        Self { total, piece }
+    }
+
+    #[inline]
+    pub(super) const fn count(self) -> usize {
+        if self.total <= self.piece {
+            1
+        } else {
+            self.total.div_ceil(self.piece)
+        }
+    }
+
+    #[inline]
+    pub(super) fn range(self, index: usize) -> Range<usize> {
+        let start = index * self.piece;
+        start..self.total.min(start + self.piece)
+    }
+}
+
+/// The largest unit of a reduction that goes through a board.
+pub(crate) const LARGEST_UNIT: usize = SLOT / 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_units_and_all_of_them() {
+        for (total, unit) in [
+            (0, 8),
+            (48, 8),
+            (100_002, 3),
+            (32 << 10, 8),
+            (90_000, 30_000),
+        ] {
+            let pieces = Pieces::new(total, unit);
+            let mut end = 0;
+            for index in 0..pieces.count() {
+                let range = pieces.range(index);
+                assert_eq!(range.start, end);
+                assert!(range.len().is_multiple_of(unit) && range.len() <= SLOT);
+                end = range.end;
+            }
+            assert_eq!(end, total);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Operations of a group on one host, through a board that its members share (`tagwire_transport::board`).
+//!
+//! Short ones are straight code: a line is written, lines are read. Long ones go in pieces through slots, so that all members copy
+//! and combine at once. Nothing is allocated.
+//!
+//! A group gets its board with the fourth operation that would take one, if all members can reach it: short-lived groups
+//! have none. A reduction combines from the first member to the last, whatever the number of pieces.
+
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod barrier;
+mod broadcast;
+mod call;
+mod gather;
+mod reduce;
+mod scatter;
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::reduction::Reduction;
+use crate::team::{NoUnwind, Team};
+use crate::{allreduce as by_messages, broadcast as from_root};
+
+pub(crate) use allgather::allgather;
+pub(crate) use allreduce::allreduce;
+pub(crate) use alltoall::alltoall;
+pub(crate) use barrier::barrier;
+pub(crate) use broadcast::broadcast;
+pub(crate) use call::{BoardCall, Kind, LARGEST_UNIT};
+pub(crate) use gather::gather;
+pub(crate) use reduce::reduce;
+pub(crate) use scatter::scatter;
+
+/// The largest group that takes a board: each member looks at the lines of all.
+const MOST: usize = 8;
+
+/// The operation, of those that could take a board, with which it is made.
+const FOURTH: u32 = 4;
+
+/// Most bytes of a board's key.
+const KEY: usize = 31;
+
+/// The board of a group, once it has one.
+#[derive(Debug, Default)]
+pub(crate) struct TeamBoard {
+    board: OnceLock<Option<Mutex<Board>>>,
+    /// Operations that would have taken it. All members count the same ones.
+    calls: AtomicU32,
+}
+
+impl Team {
+    /// Runs an operation on the group's board. `None`, with nothing done, where it has none.
+    #[inline]
+    pub(crate) fn on_board(
+        &self,
+        kind: Kind,
+        bytes: usize,
+        body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
+    ) -> Option<Result<()>> {
+        if self.size() > MOST || self.size() < 2 || !self.may_take_board(kind) {
+            return None;
+        }
+        let board = match self.board.board.get() {
+            Some(made) => made.as_ref()?,
+            None => match self.make_board() {
+                Ok(made) => made?,
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        Some(self.run_on(board, kind, bytes, body))
+    }
+
+    #[inline]
+    fn run_on(
+        &self,
+        board: &Mutex<Board>,
+        kind: Kind,
+        bytes: usize,
+        body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.check()?;
+        self.messenger().check_thread()?;
+        let board = board.lock().unwrap_or_else(PoisonError::into_inner);
+        let inside = NoUnwind;
+        let mut call = BoardCall::new(self, board, kind, bytes);
+        let mut done = call.make_progress();
+        if done.is_ok() {
+            done = body(&mut call);
+        }
+        if done.is_err() {
+            call.give_up();
+        }
+        std::mem::forget(inside);
+        done
+    }
+
+    /// Counts an operation, and makes the board with the fourth.
+    #[cold]
+    fn make_board(&self) -> Result<Option<&Mutex<Board>>> {
+        if self.board.calls.fetch_add(1, Relaxed) + 1 < FOURTH {
+            return Ok(None);
+        }
+        let made = self.meet_on_board()?.map(Mutex::new);
+        Ok(self.board.board.get_or_init(|| made).as_ref())
+    }
+
+    /// The first member makes a board, and all join it, or none does.
+    fn meet_on_board(&self) -> Result<Option<Board>> {
+        let mut key = [0; 1 + KEY];
+        let mut memory = None;
+        if self.me() == 0
+            && let Some(open) = self.open_board()
+            && open.key.len() <= KEY
+        {
+            key[0] = open.key.len() as u8;
+            key[1..=open.key.len()].copy_from_slice(&open.key);
+            memory = Some(open.memory);
+        }
+        self.run(from_root::binomial(Call::begin(self)?, &mut key, 0))?;
+        if self.me() != 0 {
+            let len = usize::from(key[0]).min(KEY);
+            memory = (len > 0).then(|| self.join_board(&key[1..=len])).flatten();
+        }
+        let rousers: Option<Vec<_>> = (0..self.size())
+            .filter(|member| *member != self.me())
+            .map(|member| self.rouser(member))
+            .collect();
+        let mut have_all = [u8::from(memory.is_some() && rousers.is_some())];
+        let least = Reduction {
+            operation: &Operation::Min,
+            layout: &Layout::of(Basic::U8),
+        };
+        let call = Call::begin(self)?;
+        self.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
+        let (Some(mut memory), Some(rousers), [1]) = (memory, rousers, have_all) else {
+            return Ok(None);
+        };
+        memory.forget_descriptor();
+        Ok(Board::new(memory, self.me(), rousers))
+    }
+
+    fn open_board(&self) -> Option<OpenBoard> {
+        let with = self.members().rank(1)?;
+        let size = self.size();
+        let opened = self
+            .messenger()
+            .with_boards(with, |boards, _| boards.open_board(size));
+        opened.ok().flatten().flatten()
+    }
+
+    fn join_board(&self, key: &[u8]) -> Option<BoardMemory> {
+        let from = self.members().rank(0)?;
+        let size = self.size();
+        let joined = self
+            .messenger()
+            .with_boards(from, |boards, from| boards.join_board(from, size, key));
+        match joined {
+            Ok(Some(Ok(memory))) => Some(memory),
+            Ok(Some(Err(error))) => {
+                tracing::debug!(%error, "no board: the group goes by messages");
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn rouser(&self, member: usize) -> Option<std::sync::Arc<dyn Rouser>> {
+        let to = self.members().rank(member)?;
+        let lent = self
+            .messenger()
+            .with_boards(to, |boards, to| boards.rouser(to));
+        lent.ok().flatten().flatten()
+    }
+}

@@ -1,0 +1,47 @@
+//! Reductions.
+
+use super::call::{BoardCall, Pieces};
+use crate::error::Result;
+use crate::reduction::Reduction;
+
+/// All but the root show piece after piece; the root combines them, from the first member's to the last's.
+#[inline]
+pub(crate) fn reduce(
+    call: &mut BoardCall<'_>,
+    reduction: Reduction<'_>,
+    input: &[u8],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
+    let pieces = Pieces::new(input.len(), reduction.layout.extent());
+    let first = call.begin(pieces.count());
+    let rounds = (first..).take(pieces.count()).enumerate();
+    let (Some(out), true) = (out, call.me() == root) else {
+        for (index, round) in rounds {
+            call.show(round, &[&input[pieces.range(index)]])?;
+            call.finish(round);
+        }
+        return Ok(());
+    };
+    for (index, round) in rounds {
+        call.wait_for_all(round)?;
+        let range = pieces.range(index);
+        let (own, into) = (&input[range.clone()], &mut out[range]);
+        match root {
+            0 => into.copy_from_slice(own),
+            _ => call.copy(0, round, into)?,
+        }
+        for member in 1..call.size() {
+            if member == root {
+                reduction.right(into, own)?;
+            } else {
+                let len = own.len();
+                call.read(member, round, len, 0..len, |bytes| {
+                    reduction.right(into, bytes)
+                })??;
+            }
+        }
+        call.finish(round);
+    }
+    Ok(())
+}

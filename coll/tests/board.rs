@@ -1,0 +1,316 @@
+//! Operations through a board in shared memory: ranks are threads, each with a transport of its own.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use common::composition;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
+use tagwire_coll::{Error, Reduction, Selection, Team};
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::wait::{WaitMode, WaitPolicy};
+use tagwire_pml::{Messenger, SendMode, ThreadLevel};
+use tagwire_transport::fault::SplitMix64;
+use tagwire_transport::shm::{Shm, ShmOptions};
+use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
+
+/// Runs `body` on each of `size` ranks over shared memory, and returns what each returned. A rank leaves in good order where `body`
+/// did not panic.
+fn on_shm<T: Send>(size: usize, mode: WaitMode, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
+    let job = LocalJob::new(size as u32).unwrap();
+    std::thread::scope(|scope| {
+        let start = |number: usize| {
+            let (job, body) = (job.clone(), &body);
+            scope.spawn(move || {
+                let mut member = job.member(Rank::new(number as u32));
+                let options = ShmOptions::default();
+                let rail = Box::new(Shm::open(options, &mut member).unwrap());
+                let ob1 = Ob1::open(&Ob1Options::default(), rail, Box::new(member)).unwrap();
+                let policy = WaitPolicy {
+                    mode,
+                    ..WaitPolicy::adaptive(true)
+                };
+                let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
+                let team = Team::world(&messenger, Arc::new(Selection::default()));
+                let end = body(&team);
+                let _ = messenger.close(Duration::from_secs(20));
+                end
+            })
+        };
+        let threads: Vec<_> = (0..size).map(start).collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(Result::unwrap).collect()
+    })
+}
+
+/// What `rank` gives in `round`.
+fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
+    let mut draws = SplitMix64::stream(round << 32 | rank as u64, 2);
+    (0..bytes).map(|_| draws.below(256) as u8).collect()
+}
+
+/// Lengths in elements around the bounds of lines, pieces and slots, and beyond those of all slots.
+const COUNTS: [usize; 12] = [0, 1, 3, 6, 7, 511, 512, 2048, 2049, 4097, 16_384, 40_000];
+
+/// Every operation that takes a board once, against a serial oracle. `round` picks lengths, roots and operations.
+fn everything(team: &Team, round: u64) {
+    let (me, size) = (team.me(), team.size());
+    let mut draws = SplitMix64::stream(round, 1);
+    let mut below = |end: usize| draws.below(end as u64) as usize;
+    let root = below(size);
+    let (operation, layout) = match round % 3 {
+        0 => composition(),
+        1 => (Operation::Sum, Layout::of(Basic::U64)),
+        _ => (Operation::Max, Layout::of(Basic::I32)),
+    };
+    let sum = Reduction {
+        operation: &operation,
+        layout: &layout,
+    };
+    let bytes = COUNTS[below(COUNTS.len())] * layout.extent();
+    let own = data(me, round, bytes);
+    let mut inputs = (0..size).map(|rank| data(rank, round, bytes));
+    let first = inputs.next().unwrap();
+    let combined = inputs.fold(first, |sum, mut into| {
+        operation.combine(&layout, &sum, &mut into).unwrap();
+        into
+    });
+
+    team.barrier().unwrap();
+    let mut both = own.clone();
+    team.allreduce(sum, &mut both).unwrap();
+    assert!(both == combined, "allreduce of {bytes}");
+    let mut out = (me == root).then(|| vec![0; bytes]);
+    team.reduce(sum, &own, out.as_deref_mut(), root).unwrap();
+    assert!(out.is_none_or(|out| out == combined), "reduce of {bytes}");
+
+    let bytes = COUNTS[below(COUNTS.len())] * 3 + below(3);
+    let own = data(me, round, bytes);
+    let mut whole = if me == root {
+        own.clone()
+    } else {
+        vec![0; bytes]
+    };
+    team.broadcast(&mut whole, root).unwrap();
+    assert!(whole == data(root, round, bytes), "broadcast of {bytes}");
+
+    let all: Vec<u8> = (0..size)
+        .flat_map(|rank| data(rank, round, bytes))
+        .collect();
+    let mut out = vec![0; all.len()];
+    team.allgather(&own, &mut out).unwrap();
+    assert!(out == all, "allgather of {bytes}");
+    let mut out = (me == root).then(|| vec![0; all.len()]);
+    team.gather(&own, out.as_deref_mut(), root).unwrap();
+    assert!(out.is_none_or(|out| out == all), "gather of {bytes}");
+    let mut part = vec![0; bytes];
+    team.scatter((me == root).then_some(&all[..]), &mut part, root)
+        .unwrap();
+    assert!(part == own, "scatter of {bytes}");
+
+    let input = data(me, round, bytes * size);
+    let mut out = vec![0; bytes * size];
+    team.alltoall(&input, &mut out).unwrap();
+    let from = |rank| data(rank, round, bytes * size)[me * bytes..][..bytes].to_vec();
+    let expected = (0..size).flat_map(from).collect::<Vec<_>>();
+    assert!(out == expected, "alltoall of {bytes}");
+}
+
+#[test]
+fn every_operation_gives_what_a_serial_one_gives() {
+    // Nine have no board.
+    for size in [2, 3, 4, 5, 8, 9] {
+        on_shm(size, WaitMode::Adaptive, |team| {
+            (0..36).for_each(|round| everything(team, round));
+        });
+    }
+}
+
+#[test]
+fn sleepers_are_woken() {
+    on_shm(3, WaitMode::Sleep, |team| {
+        (0..8).for_each(|round| everything(team, round));
+    });
+}
+
+#[test]
+fn groups_have_boards_of_their_own() {
+    on_shm(4, WaitMode::Adaptive, |team| {
+        let me = team.me();
+        for round in 0..3 {
+            let half = team.split(Some(me as u32 % 2), -(me as i32)).unwrap();
+            let half = half.unwrap();
+            (0..4).for_each(|n| everything(&half, round + n));
+            (0..4).for_each(|n| everything(team, round + n));
+            if me != 1 {
+                let picked = team.subset(&[3, 0, 2]).unwrap();
+                (0..4).for_each(|n| everything(&picked, round + n));
+            }
+        }
+    });
+}
+
+/// Makes sure that the board is there.
+fn warm_up(team: &Team) {
+    (0..4).for_each(|_| team.barrier().unwrap());
+}
+
+fn sum() -> (Operation, Layout) {
+    (Operation::Sum, Layout::of(Basic::U8))
+}
+
+#[test]
+fn calls_that_differ_end_with_an_error_that_names_both() {
+    let ends = on_shm(2, WaitMode::Adaptive, |team| {
+        warm_up(team);
+        let (operation, layout) = sum();
+        let sum = Reduction {
+            operation: &operation,
+            layout: &layout,
+        };
+        let end = match team.me() {
+            0 => team.barrier(),
+            _ => team.allreduce(sum, &mut [0; 8]),
+        };
+        assert!(matches!(team.barrier(), Err(Error::Broken)));
+        end.unwrap_err().to_string()
+    });
+    for end in ends {
+        assert!(
+            end.contains("a barrier") && end.contains("an allreduce"),
+            "{end}"
+        );
+    }
+}
+
+#[test]
+fn lengths_that_differ_are_found_out() {
+    for (first, second) in [
+        (8, 9),
+        (8, 100),
+        (40_000, 8),
+        (300_000, 300_001),
+        (0, 70_000),
+    ] {
+        let ends = on_shm(2, WaitMode::Adaptive, |team| {
+            warm_up(team);
+            let (operation, layout) = sum();
+            let sum = Reduction {
+                operation: &operation,
+                layout: &layout,
+            };
+            let len = if team.me() == 0 { first } else { second };
+            team.allreduce(sum, &mut vec![0; len]).unwrap_err()
+        });
+        for (end, expected) in ends.into_iter().zip([first, second]) {
+            assert!(
+                matches!(end, Error::Length { expected: own, .. } if own == expected)
+                    || matches!(end, Error::Gone { .. }),
+                "{end:?}"
+            );
+        }
+    }
+}
+
+/// A member whose operation failed, or that has freed the group, ends those of the others.
+#[test]
+fn a_member_that_left_the_group_is_named() {
+    let last = Barrier::new(3);
+    let ends = on_shm(3, WaitMode::Adaptive, |team| {
+        let group = team.duplicate().unwrap();
+        warm_up(&group);
+        let end = (team.me() != 1).then(|| group.barrier().unwrap_err());
+        drop(group);
+        last.wait();
+        end
+    });
+    for end in ends.into_iter().flatten() {
+        assert!(matches!(end, Error::Gone { member: 1 }), "{end:?}");
+    }
+}
+
+#[test]
+fn a_death_ends_operations() {
+    let ends = on_shm(3, WaitMode::Adaptive, |team| {
+        warm_up(team);
+        if team.me() == 2 {
+            // Dropped without a goodbye: as a rank that unwinds.
+            return None;
+        }
+        Some(loop {
+            if let Err(error) = team.barrier() {
+                break error;
+            }
+        })
+    });
+    assert_eq!(ends.iter().filter(|end| end.is_some()).count(), 2);
+}
+
+/// As many bytes of a kind, which nobody has to own.
+struct Filled(usize);
+
+impl Pack for Filled {
+    fn len(&self) -> usize {
+        self.0
+    }
+
+    fn pack(&self, _: usize, out: &mut [u8]) {
+        out.fill(7);
+    }
+}
+
+/// Counts the bytes of that kind.
+struct Counted(usize, Arc<AtomicUsize>);
+
+impl Unpack for Counted {
+    fn capacity(&self) -> usize {
+        self.0
+    }
+
+    fn unpack(&self, _: usize, bytes: &[u8]) {
+        let sevens = bytes.iter().filter(|byte| **byte == 7).count();
+        self.1.fetch_add(sevens, SeqCst);
+    }
+}
+
+/// A rank whose operations always find everything there makes progress on its messages all the same.
+#[test]
+fn messages_go_on_meanwhile() {
+    const LEN: usize = 1 << 20;
+    let taken = on_shm(2, WaitMode::Adaptive, |team| {
+        warm_up(team);
+        let (messenger, taken) = (team.messenger(), Arc::new(AtomicUsize::new(0)));
+        let (peer, context) = team.peer(1 - team.me()).unwrap();
+        let tag = Tag::user(5).unwrap();
+        let request = if team.me() == 0 {
+            let data = SendBuffer::packed(Box::new(Filled(LEN)));
+            messenger.isend(data, peer, tag, context, SendMode::Standard)
+        } else {
+            let data = RecvBuffer::unpacked(Box::new(Counted(LEN, Arc::clone(&taken))));
+            let (from, tag) = (SourceSelector::exact(peer), TagSelector::exact(tag));
+            messenger.irecv(data, from, tag, team.context())
+        };
+        let (request, mut is_done) = (request.unwrap(), false);
+        let (operation, layout) = (Operation::Min, Layout::of(Basic::U8));
+        let least = Reduction {
+            operation: &operation,
+            layout: &layout,
+        };
+        loop {
+            // No progress but that of the operations.
+            is_done = is_done || messenger.take(request).unwrap().is_some();
+            let mut all = [u8::from(is_done)];
+            team.allreduce(least, &mut all).unwrap();
+            if all == [1] {
+                return taken.load(SeqCst);
+            }
+        }
+    });
+    assert_eq!(taken, [0, LEN]);
+}

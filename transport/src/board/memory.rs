@@ -1,0 +1,203 @@
+//! The memory of a board, as it is mapped.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::fs::File;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use memmap2::MmapRaw;
+
+use super::ring::{Cells, LINE, LINES, Place, RESULTS_AT, SLOT, SLOTS};
+use crate::data::copy_bytes;
+
+/// Bytes of a page at least.
+const PAGE: usize = 4096;
+
+/// The start of a member's memory; its slots follow, from the next page on.
+#[repr(C, align(64))]
+struct Member {
+    lines: [Line; LINES as usize],
+    done: Lone,
+    results: Lone,
+}
+
+/// What a member shows in a round, or the head of it.
+#[repr(C, align(64))]
+struct Line {
+    round: AtomicU64,
+    head: AtomicU64,
+    bytes: UnsafeCell<[u8; LINE]>,
+}
+
+/// The start of the memory.
+#[repr(C, align(64))]
+struct Whole {
+    nonce: Lone,
+    gone: Lone,
+}
+
+/// A word with a line of its own.
+#[repr(C, align(64))]
+struct Lone(AtomicU64);
+
+const _: () = assert!(size_of::<Line>() == 64 && size_of::<Member>() <= PAGE);
+
+/// Bytes of a member.
+const STRIDE: usize = PAGE + SLOTS as usize * SLOT;
+
+/// The mapped memory of a board: a page of the whole board, then that of each member.
+pub struct BoardMemory {
+    start: NonNull<u8>,
+    members: usize,
+    /// By which others join.
+    file: Option<File>,
+    _map: MmapRaw,
+}
+
+// SAFETY: the pointer is into the mapping that the value keeps. Words are atomics; bytes are written and read through a ring
+// alone, whose rounds give each place to its writer or to its readers.
+unsafe impl Send for BoardMemory {}
+// SAFETY: as above.
+unsafe impl Sync for BoardMemory {}
+
+impl fmt::Debug for BoardMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BoardMemory for {}", self.members)
+    }
+}
+
+impl BoardMemory {
+    /// Returns how many bytes a board of so many members has.
+    pub(crate) const fn len(members: usize) -> usize {
+        PAGE + members * STRIDE
+    }
+
+    /// Returns a board in `map`, which was zero when its first member mapped it and is of memory that cannot shrink. `None` where it
+    /// is of another length.
+    pub(crate) fn new(map: MmapRaw, members: usize, file: Option<File>) -> Option<Self> {
+        let start = NonNull::new(map.as_mut_ptr())?;
+        (map.len() == Self::len(members)).then_some(Self {
+            start,
+            members,
+            file,
+            _map: map,
+        })
+    }
+
+    /// Returns for how many members it is.
+    pub(crate) const fn members(&self) -> usize {
+        self.members
+    }
+
+    /// A number by which those who join know that it is this board.
+    pub(crate) const fn nonce(&self) -> &AtomicU64 {
+        &self.whole().nonce.0
+    }
+
+    const fn whole(&self) -> &Whole {
+        // SAFETY: the mapping is page-aligned, longer than a page, and lives as long as `self`. All fields are atomics, for which
+        // any bytes are valid.
+        unsafe { self.start.cast().as_ref() }
+    }
+
+    /// Closes the descriptor by which others join: all have.
+    pub fn forget_descriptor(&mut self) {
+        self.file = None;
+    }
+
+    /// Where the memory of a member begins.
+    #[inline]
+    const fn base(&self, member: usize) -> *mut u8 {
+        assert!(member < self.members, "a member of the board");
+        // SAFETY: the mapping has so many bytes for each member.
+        unsafe { self.start.as_ptr().add(PAGE + member * STRIDE) }
+    }
+
+    #[inline]
+    const fn member(&self, member: usize) -> &Member {
+        // SAFETY: the place is aligned to a page and the page is of this member. The mapping lives as long as `self` and cannot
+        // shrink. All fields are atomics or cells of bytes, for which any bytes are valid and which others may change.
+        unsafe { &*self.base(member).cast::<Member>() }
+    }
+
+    /// The first byte of a place, and how many there are.
+    #[inline]
+    const fn place(&self, member: usize, place: Place) -> (*mut u8, usize) {
+        match place {
+            Place::Line(index) => (self.member(member).lines[index].bytes.get().cast(), LINE),
+            // SAFETY: the slots of a member follow the page that it begins with.
+            Place::Slot(index) => unsafe { (self.base(member).add(slot(index)), SLOT) },
+            // SAFETY: as above.
+            Place::Result(index) => unsafe {
+                (self.base(member).add(slot(index) + RESULTS_AT), RESULTS_AT)
+            },
+        }
+    }
+}
+
+/// Where a slot begins in the memory of its member.
+#[inline]
+const fn slot(index: usize) -> usize {
+    assert!(index < SLOTS as usize, "a slot of the member");
+    PAGE + index * SLOT
+}
+
+impl Cells for BoardMemory {
+    type Word = AtomicU64;
+
+    #[inline]
+    fn round(&self, member: usize, line: usize) -> &AtomicU64 {
+        &self.member(member).lines[line].round
+    }
+
+    #[inline]
+    fn head(&self, member: usize, line: usize) -> &AtomicU64 {
+        &self.member(member).lines[line].head
+    }
+
+    #[inline]
+    fn done(&self, member: usize) -> &AtomicU64 {
+        &self.member(member).done.0
+    }
+
+    #[inline]
+    fn results(&self, member: usize) -> &AtomicU64 {
+        &self.member(member).results.0
+    }
+
+    fn gone(&self) -> &AtomicU64 {
+        &self.whole().gone.0
+    }
+
+    #[inline]
+    fn write(&self, member: usize, place: Place, at: usize, data: &[u8]) {
+        let (start, len) = self.place(member, place);
+        assert!(at <= len && data.len() <= len - at, "within the place");
+        // SAFETY: the bounds were checked. The ring gives the place to its writer: all others have done with the round that had
+        // it before, and read it only once the round's number is stored.
+        unsafe { copy_bytes(data.as_ptr(), start.add(at), data.len()) };
+    }
+
+    #[inline]
+    fn read<R>(
+        &self,
+        member: usize,
+        place: Place,
+        range: Range<usize>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        let (start, len) = self.place(member, place);
+        assert!(
+            range.start <= range.end && range.end <= len,
+            "within the place"
+        );
+        // SAFETY: the bounds were checked. The ring gives the place to its readers: its writer writes it again only once this member
+        // has done with the round, which it has not while `look` runs, since the ring is borrowed. A process of the job
+        // that keeps to nothing could write all the same, as it could into an arena.
+        // JUSTIFICATION: to combine values where they lie spares a copy of each byte.
+        look(unsafe { std::slice::from_raw_parts(start.add(range.start), range.len()) })
+    }
+}

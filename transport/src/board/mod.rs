@@ -1,0 +1,210 @@
+//! Boards: memory of one host that several ranks share, for what they do together.
+//!
+//! What is shown on a board is shown to all its members at once, without a message to each: matched by its place, and read
+//! where it lies. Each member has a ring of its own on the board, which it alone writes.
+//!
+//! ```text
+//!     the board  nonce, the first member that takes part no more
+//!     member 0   8 lines   round, head, 48 bytes      a line for each round, used by turns
+//!                done      the last round that this member reads nothing of any more
+//!                results   the last round with a result
+//!                4 slots   64 KiB                     for what is longer than a line
+//!     member 1   the same
+//!     ...
+//! ```
+//!
+//! **Rounds** are numbered from 1. All members begin the same rounds in the same order, and show one thing at most in each.
+//!
+//! **Room.** A line or slot is written again once all other members have done with the round that had it, which their
+//! `done` reports. What a member shows reports the same of earlier rounds: nobody shows a round more than
+//! [`AHEAD`] after the last one that it has done with.
+//!
+//! **Trust.** A member that keeps to nothing can change what others read, as it can change what it sends; nothing that lies on
+//! a board is an address or a length.
+
+mod memory;
+#[cfg(all(test, loom))]
+mod models;
+mod ring;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use memory::BoardMemory;
+pub use ring::{AHEAD, LINE, RESULTS_AT, SLOT};
+
+use ring::Ring;
+
+use crate::error::Result;
+use crate::message::EndpointId;
+
+/// Wakes a rank that sleeps.
+pub trait Rouser: Send + Sync {
+    /// Wakes the rank if it sleeps: something was written for it. A load where it does not.
+    fn rouse(&self);
+}
+
+/// A board that was just made.
+#[derive(Debug)]
+pub struct OpenBoard {
+    /// What the other members need to join.
+    pub key: Vec<u8>,
+    /// The memory. Others join while its [descriptor](BoardMemory::forget_descriptor) is there.
+    pub memory: BoardMemory,
+}
+
+/// The part of a transport that makes boards, from [`Transport::boards`](crate::Transport::boards).
+pub trait Boards {
+    /// Makes a board for so many members. `None` where this transport cannot just now.
+    fn open_board(&mut self, members: usize) -> Option<OpenBoard>;
+
+    /// Maps the board that `from` made.
+    ///
+    /// # Errors
+    /// When the key is not understood or the memory cannot be reached.
+    fn join_board(&mut self, from: EndpointId, members: usize, key: &[u8]) -> Result<BoardMemory>;
+
+    /// Returns what wakes the rank behind `to`. `None` where it cannot be woken.
+    fn rouser(&mut self, to: EndpointId) -> Option<Arc<dyn Rouser>>;
+}
+
+/// One member's end of a board.
+pub struct Board {
+    ring: Ring<BoardMemory>,
+    rousers: Box<[Arc<dyn Rouser>]>,
+}
+
+impl fmt::Debug for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Board").finish_non_exhaustive()
+    }
+}
+
+impl Board {
+    /// Returns the end of member `me`; `rousers` wake the others. `None` where the memory is for fewer.
+    #[must_use]
+    pub fn new(memory: BoardMemory, me: usize, rousers: Vec<Arc<dyn Rouser>>) -> Option<Self> {
+        let members = memory.members();
+        (me < members).then(|| Self {
+            ring: Ring::new(memory, me, members),
+            rousers: rousers.into(),
+        })
+    }
+
+    /// Begins so many rounds. Returns the number of the first.
+    #[inline]
+    pub const fn begin(&mut self, rounds: u64) -> u64 {
+        self.ring.begin(rounds)
+    }
+
+    /// Whether there is room to show `len` bytes in `round`. A look.
+    #[inline]
+    pub fn has_room(&mut self, round: u64, len: usize) -> bool {
+        self.ring.has_room(round, len)
+    }
+
+    /// Shows `parts` in a row, at most [`SLOT`] bytes, under `head`. Returns whether it did: there has to be room, `round` begun,
+    /// later than what was shown last, and at most [`AHEAD`] after the last one that is done with.
+    #[inline]
+    pub fn show(&mut self, round: u64, head: u64, parts: &[&[u8]]) -> bool {
+        let shown = self.ring.show(round, head, parts);
+        self.rouse();
+        shown
+    }
+
+    /// Whether a member has shown something in `round`.
+    #[inline]
+    #[must_use]
+    pub fn is_shown(&self, member: usize, round: u64) -> bool {
+        self.ring.is_shown(member, round)
+    }
+
+    /// Whether all other members have shown something in `round`.
+    #[inline]
+    pub fn all_shown(&mut self, round: u64) -> bool {
+        self.ring.all_shown(round)
+    }
+
+    /// Returns the head of what a member has shown in `round`.
+    #[inline]
+    #[must_use]
+    pub fn head(&self, member: usize, round: u64) -> Option<u64> {
+        self.ring.head(member, round)
+    }
+
+    /// Calls `look` with `range` of the `len` bytes that a member has shown in `round`. `None` when it has not, when this member
+    /// has done with the round, or when there are no such bytes.
+    #[inline]
+    pub fn read<R>(
+        &self,
+        member: usize,
+        round: u64,
+        len: usize,
+        range: Range<usize>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        self.ring.read(member, round, len, range, look)
+    }
+
+    /// Shows a result of `round`, in which something was shown that left room for it: at most [`RESULTS_AT`] bytes. Returns whether
+    /// it did.
+    #[inline]
+    pub fn show_result(&mut self, round: u64, data: &[u8]) -> bool {
+        let shown = self.ring.show_result(round, data);
+        self.rouse();
+        shown
+    }
+
+    /// Whether a member has shown the result of `round`.
+    #[inline]
+    #[must_use]
+    pub fn has_result(&self, member: usize, round: u64) -> bool {
+        self.ring.has_result(member, round)
+    }
+
+    /// Calls `look` with the `len` bytes of a member's result of `round`. `None` as for [`read`](Self::read).
+    #[inline]
+    pub fn read_result<R>(
+        &self,
+        member: usize,
+        round: u64,
+        len: usize,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        self.ring.read_result(member, round, len, look)
+    }
+
+    /// Has done with `round` and all before it: what others have shown there is read no more.
+    #[inline]
+    pub fn finish(&mut self, round: u64) {
+        self.ring.finish(round);
+        self.rouse();
+    }
+
+    /// Takes part no more. Others find out by [`gone`](Self::gone).
+    pub fn give_up(&mut self) {
+        self.ring.give_up();
+        self.rouse();
+    }
+
+    /// Returns the first member that takes part no more. A load.
+    #[inline]
+    #[must_use]
+    pub fn gone(&self) -> Option<usize> {
+        self.ring.gone()
+    }
+
+    #[inline]
+    fn rouse(&self) {
+        for rouser in &self.rousers {
+            rouser.rouse();
+        }
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}

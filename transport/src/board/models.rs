@@ -1,0 +1,204 @@
+//! Models for loom: two members, with the memory orders that boards are compiled with.
+#![allow(unsafe_code, clippy::unwrap_used)]
+
+use std::ops::Range;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+
+use super::ring::{Cells, LINE, LINES, Place, Ring, SLOTS};
+
+/// The memory of a member, with a byte for each place and cells that notice when one side reads what the other writes.
+struct Member {
+    rounds: [AtomicU64; LINES as usize],
+    heads: [AtomicU64; LINES as usize],
+    done: AtomicU64,
+    results: AtomicU64,
+    lines: [UnsafeCell<u8>; LINES as usize],
+    slots: [UnsafeCell<u8>; SLOTS as usize],
+    shown_results: [UnsafeCell<u8>; SLOTS as usize],
+}
+
+struct Model {
+    members: [Member; 2],
+    gone: AtomicU64,
+}
+
+impl Model {
+    fn new() -> Arc<Self> {
+        let member = || Member {
+            rounds: std::array::from_fn(|_| AtomicU64::new(0)),
+            heads: std::array::from_fn(|_| AtomicU64::new(0)),
+            done: AtomicU64::new(0),
+            results: AtomicU64::new(0),
+            lines: std::array::from_fn(|_| UnsafeCell::new(0)),
+            slots: std::array::from_fn(|_| UnsafeCell::new(0)),
+            shown_results: std::array::from_fn(|_| UnsafeCell::new(0)),
+        };
+        Arc::new(Self {
+            members: [member(), member()],
+            gone: AtomicU64::new(0),
+        })
+    }
+
+    fn cell(&self, member: usize, place: Place) -> &UnsafeCell<u8> {
+        let member = &self.members[member];
+        match place {
+            Place::Line(index) => &member.lines[index],
+            Place::Slot(index) => &member.slots[index],
+            Place::Result(index) => &member.shown_results[index],
+        }
+    }
+}
+
+impl Cells for Arc<Model> {
+    type Word = AtomicU64;
+
+    fn round(&self, member: usize, line: usize) -> &AtomicU64 {
+        &self.members[member].rounds[line]
+    }
+
+    fn head(&self, member: usize, line: usize) -> &AtomicU64 {
+        &self.members[member].heads[line]
+    }
+
+    fn done(&self, member: usize) -> &AtomicU64 {
+        &self.members[member].done
+    }
+
+    fn results(&self, member: usize) -> &AtomicU64 {
+        &self.members[member].results
+    }
+
+    fn gone(&self) -> &AtomicU64 {
+        &self.gone
+    }
+
+    fn write(&self, member: usize, place: Place, _at: usize, data: &[u8]) {
+        // SAFETY: the ring gives the place to its writer alone; loom checks it.
+        self.cell(member, place)
+            .with_mut(|cell| unsafe { *cell = data[0] });
+    }
+
+    fn read<R>(
+        &self,
+        member: usize,
+        place: Place,
+        range: Range<usize>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        // SAFETY: the ring gives the place to its readers; loom checks it.
+        let byte = self.cell(member, place).with(|cell| unsafe { *cell });
+        look(&vec![byte; range.len()])
+    }
+}
+
+/// Waits, in a model: others have their turn.
+fn wait(mut ready: impl FnMut() -> bool) {
+    while !ready() {
+        thread::yield_now();
+    }
+}
+
+/// A root that shows `rounds` values of `len` bytes, and a member that reads each. The root goes around its ring, so that it
+/// waits for room.
+fn one_way(rounds: u64, len: usize) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        let memory = Model::new();
+        let mut root = Ring::new(Arc::clone(&memory), 0, 2);
+        let writer = thread::spawn(move || {
+            for _ in 0..rounds {
+                let round = root.begin(1);
+                wait(|| root.has_room(round, len));
+                assert!(root.show(round, 7, &[&vec![round as u8; len]]));
+                root.finish(round);
+            }
+        });
+        let mut member = Ring::new(memory, 1, 2);
+        for _ in 0..rounds {
+            let round = member.begin(1);
+            wait(|| member.is_shown(0, round));
+            let value = member.read(0, round, len, 0..1, |bytes| bytes[0]);
+            assert_eq!(value, Some(round as u8));
+            assert_eq!(member.head(0, round), Some(7));
+            member.finish(round);
+            assert_eq!(member.read(0, round, len, 0..1, |bytes| bytes[0]), None);
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_shown_is_read_before_it_is_written_again() {
+    one_way(SLOTS + 1, LINE + 1);
+}
+
+#[test]
+fn lines_come_again() {
+    one_way(LINES + 1, 1);
+}
+
+/// Both show and read, a round ahead; what they see of each other is all that they know of room.
+#[test]
+fn both_ways_one_ahead() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        const ROUNDS: u64 = SLOTS + 1;
+        let memory = Model::new();
+        let run = |me: usize, memory: Arc<Model>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                let first = ring.begin(ROUNDS);
+                let mut show = |ring: &mut Ring<_>, round: u64| {
+                    wait(|| ring.has_room(round, LINE + 1));
+                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+                };
+                show(&mut ring, first);
+                for round in first..first + ROUNDS {
+                    if round + 1 < first + ROUNDS {
+                        show(&mut ring, round + 1);
+                    }
+                    wait(|| ring.all_shown(round));
+                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                    assert_eq!(value, Some(round as u8));
+                    ring.finish(round);
+                }
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}
+
+/// What is shown and the results of a round have places of their own.
+#[test]
+fn results_follow_what_was_shown() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let memory = Model::new();
+        let run = |me: usize, memory: Arc<Model>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                let round = ring.begin(1);
+                assert!(ring.show(round, 0, &[&[me as u8; LINE + 1]]));
+                wait(|| ring.is_shown(1 - me, round));
+                let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                assert!(ring.show_result(round, &[value.unwrap() + 10]));
+                wait(|| ring.has_result(1 - me, round));
+                let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
+                assert_eq!(result, Some(me as u8 + 10));
+                ring.finish(round);
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}

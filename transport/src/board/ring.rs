@@ -1,0 +1,253 @@
+//! The rings of a board: who may write and read what, and when.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::word::Word;
+
+/// Most bytes in a line, beside round and head.
+pub const LINE: usize = 48;
+/// Most bytes in a slot.
+pub const SLOT: usize = 64 << 10;
+/// Where results begin in a slot, which is as much as there is room for on either side.
+pub const RESULTS_AT: usize = SLOT / 2;
+/// No member shows a round that is further from the last one that it has done with.
+pub const AHEAD: u64 = 3;
+
+/// Lines of a member.
+pub(super) const LINES: u64 = 8;
+/// Slots of a member. What is shown AHEAD rounds later needs no look at `done`.
+pub(super) const SLOTS: u64 = AHEAD + 1;
+
+/// `done` of a member that takes part no more: it reads nothing.
+const GONE: u64 = u64::MAX;
+
+/// Where bytes lie in the memory of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Line(usize),
+    Slot(usize),
+    Result(usize),
+}
+
+impl Place {
+    /// Where the bytes of `round` are shown.
+    #[inline]
+    const fn of(round: u64, len: usize) -> Self {
+        match len <= LINE {
+            true => Self::Line((round % LINES) as usize),
+            false => Self::Slot((round % SLOTS) as usize),
+        }
+    }
+
+    const fn of_result(round: u64) -> Self {
+        Self::Result((round % SLOTS) as usize)
+    }
+}
+
+/// The memory of a board.
+pub(super) trait Cells {
+    type Word: Word<u64>;
+
+    /// The round that a line is of.
+    fn round(&self, member: usize, line: usize) -> &Self::Word;
+    /// What lies beside it.
+    fn head(&self, member: usize, line: usize) -> &Self::Word;
+    fn done(&self, member: usize) -> &Self::Word;
+    fn results(&self, member: usize) -> &Self::Word;
+    /// The number, from 1, of the first member that takes part no more.
+    fn gone(&self) -> &Self::Word;
+
+    /// Writes `data` from byte `at` of a place, within the bounds of the place.
+    fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
+
+    /// Calls `look` with a range of a place, which is within its bounds.
+    fn read<R>(
+        &self,
+        member: usize,
+        place: Place,
+        range: Range<usize>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> R;
+}
+
+/// One member's view of a board.
+pub(super) struct Ring<C> {
+    cells: C,
+    me: usize,
+    members: usize,
+    /// The last round that has begun.
+    begun: u64,
+    /// The last round in which this member has shown something, and how much.
+    shown: u64,
+    shown_len: usize,
+    /// The last round with a result of this member.
+    results: u64,
+    finished: u64,
+    /// All other members have done with this round.
+    floor: u64,
+}
+
+impl<C: Cells> Ring<C> {
+    pub(super) const fn new(cells: C, me: usize, members: usize) -> Self {
+        Self {
+            cells,
+            me,
+            members,
+            begun: 0,
+            shown: 0,
+            shown_len: 0,
+            results: 0,
+            finished: 0,
+            floor: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn begin(&mut self, rounds: u64) -> u64 {
+        let first = self.begun + 1;
+        self.begun += rounds;
+        first
+    }
+
+    #[inline]
+    pub(super) fn has_room(&mut self, round: u64, len: usize) -> bool {
+        let room = if len <= LINE { LINES } else { SLOTS };
+        self.floor >= round.saturating_sub(room) || self.has_room_now(round.saturating_sub(room))
+    }
+
+    #[cold]
+    fn has_room_now(&mut self, before: u64) -> bool {
+        let others = (0..self.members).filter(|member| *member != self.me);
+        // What they have read is read before anything is written in its place.
+        let done = others.map(|member| self.cells.done(member).load(Acquire));
+        self.floor = done.min().unwrap_or(GONE);
+        self.floor >= before
+    }
+
+    #[inline]
+    pub(super) fn show(&mut self, round: u64, head: u64, parts: &[&[u8]]) -> bool {
+        let len = parts.iter().map(|part| part.len()).sum();
+        let is_next = round > self.shown && round <= self.begun;
+        let is_near = round.saturating_sub(self.finished) <= AHEAD;
+        if len > SLOT || !is_next || !is_near || !self.has_room(round, len) {
+            return false;
+        }
+        let mut at = 0;
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            self.cells.write(self.me, Place::of(round, len), at, part);
+            at += part.len();
+        }
+        let line = (round % LINES) as usize;
+        self.cells.head(self.me, line).store(head, Relaxed);
+        self.cells.round(self.me, line).store(round, Release);
+        (self.shown, self.shown_len) = (round, len);
+        true
+    }
+
+    #[inline]
+    pub(super) fn is_shown(&self, member: usize, round: u64) -> bool {
+        let line = (round % LINES) as usize;
+        member < self.members && self.cells.round(member, line).load(Acquire) == round
+    }
+
+    #[inline]
+    pub(super) fn all_shown(&mut self, round: u64) -> bool {
+        let mut others = (0..self.members).filter(|member| *member != self.me);
+        let all = others.all(|member| self.is_shown(member, round));
+        if all {
+            self.floor = self.floor.max(round.saturating_sub(AHEAD));
+        }
+        all
+    }
+
+    /// What was shown can be read: it is there, and stays there until this member has done with the round.
+    #[inline]
+    fn is_readable(&self, member: usize, round: u64) -> bool {
+        round > self.finished && self.is_shown(member, round)
+    }
+
+    #[inline]
+    pub(super) fn head(&self, member: usize, round: u64) -> Option<u64> {
+        let line = (round % LINES) as usize;
+        self.is_readable(member, round)
+            .then(|| self.cells.head(member, line).load(Relaxed))
+    }
+
+    #[inline]
+    pub(super) fn read<R>(
+        &self,
+        member: usize,
+        round: u64,
+        len: usize,
+        range: Range<usize>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let is_there = range.start <= range.end && range.end <= len && len <= SLOT;
+        if !is_there || !self.is_readable(member, round) {
+            return None;
+        }
+        Some(self.cells.read(member, Place::of(round, len), range, look))
+    }
+
+    #[inline]
+    pub(super) fn show_result(&mut self, round: u64, data: &[u8]) -> bool {
+        let is_next = round > self.results && round <= self.shown;
+        // The slot is still this round's, and what was shown ends before the result.
+        let has_room = self.shown - round < SLOTS && self.shown_len <= RESULTS_AT;
+        if data.len() > RESULTS_AT || !is_next || !has_room {
+            return false;
+        }
+        self.cells.write(self.me, Place::of_result(round), 0, data);
+        self.cells.results(self.me).store(round, Release);
+        self.results = round;
+        true
+    }
+
+    #[inline]
+    pub(super) fn has_result(&self, member: usize, round: u64) -> bool {
+        member < self.members && self.cells.results(member).load(Acquire) >= round
+    }
+
+    #[inline]
+    pub(super) fn read_result<R>(
+        &self,
+        member: usize,
+        round: u64,
+        len: usize,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let is_there = round > self.finished && self.has_result(member, round);
+        (is_there && len <= RESULTS_AT).then(|| {
+            let place = Place::of_result(round);
+            self.cells.read(member, place, 0..len, look)
+        })
+    }
+
+    #[inline]
+    pub(super) fn finish(&mut self, round: u64) {
+        if round > self.finished && round <= self.begun {
+            self.finished = round;
+            self.cells.done(self.me).store(round, Release);
+        }
+    }
+
+    pub(super) fn give_up(&mut self) {
+        self.finished = GONE;
+        self.cells.done(self.me).store(GONE, Release);
+        let number = self.me as u64 + 1;
+        // The first one counts.
+        let _ = self
+            .cells
+            .gone()
+            .compare_exchange(0, number, Release, Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn gone(&self) -> Option<usize> {
+        match self.cells.gone().load(Acquire) {
+            0 => None,
+            number => Some(number as usize - 1),
+        }
+    }
+}

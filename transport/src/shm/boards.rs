@@ -1,0 +1,150 @@
+//! Boards in shared memory: one memfd for each, which its members map.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
+
+use memmap2::MmapOptions;
+
+use super::NAME;
+use super::memfd::{self, SEALS};
+use super::peer::PeerState;
+use super::rank::Shm;
+use super::segment::HeaderMap;
+use super::waiter;
+use crate::board::{BoardMemory, Boards, OpenBoard, Rouser};
+use crate::error::{Error, Result};
+use crate::message::EndpointId;
+
+impl Boards for Shm {
+    fn open_board(&mut self, members: usize) -> Option<OpenBoard> {
+        match create(members) {
+            Ok(board) => Some(board),
+            Err(error) => {
+                tracing::debug!(%error, members, "no memory for a board");
+                None
+            }
+        }
+    }
+
+    fn join_board(&mut self, from: EndpointId, members: usize, key: &[u8]) -> Result<BoardMemory> {
+        let unsupported = Error::Unsupported {
+            transport: NAME,
+            what: "a board of a rank that is in another namespace",
+        };
+        let peer = self.peers.get(from.index());
+        let peer = peer.filter(|peer| peer.state == PeerState::Alive);
+        let known = peer.and_then(|peer| peer.identity.map(|identity| (identity, peer.rank)));
+        let known = known.filter(|(identity, _)| identity.shares_namespace(&self.identity));
+        let (identity, rank) = known.ok_or(unsupported)?;
+        let broken = |reason| Error::Protocol {
+            transport: NAME,
+            peer: rank,
+            reason,
+        };
+        let key = Key::from_bytes(key).ok_or_else(|| broken("a board's key".to_owned()))?;
+        join(identity.pid, key, members).map_err(broken)
+    }
+
+    fn rouser(&mut self, to: EndpointId) -> Option<Arc<dyn Rouser>> {
+        let peer = self.peers.get(to.index())?;
+        if peer.state != PeerState::Alive || (peer.header.is_none() && !self.answer_contact(to)) {
+            return None;
+        }
+        let header = self.peers[to.index()].header.clone()?;
+        Some(Arc::new(Sleeper(header)))
+    }
+}
+
+/// A rank that may sleep on the word in its header.
+struct Sleeper(HeaderMap);
+
+impl Rouser for Sleeper {
+    #[inline]
+    fn rouse(&self) {
+        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
+        compiler_fence(SeqCst);
+        let sleeping = &self.0.sleeping.word;
+        if waiter::word::is_armed(sleeping) {
+            waiter::wake(sleeping);
+        }
+    }
+}
+
+/// What a member needs to map a board.
+#[derive(Debug, Clone, Copy)]
+struct Key {
+    /// The number of the descriptor in its maker's process.
+    descriptor: u32,
+    /// The number on the board: the descriptor may stand for something else by now.
+    nonce: u64,
+}
+
+impl Key {
+    const LEN: usize = 12;
+
+    fn to_bytes(self) -> Vec<u8> {
+        let mut bytes = self.descriptor.to_le_bytes().to_vec();
+        bytes.extend(self.nonce.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::LEN] = bytes.try_into().ok()?;
+        let (descriptor, nonce) = bytes.split_first_chunk()?;
+        Some(Self {
+            descriptor: u32::from_le_bytes(*descriptor),
+            nonce: u64::from_le_bytes(nonce.try_into().ok()?),
+        })
+    }
+}
+
+fn create(members: usize) -> io::Result<OpenBoard> {
+    let file = memfd::create("tagwire-board", BoardMemory::len(members) as u64)?;
+    let random = tagwire_base::JobSecret::generate().map_err(io::Error::other)?;
+    let mut nonce = [0; 8];
+    nonce.copy_from_slice(&random.as_bytes()[..8]);
+    let key = Key {
+        descriptor: file.as_raw_fd().unsigned_abs(),
+        nonce: u64::from_ne_bytes(nonce) | 1,
+    };
+    let memory = map(file, members)?;
+    memory.nonce().store(key.nonce, Relaxed);
+    Ok(OpenBoard {
+        key: key.to_bytes(),
+        memory,
+    })
+}
+
+/// Maps the board that process `pid` has made, or reports what is wrong with it.
+fn join(pid: u32, key: Key, members: usize) -> Result<BoardMemory, String> {
+    let path = format!("/proc/{pid}/fd/{}", key.descriptor);
+    let named = |error: io::Error| format!("{path}: {error}");
+    let file = File::options().read(true).write(true).open(&path);
+    let file = file.map_err(named)?;
+    let seals = rustix::fs::fcntl_get_seals(&file)
+        .map_err(|error| format!("{path} is no memfd: {error}"))?;
+    let len = file.metadata().map_err(named)?.len();
+    if !seals.contains(SEALS) || len != BoardMemory::len(members) as u64 {
+        return Err(format!("{path} is no board for {members}"));
+    }
+    let mut memory = map(file, members).map_err(named)?;
+    memory.forget_descriptor();
+    match memory.nonce().load(Relaxed) == key.nonce {
+        true => Ok(memory),
+        false => Err(format!("{path} is another board")),
+    }
+}
+
+fn map(file: File, members: usize) -> io::Result<BoardMemory> {
+    let options = MmapOptions::new()
+        .len(BoardMemory::len(members))
+        .map_raw(&file)?;
+    // A dump of this process would make every page of it exist. It is the same without the advice.
+    let _ = options.advise(memmap2::Advice::DontDump);
+    BoardMemory::new(options, members, Some(file))
+        .ok_or_else(|| io::Error::other("mapped at address 0"))
+}
