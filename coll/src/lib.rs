@@ -8,6 +8,8 @@
 //!     Messenger         requests of the layer below
 //! ```
 //!
+//! Where a group is on one host its members share a board (`board`), by which most blocking operations go without messages.
+//!
 //! An algorithm is an `async fn` over a [`Call`], in a file of its collective. It awaits transfers and nothing else, so
 //! that the same body is run to its end by a blocking call and polled by a rank's progress for a nonblocking one.
 //!
@@ -43,6 +45,7 @@ mod select;
 mod settings;
 mod team;
 mod transfer;
+mod unwind;
 
 pub use call::Call;
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, Rank};
 
-use crate::board::Kind;
+use crate::board::kind::Kind;
 
 /// The settings of collectives.
 pub const SETTINGS: &[Setting] = &[
@@ -153,6 +153,20 @@ pub const ALGORITHMS: &[Algorithm] = &[
     SCATTER_LINEAR,
 ];
 
+/// Whether what goes by a board is this operation.
+const fn is_same(kind: Kind, what: Collective) -> bool {
+    matches!(
+        (kind, what),
+        (Kind::Broadcast, Collective::Broadcast)
+            | (Kind::Reduce, Collective::Reduce)
+            | (Kind::Allreduce, Collective::Allreduce)
+            | (Kind::Allgather, Collective::Allgather)
+            | (Kind::Alltoall, Collective::Alltoall)
+            | (Kind::Gather, Collective::Gather)
+            | (Kind::Scatter, Collective::Scatter)
+    )
+}
+
 /// A row of the table: from so many members and bytes on this algorithm is taken.
 struct Row(Algorithm, usize, usize);
 
@@ -265,7 +279,7 @@ impl Selection {
     /// Whether operations of this kind go by a board where the group has one: not where a setting names their algorithm, nor where
     /// members tell each other what they call.
     pub(crate) fn may_take_board(&self, what: Kind) -> bool {
-        !self.checks && !self.forced.iter().any(|it| what.is(it.collective))
+        !self.checks && !self.forced.iter().any(|it| is_same(what, it.collective))
     }
 
     /// Returns the length of messages at most. Through the rings of shared memory both ranks copy at once, and short

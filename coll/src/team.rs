@@ -1,7 +1,6 @@
 //! A group of ranks that call collectives together.
 
 use std::future::Future;
-use std::io::Write;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -10,11 +9,13 @@ use std::task::{Context, Poll, Waker};
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Failure, Messenger};
 
-use crate::board::{Kind, TeamBoard};
+use crate::board::kind::Kind;
+use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::scratch::{Pool, Scratch};
 use crate::select::{Collective, Selection};
+use crate::unwind::NoUnwind;
 
 /// A group of ranks with a context of its own. Dropped, it frees the context.
 ///
@@ -220,22 +221,6 @@ impl Team {
             board: TeamBoard::default(),
             segment: self.segment,
         }
-    }
-}
-
-/// Ends the process when a panic drops it: the panic of a user's operation, say, of which the other members would never
-/// hear.
-pub(crate) struct NoUnwind;
-
-impl Drop for NoUnwind {
-    #[cold]
-    fn drop(&mut self) {
-        // Not `eprintln`, which panics when standard error is closed.
-        let _ = writeln!(
-            std::io::stderr(),
-            "tagwire: a panic in a collective, which other ranks are in; ending the process"
-        );
-        std::process::abort();
     }
 }
 

@@ -6,62 +6,18 @@ use std::sync::MutexGuard;
 use tagwire_transport::Board;
 use tagwire_transport::board::SLOT;
 
-use super::MOST;
+use super::kind::Kind;
 use crate::error::{Error, Result};
-use crate::select::Collective;
 use crate::team::Team;
+
+/// The largest group that takes a board: each member looks at the lines of all.
+pub(super) const MOST: usize = 8;
 
 /// So many looks are made before anything else is: they take less than a round of progress.
 const LOOKS: u32 = 64;
 
 /// Every so many rounds an operation makes progress that found everything there.
 const ROUNDS_PER_PROGRESS: u64 = 64;
-
-/// What is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Barrier,
-    Broadcast,
-    Reduce,
-    Allreduce,
-    Allgather,
-    Alltoall,
-    Gather,
-    Scatter,
-}
-
-impl Kind {
-    const ALL: [(Self, &'static str); 8] = [
-        (Self::Barrier, "a barrier"),
-        (Self::Broadcast, "a broadcast"),
-        (Self::Reduce, "a reduction"),
-        (Self::Allreduce, "an allreduce"),
-        (Self::Allgather, "an allgather"),
-        (Self::Alltoall, "an alltoall"),
-        (Self::Gather, "a gather"),
-        (Self::Scatter, "a scatter"),
-    ];
-
-    /// Whether it is this operation.
-    pub(crate) const fn is(self, what: Collective) -> bool {
-        matches!(
-            (self, what),
-            (Self::Broadcast, Collective::Broadcast)
-                | (Self::Reduce, Collective::Reduce)
-                | (Self::Allreduce, Collective::Allreduce)
-                | (Self::Allgather, Collective::Allgather)
-                | (Self::Alltoall, Collective::Alltoall)
-                | (Self::Gather, Collective::Gather)
-                | (Self::Scatter, Collective::Scatter)
-        )
-    }
-
-    fn name(number: u64) -> &'static str {
-        let mut all = Self::ALL.iter();
-        let found = all.find(|(kind, _)| *kind as u64 == number);
-        found.map_or("something unknown", |(_, name)| name)
-    }
-}
 
 /// Bits of a head that are a length; the kind lies above.
 const LENGTH_BITS: u32 = 56;

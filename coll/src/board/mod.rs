@@ -13,11 +13,13 @@ mod barrier;
 mod broadcast;
 mod call;
 mod gather;
+pub(crate) mod kind;
 mod reduce;
 mod scatter;
+pub(crate) mod state;
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
@@ -25,35 +27,27 @@ use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
 use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
-use crate::team::{NoUnwind, Team};
+use crate::team::Team;
+use crate::unwind::NoUnwind;
 use crate::{allreduce as by_messages, broadcast as from_root};
+use call::MOST;
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
 pub(crate) use alltoall::alltoall;
 pub(crate) use barrier::barrier;
 pub(crate) use broadcast::broadcast;
-pub(crate) use call::{BoardCall, Kind, LARGEST_UNIT};
+pub(crate) use call::{BoardCall, LARGEST_UNIT};
 pub(crate) use gather::gather;
+pub(crate) use kind::Kind;
 pub(crate) use reduce::reduce;
 pub(crate) use scatter::scatter;
-
-/// The largest group that takes a board: each member looks at the lines of all.
-const MOST: usize = 8;
 
 /// The operation, of those that could take a board, with which it is made.
 const FOURTH: u32 = 4;
 
 /// Most bytes of a board's key.
 const KEY: usize = 31;
-
-/// The board of a group, once it has one.
-#[derive(Debug, Default)]
-pub(crate) struct TeamBoard {
-    board: OnceLock<Option<Mutex<Board>>>,
-    /// Operations that would have taken it. All members count the same ones.
-    calls: AtomicU32,
-}
 
 impl Team {
     /// Runs an operation on the group's board. `None`, with nothing done, where it has none.
@@ -171,7 +165,7 @@ impl Team {
         }
     }
 
-    fn rouser(&self, member: usize) -> Option<std::sync::Arc<dyn Rouser>> {
+    fn rouser(&self, member: usize) -> Option<Arc<dyn Rouser>> {
         let to = self.members().rank(member)?;
         let lent = self
             .messenger()
