@@ -1,6 +1,6 @@
 //! Groups made of groups.
 
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::{ContextId, Rank};
 
 use crate::allgather;
 use crate::call::Call;
@@ -11,19 +11,6 @@ use crate::team::Team;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.
 const NONE: ContextId = ContextId::WORLD;
-
-/// Returns the tag of messages by which the members of a subset make their group. They are of no collective, so that those
-/// who are left after a failure can meet; others have another tag, so that what is left of one that failed is
-/// taken by none of other members.
-fn meeting_tag(members: &[usize]) -> Tag {
-    // FNV-1a, of the numbers.
-    let hash = members
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, member| {
-            (hash ^ *member as u64).wrapping_mul(0x0100_0000_01b3)
-        });
-    Tag::internal(Tag::COLLECTIVES + (hash >> 32) as u32 % Tag::COLLECTIVES)
-}
 
 impl Team {
     /// Makes another group of the same members, with a context of its own (MPI-5.0, section 7.4.2).
@@ -98,7 +85,7 @@ impl Team {
             .iter()
             .filter_map(|member| self.members().context(*member));
         let meeting = self.meeting(Members::new(ranks.clone(), contexts.collect()));
-        let call = Call::new(&meeting, meeting_tag(members));
+        let call = Call::new(&meeting, self.meetings.next_tag(members));
         let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
         made.map(|(members, own)| meeting.derived(members, own))
     }

@@ -33,6 +33,7 @@ mod check;
 mod error;
 mod gather;
 mod groups;
+mod meetings;
 mod members;
 mod operations;
 mod reduce;

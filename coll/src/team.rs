@@ -12,6 +12,7 @@ use tagwire_pml::{Failure, Messenger};
 use crate::board::kind::Kind;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
+use crate::meetings::Meetings;
 use crate::members::Members;
 use crate::scratch::{Pool, Scratch};
 use crate::select::{Collective, Selection};
@@ -39,6 +40,7 @@ pub struct Team {
     pool: Pool,
     segment: usize,
     pub(crate) board: TeamBoard,
+    pub(crate) meetings: Meetings,
 }
 
 impl Team {
@@ -57,6 +59,7 @@ impl Team {
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
             board: TeamBoard::default(),
+            meetings: Meetings::default(),
             segment: selection.segment(),
             selection,
         }
@@ -219,6 +222,7 @@ impl Team {
             selection: Arc::clone(&self.selection),
             pool: Pool::default(),
             board: TeamBoard::default(),
+            meetings: Meetings::default(),
             segment: self.segment,
         }
     }

@@ -19,6 +19,8 @@ pub(crate) struct Contexts {
     /// Freed ids, the oldest first.
     free: VecDeque<ContextId>,
     most: usize,
+    /// How many contexts are broken.
+    broken: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,7 @@ impl Contexts {
             states: vec![State::Open],
             free: VecDeque::new(),
             most: most.min(ContextId::COUNT),
+            broken: 0,
         }
     }
 
@@ -65,7 +68,9 @@ impl Contexts {
         if context == ContextId::WORLD || !self.contains(context) {
             return Err(Error::NoSuchContext(context.as_u16()));
         }
-        self.states[usize::from(context.as_u16())] = State::Closed;
+        let state = &mut self.states[usize::from(context.as_u16())];
+        self.broken -= usize::from(*state == State::Broken);
+        *state = State::Closed;
         self.free.push_back(context);
         Ok(())
     }
@@ -80,8 +85,20 @@ impl Contexts {
     /// Has messages of collectives in `context` dropped from now on.
     pub(crate) fn break_collectives(&mut self, context: ContextId) {
         if self.contains(context) {
-            self.states[usize::from(context.as_u16())] = State::Broken;
+            let state = &mut self.states[usize::from(context.as_u16())];
+            self.broken += usize::from(*state != State::Broken);
+            *state = State::Broken;
         }
+    }
+
+    /// Returns the contexts whose messages of collectives are dropped.
+    pub(crate) fn broken(&self) -> Vec<ContextId> {
+        if self.broken == 0 {
+            return Vec::new();
+        }
+        let states = (0..=u16::MAX).zip(&self.states);
+        let broken = states.filter(|(_, state)| **state == State::Broken);
+        broken.map(|(id, _)| ContextId::new(id)).collect()
     }
 
     /// Whether nobody will receive such a message.

@@ -124,6 +124,12 @@ pub const CHECKS: &[Check<Factory>] = &[
         matching::contexts_are_closed_at_any_time,
     ),
     Check::new(
+        "messages_of_broken_collectives_are_dropped",
+        Tier::Core,
+        2,
+        matching::messages_of_broken_collectives_are_dropped,
+    ),
+    Check::new(
         "contexts_come_again_empty",
         Tier::Core,
         2,

@@ -7,6 +7,7 @@ use super::rig::{
 };
 use super::{Factory, Setup};
 use tagwire_pml::types::SendMode;
+use tagwire_transport::RecvBuffer;
 
 pub(super) fn order_is_kept_per_pair(factory: &Factory) -> Checked {
     const COUNT: usize = 120;
@@ -250,6 +251,15 @@ pub(super) fn contexts_are_opened_and_closed(factory: &Factory) -> Checked {
         pml.probe(ANYONE, ANYTHING, first).is_err(),
         "a closed context can be used"
     );
+    let room = RecvBuffer::EMPTY;
+    let persistent = pml.recv_init(room, ANYONE, ANYTHING, second);
+    let persistent = accepted("recv_init", persistent)?;
+    accepted("close_context", pml.close_context(second))?;
+    ensure!(
+        pml.start(persistent).is_err(),
+        "a receive in a closed context was started"
+    );
+    accepted("free", pml.free(persistent))?;
     ensure!(pml.close_context(WORLD).is_err(), "the world was closed");
     Ok(())
 }
@@ -266,10 +276,14 @@ pub(super) fn contexts_are_closed_at_any_time(factory: &Factory) -> Checked {
         world.finish_well(0, sent)?;
         // Messages without a receive: their senders do not wait for ever.
         let context = accepted("open_context", world.pml(1)?.open_context())?;
-        let sent: Vec<_> = [SendMode::Standard, SendMode::Synchronous]
+        let mut sent: Vec<_> = [SendMode::Standard, SendMode::Synchronous]
             .into_iter()
             .map(|mode| world.send_in(0, 1, tag(1), context, &pattern(2, len), mode))
             .collect::<Checked<_>>()?;
+        for number in [0, Tag::COLLECTIVES] {
+            let tag = Tag::internal(number);
+            sent.push(world.send_in(0, 1, tag, context, &pattern(2, len), SendMode::Standard)?);
+        }
         world.settle();
         accepted("close_context", world.pml(1)?.close_context(context))?;
         for sent in sent {
@@ -279,6 +293,33 @@ pub(super) fn contexts_are_closed_at_any_time(factory: &Factory) -> Checked {
         let sent = world.send_in(0, 1, tag(1), WORLD, &pattern(3, len), SendMode::Standard)?;
         world.got(receiving, 0, 1, 3, len)?;
         world.finish_well(0, sent)?;
+    }
+    Ok(())
+}
+
+/// After a failure nobody receives what collectives send: those who have not heard of it do not wait for ever. Other messages stay.
+pub(super) fn messages_of_broken_collectives_are_dropped(factory: &Factory) -> Checked {
+    let mut world = World::pair(factory)?;
+    for len in factory.protocols() {
+        let context = accepted("open_context", world.pml(1)?.open_context())?;
+        let data = pattern(1, len);
+        let send = |world: &mut World, tag: Tag| {
+            world.send_in(0, 1, tag, context, &data, SendMode::Standard)
+        };
+        let early = send(&mut world, Tag::internal(3))?;
+        world.settle();
+        world.pml(1)?.break_collectives(context);
+        let late = send(&mut world, Tag::internal(Tag::COLLECTIVES - 1))?;
+        world.finish_well(0, early)?;
+        world.finish_well(0, late)?;
+        for tag in [Tag::internal(Tag::COLLECTIVES), tag(1)] {
+            let sent = send(&mut world, tag)?;
+            let receiving = world.recv_in(1, from(0), TagSelector::exact(tag), context, len)?;
+            let status = world.finish(1, receiving.request)?;
+            same("length", status.length, len)?;
+            world.finish_well(0, sent)?;
+        }
+        accepted("close_context", world.pml(1)?.close_context(context))?;
     }
     Ok(())
 }

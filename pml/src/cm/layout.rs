@@ -37,6 +37,8 @@ pub(super) struct Layout {
     source_bits: u32,
     /// This rank's number in its place.
     own: u64,
+    /// The transport ignores any part of the tag.
+    in_part: bool,
 }
 
 impl Layout {
@@ -60,6 +62,7 @@ impl Layout {
                 context_bits,
                 source_bits,
                 own: 0,
+                in_part: limits.ignorable_in_part,
             };
             let fits = tag_bits + 1 + context_bits + source_bits <= available;
             let whole = limits.ignorable == layout.tag_mask() && !in_bits;
@@ -150,6 +153,24 @@ impl Layout {
                 None => pattern.ignore |= ((1 << self.source_bits) - 1) << self.source_shift(),
             }
         }
+        pattern
+    }
+
+    /// What accepts any internal message of a context.
+    pub(super) fn internal(&self, context: ContextId) -> MatchPattern {
+        let mut pattern = self.pattern(SourceSelector::ANY, TagSelector::ANY, context);
+        pattern.bits |= 1 << self.tag_bits;
+        pattern
+    }
+
+    /// What accepts any message of a context's collectives, and nothing else where the transport can tell them apart.
+    pub(super) fn collectives(&self, context: ContextId) -> MatchPattern {
+        if !self.in_part {
+            return self.internal(context);
+        }
+        let (from, first) = (SourceSelector::ANY, TagSelector::exact(Tag::internal(0)));
+        let mut pattern = self.pattern(from, first, context);
+        pattern.ignore |= u64::from(Tag::COLLECTIVES) - 1;
         pattern
     }
 
@@ -244,6 +265,34 @@ mod tests {
             }
             if layout.largest_tag() < i32::MAX {
                 assert!(!layout.fits(Tag::user(layout.largest_tag() + 1).unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn internal_messages_are_told_from_users_and_collectives_from_others() {
+        let context = ContextId::new(1);
+        for layout in layouts() {
+            for tag in [
+                Tag::user(0).unwrap(),
+                Tag::user(layout.largest_tag()).unwrap(),
+                Tag::internal(0),
+                Tag::internal(Tag::COLLECTIVES - 1),
+                Tag::internal(Tag::COLLECTIVES),
+                Tag::internal(layout.largest_tag().min(i32::MAX - 1) as u32),
+            ] {
+                let envelope = MatchEnvelope {
+                    source: Rank::new(2),
+                    bits: layout.bits(tag, context),
+                    length: 0,
+                };
+                let [internal, collectives] =
+                    [layout.internal(context), layout.collectives(context)]
+                        .map(|pattern| pattern.accepts(&envelope));
+                assert_eq!(internal, tag.is_internal(), "{tag:?} in {layout:?}");
+                assert_eq!(collectives, tag.is_collective(), "{tag:?} in {layout:?}");
+                let other = layout.internal(ContextId::WORLD);
+                assert!(!other.accepts(&envelope));
             }
         }
     }

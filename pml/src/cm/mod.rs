@@ -411,6 +411,9 @@ impl Pml for Cm {
         }
         entry.doomed = None;
         if !entry.is_send {
+            if !self.contexts.contains(entry.context) {
+                return Err(Error::NoSuchContext(entry.context.as_u16()));
+            }
             entry.status = Status::EMPTY;
             entry.order = posted;
             self.core.posted += 1;
@@ -486,6 +489,10 @@ impl Pml for Cm {
         if !self.leavers.is_empty() {
             self.await_leavers();
         }
+        for context in self.contexts.broken() {
+            // What cannot be dropped now is looked at again.
+            let _ = self.drop_collectives(context);
+        }
         self.advance_pending();
     }
 
@@ -518,6 +525,11 @@ impl Pml for Cm {
     fn close_context(&mut self, context: ContextId) -> Result<()> {
         self.contexts.close(context)?;
         self.drop_messages(context)
+    }
+
+    fn break_collectives(&mut self, context: ContextId) {
+        self.contexts.break_collectives(context);
+        let _ = self.drop_collectives(context);
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {

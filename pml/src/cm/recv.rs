@@ -314,17 +314,50 @@ impl Cm {
         Ok(found.and_then(|found| self.core.keep(&found)))
     }
 
-    /// Receives, into no room, the users' messages that are here for `context`: no pattern of a transport accepts all
-    /// internal ones.
+    /// Receives, into no room, the messages that are here for `context`.
     pub(super) fn drop_messages(&mut self, context: ContextId) -> Result<()> {
         let any = (SourceSelector::ANY, TagSelector::ANY);
-        while let Some((message, _)) = self.find_and_claim(any.0, any.1, context)? {
-            let dropped = self.start_claimed(RecvBuffer::EMPTY, message)?;
-            if self.take_complete(dropped).is_none()
-                && let Some(request) = self.core.requests.get_mut(dropped.0)
-            {
-                request.detached = true;
+        for pattern in [
+            self.core.layout.pattern(any.0, any.1, context),
+            self.core.layout.internal(context),
+        ] {
+            while let Some(found) = self.look(pattern, true)? {
+                self.drop_claimed(&found)?;
             }
+        }
+        Ok(())
+    }
+
+    /// The same with the messages of collectives alone. Where the transport cannot tell them from other internal ones it stops
+    /// before one of those, and goes on when that was received.
+    pub(super) fn drop_collectives(&mut self, context: ContextId) -> Result<()> {
+        let pattern = self.core.layout.collectives(context);
+        while let Some(found) = self.look(pattern, false)? {
+            let read = self.core.layout.read(&found.envelope);
+            let Some(tag) = read.map(|(tag, _)| tag).filter(|tag| tag.is_collective()) else {
+                break;
+            };
+            let from = SourceSelector::exact(found.envelope.source);
+            let one = self
+                .core
+                .layout
+                .pattern(from, TagSelector::exact(tag), context);
+            if let Some(found) = self.look(one, true)? {
+                self.drop_claimed(&found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_claimed(&mut self, found: &Found) -> Result<()> {
+        let Some((message, _)) = self.core.keep(found) else {
+            return Ok(());
+        };
+        let dropped = self.start_claimed(RecvBuffer::EMPTY, message)?;
+        if self.take_complete(dropped).is_none()
+            && let Some(request) = self.core.requests.get_mut(dropped.0)
+        {
+            request.detached = true;
         }
         Ok(())
     }

@@ -373,6 +373,9 @@ impl Pml for Ob1 {
                     tag: common.tag,
                     context: common.context,
                 };
+                if !self.contexts.contains(pattern.context) {
+                    return Err(Error::NoSuchContext(pattern.context.as_u16()));
+                }
                 self.core.post(request.0, pattern)?;
             }
         }
