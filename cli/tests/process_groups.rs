@@ -35,6 +35,27 @@ fn a_setting_forces_algorithms() {
     run(4, &["--coll-algorithm", forced]);
 }
 
+/// A table that takes other algorithms, and one that no rank can read.
+#[test]
+fn a_file_has_the_table() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let text = "rows = [
+        { operation = 'reduce', algorithm = 'scatter-gather', ranks = 2 },
+        { operation = 'alltoall', algorithm = 'bruck', place = 'host' },
+    ]";
+    std::fs::write(path, text).unwrap();
+    run(3, &["--coll-table", path]);
+    std::fs::write(path, "rows = [{ operation = 'sum' }]").unwrap();
+    let outcome = Job::of_ranks(2, &["--coll-table", path], &["groups"]).finish();
+    let errors = outcome.errors();
+    assert_ne!(outcome.status, 0, "{outcome:#?}");
+    assert!(
+        errors.contains(path) && errors.contains("line 1"),
+        "{errors}"
+    );
+}
+
 #[test]
 fn networks_carry_them() {
     for transport in ["ofi:tcp;ofi_rxm", "ucx:tcp,self", "shm+ofi:tcp"] {

@@ -20,6 +20,7 @@
 //! **Failure.** When a member dies, every other member's operation ends with the failure. The team is of no use any more:
 //! later operations end with the same.
 
+mod algorithms;
 mod allgather;
 mod allreduce;
 mod alltoall;
@@ -38,15 +39,18 @@ mod reduction;
 mod scan;
 mod scatter;
 mod scratch;
-mod select;
+mod selection;
 mod settings;
+mod table;
 mod team;
 mod transfer;
 
+pub use algorithms::{ALGORITHMS, Algorithm, Collective};
 pub use call::Call;
 pub use error::{Error, Result};
 pub use members::Members;
 pub use reduction::Reduction;
-pub use select::{ALGORITHMS, Algorithm, Collective, SETTINGS, Selection};
+pub use selection::{SETTINGS, Selection};
 pub use settings::all as settings;
+pub use table::{Place, Row, Table};
 pub use team::Team;

@@ -1,10 +1,10 @@
 //! The operations of a group.
 
+use crate::algorithms::Collective;
 use crate::call::{Call, check_length, check_root};
 use crate::check::agree;
 use crate::error::{Error, Result};
 use crate::reduction::Reduction;
-use crate::select::Collective;
 use crate::team::Team;
 use crate::{allgather, allreduce, alltoall, barrier, broadcast, gather, reduce};
 use crate::{reduce_scatter, scan, scatter};

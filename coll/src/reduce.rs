@@ -1,11 +1,11 @@
 //! Reductions to one member.
 
+use crate::algorithms::SCATTER_GATHER;
 use crate::call::{Call, cut};
 use crate::error::Result;
 use crate::reduce_scatter;
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
-use crate::select::SCATTER_GATHER;
 
 pub(crate) async fn reduce(
     call: Call<'_>,

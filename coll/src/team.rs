@@ -10,10 +10,11 @@ use std::task::{Context, Poll, Waker};
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::algorithms::Collective;
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::scratch::{Pool, Scratch};
-use crate::select::{Collective, Selection};
+use crate::selection::Selection;
 
 /// A group of ranks with a context of its own. Dropped, it frees the context.
 ///
