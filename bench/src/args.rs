@@ -54,6 +54,8 @@ pub enum TestName {
     Reduce,
     /// The sum of all ranks' doubles at all
     Allreduce,
+    /// A block of the sum of all ranks' doubles at each
+    ReduceScatter,
     /// Each rank's bytes to all
     Allgather,
     /// A block of each rank to each
@@ -82,6 +84,7 @@ impl TestName {
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",
             Self::Allreduce => "allreduce",
+            Self::ReduceScatter => "reduce-scatter",
             Self::Allgather => "allgather",
             Self::Alltoall => "alltoall",
             Self::Gather => "gather",
@@ -119,6 +122,7 @@ impl TestName {
             Self::Bcast => Operation::Bcast,
             Self::Reduce => Operation::Reduce,
             Self::Allreduce => Operation::Allreduce,
+            Self::ReduceScatter => Operation::ReduceScatter,
             Self::Allgather => Operation::Allgather,
             Self::Alltoall => Operation::Alltoall,
             Self::Gather => Operation::Gather,
@@ -598,7 +602,7 @@ impl FromStr for Percentiles {
 }
 
 /// A duration with its unit, as everywhere else, or a number of seconds.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => parse::duration(text)?.as_secs_f64(),

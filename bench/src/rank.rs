@@ -320,6 +320,7 @@ impl Job<'_> {
             | TestName::Bcast
             | TestName::Reduce
             | TestName::Allreduce
+            | TestName::ReduceScatter
             | TestName::Allgather
             | TestName::Alltoall
             | TestName::Gather

@@ -135,6 +135,13 @@ impl Table {
         Ok(table)
     }
 
+    /// Returns the same with `rows` after its own.
+    #[must_use]
+    pub fn with(mut self, rows: &[Row]) -> Self {
+        self.rows.extend_from_slice(rows);
+        self
+    }
+
     /// Returns its file, or that it is the one in the tree.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -59,13 +59,14 @@ impl<'p> Collective<'p> {
         ((rank + place + self.done as usize) % 3) as u8
     }
 
-    /// The bytes of all summands, each of which is `number` of its place.
-    fn numbers(&self, size: usize, number: impl Fn(usize) -> u8) -> Vec<u8> {
+    /// The bytes of `len` bytes of summands, each of which is `number` of its place. What they are follows from the `size` of
+    /// the test.
+    fn numbers(size: usize, len: usize, number: impl Fn(usize) -> u8) -> Vec<u8> {
         match Summand::of(size) {
-            Summand::Double => (0..size / 8)
+            Summand::Double => (0..len / 8)
                 .flat_map(|place| f64::from(number(place)).to_ne_bytes())
                 .collect(),
-            Summand::Byte => (0..size).map(number).collect(),
+            Summand::Byte => (0..len).map(number).collect(),
         }
     }
 
@@ -76,7 +77,7 @@ impl<'p> Collective<'p> {
         self.into
             .fill(0..into, Pattern::of(!seed, rank, 1, self.done));
         if self.operation.reduces() {
-            let numbers = self.numbers(size, |place| self.number(rank as usize, place));
+            let numbers = Self::numbers(size, out, |place| self.number(rank as usize, place));
             self.out.write(&numbers);
         } else if self.operation == Operation::Bcast && rank == 0 {
             self.into.fill(0..into, Pattern::of(seed, 0, 0, self.done));
@@ -95,13 +96,17 @@ impl<'p> Collective<'p> {
         match self.operation {
             Operation::Barrier => Ok(()),
             Operation::Reduce if !leads => Ok(()),
-            Operation::Reduce | Operation::Allreduce => {
-                let sum = |place| {
+            Operation::Reduce | Operation::Allreduce | Operation::ReduceScatter => {
+                let blocks_before = match self.operation {
+                    Operation::ReduceScatter => rank as usize,
+                    _ => 0,
+                };
+                let whole = Self::numbers(size, (blocks_before + 1) * size, |place| {
                     (0..ranks as usize)
                         .map(|from| self.number(from, place))
                         .sum()
-                };
-                self.check_numbers(rank, &self.numbers(size, sum))
+                });
+                self.check_numbers(rank, &whole[blocks_before * size..])
             }
             Operation::Gather if !leads => Ok(()),
             Operation::Bcast | Operation::Scatter => self.check_part(rank, 0, seed, size, {

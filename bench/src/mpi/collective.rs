@@ -43,6 +43,8 @@ struct Functions {
     ) -> c_int,
     allreduce:
         unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
+    reduce_scatter:
+        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
     allgather: OfTwo,
     alltoall: OfTwo,
     gather: OfTwoAndRoot,
@@ -64,6 +66,7 @@ impl<'a> MpiCollectives<'a> {
                 bcast: port.symbol(b"MPI_Bcast")?,
                 reduce: port.symbol(b"MPI_Reduce")?,
                 allreduce: port.symbol(b"MPI_Allreduce")?,
+                reduce_scatter: port.symbol(b"MPI_Reduce_scatter_block")?,
                 allgather: port.symbol(b"MPI_Allgather")?,
                 alltoall: port.symbol(b"MPI_Alltoall")?,
                 gather: port.symbol(b"MPI_Gather")?,
@@ -78,7 +81,7 @@ impl Collectives for MpiCollectives<'_> {
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
         let (world, byte, functions) = (handle(COMM_WORLD), handle(BYTE), &self.functions);
         let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
-        let (summand, unit) = match Summand::of(out.len()) {
+        let (summand, unit) = match Summand::of(into.len()) {
             Summand::Double => (handle(DOUBLE), 8),
             Summand::Byte => (handle(UINT8), 1),
         };
@@ -86,6 +89,7 @@ impl Collectives for MpiCollectives<'_> {
         let all_out = count(out.len())?;
         let (each_out, each_into) = (count(out.len() / ranks)?, count(into.len() / ranks)?);
         let (numbers, all_into) = (count(out.len() / unit)?, count(into.len())?);
+        let numbers_into = count(into.len() / unit)?;
         let (sum, root) = (handle(SUM), 0);
         // SAFETY: the pieces are as long as the counts say, readable and writable, and never freed; they do not overlap;
         // the handles are predefined; the library is initialised while the port lives.
@@ -98,6 +102,9 @@ impl Collectives for MpiCollectives<'_> {
                 }
                 Operation::Allreduce => {
                     (functions.allreduce)(from, to, numbers, summand, sum, world)
+                }
+                Operation::ReduceScatter => {
+                    (functions.reduce_scatter)(from, to, numbers_into, summand, sum, world)
                 }
                 Operation::Allgather => {
                     (functions.allgather)(from, all_out, byte, to, all_out, byte, world)
