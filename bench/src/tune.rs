@@ -106,6 +106,10 @@ fn tune(args: &TuneArgs, host: &Host) -> Result<()> {
         let reason = "'tune coll' forces each algorithm in turn: leave out coll-algorithm";
         return Err(Error::Usage(reason.to_owned()));
     }
+    if host.config.choice("coll-reduction") != "auto" {
+        let reason = "'tune coll' measures sums by all algorithms: coll-reduction has to be auto";
+        return Err(Error::Usage(reason.to_owned()));
+    }
     let tests = tests(args)?;
     // Before anything is measured in vain.
     let mut file = ResultsFile::open(&args.output)?;

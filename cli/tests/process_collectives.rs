@@ -133,6 +133,7 @@ fn what_cannot_be_tuned_is_refused_before_anything_is_measured() {
             &["-o", path, "--coll-algorithm", "reduce:binomial"],
             "coll-algorithm",
         ),
+        (&["-o", path, "--coll-reduction", "fixed"], "coll-reduction"),
         (&["-o", nowhere.to_str().unwrap()], "none/table.toml"),
         (&["-o", path, "-n", "1"], "2..="),
         (&[], "--output"),

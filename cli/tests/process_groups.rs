@@ -65,6 +65,35 @@ fn networks_carry_them() {
     }
 }
 
+/// With `coll-reduction=fixed`, sums have the same bits by any algorithm, layer and transport.
+#[test]
+fn sums_have_the_same_bits_everywhere() {
+    let test = "sums_have_the_same_bits_everywhere";
+    for ranks in [4, 5] {
+        let sums = |options: &[&str]| {
+            let options = [&["--coll-reduction", "fixed"], options].concat();
+            let outcome = Job::of_ranks(ranks, &options, &["groups-sums"]).finish();
+            assert_eq!(outcome.status, 0, "{options:?}: {outcome:#?}");
+            let bits = |rank| {
+                let line = outcome.line(&format!("{rank} sums")).to_owned();
+                line.rsplit_once(' ').unwrap().1.to_owned()
+            };
+            let all: Vec<String> = (0..ranks).map(bits).collect();
+            assert!(all.iter().all(|one| *one == all[0]), "{all:?}");
+            all[0].clone()
+        };
+        let bits = sums(&[]);
+        let forced = "allreduce:ring,reduce:scatter-gather";
+        assert_eq!(bits, sums(&["--coll-algorithm", forced]));
+        assert_eq!(bits, sums(&["--pml", "cm"]));
+        for transport in ["ofi:tcp;ofi_rxm", "ucx:tcp,self"] {
+            if has(test, transport) {
+                assert_eq!(bits, sums(&["--transport", transport]), "{transport}");
+            }
+        }
+    }
+}
+
 /// The others would wait for a rank that has unwound out of a collective.
 #[test]
 fn an_operation_that_panics_ends_the_process() {

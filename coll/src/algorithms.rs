@@ -25,6 +25,12 @@ pub enum Collective {
 }
 
 impl Collective {
+    /// Returns whether it combines operands.
+    #[must_use]
+    pub const fn reduces(self) -> bool {
+        matches!(self, Self::Allreduce | Self::Reduce | Self::ReduceScatter)
+    }
+
     /// All of them.
     pub const ALL: &[Self] = &[
         Self::Allgather,
@@ -68,6 +74,8 @@ pub struct Algorithm {
     pub name: &'static str,
     /// It combines operands in another order than that of the members.
     pub needs_commutative: bool,
+    /// It combines each element in the one tree over members that `coll-reduction=fixed` asks for.
+    pub follows_tree: bool,
 }
 
 impl Algorithm {
@@ -76,14 +84,21 @@ impl Algorithm {
             collective,
             name,
             needs_commutative: false,
+            follows_tree: false,
+        }
+    }
+
+    pub(crate) const fn tree(collective: Collective, name: &'static str) -> Self {
+        Self {
+            follows_tree: true,
+            ..Self::any(collective, name)
         }
     }
 
     pub(crate) const fn commutative(collective: Collective, name: &'static str) -> Self {
         Self {
-            collective,
-            name,
             needs_commutative: true,
+            ..Self::any(collective, name)
         }
     }
 }
@@ -100,7 +115,7 @@ pub(crate) const SCATTER_RING: &str = "scatter-ring";
 
 const ALLGATHER_BRUCK: Algorithm = Algorithm::any(Collective::Allgather, BRUCK);
 const ALLGATHER_RING: Algorithm = Algorithm::any(Collective::Allgather, RING);
-const ALLREDUCE_DOUBLING: Algorithm = Algorithm::any(Collective::Allreduce, RECURSIVE_DOUBLING);
+const ALLREDUCE_DOUBLING: Algorithm = Algorithm::tree(Collective::Allreduce, RECURSIVE_DOUBLING);
 const ALLREDUCE_RING: Algorithm = Algorithm::commutative(Collective::Allreduce, RING);
 const ALLTOALL_BRUCK: Algorithm = Algorithm::any(Collective::Alltoall, BRUCK);
 const ALLTOALL_PAIRWISE: Algorithm = Algorithm::any(Collective::Alltoall, PAIRWISE);
@@ -108,9 +123,10 @@ const BROADCAST_BINOMIAL: Algorithm = Algorithm::any(Collective::Broadcast, BINO
 const BROADCAST_SCATTER: Algorithm = Algorithm::any(Collective::Broadcast, SCATTER_RING);
 const GATHER_BINOMIAL: Algorithm = Algorithm::any(Collective::Gather, BINOMIAL);
 const GATHER_LINEAR: Algorithm = Algorithm::any(Collective::Gather, LINEAR);
-const REDUCE_BINOMIAL: Algorithm = Algorithm::any(Collective::Reduce, BINOMIAL);
+const REDUCE_BINOMIAL: Algorithm = Algorithm::tree(Collective::Reduce, BINOMIAL);
 const REDUCE_SCATTER_GATHER: Algorithm = Algorithm::commutative(Collective::Reduce, SCATTER_GATHER);
-const REDUCE_SCATTER_SERIAL: Algorithm = Algorithm::any(Collective::ReduceScatter, REDUCE_SCATTERV);
+const REDUCE_SCATTER_SERIAL: Algorithm =
+    Algorithm::tree(Collective::ReduceScatter, REDUCE_SCATTERV);
 const REDUCE_SCATTER_PAIRWISE: Algorithm =
     Algorithm::commutative(Collective::ReduceScatter, PAIRWISE);
 const SCATTER_BINOMIAL: Algorithm = Algorithm::any(Collective::Scatter, BINOMIAL);

@@ -61,8 +61,8 @@ impl Team {
                 "the root of a reduction needs room for the result".to_owned(),
             ));
         }
-        let commutes = reduction.operation.is_commutative();
-        let algorithm = self.choose(Collective::Reduce, input.len(), commutes);
+        let may_reorder = self.may_reorder(&reduction);
+        let algorithm = self.choose(Collective::Reduce, input.len(), may_reorder);
         let call = self.enter(|| {
             format!(
                 "a reduction of {} bytes by {} to rank {root}",
@@ -79,8 +79,8 @@ impl Team {
     /// When the operation is not defined for the type, a member fails, or lengths differ.
     pub fn allreduce(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         reduction.check(data.len())?;
-        let commutes = reduction.operation.is_commutative();
-        let algorithm = self.choose(Collective::Allreduce, data.len(), commutes);
+        let may_reorder = self.may_reorder(&reduction);
+        let algorithm = self.choose(Collective::Allreduce, data.len(), may_reorder);
         let call = self.enter(|| {
             format!(
                 "an allreduce of {} bytes by {}",
@@ -108,8 +108,8 @@ impl Team {
             .iter()
             .try_for_each(|length| reduction.check(*length))?;
         check_length("the buffer of the result", out.len(), lengths[self.me()])?;
-        let commutes = reduction.operation.is_commutative();
-        let algorithm = self.choose(Collective::ReduceScatter, input.len(), commutes);
+        let may_reorder = self.may_reorder(&reduction);
+        let algorithm = self.choose(Collective::ReduceScatter, input.len(), may_reorder);
         let call = self.enter(|| {
             format!(
                 "a reduce-scatter of {} bytes by {}",

@@ -10,6 +10,9 @@ use tagwire_base::{Bootstrap, Rank};
 use crate::algorithms::{ALGORITHMS, Algorithm, Collective};
 use crate::table::{Place, Table};
 
+const AUTO: &str = "auto";
+const FIXED: &str = "fixed";
+
 /// The settings of collectives.
 pub const SETTINGS: &[Setting] = &[
     Setting::text(
@@ -24,6 +27,14 @@ pub const SETTINGS: &[Setting] = &[
         "coll-table",
         "",
         "The file of the table of algorithms, as 'tagwire tune coll' writes one; empty for the table in the tree",
+    ),
+    Setting::choice(
+        "coll",
+        "coll-reduction",
+        AUTO,
+        &[AUTO, FIXED],
+        "fixed: reductions of floating-point numbers, and by users' operations, combine each element in one binary tree \
+     over ranks, so that results have the same bits with any table, transport and number of hosts; auto: by any algorithm",
     ),
     Setting::flag(
         "coll",
@@ -59,8 +70,10 @@ pub struct Selection {
     /// All ranks share memory.
     on_one_host: bool,
     checks: bool,
-    /// What follows from the rest, by operation, for operands that keep their order and for those that need not. The first
-    /// one that fits counts.
+    /// Each element is combined in the one tree, where another tree could give other bits.
+    is_fixed: bool,
+    /// What follows from the rest, by operation, for operands that keep their order (and their tree, where that is fixed) and
+    /// for those that need not. The first one that fits counts.
     choices: [[Vec<Choice>; 2]; Collective::ALL.len()],
 }
 
@@ -72,6 +85,7 @@ impl Default for Selection {
             forced: Vec::new(),
             on_one_host: false,
             checks: false,
+            is_fixed: false,
             choices: Default::default(),
         };
         empty.resolved()
@@ -89,7 +103,10 @@ impl Selection {
             "" => selection,
             path => selection.with_table(Table::read(path)?),
         };
-        Ok(selection.checking(config.flag("coll-check")))
+        let is_fixed = config.choice("coll-reduction") == FIXED;
+        Ok(selection
+            .fixed(is_fixed)
+            .checking(config.flag("coll-check")))
     }
 
     /// Returns what `text` says: OPERATION:ALGORITHM, several by commas.
@@ -147,6 +164,13 @@ impl Selection {
         self
     }
 
+    /// Returns the same with one tree for reductions whose bits depend on it, or with any.
+    #[must_use]
+    pub fn fixed(mut self, is_fixed: bool) -> Self {
+        self.is_fixed = is_fixed;
+        self.resolved()
+    }
+
     /// Works out the choices, so that none is left to a call but for size and length.
     fn resolved(mut self) -> Self {
         let place = match self.on_one_host {
@@ -154,9 +178,13 @@ impl Selection {
             false => Place::Hosts,
         };
         for (number, what) in Collective::ALL.iter().enumerate() {
-            for commutes in [false, true] {
-                let fits =
-                    |it: &Algorithm| it.collective == *what && (commutes || !it.needs_commutative);
+            for may_reorder in [false, true] {
+                let needs_tree = self.is_fixed && what.reduces();
+                let keeps = |it: &Algorithm| match needs_tree {
+                    true => it.follows_tree,
+                    false => !it.needs_commutative,
+                };
+                let fits = |it: &Algorithm| it.collective == *what && (may_reorder || keeps(it));
                 let forced = self.forced.iter().find(|it| fits(it)).map(|it| Choice {
                     ranks: 0,
                     bytes: 0,
@@ -174,7 +202,7 @@ impl Selection {
                     Some(forced) => vec![forced],
                     None => rows.collect(),
                 };
-                self.choices[number][usize::from(commutes)] = chosen;
+                self.choices[number][usize::from(may_reorder)] = chosen;
             }
         }
         self
@@ -184,6 +212,12 @@ impl Selection {
     #[must_use]
     pub const fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// Returns whether reductions whose bits depend on it combine each element in the one tree.
+    #[must_use]
+    pub const fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// Whether members tell each other what they call.
@@ -216,10 +250,12 @@ impl Selection {
             true => "the memory of one host",
             false => "several hosts, or none that is shared",
         };
+        let reduction = if self.is_fixed { FIXED } else { AUTO };
         let check = if self.checks { "on" } else { "off" };
         format!(
             "coll-algorithm\t{self}\t{self}\n\
              coll-table\t{digest}\t{name} (digest {digest})\n\
+             coll-reduction\t{reduction}\t{reduction}\n\
              coll-check\t{check}\t{check}\n\
              transport\t{pieces}\t{pieces}"
         )
@@ -250,30 +286,32 @@ impl Selection {
         })
     }
 
-    /// Returns the algorithm for an operation among `size` members on so many bytes.
+    /// Returns the algorithm for an operation among `size` members on so many bytes. A reduction `may_reorder` its operands
+    /// where that leaves its result as it is.
     #[must_use]
     pub fn choose(
         &self,
         what: Collective,
         size: usize,
         bytes: usize,
-        commutes: bool,
+        may_reorder: bool,
     ) -> &'static str {
-        let mut choices = self.choices[what as usize][usize::from(commutes)].iter();
+        let mut choices = self.choices[what as usize][usize::from(may_reorder)].iter();
         let choice = choices.find(|it| size >= it.ranks && bytes >= it.bytes);
         choice.map_or("", |choice| choice.name)
     }
 
-    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken. Reductions
-    /// are taken to commute.
+    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken: for sums of
+    /// floating-point numbers, where it is a reduction.
     #[must_use]
     pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
-        let choices = self.choices[what as usize][1].iter();
+        let may_reorder = !self.is_fixed;
+        let choices = self.choices[what as usize][usize::from(may_reorder)].iter();
         let mut starts: Vec<_> = choices.map(|choice| choice.bytes).collect();
         starts.sort_unstable();
         let chosen = starts
             .into_iter()
-            .map(|from| (from, self.choose(what, size, from, true)));
+            .map(|from| (from, self.choose(what, size, from, may_reorder)));
         let mut ranges: Vec<_> = chosen.collect();
         ranges.dedup_by_key(|(_, name)| *name);
         ranges
@@ -318,6 +356,30 @@ mod tests {
         assert!(Selection::default().check(&mut second).is_ok());
         let error = ring.check(&mut second).unwrap_err().to_string();
         let parts = ["coll-algorithm", "rank 0 has ''", "allreduce:ring"];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+
+    #[test]
+    fn fixed_takes_what_follows_the_tree() {
+        let fixed = Selection::parse("reduce:scatter-gather")
+            .unwrap()
+            .fixed(true);
+        let reduce = |may_reorder| fixed.choose(Collective::Reduce, 4, 1 << 20, may_reorder);
+        assert_eq!(
+            (reduce(false), reduce(true)),
+            ("binomial", "scatter-gather")
+        );
+        assert_eq!(
+            fixed.ranges(Collective::Allreduce, 4),
+            [(0, "recursive-doubling")]
+        );
+        let (bcast, auto) = (Collective::Broadcast, Selection::default());
+        assert_eq!(fixed.ranges(bcast, 4), auto.ranges(bcast, 4));
+        let job = LocalJob::new(2).unwrap();
+        let [mut first, mut second] = [0, 1].map(|rank| job.member(Rank::new(rank)));
+        auto.publish(&mut first).unwrap();
+        let error = auto.fixed(true).check(&mut second).unwrap_err().to_string();
+        let parts = ["coll-reduction", "'fixed'", "rank 0 has 'auto'"];
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
 

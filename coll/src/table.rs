@@ -296,6 +296,7 @@ mod tests {
             let first = first.unwrap();
             assert_eq!((first.ranks, first.bytes, first.place), (1, 0, None));
             assert!(!first.algorithm.needs_commutative, "{operation}");
+            assert_eq!(first.algorithm.follows_tree, operation.reduces());
         }
     }
 

@@ -13,6 +13,7 @@ use tagwire_pml::{Failure, Messenger};
 use crate::algorithms::Collective;
 use crate::error::{Error, Result};
 use crate::members::Members;
+use crate::reduction::Reduction;
 use crate::scratch::{Pool, Scratch};
 use crate::selection::Selection;
 
@@ -184,8 +185,14 @@ impl Team {
         self.pool.take(len)
     }
 
-    pub(crate) fn choose(&self, what: Collective, bytes: usize, commutes: bool) -> &'static str {
-        self.selection.choose(what, self.size(), bytes, commutes)
+    pub(crate) fn choose(&self, what: Collective, bytes: usize, may_reorder: bool) -> &'static str {
+        self.selection.choose(what, self.size(), bytes, may_reorder)
+    }
+
+    /// Whether any algorithm gives the result that is asked for.
+    pub(crate) fn may_reorder(&self, reduction: &Reduction<'_>) -> bool {
+        let depends = self.selection.is_fixed() && reduction.depends_on_tree();
+        reduction.operation.is_commutative() && !depends
     }
 
     /// Returns a group with these members, which meet in this group's context.

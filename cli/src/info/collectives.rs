@@ -17,6 +17,8 @@ pub struct CollectivesReport {
     pub table: String,
     /// Differs where rows do.
     pub digest: Option<String>,
+    /// Whether reductions of floating-point numbers combine in one tree, by any algorithm.
+    pub is_fixed: bool,
     /// Why the settings are refused.
     pub error: Option<String>,
     pub operations: Vec<CollectiveReport>,
@@ -48,6 +50,7 @@ pub fn gather(config: &Config) -> CollectivesReport {
             return CollectivesReport {
                 table: config.text("coll-table").to_owned(),
                 digest: None,
+                is_fixed: false,
                 error: Some(error.to_string()),
                 operations: Vec::new(),
             };
@@ -83,6 +86,7 @@ pub fn gather(config: &Config) -> CollectivesReport {
     CollectivesReport {
         table: selection.table().name().to_owned(),
         digest: Some(format!("{:016x}", selection.table().digest())),
+        is_fixed: selection.is_fixed(),
         error: None,
         operations,
     }
@@ -97,6 +101,9 @@ pub fn render(page: &mut Page, report: &CollectivesReport) {
     }
     let digest = report.digest.as_deref().unwrap_or_default();
     page.line(&format!("  table: {} (digest {digest})", report.table));
+    if report.is_fixed {
+        page.line("  reductions: fixed; those of integers may take other algorithms");
+    }
     for one in &report.operations {
         let ranges = one
             .algorithms
