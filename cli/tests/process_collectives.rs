@@ -52,6 +52,37 @@ fn every_operation_is_measured_with_every_byte_checked() {
     }
 }
 
+/// Other buffers each time, with every byte checked; which it was stands in the header.
+#[test]
+fn buffers_may_be_fresh() {
+    let fresh = ["--cache", "fresh", "--cache-bytes", "100K"];
+    for test in TESTS.into_iter().filter(|test| *test != "barrier") {
+        let sizes = ["bench", test, "-n", "3", "-m", "8,13,200K"];
+        let document = document(&[&sizes, TINY, &fresh[..]].concat());
+        for row in document["rows"].as_array().unwrap() {
+            assert_eq!(row["cache"], "fresh:100K", "{test}: {row}");
+        }
+    }
+    let header = |options: &[&str]| {
+        let outcome = command(&[&["bench", "bcast", "-m", "8", "-i", "3"], options].concat());
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        outcome.line("# Cache:").to_owned()
+    };
+    assert!(header(&[]).contains("hot"));
+    assert!(header(&fresh).contains("fresh") && header(&fresh).contains("100K"));
+    for (line, what) in [
+        (&["bcast", "--cache", "cold"][..], "--cache fresh"),
+        (&["partitioned", "--cache", "fresh"], "--cache cold"),
+        (&["bcast", "--cache-bytes", "1M"], "--cache fresh"),
+        (&["latency", "--cache", "hot"], "no meaning"),
+        (&["barrier", "--cache", "fresh"], "no meaning"),
+    ] {
+        let outcome = command(&[&["bench"], line].concat());
+        assert_eq!(outcome.status, 1, "{line:?}: {outcome:#?}");
+        assert!(outcome.errors().contains(what), "{line:?}: {outcome:#?}");
+    }
+}
+
 /// Two libraries of different binary interfaces, beside ours.
 #[test]
 fn other_libraries_are_measured_beside_ours() {
