@@ -75,6 +75,7 @@ const AFTER_TUNE: &str = "\
 Each algorithm of each operation is measured in jobs of its own, by turns. A row is written where another algorithm
 than that of the table in the tree is faster by more than the spread of launches. Rows hold for the place that was
 measured: the memory of one host, or a network. 'tagwire info collectives --coll-table FILE' shows what is taken.
+Times are in us, message sizes in bytes; K is 1024.
 
 Exit status: 0 good, 1 usage, 2 run failed, 128 + n after signal n; without 0 no file is written.
 
