@@ -358,7 +358,7 @@ impl Run<'_> {
             line("Setting", &format!("{name} = {value}"));
         }
         text.push_str(
-            "An algorithm is here where it was faster than the one before by more than the spread of launches.\n",
+            "An algorithm is here where it was faster than the one of the tree by more than the spread of launches.\n",
         );
         text
     }

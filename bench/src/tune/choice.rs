@@ -25,25 +25,31 @@ impl Times {
         Summary::of(&self.samples[algorithm][length])
     }
 
-    /// Returns the number of the algorithm that is taken at each length. What `first` says is taken until another is faster by
-    /// more than its own spread and the other's.
-    pub(super) fn taken(&self, first: &str) -> Vec<usize> {
-        let named = self.algorithms.iter().position(|it| it.name == first);
-        let mut current = named.unwrap_or(0);
-        let at_length = |length| {
+    /// Returns the number of the algorithm that is taken at each length: that of the table in the tree, which `in_the_tree` tells
+    /// for a length, or the one of the next shorter length where that is another already, unless one is faster by more than its
+    /// own spread and the other's.
+    pub(super) fn taken(&self, in_the_tree: impl Fn(usize) -> &'static str) -> Vec<usize> {
+        let named = |name: &str| self.algorithms.iter().position(|it| it.name == name);
+        let (mut taken, mut differs) = (Vec::new(), false);
+        for (place, length) in self.lengths.iter().enumerate() {
+            let default = named(in_the_tree(*length)).unwrap_or(0);
+            let current = match taken.last() {
+                Some(last) if differs => *last,
+                _ => default,
+            };
             let all = 0..self.algorithms.len();
-            let known = all.filter_map(|it| Some((it, self.summary(it, length)?)));
+            let known = all.filter_map(|it| Some((it, self.summary(it, place)?)));
             let best = known.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
-            let own = self.summary(current, length);
-            if let Some((other, best)) = best {
-                current = match own {
-                    Some(own) if !is_faster(&best, &own) => current,
-                    _ => other,
-                };
-            }
-            current
-        };
-        (0..self.lengths.len()).map(at_length).collect()
+            let own = self.summary(current, place);
+            let now = match (best, own) {
+                (Some((other, best)), Some(own)) if is_faster(&best, &own) => other,
+                (Some((other, _)), None) => other,
+                _ => current,
+            };
+            differs = now != default;
+            taken.push(now);
+        }
+        taken
     }
 }
 
@@ -62,8 +68,7 @@ pub(super) fn rows(all: &[Times], place: Place) -> Vec<Row> {
     let (mut rows, mut wanted) = (Vec::new(), Vec::new());
     for times in all {
         let (what, ranks) = (times.collective, times.ranks);
-        let shortest = times.lengths.first().copied().unwrap_or(0);
-        let taken = times.taken(in_the_tree.choose(what, ranks, shortest, true));
+        let taken = times.taken(|length| in_the_tree.choose(what, ranks, length, true));
         for (number, algorithm) in taken.iter().enumerate() {
             let algorithm = times.algorithms[*algorithm];
             let length = times.lengths[number];
@@ -153,10 +158,23 @@ mod tests {
             (DOUBLING, [1.0, 2.0, 9.0, 90.0]),
             ("ring", [2.0, 1.5, 7.0, 50.0]),
         ];
-        assert_eq!(times(2, 0.2, &both).taken(DOUBLING), [0, 1, 1, 1]);
-        assert_eq!(times(2, 1.2, &both).taken(DOUBLING), [0, 0, 1, 1]);
-        assert_eq!(times(2, 1.2, &both).taken("ring"), [0, 0, 1, 1]);
-        assert_eq!(times(2, 3.0, &both).taken("ring"), [1, 1, 1, 1]);
+        let taken = |spread, tree: [&'static str; 4]| {
+            let in_the_tree = |length: usize| match length {
+                8 => tree[0],
+                1024 => tree[1],
+                65_536 => tree[2],
+                _ => tree[3],
+            };
+            times(2, spread, &both).taken(in_the_tree)
+        };
+        assert_eq!(taken(0.2, [DOUBLING; 4]), [0, 1, 1, 1]);
+        assert_eq!(taken(1.2, [DOUBLING; 4]), [0, 0, 1, 1]);
+        assert_eq!(taken(1.2, ["ring"; 4]), [0, 0, 1, 1]);
+        // Where nothing is certain, the tree's choice stays, with its changes.
+        assert_eq!(
+            taken(90.0, [DOUBLING, "ring", "ring", DOUBLING]),
+            [0, 1, 1, 0]
+        );
     }
 
     #[test]
@@ -179,6 +197,6 @@ mod tests {
     fn what_was_not_measured_is_not_taken() {
         let mut some = times(2, 0.1, &[(DOUBLING, [3.; 4]), ("ring", [1.; 4])]);
         some.samples[1] = vec![Vec::new(); 4];
-        assert_eq!(some.taken(DOUBLING), [0; 4]);
+        assert_eq!(some.taken(|_| "ring"), [0; 4]);
     }
 }
