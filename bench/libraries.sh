@@ -89,9 +89,3 @@ fabtest() { # test provider size iterations
     fab timeout 60 taskset -c 1 "${test[@]}" 127.0.0.1 2>/dev/null | tail -1
     stop_serving
 }
-
-# Makes Open MPI look like a library of the standard ABI, where it is there.
-openmpi_abi() {
-    [ -n "$OPENMPI_PREFIX" ] &&
-        "$OPENMPI_PREFIX/bin/mpicc" -O2 -shared -fPIC -o "$OPENMPI_PREFIX/lib/libmpi_abi.so" bench/peers/openmpi_abi.c
-}

@@ -30,7 +30,7 @@ perftest_latency() { # UCX_TLS size iterations
 }
 
 mpis=(mpich)
-openmpi_abi && mpis+=(openmpi openmpi-ofi)
+[ -n "$OPENMPI_PREFIX" ] && mpis+=(openmpi openmpi-ofi)
 peer() { # name test arguments...
     local name=$1
     shift

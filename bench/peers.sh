@@ -12,10 +12,10 @@ cd "$(dirname "$0")/.."
 . bench/libraries.sh
 export I_MPI_PIN_PROCESSOR_LIST=0,1 I_MPI_FABRICS=shm
 
-# The libraries of the MPI standard ABI, by name. Open MPI gets one of our making.
+# The MPI libraries, by name.
 declare -A mpi=([mpich]=$mpich)
 names=(mpich)
-if openmpi_abi; then mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi); fi
+if [ -n "$OPENMPI_PREFIX" ]; then mpi[openmpi]=mpi:$OPENMPI_PREFIX names+=(openmpi); fi
 if [ -n "$IMPI_PREFIX" ]; then mpi[intel]=mpi:$IMPI_PREFIX names+=(intel); fi
 
 tw() { "$tagwire" bench "$@" 2>/dev/null | grep -v "^#" | tail -1 | awk '{ print $2 }'; }

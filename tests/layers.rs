@@ -127,6 +127,7 @@ const UNSAFE: &[&str] = &[
     "bench/src/buffer.rs",
     "bench/src/mpi/abi.rs",
     "bench/src/mpi/collective.rs",
+    "bench/src/mpi/handles.rs",
     "bench/src/mpi/partitioned.rs",
     "fuzz/src/lib.rs",
     "layout/src/kernel.rs",

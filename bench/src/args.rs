@@ -16,8 +16,12 @@ pub mod partitioned;
 mod transport;
 
 pub use partitioned::PartitionedArgs;
+
+use partitioned::Cache;
+
 pub use transport::{TransportChoice, Transports};
 
+use crate::buffer::available_memory;
 use crate::error::{Error, Result};
 use crate::port::collective::Operation;
 use crate::sizes::Sizes;
@@ -54,6 +58,8 @@ pub enum TestName {
     Reduce,
     /// The sum of all ranks' doubles at all
     Allreduce,
+    /// A block of the sum of all ranks' doubles at each
+    ReduceScatter,
     /// Each rank's bytes to all
     Allgather,
     /// A block of each rank to each
@@ -82,6 +88,7 @@ impl TestName {
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",
             Self::Allreduce => "allreduce",
+            Self::ReduceScatter => "reduce-scatter",
             Self::Allgather => "allgather",
             Self::Alltoall => "alltoall",
             Self::Gather => "gather",
@@ -107,6 +114,8 @@ impl TestName {
             "raw" | "layers" => {
                 self != Self::Partitioned && !self.computes() && self.collective().is_none()
             }
+            "cache" => self == Self::Partitioned || self.has_buffers(),
+            "cache-bytes" => self.has_buffers(),
             name if PartitionedArgs::has_option(name) => self == Self::Partitioned,
             _ => true,
         }
@@ -119,12 +128,18 @@ impl TestName {
             Self::Bcast => Operation::Bcast,
             Self::Reduce => Operation::Reduce,
             Self::Allreduce => Operation::Allreduce,
+            Self::ReduceScatter => Operation::ReduceScatter,
             Self::Allgather => Operation::Allgather,
             Self::Alltoall => Operation::Alltoall,
             Self::Gather => Operation::Gather,
             Self::Scatter => Operation::Scatter,
             _ => return None,
         })
+    }
+
+    /// Whether it is a collective with data.
+    fn has_buffers(self) -> bool {
+        self.collective().is_some_and(|it| it != Operation::Barrier)
     }
 
     /// Whether a rank computes while a message is on its way.
@@ -355,6 +370,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TEXT|@FILE")]
     pub secret: Option<String>,
 
+    /// How many bytes of buffers a rank goes through before one comes again, with --cache fresh [default: 5/4 of the
+    /// last-level cache]
+    #[arg(long, value_name = "BYTES", value_parser = parse::bytes)]
+    pub cache_bytes: Option<u64>,
+
     /// What only the test partitioned has
     #[command(flatten)]
     pub partitioned: PartitionedArgs,
@@ -409,6 +429,16 @@ impl BenchArgs {
             _ if self.posted.or(self.unexpected).is_some() => Sizes::one(8),
             _ => Sizes::powers(1, 4 << 20),
         })
+    }
+
+    /// How many bytes of buffers a rank goes through before one comes again; `None` where the same ones are used.
+    pub(crate) fn fresh_bytes(&self) -> Option<u64> {
+        let is_fresh = self.partitioned.cache == Some(Cache::Fresh);
+        let most = available_memory() / 8 / u64::from(self.rank_count());
+        let bytes = self
+            .cache_bytes
+            .unwrap_or_else(|| last_level_cache() / 4 * 5);
+        is_fresh.then(|| bytes.min(most))
     }
 
     /// The sides on which ranks compute.
@@ -533,15 +563,38 @@ impl BenchArgs {
             ("memory", self.memory.is_some()),
             ("percentiles", self.percentiles.is_some()),
             ("profile", self.profile),
+            ("cache-bytes", self.cache_bytes.is_some()),
         ];
         let given = given.into_iter().chain(self.partitioned.given());
         let test = self.test;
+        match (self.partitioned.cache, test.collective()) {
+            (Some(Cache::Cold), Some(_)) => {
+                return usage("--cache cold is for partitioned; collectives have --cache fresh");
+            }
+            (Some(Cache::Fresh), None) => {
+                return usage("--cache fresh is for collectives; partitioned has --cache cold");
+            }
+            (cache, _) if self.cache_bytes.is_some() && cache != Some(Cache::Fresh) => {
+                return usage("--cache-bytes is for --cache fresh");
+            }
+            _ => {}
+        }
         let mut given = given.filter(|(_, given)| *given).map(|(name, _)| name);
         match given.find(|name| !test.has_option(name)) {
             Some(name) => usage(format!("--{name} has no meaning for {test}")),
             None => Ok(()),
         }
     }
+}
+
+/// The length of the largest cache of the first processor; 64 MiB where the system does not say.
+fn last_level_cache() -> u64 {
+    let length = |index| {
+        let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        let text = std::fs::read_to_string(file).ok()?;
+        parse::bytes(text.trim()).ok()
+    };
+    (0..8).filter_map(length).max().unwrap_or(64 << 20)
 }
 
 /// Refuses a number of ranks that the test cannot use.
@@ -598,7 +651,7 @@ impl FromStr for Percentiles {
 }
 
 /// A duration with its unit, as everywhere else, or a number of seconds.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => parse::duration(text)?.as_secs_f64(),

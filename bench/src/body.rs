@@ -18,6 +18,7 @@ pub(crate) mod overlap;
 pub(crate) mod partitioned;
 mod rate;
 mod ring;
+mod rotation;
 mod unexpected;
 
 pub(crate) use bandwidth::{Bandwidth, Direction};

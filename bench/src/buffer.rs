@@ -128,7 +128,12 @@ impl Memory {
 
     /// Writes `bytes` at the start.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
-        let (start, len) = self.piece(0..bytes.len());
+        self.write_at(0, bytes);
+    }
+
+    /// Writes `bytes` from `place` on.
+    pub(crate) fn write_at(&mut self, place: usize, bytes: &[u8]) {
+        let (start, len) = self.piece(place..place + bytes.len());
         // SAFETY: `start` has `len` bytes of our own; `bytes` is borrowed from elsewhere.
         unsafe { start.copy_from_nonoverlapping(NonNull::from(bytes).cast(), len) };
     }
@@ -151,9 +156,9 @@ impl Memory {
         (0..count).map(word).collect()
     }
 
-    /// The first `len` bytes.
-    pub(crate) fn bytes(&self, len: usize) -> Vec<u8> {
-        let (start, len) = self.piece(0..len);
+    /// The bytes of `range`.
+    pub(crate) fn bytes(&self, range: Range<usize>) -> Vec<u8> {
+        let (start, len) = self.piece(range);
         // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them is under way.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len) }.to_vec()
     }
@@ -263,7 +268,7 @@ unsafe impl Send for Outgoing {}
 unsafe impl Send for Incoming {}
 
 /// How much memory a process can still take without harm, in bytes.
-fn available_memory() -> u64 {
+pub(crate) fn available_memory() -> u64 {
     let parse = |text: String| {
         let line = text
             .lines()

@@ -10,7 +10,7 @@ use tagwire_launch::{JobReport, JobSpec, Outcome};
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice};
 use crate::binding::Placement;
-use crate::environment::{Environment, Jobs};
+use crate::environment::{self, Environment};
 use crate::error::{Error, ExitStatus, Result, signal_name};
 use crate::joined;
 use crate::link::{Desk, Message};
@@ -22,7 +22,9 @@ use crate::report::Report;
 use crate::report::output::Output;
 use crate::stats::Seeded;
 
-use self::start::{Start, Unusable, refuse_aliases, starts};
+use self::start::{Unusable, refuse_aliases};
+
+pub(crate) use self::start::{Start, starts};
 
 mod start;
 
@@ -106,14 +108,14 @@ pub(crate) fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
     Ok(host)
 }
 
-fn environment(
+pub(crate) fn environment(
     args: &BenchArgs,
     host: &Host,
     placement: &Placement,
     seed: u64,
     starts: &[Start],
 ) -> Environment {
-    let jobs = Jobs {
+    let jobs = environment::Jobs {
         ranks: args.rank_count(),
         launches: args.launches,
         binding: placement.text.clone(),
@@ -269,15 +271,16 @@ impl<W: Write + Send> Run<'_, W> {
 
     /// One launch of a job, which `opens_only` or measures.
     fn one(&mut self, job: usize, launch: u32, opens_only: bool) -> Result<()> {
-        let desk = Desk::open()?;
         let start = &self.starts[job];
         let mut plan = Plan::new(self.args, start.carrier.clone(), self.seed, launch);
         plan.opens_only = opens_only;
-        plan.results = Some(desk.address().clone());
-        let spec = self.spec(start, &mut plan)?;
-        let mut heard = Heard::default();
+        let jobs = Jobs {
+            args: self.args,
+            host: self.host,
+            placement: &self.placement,
+        };
         let (output, progress) = (&mut self.output, &self.progress);
-        let take = |message| {
+        jobs.run(start, plan, |message| {
             match message {
                 Message::Greeting(used) => {
                     output.report_mut().environment.transports[job].learn(used);
@@ -287,16 +290,46 @@ impl<W: Write + Send> Run<'_, W> {
                     return progress.suspend(|| output.row(*row));
                 }
                 Message::Profile(profile) => output.report_mut().add_profile(*profile),
+                Message::Done | Message::Failure { .. } => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What starts a command's jobs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Jobs<'a> {
+    pub args: &'a BenchArgs,
+    pub host: &'a Host,
+    pub placement: &'a Placement,
+}
+
+impl Jobs<'_> {
+    /// Runs one job to its end. `take` gets what its ranks report.
+    pub(crate) fn run(
+        &self,
+        start: &Start,
+        mut plan: Plan,
+        mut take: impl FnMut(Message) -> Result<()> + Send,
+    ) -> Result<()> {
+        let desk = Desk::open()?;
+        plan.results = Some(desk.address().clone());
+        let spec = self.spec(start, &mut plan)?;
+        let mut heard = Heard::default();
+        let listen = |message| {
+            match &message {
                 Message::Done => heard.is_done = true,
                 Message::Failure {
                     rank,
                     message,
                     status,
-                } => heard.failed(rank, message, status),
+                } => heard.failed(*rank, message.clone(), *status),
+                _ => {}
             }
-            Ok(())
+            take(message)
         };
-        let (ended, taken) = desk.serve(take, || tagwire_launch::run(spec));
+        let (ended, taken) = desk.serve(listen, || tagwire_launch::run(spec));
         taken?;
         judge(&ended?, &heard, self.args)
     }

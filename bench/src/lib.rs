@@ -23,6 +23,7 @@ mod record;
 mod report;
 mod sizes;
 mod stats;
+mod tune;
 mod warnings;
 
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
@@ -37,6 +38,7 @@ pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::Report;
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;
+pub use tune::{TuneArgs, Tuned, run_tune};
 pub use warnings::Warning;
 
 /// Environment variables that `tagwire bench` sets for its ranks. They are no settings: whoever

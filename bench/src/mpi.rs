@@ -1,11 +1,13 @@
 //! Foreign libraries by the MPI standard ABI (MPI-5.0, chapter 20): found, loaded, and called.
 //!
 //! Handle constants, the meaning of null statuses and the calling convention are the same in
-//! every library that has this ABI, so that one binary measures all of them.
+//! every library that has this ABI, so that one binary measures all of them. Open MPI 5 does not have it: its handles
+//! are addresses, and all else that is used here is alike.
 
 mod abi;
 mod collective;
 mod find;
+mod handles;
 mod partitioned;
 #[cfg(test)]
 mod tests;

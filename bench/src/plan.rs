@@ -68,6 +68,9 @@ pub(crate) struct Plan {
     /// Where buffers come from, where that was said.
     #[serde(default)]
     pub memory: Option<MemoryChoice>,
+    /// How many bytes of buffers a rank of a collective goes through before one comes again.
+    #[serde(default)]
+    pub fresh: Option<u64>,
     pub idle: Duration,
     /// What the test of partitioned operations has beside.
     #[serde(default)]
@@ -121,6 +124,7 @@ impl Plan {
             unexpected: args.unexpected.unwrap_or(0),
             sides: args.sides().to_vec(),
             memory: args.memory,
+            fresh: args.fresh_bytes(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
             partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
             validate: args.validate,

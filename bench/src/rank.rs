@@ -1,6 +1,7 @@
 //! One rank of a job: opens its ports, measures, reports.
 
 use tagwire_base::bootstrap::SharedBootstrap;
+use tagwire_base::config::parse::format_bytes;
 use tagwire_base::{Bootstrap, Config};
 
 use crate::Host;
@@ -293,7 +294,11 @@ impl Job<'_> {
         let largest = self.plan.largest()?;
         let memory = |len| self.memory(port, len);
         let collectives = port.collectives()?;
-        let body = Collective::new(port, collectives, operation, largest, seed, memory)?;
+        let fresh = self
+            .plan
+            .fresh
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let body = Collective::new(port, collectives, operation, largest, fresh, seed, memory)?;
         Ok(Box::new(Runner::new(port, body)?))
     }
 
@@ -320,6 +325,7 @@ impl Job<'_> {
             | TestName::Bcast
             | TestName::Reduce
             | TestName::Allreduce
+            | TestName::ReduceScatter
             | TestName::Allgather
             | TestName::Alltoall
             | TestName::Gather
@@ -461,6 +467,9 @@ impl Job<'_> {
             threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
             posted: some(plan.posted),
             unexpected: some(plan.unexpected),
+            cache: plan
+                .fresh
+                .map(|bytes| format!("fresh:{}", format_bytes(bytes))),
             memory: plan.memory.map(|memory| memory.as_str().to_owned()),
             validated: plan.validate,
             profiled: plan.profile,

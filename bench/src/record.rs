@@ -65,6 +65,9 @@ pub struct Row {
     /// How many rounds the receiver has room for, where that is not 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
+    /// With `--cache fresh`: how many bytes of buffers a rank went through before one came again, `fresh:40M`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// Whether the caches were swept before each round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold_cache: bool,

@@ -3,24 +3,34 @@
 use std::process::ExitCode;
 
 use tagwire_base::Config;
-use tagwire_bench::{BenchArgs, Host};
+use tagwire_bench::{BenchArgs, Host, TuneArgs};
 
 use crate::failure::Failure;
 use crate::stamp::build;
 
 /// Measures, or takes part as a rank; the suite reports its own failures.
 pub fn bench(options: &BenchArgs, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+    let host = host(settings, "tagwire bench")?;
+    Ok(tagwire_bench::run(options, &host).code().into())
+}
+
+/// Measures what can be chosen, and writes the choice; the suite reports its own failures.
+pub fn tune(options: &TuneArgs, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+    let host = host(settings, "tagwire tune")?;
+    Ok(tagwire_bench::run_tune(options, &host).code().into())
+}
+
+fn host(settings: &[(String, String)], name: &str) -> Result<Host, Failure> {
     let given = settings
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()));
     let registry = tagwire::settings::registry().with_reserved(&tagwire_bench::VARIABLES);
     let config = Config::from_process(&registry, given)?;
-    tagwire_base::log::to_stderr(&config, "tagwire bench");
+    tagwire_base::log::to_stderr(&config, name);
     let build = build();
-    let host = Host {
+    Ok(Host {
         version: build.version.to_owned(),
         commit: build.commit.to_owned(),
         config,
-    };
-    Ok(tagwire_bench::run(options, &host).code().into())
+    })
 }

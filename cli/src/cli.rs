@@ -30,6 +30,9 @@ pub enum Action {
     /// Measure: latency, bandwidth, message rate and more, beside other libraries
     #[command(after_help = AFTER_BENCH)]
     Bench(Box<tagwire_bench::BenchArgs>),
+    /// Measure which algorithms are fastest here, and write their table
+    #[command(after_help = AFTER_TUNE)]
+    Tune(Box<tagwire_bench::TuneArgs>),
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
@@ -47,7 +50,8 @@ Examples:
   tagwire info                                 what is here
   tagwire run -n 4 --tag-output -- ./program   four ranks of a program
   tagwire bench latency                        half round trips between two ranks
-  tagwire compare old.json new.json            whether it got worse";
+  tagwire compare old.json new.json            whether it got worse
+  tagwire tune coll -o here.toml               which algorithms are fastest here";
 
 const AFTER_BENCH: &str = "\
 Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; K is 1024.
@@ -66,6 +70,20 @@ Examples:
   tagwire bench availability -m 64K,1M -t shm,mpi        what a message leaves of a computing rank
   tagwire bench overlap -m 1K,1M                         what message and work hide of each other
   tagwire bench partitioned --partitions 1,16 -m 16K     what many parts cost against one message";
+
+const AFTER_TUNE: &str = "\
+Each algorithm of each operation is measured in jobs of its own, by turns. A row is written where another algorithm
+than that of the table in the tree is faster by more than the spread of launches. Rows hold for the place that was
+measured: the memory of one host, or a network. 'tagwire info collectives --coll-table FILE' shows what is taken.
+Times are in us, message sizes in bytes; K is 1024.
+
+Exit status: 0 good, 1 usage, 2 run failed, 128 + n after signal n; without 0 no file is written.
+
+Examples:
+  tagwire tune coll -o here.toml                     groups of 2, 4, ... up to the number of cores
+  tagwire tune coll --quick -n 2,4 -o here.toml      fewer sizes and launches
+  tagwire tune coll -t ofi:tcp -o tcp.toml           over a network
+  TAGWIRE_COLL_TABLE=here.toml tagwire run -n 4 -- ./program";
 
 const AFTER_COMPARE: &str = "\
 Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their

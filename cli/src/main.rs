@@ -41,6 +41,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Info(options) => info::info(options, &invocation.settings),
         Action::Run(options) => run::run(options, &invocation.settings),
         Action::Bench(options) => bench::bench(options, &invocation.settings),
+        Action::Tune(options) => bench::tune(options, &invocation.settings),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }
 }

@@ -74,6 +74,47 @@ fn every_transport_has_a_verdict_capabilities_and_limits() {
     }
 }
 
+/// The table of a file, and a file that is none.
+#[test]
+fn collectives_are_reported_by_the_table_in_use() {
+    let report = |path: &str| {
+        let document = document(&info(&["--json", "--coll-table", path]));
+        document["collectives"].clone()
+    };
+    let taken = |report: &Value, ranks: u64, place: &str| {
+        let mut all = report["operations"].as_array().unwrap().iter();
+        let one = all.find(|one| {
+            let at = one["place"].as_str().unwrap_or(place);
+            one["operation"] == "reduce" && one["ranks"] == ranks && at == place
+        });
+        one.unwrap()["algorithms"].clone()
+    };
+    let plain = report("");
+    assert_eq!(plain["table"], "the table in the tree");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let row = "rows = [{operation='reduce', algorithm='scatter-gather', ranks=4, place='host'}]";
+    std::fs::write(path, row).unwrap();
+    let with_file = report(path);
+    assert_eq!(with_file["table"], path);
+    assert_ne!(with_file["digest"], plain["digest"]);
+    let whole = serde_json::json!([{"from_bytes": 0, "name": "scatter-gather"}]);
+    assert_eq!(taken(&with_file, 4, "host"), whole);
+    for (ranks, place) in [(2, "host"), (2, "hosts"), (4, "hosts")] {
+        assert_eq!(taken(&with_file, ranks, place), taken(&plain, ranks, place));
+    }
+    let text = info(&["collectives", "--coll-table", path]).stdout;
+    for line in [path, "reduce, 4 ranks, one host: scatter-gather\n"] {
+        assert!(text.contains(line), "{text}");
+    }
+
+    std::fs::write(path, "\nrow = []").unwrap();
+    let text = info(&["collectives", "--coll-table", path]).stdout;
+    for part in ["refused", path, "line 2", "the key rows"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
 /// Which way the partitions of a channel take, and why, by layer.
 #[test]
 fn every_transport_says_how_partitions_travel() {

@@ -1,8 +1,8 @@
 //! Gathers to all.
 
+use crate::algorithms::BRUCK;
 use crate::call::{Call, two_parts};
 use crate::error::Result;
-use crate::select::BRUCK;
 
 pub(crate) async fn allgather(
     call: Call<'_>,

@@ -1,9 +1,9 @@
 //! Reductions to all members.
 
+use crate::algorithms::RING;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
 use crate::reduction::Reduction;
-use crate::select::RING;
 
 pub(crate) async fn allreduce(
     call: Call<'_>,

@@ -1,8 +1,8 @@
 //! Exchanges of all with all.
 
+use crate::algorithms::BRUCK;
 use crate::call::Call;
 use crate::error::Result;
-use crate::select::BRUCK;
 
 pub(crate) async fn alltoall(
     call: Call<'_>,

@@ -1,9 +1,9 @@
 //! Broadcasts.
 
+use crate::algorithms::SCATTER_RING;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
 use crate::scatter;
-use crate::select::SCATTER_RING;
 
 pub(crate) async fn broadcast(
     call: Call<'_>,

@@ -1,9 +1,9 @@
 //! The setting `coll-check`: before each operation the members tell each other what they call.
 
+use crate::algorithms::BRUCK;
 use crate::allgather;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::select::BRUCK;
 
 /// The longest description, in bytes; the rest of one is not compared.
 const LONGEST: usize = 80;

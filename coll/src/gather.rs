@@ -1,8 +1,8 @@
 //! Gathers.
 
+use crate::algorithms::LINEAR;
 use crate::call::Call;
 use crate::error::Result;
-use crate::select::LINEAR;
 
 pub(crate) async fn gather(
     call: Call<'_>,

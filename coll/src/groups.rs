@@ -2,11 +2,11 @@
 
 use tagwire_base::{ContextId, Rank};
 
+use crate::algorithms::Collective;
 use crate::allgather;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::members::Members;
-use crate::select::Collective;
 use crate::team::Team;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.

@@ -17,11 +17,15 @@
 //! messages of two operations, and those of users, never meet.
 //!
 //! **Order.** What a reduction returns depends on the number of ranks, the count, the operation and the algorithm, never on
-//! arrival. Operations that do not commute get their operands in the order of ranks.
+//! arrival. Operations that do not commute get their operands in the order of ranks. With the setting `coll-reduction=fixed`, it
+//! does not depend on the algorithm: each element is combined in one binary tree over the members. Of n members, the first
+//! 2 (n - 2^k) are pairs of neighbours, where 2^k is the largest power of two up to n; the 2^k places that this leaves are
+//! combined by twos, by fours and so on.
 //!
 //! **Failure.** When a member dies, every other member's operation ends with the failure. The team is of no use any more:
 //! later operations end with the same.
 
+mod algorithms;
 mod allgather;
 mod allreduce;
 mod alltoall;
@@ -42,16 +46,19 @@ mod reduction;
 mod scan;
 mod scatter;
 mod scratch;
-mod select;
+mod selection;
 mod settings;
+mod table;
 mod team;
 mod transfer;
 mod unwind;
 
+pub use algorithms::{ALGORITHMS, Algorithm, Collective};
 pub use call::Call;
 pub use error::{Error, Result};
 pub use members::Members;
 pub use reduction::Reduction;
-pub use select::{ALGORITHMS, Algorithm, Collective, SETTINGS, Selection};
+pub use selection::{SETTINGS, Selection};
 pub use settings::all as settings;
+pub use table::{Place, Row, Table};
 pub use team::Team;

@@ -1,11 +1,11 @@
 //! The operations of a group.
 
+use crate::algorithms::Collective;
 use crate::board::{self, Kind};
 use crate::call::{Call, check_length, check_root};
 use crate::check::agree;
 use crate::error::{Error, Result};
 use crate::reduction::Reduction;
-use crate::select::Collective;
 use crate::team::Team;
 use crate::{allgather, allreduce, alltoall, barrier, broadcast, gather, reduce};
 use crate::{reduce_scatter, scan, scatter};
@@ -79,8 +79,8 @@ impl Team {
                 return done;
             }
         }
-        let commutes = reduction.operation.is_commutative();
-        let algorithm = self.choose(Collective::Reduce, input.len(), commutes);
+        let may_reorder = self.may_reorder(&reduction);
+        let algorithm = self.choose(Collective::Reduce, input.len(), may_reorder);
         let call = self.enter(|| {
             format!(
                 "a reduction of {} bytes by {} to rank {root}",
@@ -106,8 +106,8 @@ impl Team {
                 return done;
             }
         }
-        let commutes = reduction.operation.is_commutative();
-        let algorithm = self.choose(Collective::Allreduce, data.len(), commutes);
+        let may_reorder = self.may_reorder(&reduction);
+        let algorithm = self.choose(Collective::Allreduce, data.len(), may_reorder);
         let call = self.enter(|| {
             format!(
                 "an allreduce of {} bytes by {}",
@@ -135,8 +135,8 @@ impl Team {
             .iter()
             .try_for_each(|length| reduction.check(*length))?;
         check_length("the buffer of the result", out.len(), lengths[self.me()])?;
-        let commutes = reduction.operation.is_commutative();
-        let algorithm = self.choose(Collective::ReduceScatter, input.len(), commutes);
+        let may_reorder = self.may_reorder(&reduction);
+        let algorithm = self.choose(Collective::ReduceScatter, input.len(), may_reorder);
         let call = self.enter(|| {
             format!(
                 "a reduce-scatter of {} bytes by {}",

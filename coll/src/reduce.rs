@@ -1,11 +1,11 @@
 //! Reductions to one member.
 
+use crate::algorithms::SCATTER_GATHER;
 use crate::call::{Call, cut};
 use crate::error::Result;
 use crate::reduce_scatter;
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
-use crate::select::SCATTER_GATHER;
 
 pub(crate) async fn reduce(
     call: Call<'_>,
@@ -21,7 +21,18 @@ pub(crate) async fn reduce(
     }
 }
 
-/// A binomial tree. Operations that do not commute go up to member 0 in the order of members, and from there to the root.
+/// A binomial tree, whose shape is that of recursive doubling and the same for each root: operands stay in the order of
+/// members.
+///
+/// Where n is no power of two, the first members are pairs of neighbours, and a pair has one place of the tree. For 6 members
+/// and root 2, `>` and `<` are messages:
+///
+/// ```text
+///     members        0 > 1   2 < 3   4   5
+///     places           0       1     2   3
+///     distance 1       0   >   1     2 > 3       to the one that agrees with the root's place in this bit
+///     distance 2               1    <    3
+/// ```
 pub(crate) async fn binomial(
     call: Call<'_>,
     reduction: Reduction<'_>,
@@ -29,57 +40,75 @@ pub(crate) async fn binomial(
     out: Option<&mut [u8]>,
     root: usize,
 ) -> Result<()> {
-    let commutes = reduction.operation.is_commutative();
-    let top = if commutes { root } else { 0 };
-    let mut result = match up_the_tree(call, reduction, input, top).await? {
-        Some(result) => result,
-        None if root != top && call.me() == root => call.scratch(input.len()),
-        None => return Ok(()),
-    };
-    if root != top {
-        if call.me() == top {
-            return call.send(&result, root).await;
-        }
-        call.recv(&mut result, top).await?;
-    }
-    if let Some(out) = out {
+    let result = up_the_tree(call, reduction, input, root).await?;
+    if let (Some(result), Some(out)) = (result, out) {
         out.copy_from_slice(&result);
     }
     Ok(())
 }
 
-/// Returns the result to `top`.
+/// Returns the result to `root`.
 async fn up_the_tree<'t>(
     call: Call<'t>,
     reduction: Reduction<'_>,
     input: &[u8],
-    top: usize,
+    root: usize,
 ) -> Result<Option<Scratch<'t>>> {
-    let (size, place) = (call.size(), call.before(top));
+    let (size, me) = (call.size(), call.me());
+    let power = 1 << size.ilog2();
+    let pairs = size - power;
+    let place_of = |member: usize| match member < 2 * pairs {
+        true => member / 2,
+        false => member - pairs,
+    };
+    // The second of a pair goes on for both, or the root.
+    let at_place = |place: usize| match place < pairs {
+        true if 2 * place == root => root,
+        true => 2 * place + 1,
+        false => place + pairs,
+    };
+    let (place, top) = (place_of(me), place_of(root));
     let mut sum: Option<Scratch<'_>> = None;
-    let mut mask = 1;
-    while mask < size {
-        if place & mask != 0 {
-            // A leaf has nothing but its own.
-            let sum = sum.as_deref().unwrap_or(input);
-            call.send_pieces(sum, (place - mask + top) % size).await?;
+    if place < pairs {
+        let neighbour = me ^ 1;
+        if at_place(place) != me {
+            call.send_pieces(input, neighbour).await?;
             return Ok(None);
         }
-        if place + mask < size {
-            let mut other = call.scratch(input.len());
-            let from = (place + mask + top) % size;
-            call.recv_pieces(&mut other, from).await?;
-            match &mut sum {
-                Some(sum) => reduction.right(sum, &other)?,
-                None => {
-                    reduction.left(input, &mut other)?;
-                    sum = Some(other);
-                }
-            }
+        sum = Some(combined(call, reduction, sum, input, neighbour).await?);
+    }
+    let mut mask = 1;
+    while mask < power {
+        let other = at_place(place ^ mask);
+        if (place ^ top) & mask != 0 {
+            // A leaf has nothing but its own.
+            let sum = sum.as_deref().unwrap_or(input);
+            call.send_pieces(sum, other).await?;
+            return Ok(None);
         }
+        sum = Some(combined(call, reduction, sum, input, other).await?);
         mask *= 2;
     }
     Ok(Some(sum.unwrap_or_else(|| call.copy(input))))
+}
+
+/// Receives what `from` has, and combines it with the `sum` of this member, or with the `input` that it has so far.
+async fn combined<'t>(
+    call: Call<'t>,
+    reduction: Reduction<'_>,
+    sum: Option<Scratch<'t>>,
+    input: &[u8],
+    from: usize,
+) -> Result<Scratch<'t>> {
+    let mut other = call.scratch(input.len());
+    call.recv_pieces(&mut other, from).await?;
+    let is_lower = from < call.me();
+    let Some(mut sum) = sum else {
+        reduction.with(&mut other, input, !is_lower)?;
+        return Ok(other);
+    };
+    reduction.with(&mut sum, &other, is_lower)?;
+    Ok(sum)
 }
 
 /// Each member combines one part and gives it to the root (Rabenseifner's, in steps of pairs).

@@ -1,9 +1,9 @@
 //! Reductions whose result is cut among the members.
 
+use crate::algorithms::PAIRWISE;
 use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
-use crate::select::PAIRWISE;
 use crate::{reduce, scatter};
 
 pub(crate) async fn reduce_scatter(

@@ -1,6 +1,6 @@
 //! What a reduction does.
 
-use tagwire_layout::{Layout, Operation};
+use tagwire_layout::{Basic, Layout, Operation};
 
 use crate::error::{Error, Result};
 
@@ -25,6 +25,15 @@ impl Reduction<'_> {
                 "{bytes} bytes are no whole number of values of {extent} bytes"
             ))),
         }
+    }
+
+    /// Whether another tree over the same operands may give other bits: it rounds, or nobody knows what it does.
+    pub(crate) fn depends_on_tree(&self) -> bool {
+        let rounds = |basic| {
+            use Basic::{Complex32, Complex64, F32, F32Int, F64, F64Int};
+            matches!(basic, F32 | F64 | Complex32 | Complex64 | F32Int | F64Int)
+        };
+        matches!(self.operation, Operation::User(_)) || self.layout.basic().is_none_or(rounds)
     }
 
     /// `into` becomes `left` combined with it; `left` is of lower ranks.

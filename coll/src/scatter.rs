@@ -1,8 +1,8 @@
 //! Scatters.
 
+use crate::algorithms::LINEAR;
 use crate::call::Call;
 use crate::error::Result;
-use crate::select::LINEAR;
 
 pub(crate) async fn scatter(
     call: Call<'_>,

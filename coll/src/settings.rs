@@ -2,7 +2,7 @@
 
 use tagwire_base::config::Setting;
 
-use crate::select::SETTINGS;
+use crate::selection::SETTINGS;
 
 /// Returns the lists of settings that opening a rank and its groups reads, for a registry.
 #[must_use]

@@ -9,13 +9,15 @@ use std::task::{Context, Poll, Waker};
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::algorithms::Collective;
 use crate::board::kind::Kind;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
 use crate::meetings::Meetings;
 use crate::members::Members;
+use crate::reduction::Reduction;
 use crate::scratch::{Pool, Scratch};
-use crate::select::{Collective, Selection};
+use crate::selection::Selection;
 use crate::unwind::NoUnwind;
 
 /// A group of ranks with a context of its own. Dropped, it frees the context.
@@ -190,13 +192,19 @@ impl Team {
         self.pool.take(len)
     }
 
-    pub(crate) fn choose(&self, what: Collective, bytes: usize, commutes: bool) -> &'static str {
-        self.selection.choose(what, self.size(), bytes, commutes)
+    pub(crate) fn choose(&self, what: Collective, bytes: usize, may_reorder: bool) -> &'static str {
+        self.selection.choose(what, self.size(), bytes, may_reorder)
+    }
+
+    /// Whether any algorithm gives the result that is asked for.
+    pub(crate) fn may_reorder(&self, reduction: &Reduction<'_>) -> bool {
+        let depends = self.selection.is_fixed() && reduction.depends_on_tree();
+        reduction.operation.is_commutative() && !depends
     }
 
     /// Whether operations of this kind go by a board where there is one.
-    pub(crate) fn may_take_board(&self, kind: Kind) -> bool {
-        self.selection.may_take_board(kind)
+    pub(crate) fn may_take_board(&self, _kind: Kind) -> bool {
+        !self.selection.checks()
     }
 
     /// Returns a group with these members, which meet in this group's context.

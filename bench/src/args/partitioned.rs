@@ -69,8 +69,10 @@ pub enum Cache {
     /// As the round before left them
     #[default]
     Hot,
-    /// Both ranks sweep over 8 MiB of other memory before each round
+    /// Both ranks sweep over 8 MiB of other memory before each round (partitioned)
     Cold,
+    /// Each operation has other buffers than those before it (collectives)
+    Fresh,
 }
 
 /// What only the test of partitioned operations has.
@@ -110,7 +112,7 @@ pub struct PartitionedArgs {
     #[arg(long, value_name = "LIST")]
     pub buffers: Option<Buffers>,
 
-    /// What the caches hold when a round begins (partitioned) [default: hot]
+    /// What the caches hold when a round or an operation begins (partitioned, collectives) [default: hot]
     #[arg(long, value_enum)]
     pub cache: Option<Cache>,
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::rotation::Rotation;
 use super::{Body, Measured, Times};
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
@@ -14,27 +15,41 @@ pub(crate) struct Collective<'p> {
     operation: Operation,
     out: Memory,
     into: Memory,
+    /// Which pieces of both the next operation uses.
+    out_at: Rotation,
+    into_at: Rotation,
     /// Filled and checked when there is one.
     seed: Option<u64>,
     done: u64,
 }
 
 impl<'p> Collective<'p> {
-    /// For sizes up to `largest`, with memory that `memory` makes.
+    /// For sizes up to `largest`, with memory that `memory` makes. With `fresh`, each buffer is a piece of that many bytes, and
+    /// another one each time.
     pub(crate) fn new<P: Port>(
         port: &P,
         collectives: Box<dyn Collectives + 'p>,
         operation: Operation,
         largest: usize,
+        fresh: Option<usize>,
         seed: Option<u64>,
         memory: impl Fn(usize) -> Result<Memory>,
     ) -> Result<Self> {
         let (out, into) = operation.lengths(largest, port.size() as usize);
+        let length = |len: usize| match len {
+            0 => 0,
+            len => len.max(fresh.unwrap_or(0)),
+        };
+        let (out, into) = (length(out), length(into));
+        // Without `fresh` there is one piece, whatever the size.
+        let rotation = |len| Rotation::new(fresh.map_or(0, |_| len));
         Ok(Self {
             collectives,
             operation,
             out: memory(out)?,
             into: memory(into)?,
+            out_at: rotation(out),
+            into_at: rotation(into),
             seed,
             done: 0,
         })
@@ -45,12 +60,16 @@ impl<'p> Collective<'p> {
         if let Some(seed) = self.seed {
             self.fill(port, seed, size);
         }
-        let (giving, getting) = (self.out.outgoing(0..out), self.into.incoming(0..into));
+        let (from, to) = (self.out_at.start(), self.into_at.start());
+        let giving = self.out.outgoing(from..from + out);
+        let getting = self.into.incoming(to..to + into);
         self.collectives.call(self.operation, giving, getting)?;
         if let Some(seed) = self.seed {
             self.check(port, seed, size)?;
         }
         self.done += 1;
+        self.out_at.turn();
+        self.into_at.turn();
         Ok(())
     }
 
@@ -59,13 +78,14 @@ impl<'p> Collective<'p> {
         ((rank + place + self.done as usize) % 3) as u8
     }
 
-    /// The bytes of all summands, each of which is `number` of its place.
-    fn numbers(&self, size: usize, number: impl Fn(usize) -> u8) -> Vec<u8> {
+    /// The bytes of `len` bytes of summands, each of which is `number` of its place. What they are follows from the `size` of
+    /// the test.
+    fn numbers(size: usize, len: usize, number: impl Fn(usize) -> u8) -> Vec<u8> {
         match Summand::of(size) {
-            Summand::Double => (0..size / 8)
+            Summand::Double => (0..len / 8)
                 .flat_map(|place| f64::from(number(place)).to_ne_bytes())
                 .collect(),
-            Summand::Byte => (0..size).map(number).collect(),
+            Summand::Byte => (0..len).map(number).collect(),
         }
     }
 
@@ -73,18 +93,21 @@ impl<'p> Collective<'p> {
         let rank = port.rank().as_u32();
         let (out, into) = self.operation.lengths(size, port.size() as usize);
         // Nothing of the last time is to be taken for a result.
+        let (from, to) = (self.out_at.start(), self.into_at.start());
         self.into
-            .fill(0..into, Pattern::of(!seed, rank, 1, self.done));
+            .fill(to..to + into, Pattern::of(!seed, rank, 1, self.done));
         if self.operation.reduces() {
-            let numbers = self.numbers(size, |place| self.number(rank as usize, place));
-            self.out.write(&numbers);
+            let numbers = Self::numbers(size, out, |place| self.number(rank as usize, place));
+            self.out.write_at(from, &numbers);
         } else if self.operation == Operation::Bcast && rank == 0 {
-            self.into.fill(0..into, Pattern::of(seed, 0, 0, self.done));
+            self.into
+                .fill(to..to + into, Pattern::of(seed, 0, 0, self.done));
         } else {
             // One pattern for each rank that gets a part.
-            for to in 0..out.checked_div(size).unwrap_or(0) {
-                let pattern = Pattern::of(seed, rank, to as u32, self.done);
-                self.out.fill(to * size..(to + 1) * size, pattern);
+            for part in 0..out.checked_div(size).unwrap_or(0) {
+                let pattern = Pattern::of(seed, rank, part as u32, self.done);
+                let start = from + part * size;
+                self.out.fill(start..start + size, pattern);
             }
         }
     }
@@ -95,13 +118,17 @@ impl<'p> Collective<'p> {
         match self.operation {
             Operation::Barrier => Ok(()),
             Operation::Reduce if !leads => Ok(()),
-            Operation::Reduce | Operation::Allreduce => {
-                let sum = |place| {
+            Operation::Reduce | Operation::Allreduce | Operation::ReduceScatter => {
+                let blocks_before = match self.operation {
+                    Operation::ReduceScatter => rank as usize,
+                    _ => 0,
+                };
+                let whole = Self::numbers(size, (blocks_before + 1) * size, |place| {
                     (0..ranks as usize)
                         .map(|from| self.number(from, place))
                         .sum()
-                };
-                self.check_numbers(rank, &self.numbers(size, sum))
+                });
+                self.check_numbers(rank, &whole[blocks_before * size..])
             }
             Operation::Gather if !leads => Ok(()),
             Operation::Bcast | Operation::Scatter => self.check_part(rank, 0, seed, size, {
@@ -126,7 +153,8 @@ impl<'p> Collective<'p> {
             _ => from as usize * size,
         };
         let pattern = Pattern::of(seed, from, number, self.done);
-        let checked = self.into.check(place..place + size, pattern);
+        let start = self.into_at.start() + place;
+        let checked = self.into.check(start..start + size, pattern);
         checked.map_err(|found| {
             self.mismatch(
                 rank,
@@ -139,7 +167,8 @@ impl<'p> Collective<'p> {
     }
 
     fn check_numbers(&self, rank: u32, expected: &[u8]) -> Result<()> {
-        let found = self.into.bytes(expected.len());
+        let start = self.into_at.start();
+        let found = self.into.bytes(start..start + expected.len());
         match expected.iter().zip(&found).position(|(a, b)| a != b) {
             None => Ok(()),
             Some(at) => {
@@ -170,7 +199,10 @@ impl<'p> Collective<'p> {
 }
 
 impl<P: Port> Body<P> for Collective<'_> {
-    fn begin(&mut self, port: &P, _size: usize) -> Result<()> {
+    fn begin(&mut self, port: &P, size: usize) -> Result<()> {
+        let (out, into) = self.operation.lengths(size, port.size() as usize);
+        self.out_at.cut(out);
+        self.into_at.cut(into);
         barrier(port)
     }
 

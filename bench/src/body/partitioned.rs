@@ -121,7 +121,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
             ends,
             stamps: Memory::new(8 * (partitions as usize + 1))?,
             sweep: match setting.plan.cache {
-                Cache::Hot => Vec::new(),
+                Cache::Hot | Cache::Fresh => Vec::new(),
                 Cache::Cold => vec![1; SWEEP / 8],
             },
             random: Seeded::new(setting.seed),

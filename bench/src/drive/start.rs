@@ -11,7 +11,7 @@ use crate::plan::Carrier;
 
 /// How the jobs over one transport are started.
 #[derive(Debug, Clone)]
-pub(super) struct Start {
+pub(crate) struct Start {
     /// As the command names it.
     pub name: String,
     pub carrier: Carrier,
@@ -21,10 +21,10 @@ pub(super) struct Start {
 }
 
 /// A transport that cannot be used: its name and why.
-pub(super) type Unusable = (String, Error);
+pub(crate) type Unusable = (String, Error);
 
 /// How the jobs are started, and what cannot be, where several are asked for.
-pub(super) fn starts(args: &BenchArgs, host: &Host) -> Result<(Vec<Start>, Vec<Unusable>)> {
+pub(crate) fn starts(args: &BenchArgs, host: &Host) -> Result<(Vec<Start>, Vec<Unusable>)> {
     let choices = args.transports(&host.config);
     if args.rank_count() > 1 && choices.iter().any(TransportChoice::reaches_nobody) {
         return Err(Error::Usage(

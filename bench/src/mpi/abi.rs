@@ -1,4 +1,4 @@
-//! The functions of the MPI standard ABI that the benchmarks call, and a port over them.
+//! The functions of MPI libraries that the benchmarks call, and a port over them.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -9,30 +9,19 @@ use libloading::Library;
 use tagwire_base::{Rank, Tag};
 
 use super::collective::MpiCollectives;
+use super::handles::{Handle, Handles, THREAD_SINGLE};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::Port;
 use crate::port::collective::Collectives;
 
-/// `MPI_Comm`, `MPI_Datatype`, `MPI_Errhandler`: pointers to incomplete types, whose predefined
-/// values are small numbers that the standard fixes (MPI-5.0, appendix A).
-pub(super) type Handle = *mut c_void;
 /// Null stands for "no status wanted".
 pub(super) type StatusPointer = *mut c_void;
 
-pub(super) const COMM_WORLD: usize = 0x101;
-pub(super) const BYTE: usize = 0x247;
-const ERRORS_RETURN: usize = 0x143;
 const SUCCESS: c_int = 0;
-const THREAD_SINGLE: c_int = 0;
-const THREAD_MULTIPLE: c_int = 4096;
 
 /// Room for texts of a library: the standard's largest is 8192 bytes.
 const TEXT: usize = 8192;
-
-pub(super) const fn handle(number: usize) -> Handle {
-    ptr::without_provenance_mut(number)
-}
 
 /// Declares a table of functions and loads each by its name.
 macro_rules! functions {
@@ -80,6 +69,7 @@ functions! {
 /// A loaded library.
 pub(crate) struct Mpi {
     functions: Functions,
+    handles: Handles,
     version: String,
     file: PathBuf,
     /// Keeps the code where the functions point.
@@ -99,6 +89,7 @@ impl Mpi {
             reason: error.to_string(),
         })?;
         let functions = Functions::load(&library, file)?;
+        let handles = Handles::of(&library, file)?;
         let mut text = [0; TEXT];
         let mut len = 0;
         // SAFETY: the text has room for the longest version that the standard allows, and the
@@ -111,6 +102,7 @@ impl Mpi {
         };
         Ok(Self {
             functions,
+            handles,
             version,
             file: file.to_path_buf(),
             library,
@@ -178,13 +170,13 @@ impl MpiPort {
     /// [`Error::Mpi`], also when the library does not allow as many threads as `threads`.
     pub(crate) fn open(mpi: Mpi, threads: u32) -> Result<Self> {
         let level = if threads > 1 {
-            THREAD_MULTIPLE
+            mpi.handles.thread_multiple
         } else {
             THREAD_SINGLE
         };
         let (mut provided, mut rank, mut size) = (0, 0, 0);
         let functions = mpi.functions;
-        let world = handle(COMM_WORLD);
+        let world = mpi.handles.world;
         // SAFETY: null arguments are allowed, and the result has its place.
         let code = unsafe {
             (functions.init_thread)(ptr::null_mut(), ptr::null_mut(), level, &raw mut provided)
@@ -200,7 +192,7 @@ impl MpiPort {
         // SAFETY: the library is initialised, the handles are predefined ones, and the results
         // have their places.
         unsafe {
-            let code = (functions.set_errhandler)(world, handle(ERRORS_RETURN));
+            let code = (functions.set_errhandler)(world, mpi.handles.errors_return);
             mpi.check("MPI_Comm_set_errhandler", code)?;
             mpi.check("MPI_Comm_rank", (functions.comm_rank)(world, &raw mut rank))?;
             mpi.check("MPI_Comm_size", (functions.comm_size)(world, &raw mut size))?;
@@ -222,6 +214,12 @@ impl MpiPort {
     /// The first line of the library's description of itself.
     pub(crate) fn version(&self) -> &str {
         self.mpi.version()
+    }
+
+    /// The library's predefined handles.
+    #[inline]
+    pub(super) const fn handles(&self) -> &Handles {
+        &self.mpi.handles
     }
 
     /// A function that not every library has.
@@ -253,7 +251,7 @@ impl MpiPort {
     /// Ends the job, with this exit status.
     pub(crate) fn abort(&self, status: i32) {
         // SAFETY: the library is initialised. The call does not return where it works.
-        let _ = unsafe { (self.mpi.functions.abort)(handle(COMM_WORLD), status) };
+        let _ = unsafe { (self.mpi.functions.abort)(self.mpi.handles.world, status) };
     }
 }
 
@@ -291,7 +289,7 @@ impl Port for MpiPort {
     #[inline]
     fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<MpiRequest> {
         let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
-        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
         let mut request = ptr::null_mut();
         let start = data.as_ptr().cast();
         // SAFETY: the piece is readable for its length and never freed; the handles are
@@ -306,7 +304,7 @@ impl Port for MpiPort {
     #[inline]
     fn irecv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<MpiRequest> {
         let (len, from, tag) = (count(data.len())?, number(from), tag.as_i32());
-        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
         let mut request = ptr::null_mut();
         let start = data.as_ptr().cast();
         // SAFETY: as for `isend`; the piece is writable.
@@ -331,7 +329,7 @@ impl Port for MpiPort {
     #[inline]
     fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
         let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
-        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
         // SAFETY: as for `isend`.
         let code =
             unsafe { (self.mpi.functions.send)(data.as_ptr().cast(), len, byte, to, tag, world) };
@@ -341,7 +339,7 @@ impl Port for MpiPort {
     #[inline]
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         let (len, from, tag) = (count(data.len())?, number(from), tag.as_i32());
-        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
         let (start, status) = (data.as_ptr().cast(), ptr::null_mut());
         // SAFETY: as for `irecv`; a null pointer asks for no status.
         let code = unsafe { (self.mpi.functions.recv)(start, len, byte, from, tag, world, status) };

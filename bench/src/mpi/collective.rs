@@ -1,17 +1,14 @@
-//! Collective operations by the MPI standard ABI.
+//! Collective operations of MPI libraries.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
 
-use super::abi::{BYTE, COMM_WORLD, Handle, MpiPort, count, handle};
+use super::abi::{MpiPort, count};
+use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::port::Port;
 use crate::port::collective::{Collectives, Operation, Summand};
-
-const DOUBLE: usize = 0x214;
-const UINT8: usize = 0x241;
-const SUM: usize = 0x21;
 
 /// Buffer, count and type of what is sent, then of what is received.
 type OfTwo =
@@ -43,6 +40,8 @@ struct Functions {
     ) -> c_int,
     allreduce:
         unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
+    reduce_scatter:
+        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
     allgather: OfTwo,
     alltoall: OfTwo,
     gather: OfTwoAndRoot,
@@ -64,6 +63,7 @@ impl<'a> MpiCollectives<'a> {
                 bcast: port.symbol(b"MPI_Bcast")?,
                 reduce: port.symbol(b"MPI_Reduce")?,
                 allreduce: port.symbol(b"MPI_Allreduce")?,
+                reduce_scatter: port.symbol(b"MPI_Reduce_scatter_block")?,
                 allgather: port.symbol(b"MPI_Allgather")?,
                 alltoall: port.symbol(b"MPI_Alltoall")?,
                 gather: port.symbol(b"MPI_Gather")?,
@@ -76,17 +76,19 @@ impl<'a> MpiCollectives<'a> {
 
 impl Collectives for MpiCollectives<'_> {
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
-        let (world, byte, functions) = (handle(COMM_WORLD), handle(BYTE), &self.functions);
+        let (handles, functions) = (self.port.handles(), &self.functions);
+        let (world, byte) = (handles.world, handles.byte);
         let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
-        let (summand, unit) = match Summand::of(out.len()) {
-            Summand::Double => (handle(DOUBLE), 8),
-            Summand::Byte => (handle(UINT8), 1),
+        let (summand, unit) = match Summand::of(into.len()) {
+            Summand::Double => (handles.double, 8),
+            Summand::Byte => (handles.uint8, 1),
         };
         let ranks = self.port.size() as usize;
         let all_out = count(out.len())?;
         let (each_out, each_into) = (count(out.len() / ranks)?, count(into.len() / ranks)?);
         let (numbers, all_into) = (count(out.len() / unit)?, count(into.len())?);
-        let (sum, root) = (handle(SUM), 0);
+        let numbers_into = count(into.len() / unit)?;
+        let (sum, root) = (handles.sum, 0);
         // SAFETY: the pieces are as long as the counts say, readable and writable, and never freed; they do not overlap;
         // the handles are predefined; the library is initialised while the port lives.
         let code = unsafe {
@@ -98,6 +100,9 @@ impl Collectives for MpiCollectives<'_> {
                 }
                 Operation::Allreduce => {
                     (functions.allreduce)(from, to, numbers, summand, sum, world)
+                }
+                Operation::ReduceScatter => {
+                    (functions.reduce_scatter)(from, to, numbers_into, summand, sum, world)
                 }
                 Operation::Allgather => {
                     (functions.allgather)(from, all_out, byte, to, all_out, byte, world)

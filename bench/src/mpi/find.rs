@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// A library's names, the one with the version first: the other is a linker script in some
+/// The names of libraries of the standard ABI, the one with the version first: the other is a linker script in some
 /// packages.
-const NAMES: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so"];
+const NAMES: &[&str] = &["libmpi_abi.so.1", "libmpi_abi.so"];
+
+/// The name of Open MPI's library, versions 4 and 5, which has an ABI of its own.
+const OPEN_MPI: &[&str] = &["libmpi.so.40"];
 
 /// A library, and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,32 +49,35 @@ fn at(path: &Path) -> Result<PathBuf> {
     let metadata = fs::metadata(path).map_err(|error| missing(&error.to_string()))?;
     if metadata.is_dir() {
         let places = [path.to_path_buf(), path.join("lib"), path.join("lib64")];
-        return places
-            .iter()
-            .find_map(|place| inside(place))
-            .ok_or_else(|| missing("there is no libmpi_abi.so in this folder, nor in its lib"));
+        let both = [NAMES, OPEN_MPI].into_iter();
+        let mut found = both.flat_map(|names| places.iter().map(move |place| inside(place, names)));
+        return found.find_map(|found| found).ok_or_else(|| {
+            missing("there is no libmpi_abi.so in this folder, nor in its lib; nor Open MPI's libmpi.so.40")
+        });
     }
     if is_library(path) {
         return Ok(path.to_path_buf());
     }
     // Packages that cannot hold links have a linker script in their place.
-    let versioned = PathBuf::from(format!("{}.1", path.display()));
-    if is_library(&versioned) {
-        return Ok(versioned);
-    }
-    Err(missing("not a shared library"))
+    let versioned = ["1", "40"].map(|number| format!("{}.{number}", path.display()));
+    let mut versioned = versioned.into_iter().map(PathBuf::from);
+    versioned
+        .find(|file| is_library(file))
+        .ok_or_else(|| missing("not a shared library"))
 }
 
 /// A place to look at, and why.
 type Place = (PathBuf, String);
 
 fn search(places: &[Place]) -> Result<Found> {
-    for (place, why) in places {
-        if let Some(file) = inside(place) {
-            return Ok(Found {
-                file,
-                why: why.clone(),
-            });
+    for names in [NAMES, OPEN_MPI] {
+        for (place, why) in places {
+            if let Some(file) = inside(place, names) {
+                return Ok(Found {
+                    file,
+                    why: why.clone(),
+                });
+            }
         }
     }
     let mut names: Vec<String> = Vec::new();
@@ -82,14 +88,14 @@ fn search(places: &[Place]) -> Result<Found> {
         }
     }
     Err(Error::NotFound(format!(
-        "no libmpi_abi.so in {}; install an MPI library with the standard ABI (such as MPICH 5) or \
-         give its path: -t mpi:PATH",
+        "no libmpi_abi.so and no libmpi.so.40 in {}; install an MPI library with the standard ABI (such as \
+         MPICH 5), or Open MPI 5, or give its path: -t mpi:PATH",
         names.join(", ")
     )))
 }
 
-fn inside(folder: &Path) -> Option<PathBuf> {
-    NAMES
+fn inside(folder: &Path, names: &[&str]) -> Option<PathBuf> {
+    names
         .iter()
         .map(|name| folder.join(name))
         .find(|file| is_library(file))
@@ -254,6 +260,22 @@ mod tests {
             find_launcher(&wheel, None).unwrap(),
             prefix.join("bin/mpiexec")
         );
+    }
+
+    #[test]
+    fn open_mpi_is_found_where_no_library_has_the_standard_abi() {
+        let root = tempfile::tempdir().unwrap();
+        let prefix = root.path().join("openmpi");
+        let file = prefix.join("lib/libmpi.so.40");
+        touch(&file, b"\x7fELF rest", 0o644);
+        let script = prefix.join("lib/libmpi.so");
+        touch(&script, b"INPUT(libmpi.so.40)\n", 0o644);
+        for path in [&prefix, &prefix.join("lib"), &file, &script] {
+            assert_eq!(find_library(Some(path)).unwrap().file, file);
+        }
+        let standard = prefix.join("lib64/libmpi_abi.so.1");
+        touch(&standard, b"\x7fELF rest", 0o644);
+        assert_eq!(find_library(Some(&prefix)).unwrap().file, standard);
     }
 
     #[test]

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use tagwire_base::{Rank, Tag};
 
-use super::abi::{BYTE, COMM_WORLD, Handle, MpiPort, StatusPointer, handle, number};
+use super::abi::{MpiPort, StatusPointer, number};
+use super::handles::Handle;
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
-
-const INFO_NULL: usize = 0x130;
 
 /// `MPI_Psend_init` and `MPI_Precv_init`: buffer, partitions, count in each, datatype, peer, tag, communicator,
 /// info, request.
@@ -131,8 +130,9 @@ impl PartitionedPort for MpiPort {
     ) -> Result<MpiPartitioned<'_>> {
         let functions = Functions::load(self)?;
         let (count, len) = (int(partitions)?, each(data.len(), partitions));
-        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
-        let (info, mut request) = (handle(INFO_NULL), ptr::null_mut());
+        let handles = self.handles();
+        let (byte, world, info) = (handles.byte, handles.world, handles.info_null);
+        let mut request = ptr::null_mut();
         let (start, to, tag) = (data.as_ptr().cast(), number(to), tag.as_i32());
         let call = functions.psend_init;
         // SAFETY: the piece is readable for its length and never freed; the handles are predefined.
@@ -162,8 +162,9 @@ impl PartitionedPort for MpiPort {
     ) -> Result<MpiPartitioned<'_>> {
         let functions = Functions::load(self)?;
         let (count, len) = (int(partitions)?, each(data.len(), partitions));
-        let (byte, world) = (handle(BYTE), handle(COMM_WORLD));
-        let (info, mut request) = (handle(INFO_NULL), ptr::null_mut());
+        let handles = self.handles();
+        let (byte, world, info) = (handles.byte, handles.world, handles.info_null);
+        let mut request = ptr::null_mut();
         let (start, from, tag) = (data.as_ptr().cast(), number(from), tag.as_i32());
         let call = functions.precv_init;
         // SAFETY: as above; the piece is writable.

@@ -4,10 +4,15 @@ use std::process::Command;
 
 use super::*;
 use crate::error::{Error, ExitStatus};
+use crate::port::Port as _;
 
 /// Builds a shared library from C; `None` where there is no compiler.
 fn build(folder: &Path, source: &str) -> Option<std::path::PathBuf> {
-    let (code, file) = (folder.join("fake.c"), folder.join("libmpi_abi.so.1"));
+    build_as("libmpi_abi.so.1", folder, source)
+}
+
+fn build_as(name: &str, folder: &Path, source: &str) -> Option<std::path::PathBuf> {
+    let (code, file) = (folder.join("fake.c"), folder.join(name));
     fs::write(&code, source).unwrap();
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
@@ -86,6 +91,54 @@ fn versions_and_errors_are_the_librarys_own_words() {
         panic!("opened")
     };
     assert_eq!(error.to_string(), "MPI_Init_thread failed: no network");
+}
+
+/// Where handles are addresses, calls get those of the library; where neither they nor the standard's are, it is refused.
+#[test]
+fn open_mpis_handles_are_addresses_that_it_exports() {
+    let calls = "
+        int MPI_Init_thread(int *c, char ***v, int r, int *p) { *p = r; return 0; }
+        int MPI_Finalize(void) { return 0; }
+        int MPI_Abort(void *comm, int code) { return 0; }
+        int MPI_Comm_size(void *comm, int *size) { *size = 7; return 0; }
+        int MPI_Error_string(int code, char *text, int *len) { *text = 0; return 0; }
+        int MPI_Get_library_version(char *text, int *len) { *text = 0; return 0; }
+        int MPI_Send(void) { return 0; }
+        int MPI_Recv(void) { return 0; }
+        int MPI_Isend(void) { return 0; }
+        int MPI_Irecv(void) { return 0; }
+        int MPI_Waitall(void) { return 0; }";
+    let handles = "
+        char ompi_mpi_comm_world[8], ompi_mpi_byte[8], ompi_mpi_uint8_t[8], ompi_mpi_double[8];
+        char ompi_mpi_op_sum[8], ompi_mpi_errors_return[8], ompi_mpi_info_null[8];
+        int MPI_Comm_rank(void *comm, int *rank) {
+            *rank = comm == ompi_mpi_comm_world ? 5 : 0; return 0; }
+        int MPI_Comm_set_errhandler(void *comm, void *handler) {
+            return handler != ompi_mpi_errors_return; }";
+    let folder = tempfile::tempdir().unwrap();
+    let source = format!("{handles}{calls}");
+    let Some(file) = build_as("libmpi.so.40", folder.path(), &source) else {
+        return;
+    };
+    let port = MpiPort::open(Mpi::load(&file).unwrap(), 2).unwrap();
+    assert_eq!((port.rank().as_u32(), port.size()), (5, 7));
+
+    let folder = tempfile::tempdir().unwrap();
+    let none = "
+        int MPI_Comm_rank(int comm, int *rank) { return 0; }
+        int MPI_Comm_set_errhandler(int comm, int handler) { return 0; }";
+    let source = format!("{none}{calls}");
+    let Some(file) = build_as("libmpi.so.12", folder.path(), &source) else {
+        return;
+    };
+    let Err(error) = Mpi::load(&file) else {
+        panic!("loaded")
+    };
+    let text = error.to_string();
+    assert!(
+        text.contains("libmpi.so.12") && text.contains("neither"),
+        "{text}"
+    );
 }
 
 #[test]

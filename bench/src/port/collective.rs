@@ -10,6 +10,7 @@ pub(crate) enum Operation {
     Bcast,
     Reduce,
     Allreduce,
+    ReduceScatter,
     Allgather,
     Alltoall,
     Gather,
@@ -25,13 +26,13 @@ impl Operation {
             Self::Reduce | Self::Allreduce => (size, size),
             Self::Allgather | Self::Gather => (size, size.saturating_mul(ranks)),
             Self::Alltoall => (size.saturating_mul(ranks), size.saturating_mul(ranks)),
-            Self::Scatter => (size.saturating_mul(ranks), size),
+            Self::ReduceScatter | Self::Scatter => (size.saturating_mul(ranks), size),
         }
     }
 
     /// Whether numbers are summed.
     pub(crate) const fn reduces(self) -> bool {
-        matches!(self, Self::Reduce | Self::Allreduce)
+        matches!(self, Self::Reduce | Self::Allreduce | Self::ReduceScatter)
     }
 }
 

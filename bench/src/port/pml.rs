@@ -133,7 +133,7 @@ impl Collectives for PmlCollectives<'_> {
         let leads = team.me() == 0;
         let sum = Reduction {
             operation: &tagwire_layout::Operation::Sum,
-            layout: match Summand::of(out.len()) {
+            layout: match Summand::of(into.len()) {
                 Summand::Double => &const { Layout::of(Basic::F64) },
                 Summand::Byte => &const { Layout::of(Basic::U8) },
             },
@@ -145,6 +145,10 @@ impl Collectives for PmlCollectives<'_> {
             Operation::Allreduce => {
                 into.copy_from_slice(from);
                 team.allreduce(sum, into)
+            }
+            Operation::ReduceScatter => {
+                let lengths = vec![into.len(); team.size()];
+                team.reduce_scatter(sum, from, &lengths, into)
             }
             Operation::Allgather => team.allgather(from, into),
             Operation::Alltoall => team.alltoall(from, into),

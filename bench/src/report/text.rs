@@ -4,9 +4,12 @@
 use std::fmt::Write;
 
 use super::{Report, main_quantity, same_series};
-use crate::args::Percentiles;
+use clap::ValueEnum;
+
+use crate::args::{Percentiles, TestName};
 use crate::environment::MPI;
 use crate::load::OTHERS;
+use crate::port::collective::Operation;
 use crate::record::{Quantity, Row};
 
 /// What a table's columns show.
@@ -263,10 +266,26 @@ pub(crate) fn preamble(report: &Report) -> String {
     if let Some(memory) = report.rows.iter().find_map(|row| row.memory.as_deref()) {
         line("Memory", memory);
     }
+    if let Some(cache) = cache(report) {
+        line("Cache", &cache);
+    }
     if report.rows.iter().any(|row| row.validated) {
         line("Validation", "on; times include filling and checking");
     }
     text
+}
+
+/// Which buffers the operations of a collective had.
+fn cache(report: &Report) -> Option<String> {
+    let test = TestName::from_str(&report.test, false).ok()?;
+    test.collective().filter(|it| *it != Operation::Barrier)?;
+    let fresh = report.rows.iter().find_map(|row| row.cache.as_deref());
+    Some(match fresh.and_then(|cache| cache.split_once(':')) {
+        Some((_, bytes)) => {
+            format!("fresh, other buffers each time; they come again after {bytes}")
+        }
+        None => "hot, the same buffers each time".to_owned(),
+    })
 }
 
 /// The lines behind the table: what else ran, what failed, what makes the figures doubtful.

@@ -8,7 +8,7 @@ use tagwire_base::topology::{Topology, clock_cost_ns};
 use tagwire_launch::Detection;
 
 use super::choices::{ENGINE, Named, choices};
-use super::collectives::CollectiveReport;
+use super::collectives::CollectivesReport;
 use super::messages::MessagesReport;
 use super::pmls::PmlReport;
 use super::transports::{TransportReport, catalogue, survey};
@@ -35,7 +35,7 @@ pub struct Report {
     /// The layers that make messages of what transports move.
     pub pmls: Vec<PmlReport>,
     /// The algorithms of collectives.
-    pub collectives: Vec<CollectiveReport>,
+    pub collectives: CollectivesReport,
     /// The settings.
     pub settings: Vec<SettingReport>,
 }

@@ -17,6 +17,9 @@ use tagwire_transport::fault::FaultTransport;
 /// In place of a selection: the table's, and ranks tell each other what they call.
 pub const CHECKED: &str = "checked";
 
+/// In front of a selection: reductions of floating-point numbers are in one tree.
+pub const FIXED: &str = "fixed,";
+
 /// Runs `body` on each of `size` ranks, with messages that overtake each other, and returns what each returned.
 pub fn ranks<T: Send>(size: usize, selection: &str, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
     on_network(&network(size), selection, |team, _| body(team))
@@ -35,7 +38,11 @@ pub fn on_network<T: Send>(
     let size = network.size();
     let job = LocalJob::new(size).unwrap();
     let checks = selection == CHECKED;
-    let selection = Selection::parse(selection.trim_start_matches(CHECKED)).unwrap();
+    let fixed = selection.starts_with(FIXED);
+    let selection = selection
+        .trim_start_matches(CHECKED)
+        .trim_start_matches(FIXED);
+    let selection = Selection::parse(selection).unwrap().fixed(fixed);
     // Odd sizes are in pieces.
     let selection = Arc::new(selection.on_one_host(size % 2 == 1).checking(checks));
     std::thread::scope(|scope| {

@@ -39,6 +39,28 @@ pub fn run() -> Outcome {
     Ok(())
 }
 
+/// Tells the bits of sums that depend on how they are made.
+pub fn sums() -> Outcome {
+    let session = Session::open()?;
+    let (world, me) = (session.world(), session.rank());
+    let mut bits = 0_u64;
+    for len in [1, 300, 50_000] {
+        let number = |place: u32| f64::from(me * 7 + place % 11 + 1).powi(5 - 3 * (me % 4) as i32);
+        let numbers: Vec<f64> = (0..len).map(|place| number(place) / 3.0).collect();
+        let mut all = numbers.clone();
+        world.allreduce(&mut all, Sum)?;
+        let mut at_root = numbers;
+        world.reduce(&mut at_root, Sum, session.size() - 1)?;
+        assert!(me + 1 < session.size() || at_root == all, "one tree");
+        for sum in all {
+            bits = bits.rotate_left(1) ^ sum.to_bits();
+        }
+    }
+    session.close()?;
+    say(me, format!("sums {bits:016x}"));
+    Ok(())
+}
+
 fn everything(context: Context<'_>) -> Outcome {
     let (me, size) = (context.rank()?, context.size()?);
     let n = size as usize;

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
         "groups" => groups::run(),
+        "groups-sums" => groups::sums(),
         "groups-many" => groups::many(arguments),
         "many-requests" => flood::requests(),
         "partitioned" => partitioned::exchange(arguments),
