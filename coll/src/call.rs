@@ -6,6 +6,7 @@ use tagwire_base::Tag;
 
 use crate::error::{Error, Result};
 use crate::scratch::Scratch;
+use crate::select::Collective;
 use crate::team::Team;
 use crate::transfer::Transfer;
 
@@ -29,6 +30,16 @@ impl<'t> Call<'t> {
         team.check()?;
         team.messenger().check_thread()?;
         Ok(Self::new(team, team.next_tag()))
+    }
+
+    /// Returns the tag of its messages.
+    pub(crate) const fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Returns the algorithm for so many bytes.
+    pub(crate) fn choose(&self, what: Collective, bytes: usize, commutes: bool) -> &'static str {
+        self.team.choose(what, bytes, commutes)
     }
 
     /// Returns this rank's number among the members.

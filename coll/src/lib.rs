@@ -20,6 +20,7 @@
 //! **Failure.** When a member dies, every other member's operation ends with the failure. The team is of no use any more:
 //! later operations end with the same.
 
+mod active;
 mod allgather;
 mod allreduce;
 mod alltoall;
@@ -31,7 +32,10 @@ mod error;
 mod gather;
 mod groups;
 mod members;
-mod operations;
+mod nonblocking;
+mod opening;
+pub mod operations;
+mod persistent;
 mod reduce;
 mod reduce_scatter;
 mod reduction;
@@ -46,7 +50,9 @@ mod transfer;
 pub use call::Call;
 pub use error::{Error, Result};
 pub use members::Members;
-pub use reduction::Reduction;
+pub use nonblocking::Request;
+pub use persistent::Persistent;
+pub use reduction::{Operator, Reduction};
 pub use select::{ALGORITHMS, Algorithm, Collective, SETTINGS, Selection};
 pub use settings::all as settings;
 pub use team::Team;

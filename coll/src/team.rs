@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::io::Write;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::active::Active;
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::scratch::{Pool, Scratch};
@@ -30,12 +31,27 @@ pub struct Team {
     /// It only meets in the context of another, to which a failure means nothing.
     is_meeting: bool,
     begun: AtomicU32,
+    persistent: Mutex<PersistentTags>,
     /// Failures of the job that were looked at.
     seen: AtomicUsize,
     broken: AtomicBool,
+    /// The member by whose failure the group was broken.
+    lost: OnceLock<Rank>,
     selection: Arc<Selection>,
     pool: Pool,
     segment: usize,
+    active: Arc<Active>,
+}
+
+/// So many of the tags are for persistent operations, which have one for as long as they are there: others take turns, and
+/// would come round to it.
+const PERSISTENT: u32 = Tag::COLLECTIVES / 4;
+
+/// The tags of persistent operations. Members make these in the same order, and free them in any.
+#[derive(Debug, Default)]
+struct PersistentTags {
+    made: u32,
+    taken: Vec<Tag>,
 }
 
 impl Team {
@@ -49,12 +65,15 @@ impl Team {
             owns_context: false,
             is_meeting: false,
             begun: AtomicU32::new(0),
+            persistent: Mutex::default(),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            lost: OnceLock::new(),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
             segment: selection.segment(),
             selection,
+            active: Arc::new(Active::of(messenger)),
         }
     }
 
@@ -120,8 +139,21 @@ impl Team {
         }
     }
 
-    /// Looks whether a member has failed, where any rank has since the last look.
+    /// Returns what ends the operations under way, once one of them has failed.
+    pub(crate) fn broken_by(&self) -> Option<Error> {
+        let is_broken = self.broken.load(Relaxed);
+        is_broken.then(|| match self.lost.get() {
+            Some(rank) => Error::Failed(Failure::PeerFailed(*rank)),
+            None => Error::Broken,
+        })
+    }
+
+    /// Looks whether a member has failed, where any rank has since the last look. What is under way ends where another
+    /// operation has found that out, or was broken by something else.
     pub(crate) fn check_members(&self) -> Result<()> {
+        if let Some(error) = self.broken_by() {
+            return Err(error);
+        }
         match self.messenger.failures() == self.seen.load(Relaxed) {
             true => Ok(()),
             false => self.look_for_failures(),
@@ -139,9 +171,13 @@ impl Team {
         }
     }
 
-    /// Takes part in nothing any more: what members send that have not heard of it is dropped.
+    /// Takes part in nothing any more, because of `error`: what members send that have not heard of it is dropped.
     #[cold]
-    pub(crate) fn break_off(&self) {
+    pub(crate) fn break_off(&self, error: &Error) {
+        if let Error::Failed(Failure::PeerFailed(rank)) = error {
+            // The first one found.
+            let _ = self.lost.set(*rank);
+        }
         if !self.broken.swap(true, Relaxed) && !self.is_meeting {
             let broken = self.messenger.break_collectives(self.own);
             debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
@@ -150,8 +186,33 @@ impl Team {
 
     /// Returns the internal tag of the next operation.
     pub(crate) fn next_tag(&self) -> Tag {
-        let number = self.begun.fetch_add(1, Relaxed) % Tag::COLLECTIVES;
+        let number = self.begun.fetch_add(1, Relaxed) % (Tag::COLLECTIVES - PERSISTENT);
         Tag::internal(number)
+    }
+
+    /// Returns the internal tag of the next persistent operation.
+    pub(crate) fn take_persistent(&self) -> Result<Tag> {
+        self.check()?;
+        self.messenger.check_thread()?;
+        let mut tags = self.persistent();
+        let number = tags.made % PERSISTENT;
+        let tag = Tag::internal(Tag::COLLECTIVES - PERSISTENT + number);
+        if tags.taken.contains(&tag) {
+            return Err(Error::Persistent(PERSISTENT as usize));
+        }
+        tags.made = tags.made.wrapping_add(1);
+        tags.taken.push(tag);
+        Ok(tag)
+    }
+
+    /// Takes the tag of a persistent operation back.
+    pub(crate) fn give_persistent(&self, tag: Tag) {
+        self.persistent().taken.retain(|taken| *taken != tag);
+    }
+
+    fn persistent(&self) -> MutexGuard<'_, PersistentTags> {
+        let tags = self.persistent.lock();
+        tags.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether members tell each other what they call.
@@ -171,6 +232,11 @@ impl Team {
         let end = self.messenger.progress_until(None, &mut poll);
         std::mem::forget(inside);
         end?
+    }
+
+    /// Returns the nonblocking operations of this rank.
+    pub(crate) fn active(&self) -> &Active {
+        &self.active
     }
 
     /// Returns the length of an operation's messages at most.
@@ -204,19 +270,22 @@ impl Team {
             owns_context: true,
             is_meeting: false,
             begun: AtomicU32::new(0),
+            persistent: Mutex::default(),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            lost: OnceLock::new(),
             messenger: Arc::clone(&self.messenger),
             selection: Arc::clone(&self.selection),
             pool: Pool::default(),
             segment: self.segment,
+            active: Arc::clone(&self.active),
         }
     }
 }
 
 /// Ends the process when a panic drops it: the panic of a user's operation, say, of which the other members would never
 /// hear.
-struct NoUnwind;
+pub(crate) struct NoUnwind;
 
 impl Drop for NoUnwind {
     #[cold]
