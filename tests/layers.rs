@@ -129,6 +129,8 @@ const UNSAFE: &[&str] = &[
     "bench/src/mpi/collective.rs",
     "bench/src/mpi/handles.rs",
     "bench/src/mpi/partitioned.rs",
+    "coll/src/nonblocking.rs",
+    "coll/src/persistent.rs",
     "fuzz/src/lib.rs",
     "layout/src/kernel.rs",
     "launch/src/job/child.rs",
@@ -219,6 +221,8 @@ const UNSAFE_REGIONS: &[&str] = &[
 
 /// Tests, benches, test programs and what only tests compile, in which it is.
 const UNSAFE_TESTS: &[&str] = &[
+    "coll/tests/common/cases.rs",
+    "coll/tests/nonblocking.rs",
     "launch/tests/job.rs",
     "layout/bench/benches/kernels.rs",
     "conformance/src/network/transfer.rs",

@@ -104,6 +104,7 @@ impl Algorithm {
 }
 
 pub(crate) const BINOMIAL: &str = "binomial";
+pub(crate) const BOARD: &str = "board";
 pub(crate) const BRUCK: &str = "bruck";
 pub(crate) const LINEAR: &str = "linear";
 pub(crate) const PAIRWISE: &str = "pairwise";
@@ -113,42 +114,56 @@ pub(crate) const RING: &str = "ring";
 pub(crate) const SCATTER_GATHER: &str = "scatter-gather";
 pub(crate) const SCATTER_RING: &str = "scatter-ring";
 
+const ALLGATHER_BOARD: Algorithm = Algorithm::any(Collective::Allgather, BOARD);
 const ALLGATHER_BRUCK: Algorithm = Algorithm::any(Collective::Allgather, BRUCK);
 const ALLGATHER_RING: Algorithm = Algorithm::any(Collective::Allgather, RING);
+const ALLREDUCE_BOARD: Algorithm = Algorithm::any(Collective::Allreduce, BOARD);
 const ALLREDUCE_DOUBLING: Algorithm = Algorithm::tree(Collective::Allreduce, RECURSIVE_DOUBLING);
 const ALLREDUCE_RING: Algorithm = Algorithm::commutative(Collective::Allreduce, RING);
+const ALLTOALL_BOARD: Algorithm = Algorithm::any(Collective::Alltoall, BOARD);
 const ALLTOALL_BRUCK: Algorithm = Algorithm::any(Collective::Alltoall, BRUCK);
 const ALLTOALL_PAIRWISE: Algorithm = Algorithm::any(Collective::Alltoall, PAIRWISE);
+const BROADCAST_BOARD: Algorithm = Algorithm::any(Collective::Broadcast, BOARD);
 const BROADCAST_BINOMIAL: Algorithm = Algorithm::any(Collective::Broadcast, BINOMIAL);
 const BROADCAST_SCATTER: Algorithm = Algorithm::any(Collective::Broadcast, SCATTER_RING);
+const GATHER_BOARD: Algorithm = Algorithm::any(Collective::Gather, BOARD);
 const GATHER_BINOMIAL: Algorithm = Algorithm::any(Collective::Gather, BINOMIAL);
 const GATHER_LINEAR: Algorithm = Algorithm::any(Collective::Gather, LINEAR);
+const REDUCE_BOARD: Algorithm = Algorithm::any(Collective::Reduce, BOARD);
 const REDUCE_BINOMIAL: Algorithm = Algorithm::tree(Collective::Reduce, BINOMIAL);
 const REDUCE_SCATTER_GATHER: Algorithm = Algorithm::commutative(Collective::Reduce, SCATTER_GATHER);
 const REDUCE_SCATTER_SERIAL: Algorithm =
     Algorithm::tree(Collective::ReduceScatter, REDUCE_SCATTERV);
 const REDUCE_SCATTER_PAIRWISE: Algorithm =
     Algorithm::commutative(Collective::ReduceScatter, PAIRWISE);
+const SCATTER_BOARD: Algorithm = Algorithm::any(Collective::Scatter, BOARD);
 const SCATTER_BINOMIAL: Algorithm = Algorithm::any(Collective::Scatter, BINOMIAL);
 const SCATTER_LINEAR: Algorithm = Algorithm::any(Collective::Scatter, LINEAR);
 
 /// All algorithms.
 pub const ALGORITHMS: &[Algorithm] = &[
     ALLGATHER_BRUCK,
+    ALLGATHER_BOARD,
     ALLGATHER_RING,
     ALLREDUCE_DOUBLING,
+    ALLREDUCE_BOARD,
     ALLREDUCE_RING,
     ALLTOALL_BRUCK,
+    ALLTOALL_BOARD,
     ALLTOALL_PAIRWISE,
     BROADCAST_BINOMIAL,
+    BROADCAST_BOARD,
     BROADCAST_SCATTER,
     GATHER_BINOMIAL,
+    GATHER_BOARD,
     GATHER_LINEAR,
     REDUCE_BINOMIAL,
+    REDUCE_BOARD,
     REDUCE_SCATTER_GATHER,
     REDUCE_SCATTER_SERIAL,
     REDUCE_SCATTER_PAIRWISE,
     SCATTER_BINOMIAL,
+    SCATTER_BOARD,
     SCATTER_LINEAR,
 ];
 

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use tagwire_base::Tag;
 
+use crate::algorithms::Collective;
 use crate::error::{Error, Result};
+use crate::reduction::Reduction;
 use crate::scratch::Scratch;
 use crate::team::Team;
 use crate::transfer::Transfer;
@@ -29,6 +31,21 @@ impl<'t> Call<'t> {
         team.check()?;
         team.messenger().check_thread()?;
         Ok(Self::new(team, team.next_tag()))
+    }
+
+    /// Returns the tag of its messages.
+    pub(crate) const fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Returns the algorithm for so many bytes.
+    pub(crate) fn choose(&self, what: Collective, bytes: usize, may_reorder: bool) -> &'static str {
+        self.team.choose(what, bytes, may_reorder)
+    }
+
+    /// Whether any algorithm gives the result that is asked for.
+    pub(crate) fn may_reorder(&self, reduction: &Reduction<'_>) -> bool {
+        self.team.may_reorder(reduction)
     }
 
     /// Returns this rank's number among the members.

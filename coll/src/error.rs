@@ -52,6 +52,16 @@ pub enum Error {
         "the group is broken since an earlier collective failed: Team::subset makes one of the ranks that are left"
     )]
     Broken,
+    /// A persistent operation was started again before the end of its round was taken.
+    #[error(
+        "the persistent collective is active: its round has to be waited for before it is started again"
+    )]
+    Active,
+    /// The group has as many persistent operations as there can be.
+    #[error(
+        "the group has {0} persistent collectives, which is the most: free some, or make them of a duplicate of the group"
+    )]
+    Persistent(usize),
 }
 
 impl Error {
@@ -66,7 +76,9 @@ impl Error {
             Self::Argument(_) => 723,
             Self::Broken => 724,
             Self::Different { .. } => 725,
-            Self::Gone { .. } => 726,
+            Self::Active => 726,
+            Self::Persistent(_) => 727,
+            Self::Gone { .. } => 728,
         }
     }
 }

@@ -25,6 +25,7 @@
 //! **Failure.** When a member dies, every other member's operation ends with the failure. The team is of no use any more:
 //! later operations end with the same.
 
+mod active;
 mod algorithms;
 mod allgather;
 mod allreduce;
@@ -39,7 +40,10 @@ mod gather;
 mod groups;
 mod meetings;
 mod members;
-mod operations;
+mod nonblocking;
+mod opening;
+pub mod operations;
+mod persistent;
 mod reduce;
 mod reduce_scatter;
 mod reduction;
@@ -57,7 +61,9 @@ pub use algorithms::{ALGORITHMS, Algorithm, Collective};
 pub use call::Call;
 pub use error::{Error, Result};
 pub use members::Members;
-pub use reduction::Reduction;
+pub use nonblocking::Request;
+pub use persistent::Persistent;
+pub use reduction::{Operator, Reduction};
 pub use selection::{SETTINGS, Selection};
 pub use settings::all as settings;
 pub use table::{Place, Row, Table};

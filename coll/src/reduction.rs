@@ -1,5 +1,7 @@
 //! What a reduction does.
 
+use std::borrow::Cow;
+
 use tagwire_layout::{Basic, Layout, Operation};
 
 use crate::error::{Error, Result};
@@ -11,6 +13,47 @@ pub struct Reduction<'a> {
     pub operation: &'a Operation,
     /// How a value lies in memory.
     pub layout: &'a Layout,
+}
+
+/// What a reduction does, borrowed, or owned by an operation that goes on after the call that started it.
+#[derive(Debug, Clone)]
+pub struct Operator<'a> {
+    operation: Cow<'a, Operation>,
+    layout: Cow<'a, Layout>,
+}
+
+impl Operator<'static> {
+    /// Returns the reduction by `operation` on values of `layout`.
+    #[must_use]
+    pub const fn owned(operation: Operation, layout: Layout) -> Self {
+        Self {
+            operation: Cow::Owned(operation),
+            layout: Cow::Owned(layout),
+        }
+    }
+}
+
+impl Operator<'_> {
+    pub(crate) fn reduction(&self) -> Reduction<'_> {
+        Reduction {
+            operation: &self.operation,
+            layout: &self.layout,
+        }
+    }
+
+    /// Returns the name of the operation.
+    pub(crate) fn name(&self) -> &str {
+        self.operation.name()
+    }
+}
+
+impl<'a> From<Reduction<'a>> for Operator<'a> {
+    fn from(reduction: Reduction<'a>) -> Self {
+        Self {
+            operation: Cow::Borrowed(reduction.operation),
+            layout: Cow::Borrowed(reduction.layout),
+        }
+    }
 }
 
 impl Reduction<'_> {

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::iter;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, Rank};
 
-use crate::algorithms::{ALGORITHMS, Algorithm, Collective};
+use crate::algorithms::{ALGORITHMS, Algorithm, BOARD, Collective};
 use crate::table::{Place, Table};
 
 const AUTO: &str = "auto";
@@ -48,6 +49,9 @@ pub const SETTINGS: &[Setting] = &[
 /// length: those need a message more.
 const SEGMENT: usize = 8160;
 
+/// Members of groups that have boards: each looks at the lines of all.
+pub(crate) const ON_BOARD: RangeInclusive<usize> = 2..=8;
+
 /// What a rank publishes its choice under.
 const KEY: &str = "coll";
 
@@ -60,6 +64,24 @@ struct Choice {
     ranks: usize,
     bytes: usize,
     name: &'static str,
+    is_board: bool,
+}
+
+impl Choice {
+    fn new(name: &'static str, ranks: usize, bytes: usize) -> Self {
+        Self {
+            ranks,
+            bytes,
+            name,
+            is_board: name == BOARD,
+        }
+    }
+
+    #[inline]
+    fn fits(&self, size: usize, bytes: usize) -> bool {
+        let has_boards = !self.is_board || ON_BOARD.contains(&size);
+        size >= self.ranks && bytes >= self.bytes && has_boards
+    }
 }
 
 /// The choice of algorithms of a rank. All ranks of a job have to have the same.
@@ -185,19 +207,12 @@ impl Selection {
                     false => !it.needs_commutative,
                 };
                 let fits = |it: &Algorithm| it.collective == *what && (may_reorder || keeps(it));
-                let forced = self.forced.iter().find(|it| fits(it)).map(|it| Choice {
-                    ranks: 0,
-                    bytes: 0,
-                    name: it.name,
-                });
+                let forced = self.forced.iter().find(|it| fits(it));
+                let forced = forced.map(|it| Choice::new(it.name, 0, 0));
                 let rows = self.table.rows().iter().rev().filter(|row| {
                     fits(row.algorithm) && row.place.is_none_or(|wanted| wanted == place)
                 });
-                let rows = rows.map(|row| Choice {
-                    ranks: row.ranks,
-                    bytes: row.bytes,
-                    name: row.algorithm.name,
-                });
+                let rows = rows.map(|row| Choice::new(row.algorithm.name, row.ranks, row.bytes));
                 let chosen = match forced {
                     Some(forced) => vec![forced],
                     None => rows.collect(),
@@ -286,8 +301,8 @@ impl Selection {
         })
     }
 
-    /// Returns the algorithm for an operation among `size` members on so many bytes. A reduction `may_reorder` its operands
-    /// where that leaves its result as it is.
+    /// Returns the algorithm for an operation among `size` members on so many bytes, where they share no board. A reduction
+    /// `may_reorder` its operands where that leaves its result as it is.
     #[must_use]
     pub fn choose(
         &self,
@@ -296,22 +311,44 @@ impl Selection {
         bytes: usize,
         may_reorder: bool,
     ) -> &'static str {
-        let mut choices = self.choices[what as usize][usize::from(may_reorder)].iter();
-        let choice = choices.find(|it| size >= it.ranks && bytes >= it.bytes);
+        let mut choices = self.choices(what, may_reorder);
+        let choice = choices.find(|it| !it.is_board && it.fits(size, bytes));
         choice.map_or("", |choice| choice.name)
     }
 
-    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken: for sums of
+    /// Returns whether the operation goes by a board where the members share one.
+    #[inline]
+    #[must_use]
+    pub fn takes_board(
+        &self,
+        what: Collective,
+        size: usize,
+        bytes: usize,
+        may_reorder: bool,
+    ) -> bool {
+        let mut choices = self.choices(what, may_reorder);
+        let choice = choices.find(|it| it.fits(size, bytes));
+        choice.is_some_and(|choice| choice.is_board)
+    }
+
+    #[inline]
+    fn choices(&self, what: Collective, may_reorder: bool) -> impl Iterator<Item = &Choice> {
+        self.choices[what as usize][usize::from(may_reorder)].iter()
+    }
+
+    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken, where they share a board: for sums of
     /// floating-point numbers, where it is a reduction.
     #[must_use]
     pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
         let may_reorder = !self.is_fixed;
-        let choices = self.choices[what as usize][usize::from(may_reorder)].iter();
+        let choices = self.choices(what, may_reorder);
         let mut starts: Vec<_> = choices.map(|choice| choice.bytes).collect();
         starts.sort_unstable();
-        let chosen = starts
-            .into_iter()
-            .map(|from| (from, self.choose(what, size, from, may_reorder)));
+        let taken = |from| match self.takes_board(what, size, from, may_reorder) {
+            true => BOARD,
+            false => self.choose(what, size, from, may_reorder),
+        };
+        let chosen = starts.into_iter().map(|from| (from, taken(from)));
         let mut ranges: Vec<_> = chosen.collect();
         ranges.dedup_by_key(|(_, name)| *name);
         ranges

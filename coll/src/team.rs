@@ -2,15 +2,15 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::active::Active;
 use crate::algorithms::Collective;
-use crate::board::kind::Kind;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
 use crate::meetings::Meetings;
@@ -35,14 +35,29 @@ pub struct Team {
     /// It only meets in the context of another, to which a failure means nothing.
     is_meeting: bool,
     begun: AtomicU32,
+    persistent: Mutex<PersistentTags>,
     /// Failures of the job that were looked at.
     seen: AtomicUsize,
     broken: AtomicBool,
+    /// The member by whose failure the group was broken.
+    lost: OnceLock<Rank>,
     selection: Arc<Selection>,
     pool: Pool,
     segment: usize,
     pub(crate) board: TeamBoard,
     pub(crate) meetings: Meetings,
+    active: Arc<Active>,
+}
+
+/// So many of the tags are for persistent operations, which have one for as long as they are there: others take turns, and
+/// would come round to it.
+const PERSISTENT: u32 = Tag::COLLECTIVES / 4;
+
+/// The tags of persistent operations. Members make these in the same order, and free them in any.
+#[derive(Debug, Default)]
+struct PersistentTags {
+    made: u32,
+    taken: Vec<Tag>,
 }
 
 impl Team {
@@ -56,14 +71,17 @@ impl Team {
             owns_context: false,
             is_meeting: false,
             begun: AtomicU32::new(0),
+            persistent: Mutex::default(),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            lost: OnceLock::new(),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
             board: TeamBoard::default(),
             meetings: Meetings::default(),
             segment: selection.segment(),
             selection,
+            active: Arc::new(Active::of(messenger)),
         }
     }
 
@@ -129,8 +147,21 @@ impl Team {
         }
     }
 
-    /// Looks whether a member has failed, where any rank has since the last look.
+    /// Returns what ends the operations under way, once one of them has failed.
+    pub(crate) fn broken_by(&self) -> Option<Error> {
+        let is_broken = self.broken.load(Relaxed);
+        is_broken.then(|| match self.lost.get() {
+            Some(rank) => Error::Failed(Failure::PeerFailed(*rank)),
+            None => Error::Broken,
+        })
+    }
+
+    /// Looks whether a member has failed, where any rank has since the last look. What is under way ends where another
+    /// operation has found that out, or was broken by something else.
     pub(crate) fn check_members(&self) -> Result<()> {
+        if let Some(error) = self.broken_by() {
+            return Err(error);
+        }
         match self.messenger.failures() == self.seen.load(Relaxed) {
             true => Ok(()),
             false => self.look_for_failures(),
@@ -148,10 +179,15 @@ impl Team {
         }
     }
 
-    /// Takes part in nothing any more: what members send that have not heard of it is dropped.
+    /// Takes part in nothing any more, because of `error`: what members send that have not heard of it is dropped.
     #[cold]
-    pub(crate) fn break_off(&self) {
+    pub(crate) fn break_off(&self, error: &Error) {
+        if let Error::Failed(Failure::PeerFailed(rank)) = error {
+            // The first one found.
+            let _ = self.lost.set(*rank);
+        }
         if !self.broken.swap(true, Relaxed) && !self.is_meeting {
+            self.board.give_up();
             let broken = self.messenger.break_collectives(self.own);
             debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
         }
@@ -159,8 +195,33 @@ impl Team {
 
     /// Returns the internal tag of the next operation.
     pub(crate) fn next_tag(&self) -> Tag {
-        let number = self.begun.fetch_add(1, Relaxed) % Tag::COLLECTIVES;
+        let number = self.begun.fetch_add(1, Relaxed) % (Tag::COLLECTIVES - PERSISTENT);
         Tag::internal(number)
+    }
+
+    /// Returns the internal tag of the next persistent operation.
+    pub(crate) fn take_persistent(&self) -> Result<Tag> {
+        self.check()?;
+        self.messenger.check_thread()?;
+        let mut tags = self.persistent();
+        let number = tags.made % PERSISTENT;
+        let tag = Tag::internal(Tag::COLLECTIVES - PERSISTENT + number);
+        if tags.taken.contains(&tag) {
+            return Err(Error::Persistent(PERSISTENT as usize));
+        }
+        tags.made = tags.made.wrapping_add(1);
+        tags.taken.push(tag);
+        Ok(tag)
+    }
+
+    /// Takes the tag of a persistent operation back.
+    pub(crate) fn give_persistent(&self, tag: Tag) {
+        self.persistent().taken.retain(|taken| *taken != tag);
+    }
+
+    fn persistent(&self) -> MutexGuard<'_, PersistentTags> {
+        let tags = self.persistent.lock();
+        tags.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether members tell each other what they call.
@@ -182,6 +243,11 @@ impl Team {
         end?
     }
 
+    /// Returns the nonblocking operations of this rank.
+    pub(crate) fn active(&self) -> &Active {
+        &self.active
+    }
+
     /// Returns the length of an operation's messages at most.
     pub(crate) const fn segment(&self) -> usize {
         self.segment
@@ -196,15 +262,14 @@ impl Team {
         self.selection.choose(what, self.size(), bytes, may_reorder)
     }
 
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     /// Whether any algorithm gives the result that is asked for.
     pub(crate) fn may_reorder(&self, reduction: &Reduction<'_>) -> bool {
         let depends = self.selection.is_fixed() && reduction.depends_on_tree();
         reduction.operation.is_commutative() && !depends
-    }
-
-    /// Whether operations of this kind go by a board where there is one.
-    pub(crate) fn may_take_board(&self, _kind: Kind) -> bool {
-        !self.selection.checks()
     }
 
     /// Returns a group with these members, which meet in this group's context.
@@ -224,14 +289,17 @@ impl Team {
             owns_context: true,
             is_meeting: false,
             begun: AtomicU32::new(0),
+            persistent: Mutex::default(),
             seen: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            lost: OnceLock::new(),
             messenger: Arc::clone(&self.messenger),
             selection: Arc::clone(&self.selection),
             pool: Pool::default(),
             board: TeamBoard::default(),
             meetings: Meetings::default(),
             segment: self.segment,
+            active: Arc::clone(&self.active),
         }
     }
 }

@@ -42,7 +42,7 @@ impl<'a, const N: usize> Transfer<'a, N> {
         Self {
             team,
             parts: [Part::Done; N],
-            failure: team.check().err(),
+            failure: team.broken_by(),
             lent: PhantomData,
         }
     }
@@ -106,8 +106,8 @@ impl<'a, const N: usize> Transfer<'a, N> {
         if self.failure.is_some() {
             return;
         }
+        self.team.break_off(&error);
         self.failure = Some(error);
-        self.team.break_off();
         for part in self.parts {
             if let Part::Recv { request, .. } = part {
                 // One that is too late completes by itself.

@@ -183,7 +183,7 @@ fn calls_that_differ_end_with_an_error_that_names_both() {
     });
     for end in ends {
         assert!(
-            end.contains("a barrier") && end.contains("an allreduce"),
+            end.contains("barrier") && end.contains("allreduce"),
             "{end}"
         );
     }

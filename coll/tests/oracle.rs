@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{CHECKED, composition, ranks};
+use common::cases::cases;
+use common::{CHECKED, ranks};
 
 use tagwire_coll::{ALGORITHMS, Algorithm, Error, Reduction, Team};
 use tagwire_layout::{Basic, Layout, Operation};
-use tagwire_transport::fault::SplitMix64;
 
 /// Group sizes.
 const SIZES: std::ops::RangeInclusive<usize> = 1..=17;
@@ -16,176 +16,12 @@ const SIZES: std::ops::RangeInclusive<usize> = 1..=17;
 /// Rounds of each size.
 const ROUNDS: u64 = 24;
 
-/// Numbers that all ranks draw alike.
-struct Draws(SplitMix64);
-
-impl Draws {
-    fn of(seed: u64) -> Self {
-        Self(SplitMix64::stream(seed, 1))
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        self.0.below(end as u64) as usize
-    }
-
-    /// A length in elements: none, few, many.
-    fn count(&mut self) -> usize {
-        match self.below(5) {
-            0 => 0,
-            1 => 1,
-            2 | 3 => self.below(50),
-            _ => self.below(3000),
-        }
-    }
-}
-
-/// What `rank` gives in `round`: never all zero, so that what was not written shows.
-fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
-    let mut draws = Draws::of(round << 32 | rank as u64 | 1 << 63);
-    (0..bytes).map(|_| draws.below(256) as u8).collect()
-}
-
-/// The reduction of a round, and the bytes of a value.
-fn reduction(round: u64) -> (Operation, Layout) {
-    match round % 3 {
-        0 => composition(),
-        1 => (Operation::Sum, Layout::of(Basic::U32)),
-        _ => (Operation::BitXor, Layout::of(Basic::U8)),
-    }
-}
-
-/// The combination of what the ranks of a range give.
-fn combined(of: std::ops::Range<usize>, round: u64, bytes: usize) -> Vec<u8> {
-    let (operation, layout) = reduction(round);
-    let mut inputs = of.map(|rank| data(rank, round, bytes));
-    let first = inputs.next().unwrap();
-    inputs.fold(first, |sum, next| {
-        let mut into = next;
-        operation.combine(&layout, &sum, &mut into).unwrap();
-        into
-    })
-}
-
 /// All operations once, with what the draws of `round` say.
 fn everything(team: &Team, round: u64) {
-    let (me, size) = (team.me(), team.size());
-    let mut draws = Draws::of(round);
-    let root = draws.below(size);
-
-    let bytes = draws.count();
-    let mut whole = match me == root {
-        true => data(root, round, bytes),
-        false => vec![0; bytes],
-    };
-    team.broadcast(&mut whole, root).unwrap();
-    assert_eq!(whole, data(root, round, bytes), "broadcast");
-
-    let (operation, layout) = reduction(round);
-    let sum = Reduction {
-        operation: &operation,
-        layout: &layout,
-    };
-    let bytes = draws.count() * layout.extent();
-    let own = data(me, round, bytes);
-    let all = combined(0..size, round, bytes);
-    let mut out = (me == root).then(|| vec![0; bytes]);
-    team.reduce(sum, &own, out.as_deref_mut(), root).unwrap();
-    assert!(out.is_none_or(|out| out == all), "reduce");
-
-    let mut both = own.clone();
-    team.allreduce(sum, &mut both).unwrap();
-    assert_eq!(both, all, "allreduce");
-
-    let mut upto = own.clone();
-    team.scan(sum, &mut upto).unwrap();
-    assert_eq!(upto, combined(0..me + 1, round, bytes), "scan");
-    let mut before = own.clone();
-    team.exscan(sum, &mut before).unwrap();
-    if me > 0 {
-        assert_eq!(before, combined(0..me, round, bytes), "exscan");
-    } else {
-        assert_eq!(before, own, "exscan");
+    for mut case in cases(team, round) {
+        case.block(team);
+        case.check();
     }
-
-    let mut lengths: Vec<_> = (0..size).map(|_| draws.below(40)).collect();
-    lengths[draws.below(size)] = 0;
-    if round.is_multiple_of(4) {
-        // More than a few pieces beside none.
-        lengths[draws.below(size)] = 5000;
-    }
-    let lengths: Vec<_> = lengths.iter().map(|n| n * layout.extent()).collect();
-    let total = lengths.iter().sum();
-    let start: usize = lengths[..me].iter().sum();
-    let mut part = vec![0; lengths[me]];
-    let input = data(me, round, total);
-    team.reduce_scatter(sum, &input, &lengths, &mut part)
-        .unwrap();
-    let all = combined(0..size, round, total);
-    assert_eq!(part, all[start..start + lengths[me]], "reduce_scatter");
-
-    let bytes = draws.count();
-    let own = data(me, round, bytes);
-    let all: Vec<u8> = (0..size)
-        .flat_map(|rank| data(rank, round, bytes))
-        .collect();
-    let mut out = vec![0; all.len()];
-    team.allgather(&own, &mut out).unwrap();
-    assert_eq!(out, all, "allgather");
-    let mut out = (me == root).then(|| vec![0; all.len()]);
-    team.gather(&own, out.as_deref_mut(), root).unwrap();
-    assert!(out.is_none_or(|out| out == all), "gather");
-    let mut part = vec![0; bytes];
-    team.scatter((me == root).then_some(&all[..]), &mut part, root)
-        .unwrap();
-    assert_eq!(part, own, "scatter");
-
-    let own = data(me, round, lengths[me]);
-    let all: Vec<u8> = (0..size)
-        .flat_map(|rank| data(rank, round, lengths[rank]))
-        .collect();
-    let mut out = vec![0; all.len()];
-    team.allgatherv(&own, &lengths, &mut out).unwrap();
-    assert_eq!(out, all, "allgatherv");
-    let mut out = (me == root).then(|| vec![0; all.len()]);
-    team.gatherv(&own, &lengths, out.as_deref_mut(), root)
-        .unwrap();
-    assert!(out.is_none_or(|out| out == all), "gatherv");
-    let mut part = vec![0; lengths[me]];
-    team.scatterv((me == root).then_some(&all[..]), &lengths, &mut part, root)
-        .unwrap();
-    assert_eq!(part, own, "scatterv");
-
-    let block = draws.below(300);
-    let input = data(me, round, block * size);
-    let mut out = vec![0; block * size];
-    team.alltoall(&input, &mut out).unwrap();
-    let from = |rank| data(rank, round, block * size)[me * block..(me + 1) * block].to_vec();
-    assert_eq!(
-        out,
-        (0..size).flat_map(from).collect::<Vec<_>>(),
-        "alltoall"
-    );
-
-    // From rank a to rank b go (a + 2 b) mod 7 times 9 bytes.
-    // Or none, few or more than a piece, by turns.
-    let mixed = [0, 8, 70_000, 8160, 16_320, 0, 1];
-    let length = |a: usize, b: usize| match round % 3 {
-        0 => mixed[(a + 3 * b) % 7],
-        _ => (a + 2 * b) % 7 * 9,
-    };
-    let to: Vec<_> = (0..size).map(|peer| length(me, peer)).collect();
-    let from: Vec<_> = (0..size).map(|peer| length(peer, me)).collect();
-    let input = data(me, round, to.iter().sum());
-    let mut out = vec![0; from.iter().sum()];
-    team.alltoallv(&input, &to, &mut out, &from).unwrap();
-    let expected = (0..size).flat_map(|peer| {
-        let lengths: Vec<_> = (0..size).map(|other| length(peer, other)).collect();
-        let start: usize = lengths[..me].iter().sum();
-        data(peer, round, lengths.iter().sum())[start..start + lengths[me]].to_vec()
-    });
-    assert_eq!(out, expected.collect::<Vec<_>>(), "alltoallv");
-
-    team.barrier().unwrap();
 }
 
 fn all_sizes(selection: &str) {

@@ -6,24 +6,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something that has to be moved on.
 pub trait Driver: Send + Sync {
-    /// Does what can be done now, without waiting. Returns how many things happened. Called with nothing locked: it may
+    /// Does what can be done now, without waiting. Returns how many operations ended. Called with nothing locked: it may
     /// call the port. Several threads may call at once.
     fn drive(&self) -> usize;
 }
 
-/// The drivers of a rank. A load is all that a rank without any pays.
+/// The drivers of a rank. A load is all that a rank pays while none of them has anything under way.
 #[derive(Default, Clone)]
 pub(crate) struct Drivers(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    count: AtomicUsize,
-    list: Mutex<Vec<Arc<dyn Driver>>>,
+    /// Operations under way, of all drivers.
+    demand: AtomicUsize,
+    /// Replaced as a whole, so that a round of progress takes it without an allocation.
+    list: Mutex<Arc<[Arc<dyn Driver>]>>,
 }
 
 impl fmt::Debug for Drivers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Drivers({})", self.0.count.load(Ordering::Relaxed))
+        write!(f, "Drivers({})", self.0.demand.load(Ordering::Relaxed))
     }
 }
 
@@ -36,27 +38,51 @@ impl Drivers {
         }
     }
 
-    /// Drives all. Returns how many things happened.
+    /// Drives all. Returns how many operations ended.
     #[inline]
     pub(crate) fn drive(&self) -> usize {
-        match self.0.count.load(Ordering::Relaxed) {
+        match self.0.demand.load(Ordering::Relaxed) {
             0 => 0,
             _ => self.drive_all(),
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn drive_all(&self) -> usize {
         // Not under the lock: a driver may start, or end, others.
         let list = self.0.list.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = list.clone();
-        list.iter().map(|driver| driver.drive()).sum()
+        let all = Arc::clone(&list);
+        drop(list);
+        all.iter().map(|driver| driver.drive()).sum()
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<dyn Driver>>)) {
         let mut list = self.0.list.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut list);
-        self.0.count.store(list.len(), Ordering::Relaxed);
+        let mut changed = list.to_vec();
+        change(&mut changed);
+        let before = std::mem::replace(&mut *list, changed.into());
+        drop(list);
+        // A driver may be dropped with it.
+        drop(before);
+    }
+}
+
+/// By which a driver says that it has operations under way: it is driven while there are any.
+#[derive(Debug, Clone)]
+pub struct Demand(Drivers);
+
+impl Demand {
+    /// Counts one operation more.
+    #[inline]
+    pub fn raise(&self) {
+        self.0.0.demand.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one operation less.
+    #[inline]
+    pub fn lower(&self) {
+        let before = self.0.0.demand.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "raised before");
     }
 }
 
@@ -65,6 +91,14 @@ impl Drivers {
 pub struct Driven {
     drivers: Drivers,
     driver: Arc<dyn Driver>,
+}
+
+impl Driven {
+    /// Returns what its demand is told by.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        Demand(self.drivers.clone())
+    }
 }
 
 impl fmt::Debug for Driven {

@@ -36,7 +36,7 @@ mod table;
 pub mod types;
 pub mod wait;
 
-pub use driver::{Driven, Driver};
+pub use driver::{Demand, Driven, Driver};
 pub use error::{Error, Result};
 pub use guard::ThreadLevel;
 pub use layer::Layer;

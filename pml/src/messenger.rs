@@ -742,12 +742,13 @@ impl Messenger {
         self.partitioned.drive(&mut layer);
         drop(layer);
         self.after_progress(events);
-        self.drivers.drive();
+        self.drive();
         self.count_call()?;
         Ok(events)
     }
 
-    /// Has every call that makes progress, waits among them, drive `driver` too, until the returned value is dropped.
+    /// Has every call that makes progress, waits among them, drive `driver` too while it has [demand](crate::Demand), until the
+    /// returned value is dropped.
     pub fn drive_with(&self, driver: Arc<dyn Driver>) -> Driven {
         self.drivers.add(driver)
     }
@@ -787,7 +788,7 @@ impl Messenger {
             self.partitioned.drive(&mut layer);
             drop(layer);
             self.after_progress(events);
-            let Some(step) = rounds.next(events + self.drivers.drive(), &self.clock) else {
+            let Some(step) = rounds.next(events + self.drive(), &self.clock) else {
                 continue;
             };
             let mut answer = None;
@@ -819,7 +820,7 @@ impl Messenger {
                 let events = layer.progress();
                 self.partitioned.drive(&mut layer);
                 drop(layer);
-                self.drivers.drive();
+                self.drive();
                 return self.after_progress(events);
             }
             spin_loop();
@@ -834,6 +835,8 @@ impl Messenger {
         let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.calls.store(calls, Ordering::Relaxed);
         if calls.is_multiple_of(CALLS_PER_CLOCK) {
+            // Waits that end at once have driven nothing.
+            self.drive();
             self.look_if_due(self.clock.now())?;
         }
         Ok(())
@@ -864,6 +867,14 @@ impl Messenger {
         self.waiter.wake();
     }
 
+    /// Moves on what layers above have under way. Another thread may wait for what has ended.
+    #[inline]
+    fn drive(&self) -> usize {
+        let ended = self.drivers.drive();
+        self.after_progress(ended);
+        ended
+    }
+
     /// Another thread may wait for what this one has completed.
     #[inline]
     fn after_progress(&self, events: usize) {
@@ -891,7 +902,7 @@ impl Messenger {
             self.partitioned.drive(pml);
             drop(layer);
             self.after_progress(events);
-            let Some(step) = rounds.next(events + self.drivers.drive(), &self.clock) else {
+            let Some(step) = rounds.next(events + self.drive(), &self.clock) else {
                 continue;
             };
             let mut answer = None;
@@ -942,7 +953,7 @@ impl Messenger {
         // What came before the arming is seen here, also where another thread has dealt with it,
         // which did not know that anyone waits. What comes after it wakes.
         let seen = look().and_then(|over| {
-            let driven = if over { 0 } else { self.drivers.drive() };
+            let driven = if over { 0 } else { self.drive() };
             let mut layer = self.enter()?;
             let pml: &mut Layer = &mut layer;
             let events = driven + if over { 0 } else { pml.progress() };
@@ -1086,6 +1097,8 @@ impl Messenger {
             Err(Error::TimedOut(_)) => self.enter()?.open_work(),
             Err(error) => return Err(error),
         };
+        // What layers above have under way hears that its messages have ended.
+        self.drive();
         self.enter()?.leave();
         open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))
     }

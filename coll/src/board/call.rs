@@ -6,12 +6,13 @@ use std::sync::MutexGuard;
 use tagwire_transport::Board;
 use tagwire_transport::board::SLOT;
 
-use super::kind::Kind;
+use crate::algorithms::Collective;
 use crate::error::{Error, Result};
+use crate::selection::ON_BOARD;
 use crate::team::Team;
 
-/// The largest group that takes a board: each member looks at the lines of all.
-pub(super) const MOST: usize = 8;
+/// The largest group that has a board.
+pub(super) const MOST: usize = *ON_BOARD.end();
 
 /// So many looks are made before anything else is: they take less than a round of progress.
 const LOOKS: u32 = 64;
@@ -19,8 +20,20 @@ const LOOKS: u32 = 64;
 /// Every so many rounds an operation makes progress that found everything there.
 const ROUNDS_PER_PROGRESS: u64 = 64;
 
-/// Bits of a head that are a length; the kind lies above.
+/// Bits of a head that are a length; the number of the operation lies above.
 const LENGTH_BITS: u32 = 56;
+
+/// The number of barriers; others have that of their collective, and 1.
+const BARRIER: u64 = 0;
+
+fn name(number: u64) -> &'static str {
+    let mut all = (BARRIER + 1..).zip(Collective::ALL);
+    match all.find(|(one, _)| *one == number) {
+        Some((_, what)) => what.name(),
+        None if number == BARRIER => "barrier",
+        None => "something unknown",
+    }
+}
 
 /// One operation on a group's board. Every member makes the same calls of it.
 pub(crate) struct BoardCall<'t> {
@@ -34,13 +47,17 @@ impl<'t> BoardCall<'t> {
     pub(super) const fn new(
         team: &'t Team,
         board: MutexGuard<'t, Board>,
-        kind: Kind,
+        what: Option<Collective>,
         bytes: usize,
     ) -> Self {
+        let number = match what {
+            Some(what) => what as u64 + 1,
+            None => BARRIER,
+        };
         Self {
             team,
             board,
-            head: (kind as u64) << LENGTH_BITS | bytes as u64,
+            head: number << LENGTH_BITS | bytes as u64,
         }
     }
 
@@ -72,9 +89,9 @@ impl<'t> BoardCall<'t> {
 
     /// Takes part no more, and tells the others.
     #[cold]
-    pub(super) fn give_up(&mut self) {
+    pub(super) fn give_up(&mut self, error: &Error) {
         self.board.give_up();
-        self.team.break_off();
+        self.team.break_off(error);
     }
 
     /// Begins so many rounds. Returns the number of the first.
@@ -158,9 +175,9 @@ impl<'t> BoardCall<'t> {
         let (own, other) = (self.head >> LENGTH_BITS, theirs >> LENGTH_BITS);
         let Some(source_rank) = self.team.members().rank(member).filter(|_| own == other) else {
             return Error::Different {
-                own: Kind::name(own).to_owned(),
+                own: name(own).to_owned(),
                 member,
-                theirs: Kind::name(other).to_owned(),
+                theirs: name(other).to_owned(),
             };
         };
         Error::Length {

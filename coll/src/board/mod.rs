@@ -13,7 +13,6 @@ mod barrier;
 mod broadcast;
 mod call;
 mod gather;
-pub(crate) mod kind;
 mod reduce;
 mod scatter;
 pub(crate) mod state;
@@ -24,13 +23,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
 
+use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
+use crate::selection::ON_BOARD;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
 use crate::{allreduce as by_messages, broadcast as from_root};
-use call::MOST;
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -39,7 +39,6 @@ pub(crate) use barrier::barrier;
 pub(crate) use broadcast::broadcast;
 pub(crate) use call::{BoardCall, LARGEST_UNIT};
 pub(crate) use gather::gather;
-pub(crate) use kind::Kind;
 pub(crate) use reduce::reduce;
 pub(crate) use scatter::scatter;
 
@@ -50,15 +49,16 @@ const FOURTH: u32 = 4;
 const KEY: usize = 31;
 
 impl Team {
-    /// Runs an operation on the group's board. `None`, with nothing done, where it has none.
+    /// Runs an operation, a barrier if it is not named, on the group's board. `None`, with nothing done, where it has none or the
+    /// table says otherwise.
     #[inline]
     pub(crate) fn on_board(
         &self,
-        kind: Kind,
+        what: Option<Collective>,
         bytes: usize,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Option<Result<()>> {
-        if self.size() > MOST || self.size() < 2 || !self.may_take_board(kind) {
+        if !ON_BOARD.contains(&self.size()) || self.checks() {
             return None;
         }
         let board = match self.board.board.get() {
@@ -68,14 +68,35 @@ impl Team {
                 Err(error) => return Some(Err(error)),
             },
         };
-        Some(self.run_on(board, kind, bytes, body))
+        Some(self.run_on(board, what, bytes, body))
+    }
+
+    /// Whether the table gives a board to such an operation.
+    #[inline]
+    pub(crate) fn takes_board(&self, what: Collective, bytes: usize, may_reorder: bool) -> bool {
+        self.selection()
+            .takes_board(what, self.size(), bytes, may_reorder)
+    }
+
+    /// The same for a reduction.
+    #[inline]
+    pub(crate) fn reduces_on_board(
+        &self,
+        what: Collective,
+        bytes: usize,
+        reduction: &Reduction<'_>,
+    ) -> bool {
+        // Two operands are one tree, and values do not lie across pieces.
+        let may_reorder = self.size() == 2 || self.may_reorder(reduction);
+        let is_ordered = reduction.layout.extent() <= LARGEST_UNIT;
+        is_ordered && self.takes_board(what, bytes, may_reorder)
     }
 
     #[inline]
     fn run_on(
         &self,
         board: &Mutex<Board>,
-        kind: Kind,
+        what: Option<Collective>,
         bytes: usize,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -83,13 +104,13 @@ impl Team {
         self.messenger().check_thread()?;
         let board = board.lock().unwrap_or_else(PoisonError::into_inner);
         let inside = NoUnwind;
-        let mut call = BoardCall::new(self, board, kind, bytes);
+        let mut call = BoardCall::new(self, board, what, bytes);
         let mut done = call.make_progress();
         if done.is_ok() {
             done = body(&mut call);
         }
-        if done.is_err() {
-            call.give_up();
+        if let Err(error) = &done {
+            call.give_up(error);
         }
         std::mem::forget(inside);
         done

@@ -9,10 +9,19 @@ use crate::reduction::Reduction;
 pub(crate) fn reduce(
     call: &mut BoardCall<'_>,
     reduction: Reduction<'_>,
-    input: &[u8],
+    input: Option<&[u8]>,
     out: Option<&mut [u8]>,
     root: usize,
 ) -> Result<()> {
+    let copy = match (input, &out) {
+        (None, Some(out)) => {
+            let mut copy = call.team.scratch(out.len());
+            copy.copy_from_slice(out);
+            Some(copy)
+        }
+        _ => None,
+    };
+    let input = input.or(copy.as_deref()).unwrap_or_default();
     let pieces = Pieces::new(input.len(), reduction.layout.extent());
     let first = call.begin(pieces.count());
     let rounds = (first..).take(pieces.count()).enumerate();

@@ -12,3 +12,14 @@ pub(crate) struct TeamBoard {
     /// Operations that would have taken it. All members count the same ones.
     pub(super) calls: AtomicU32,
 }
+
+impl TeamBoard {
+    /// Takes part no more, and tells the others; an operation that is under way on the board does so itself.
+    pub(crate) fn give_up(&self) {
+        if let Some(Some(board)) = self.board.get()
+            && let Ok(mut board) = board.try_lock()
+        {
+            board.give_up();
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! Groups whose ranks are threads of the test.
 #![allow(dead_code)]
 
+pub mod cases;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +23,19 @@ pub const CHECKED: &str = "checked";
 pub const FIXED: &str = "fixed,";
 
 /// Runs `body` on each of `size` ranks, with messages that overtake each other, and returns what each returned.
-pub fn ranks<T: Send>(size: usize, selection: &str, body: impl Fn(&Team) -> T + Sync) -> Vec<T> {
+pub fn ranks<T: Send>(
+    size: usize,
+    selection: &str,
+    body: impl Fn(&Arc<Team>) -> T + Sync,
+) -> Vec<T> {
     on_network(&network(size), selection, |team, _| body(team))
+}
+
+/// The same with ranks that any of their threads may call.
+pub fn threaded<T: Send>(size: usize, body: impl Fn(&Arc<Team>) -> T + Sync) -> Vec<T> {
+    open(&network(size), "", ThreadLevel::Multiple, |team, _| {
+        body(team)
+    })
 }
 
 pub fn network(size: usize) -> MemoryNetwork {
@@ -33,7 +46,16 @@ pub fn network(size: usize) -> MemoryNetwork {
 pub fn on_network<T: Send>(
     network: &MemoryNetwork,
     selection: &str,
-    body: impl Fn(&Team, usize) -> T + Sync,
+    body: impl Fn(&Arc<Team>, usize) -> T + Sync,
+) -> Vec<T> {
+    open(network, selection, ThreadLevel::Single, body)
+}
+
+fn open<T: Send>(
+    network: &MemoryNetwork,
+    selection: &str,
+    level: ThreadLevel,
+    body: impl Fn(&Arc<Team>, usize) -> T + Sync,
 ) -> Vec<T> {
     let size = network.size();
     let job = LocalJob::new(size).unwrap();
@@ -56,8 +78,8 @@ pub fn on_network<T: Send>(
                 let options = Ob1Options::default();
                 let ob1 = Ob1::open(&options, rail, Box::new(job.member(rank))).unwrap();
                 let policy = WaitPolicy::adaptive(true);
-                let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
-                let team = Team::world(&messenger, selection);
+                let messenger = Arc::new(Messenger::new(ob1, level, policy));
+                let team = Arc::new(Team::world(&messenger, selection));
                 let end = body(&team, number as usize);
                 let _ = messenger.close(Duration::from_secs(20));
                 end

@@ -1,0 +1,218 @@
+//! Operations that combine data.
+
+use std::borrow::Cow;
+
+use super::CollectiveOperation;
+use crate::algorithms::Collective;
+use crate::board;
+use crate::call::{Call, check_length, check_root};
+use crate::error::{Error, Result};
+use crate::reduction::Operator;
+use crate::team::Team;
+use crate::{allreduce, reduce, reduce_scatter, scan};
+
+/// [`Team::reduce`].
+#[derive(Debug)]
+pub struct Reduce<'a> {
+    /// What combines the data.
+    pub operator: Operator<'a>,
+    /// What this member gives; `None` at `root` where that lies in `out` (MPI-5.0, section 6.9.1, `MPI_IN_PLACE`).
+    pub input: Option<&'a [u8]>,
+    /// What becomes the result, for `root` alone.
+    pub out: Option<&'a mut [u8]>,
+    /// Who gets it.
+    pub root: usize,
+}
+
+impl Reduce<'_> {
+    fn bytes(&self) -> usize {
+        let out = self.out.as_ref().map_or(0, |out| out.len());
+        self.input.map_or(out, <[u8]>::len)
+    }
+}
+
+impl CollectiveOperation for Reduce<'_> {
+    fn check(&self, team: &Team) -> Result<()> {
+        check_root(team, self.root)?;
+        self.operator.reduction().check(self.bytes())?;
+        let is_root = team.me() == self.root;
+        if is_root && self.out.is_none() {
+            return Err(Error::Argument(
+                "the root of a reduction needs room for the result".to_owned(),
+            ));
+        }
+        if !is_root && self.input.is_none() {
+            return Err(Error::Argument(
+                "only the root of a reduction gives its data in the buffer of the result"
+                    .to_owned(),
+            ));
+        }
+        match &self.out {
+            Some(out) => check_length("the buffer of the result", out.len(), self.bytes()),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self, _: &Team) -> String {
+        let (bytes, root) = (self.bytes(), self.root);
+        let name = self.operator.name();
+        format!("a reduction of {bytes} bytes by {name} to rank {root}")
+    }
+
+    #[inline]
+    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
+        let (what, bytes) = (Collective::Reduce, self.bytes());
+        let reduction = self.operator.reduction();
+        if !team.reduces_on_board(what, bytes, &reduction) {
+            return None;
+        }
+        let (input, out, root) = (self.input, self.out.as_deref_mut(), self.root);
+        team.on_board(Some(what), bytes, |call| {
+            board::reduce(call, reduction, input, out, root)
+        })
+    }
+
+    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        let reduction = self.operator.reduction();
+        let may_reorder = call.may_reorder(&reduction);
+        let algorithm = call.choose(Collective::Reduce, self.bytes(), may_reorder);
+        let copy = match self.input {
+            Some(_) => None,
+            None => self.out.as_deref().map(|own| call.copy(own)),
+        };
+        let input = self.input.or(copy.as_deref()).unwrap_or_default();
+        reduce::reduce(
+            call,
+            algorithm,
+            reduction,
+            input,
+            self.out.as_deref_mut(),
+            self.root,
+        )
+        .await
+    }
+}
+
+/// [`Team::allreduce`].
+#[derive(Debug)]
+pub struct Allreduce<'a> {
+    /// What combines the data.
+    pub operator: Operator<'a>,
+    /// What this member gives, and then what it gets.
+    pub data: &'a mut [u8],
+}
+
+impl CollectiveOperation for Allreduce<'_> {
+    fn check(&self, _: &Team) -> Result<()> {
+        self.operator.reduction().check(self.data.len())
+    }
+
+    fn describe(&self, _: &Team) -> String {
+        let (bytes, name) = (self.data.len(), self.operator.name());
+        format!("an allreduce of {bytes} bytes by {name}")
+    }
+
+    #[inline]
+    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
+        let (what, bytes) = (Collective::Allreduce, self.data.len());
+        let reduction = self.operator.reduction();
+        if !team.reduces_on_board(what, bytes, &reduction) {
+            return None;
+        }
+        team.on_board(Some(what), bytes, |call| {
+            board::allreduce(call, reduction, self.data)
+        })
+    }
+
+    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        let reduction = self.operator.reduction();
+        let may_reorder = call.may_reorder(&reduction);
+        let algorithm = call.choose(Collective::Allreduce, self.data.len(), may_reorder);
+        allreduce::allreduce(call, algorithm, reduction, self.data).await
+    }
+}
+
+/// [`Team::reduce_scatter`].
+#[derive(Debug)]
+pub struct ReduceScatter<'a> {
+    /// What combines the data.
+    pub operator: Operator<'a>,
+    /// What this member gives.
+    pub input: &'a [u8],
+    /// The length of each member's part.
+    pub lengths: Cow<'a, [usize]>,
+    /// This member's part of the result.
+    pub out: &'a mut [u8],
+}
+
+impl CollectiveOperation for ReduceScatter<'_> {
+    fn check(&self, team: &Team) -> Result<()> {
+        team.check_lengths(&self.lengths, self.input.len())?;
+        let reduction = self.operator.reduction();
+        let mut lengths = self.lengths.iter();
+        lengths.try_for_each(|length| reduction.check(*length))?;
+        let own = self.lengths[team.me()];
+        check_length("the buffer of the result", self.out.len(), own)
+    }
+
+    fn describe(&self, _: &Team) -> String {
+        let (bytes, name) = (self.input.len(), self.operator.name());
+        format!("a reduce-scatter of {bytes} bytes by {name}")
+    }
+
+    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        let (reduction, lengths) = (self.operator.reduction(), &self.lengths);
+        let may_reorder = call.may_reorder(&reduction);
+        let algorithm = call.choose(Collective::ReduceScatter, self.input.len(), may_reorder);
+        reduce_scatter::reduce_scatter(call, algorithm, reduction, self.input, lengths, self.out)
+            .await
+    }
+}
+
+/// [`Team::scan`].
+#[derive(Debug)]
+pub struct Scan<'a> {
+    /// What combines the data.
+    pub operator: Operator<'a>,
+    /// What this member gives, and then what it gets.
+    pub data: &'a mut [u8],
+}
+
+impl CollectiveOperation for Scan<'_> {
+    fn check(&self, _: &Team) -> Result<()> {
+        self.operator.reduction().check(self.data.len())
+    }
+
+    fn describe(&self, _: &Team) -> String {
+        let (bytes, name) = (self.data.len(), self.operator.name());
+        format!("a scan of {bytes} bytes by {name}")
+    }
+
+    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        scan::scan(call, self.operator.reduction(), self.data).await
+    }
+}
+
+/// [`Team::exscan`].
+#[derive(Debug)]
+pub struct Exscan<'a> {
+    /// What combines the data.
+    pub operator: Operator<'a>,
+    /// What this member gives, and then what it gets.
+    pub data: &'a mut [u8],
+}
+
+impl CollectiveOperation for Exscan<'_> {
+    fn check(&self, _: &Team) -> Result<()> {
+        self.operator.reduction().check(self.data.len())
+    }
+
+    fn describe(&self, _: &Team) -> String {
+        let (bytes, name) = (self.data.len(), self.operator.name());
+        format!("an exscan of {bytes} bytes by {name}")
+    }
+
+    async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        scan::exscan(call, self.operator.reduction(), self.data).await
+    }
+}

@@ -1,0 +1,178 @@
+//! Persistent operations: made once, started again and again.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::transmute;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagwire_base::Tag;
+
+use crate::error::{Error, Result};
+use crate::nonblocking::{Request, launch};
+use crate::opening::Opening;
+use crate::operations::CollectiveOperation;
+use crate::team::Team;
+
+/// A persistent operation (MPI-5.0, section 6.13): inactive at first, and whenever the end of a round was taken.
+///
+/// Members make their persistent operations in the same order, and may start them in any. Dropped while a round is
+/// under way, the round goes on.
+pub struct Persistent {
+    team: Arc<Team>,
+    tag: Tag,
+    begin: Begin,
+    round: Option<Request>,
+}
+
+/// Begins a round.
+type Begin = Box<dyn Fn(&Arc<Team>, Tag) -> Request + Send + Sync>;
+
+/// The operation, which the rounds have one after the other.
+struct Kept<O>(UnsafeCell<O>);
+
+// SAFETY: one round at a time reaches the operation, from one thread at a time; it may be sent.
+unsafe impl<O: Send> Sync for Kept<O> {}
+
+impl fmt::Debug for Persistent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Persistent")
+            .field("tag", &self.tag)
+            .field("round", &self.round)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Team {
+    /// Makes a persistent operation, inactive. Its rounds have the arguments and the buffers of `operation`.
+    ///
+    /// # Safety
+    /// What the operation borrows stays valid until the returned value was dropped and no
+    /// [round](Persistent::round) is under way. While one is, nobody else writes to what the operation reads, or touches
+    /// what it writes.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments; when an earlier operation of the group has failed;
+    /// [`Error::Persistent`] when there are too many.
+    pub unsafe fn init<'a>(
+        self: &Arc<Self>,
+        operation: impl CollectiveOperation + 'a,
+    ) -> Result<Persistent> {
+        operation.check(self)?;
+        let tag = self.take_persistent()?;
+        let described = self.checks().then(|| operation.describe(self));
+        let kept = Arc::new(Kept(UnsafeCell::new(operation)));
+        let begin = move |team: &Arc<Self>, tag| {
+            let kept = Arc::clone(&kept);
+            let opening = Opening {
+                // A round of an operation that was dropped.
+                older: team.active().find((team.context(), tag)),
+                described: described.clone(),
+            };
+            let opening = opening.if_any();
+            // SAFETY: the future borrows what the operation borrows, which the caller keeps until the round is over.
+            let running = unsafe {
+                launch(team, tag, |call| async move {
+                    if let Some(opening) = opening {
+                        opening.run(call).await?;
+                    }
+                    let kept = kept;
+                    // SAFETY: a round begins once the last one is complete (see `start`), whose future is gone then.
+                    let operation = &mut *kept.0.get();
+                    operation.steps(call).await
+                })
+            };
+            Request(running)
+        };
+        let begin: Box<dyn Fn(&Arc<Self>, Tag) -> Request + Send + Sync + 'a> = Box::new(begin);
+        Ok(Persistent {
+            team: Arc::clone(self),
+            tag,
+            // SAFETY: the types differ in a lifetime alone: that of what the caller keeps for as long as this is used.
+            begin: unsafe {
+                transmute::<Box<dyn Fn(&Arc<Self>, Tag) -> Request + Send + Sync + 'a>, Begin>(
+                    begin,
+                )
+            },
+            round: None,
+        })
+    }
+}
+
+impl Persistent {
+    /// Begins a round.
+    ///
+    /// # Errors
+    /// [`Error::Active`] while one is under way or its end was not taken; when an operation of the group has failed, or this
+    /// thread may not call. The operation is inactive then, unless it was active.
+    pub fn start(&mut self) -> Result<()> {
+        if self.round.is_some() {
+            return Err(Error::Active);
+        }
+        self.team.check()?;
+        self.team.messenger().check_thread()?;
+        self.round = Some((self.begin)(&self.team, self.tag));
+        Ok(())
+    }
+
+    /// Returns whether a round was started whose end was not taken.
+    #[must_use]
+    pub const fn is_active(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// Returns the round that was started and whose end was not taken.
+    #[must_use]
+    pub const fn round(&self) -> Option<&Request> {
+        self.round.as_ref()
+    }
+
+    /// Takes how the round ended, without progress; `None` while it is under way. An inactive operation has ended well.
+    #[must_use = "the end is there once"]
+    pub fn take(&mut self) -> Option<Result<()>> {
+        let Some(round) = &self.round else {
+            return Some(Ok(()));
+        };
+        let end = round.take();
+        if end.is_some() {
+            self.round = None;
+        }
+        end
+    }
+
+    /// Makes progress once, and takes the end of the round. Returns whether it has ended.
+    ///
+    /// # Errors
+    /// As [`Request::test`].
+    pub fn test(&mut self) -> Result<bool> {
+        self.look(|round| round.test())
+    }
+
+    /// Waits until the round has ended, up to `timeout`. At once for an inactive operation.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.look(|round| round.wait(timeout).map(|()| true))
+            .map(|_| ())
+    }
+
+    fn look(&mut self, look: impl FnOnce(&Request) -> Result<bool>) -> Result<bool> {
+        let Some(round) = &self.round else {
+            return Ok(true);
+        };
+        let ended = look(round);
+        // Nobody else takes an end: it was taken here, or is still to come.
+        if round.is_taken() {
+            self.round = None;
+        }
+        ended
+    }
+}
+
+impl Drop for Persistent {
+    fn drop(&mut self) {
+        self.team.give_persistent(self.tag);
+    }
+}

@@ -1,0 +1,434 @@
+//! Every operation with arguments that are drawn, and what a serial oracle says that it returns.
+#![allow(unsafe_code)]
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tagwire_coll::operations::{
+    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
+    Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+};
+use tagwire_coll::{Persistent, Reduction, Request, Result, Team};
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_transport::fault::SplitMix64;
+
+use super::composition;
+
+/// Numbers that all ranks draw alike.
+pub struct Draws(SplitMix64);
+
+impl Draws {
+    pub fn of(seed: u64) -> Self {
+        Self(SplitMix64::stream(seed, 1))
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0.below(end as u64) as usize
+    }
+
+    /// A length in elements: none, few, many.
+    fn count(&mut self) -> usize {
+        match self.below(5) {
+            0 => 0,
+            1 => 1,
+            2 | 3 => self.below(50),
+            _ => self.below(3000),
+        }
+    }
+}
+
+/// What `rank` gives in `round`: never all zero, so that what was not written shows.
+fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
+    let mut draws = Draws::of(round << 32 | rank as u64 | 1 << 63);
+    (0..bytes).map(|_| draws.below(256) as u8).collect()
+}
+
+/// The reduction of a round, and the bytes of a value.
+fn reduction(round: u64) -> (Operation, Layout) {
+    match round % 3 {
+        0 => composition(),
+        1 => (Operation::Sum, Layout::of(Basic::U32)),
+        _ => (Operation::BitXor, Layout::of(Basic::U8)),
+    }
+}
+
+/// The combination of what the ranks of a range give.
+fn combined(of: std::ops::Range<usize>, round: u64, bytes: usize) -> Vec<u8> {
+    let (operation, layout) = reduction(round);
+    let mut inputs = of.map(|rank| data(rank, round, bytes));
+    let first = inputs.next().unwrap();
+    inputs.fold(first, |sum, next| {
+        let mut into = next;
+        operation.combine(&layout, &sum, &mut into).unwrap();
+        into
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Barrier,
+    Broadcast,
+    Reduce,
+    ReduceInPlace,
+    Allreduce,
+    Scan,
+    Exscan,
+    ReduceScatter,
+    Allgather,
+    Allgatherv,
+    Gather,
+    Gatherv,
+    Scatter,
+    Scatterv,
+    Alltoall,
+    Alltoallv,
+}
+
+/// An operation, its buffers, and what has to be in the one that it writes.
+pub struct Case {
+    kind: Kind,
+    operation: Operation,
+    layout: Layout,
+    root: usize,
+    leads: bool,
+    input: Vec<u8>,
+    /// As it is before the operation.
+    before: Vec<u8>,
+    out: Vec<u8>,
+    expected: Vec<u8>,
+    lengths: Vec<usize>,
+    from: Vec<usize>,
+}
+
+/// A way to run an operation.
+trait Way {
+    type Out;
+
+    fn run(self, operation: impl CollectiveOperation) -> Self::Out;
+}
+
+struct Start<'t>(&'t Arc<Team>);
+
+impl Way for Start<'_> {
+    type Out = Result<Request>;
+
+    fn run(self, operation: impl CollectiveOperation) -> Self::Out {
+        // SAFETY: who starts a case keeps it until its operation has ended.
+        unsafe { self.0.start(operation) }
+    }
+}
+
+struct Init<'t>(&'t Arc<Team>);
+
+impl Way for Init<'_> {
+    type Out = Result<Persistent>;
+
+    fn run(self, operation: impl CollectiveOperation) -> Self::Out {
+        // SAFETY: as above, and the vectors of a case are not replaced.
+        unsafe { self.0.init(operation) }
+    }
+}
+
+impl Case {
+    /// Runs it to its end.
+    pub fn block(&mut self, team: &Team) {
+        let (reduction, root) = (
+            Reduction {
+                operation: &self.operation,
+                layout: &self.layout,
+            },
+            self.root,
+        );
+        let (input, out) = (&self.input[..], &mut self.out[..]);
+        let (lengths, from) = (&self.lengths[..], &self.from[..]);
+        let leads = self.leads;
+        let ended = match self.kind {
+            Kind::Barrier => team.barrier(),
+            Kind::Broadcast => team.broadcast(out, root),
+            Kind::Reduce => team.reduce(reduction, input, leads.then_some(out), root),
+            Kind::ReduceInPlace => return self.call(team),
+            Kind::Allreduce => team.allreduce(reduction, out),
+            Kind::Scan => team.scan(reduction, out),
+            Kind::Exscan => team.exscan(reduction, out),
+            Kind::ReduceScatter => team.reduce_scatter(reduction, input, lengths, out),
+            Kind::Allgather => team.allgather(input, out),
+            Kind::Allgatherv => team.allgatherv(input, lengths, out),
+            Kind::Gather => team.gather(input, leads.then_some(out), root),
+            Kind::Gatherv => team.gatherv(input, lengths, leads.then_some(out), root),
+            Kind::Scatter => team.scatter(leads.then_some(input), out, root),
+            Kind::Scatterv => team.scatterv(leads.then_some(input), lengths, out, root),
+            Kind::Alltoall => team.alltoall(input, out),
+            Kind::Alltoallv => team.alltoallv(input, lengths, out, from),
+        };
+        ended.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
+    }
+
+    fn call(&mut self, team: &Team) {
+        struct Block<'t>(&'t Team);
+        impl Way for Block<'_> {
+            type Out = Result<()>;
+
+            fn run(self, operation: impl CollectiveOperation) -> Self::Out {
+                self.0.call(operation)
+            }
+        }
+        self.run(Block(team)).unwrap();
+    }
+
+    /// Starts it. It has to be there until the operation has ended.
+    pub fn start(&mut self, team: &Arc<Team>) -> Request {
+        self.run(Start(team)).unwrap()
+    }
+
+    /// Makes a persistent operation of it. It has to be there until that is dropped.
+    pub fn init(&mut self, team: &Arc<Team>) -> Persistent {
+        self.run(Init(team)).unwrap()
+    }
+
+    fn run<W: Way>(&mut self, way: W) -> W::Out {
+        let operator = || {
+            Reduction {
+                operation: &self.operation,
+                layout: &self.layout,
+            }
+            .into()
+        };
+        let (root, leads) = (self.root, self.leads);
+        let (input, data) = (&self.input[..], &mut self.out[..]);
+        let (lengths, from) = (
+            Cow::Borrowed(&self.lengths[..]),
+            Cow::Borrowed(&self.from[..]),
+        );
+        match self.kind {
+            Kind::Barrier => way.run(Barrier),
+            Kind::Broadcast => way.run(Broadcast { data, root }),
+            Kind::Reduce => way.run(Reduce {
+                operator: operator(),
+                input: Some(input),
+                out: leads.then_some(data),
+                root,
+            }),
+            Kind::ReduceInPlace => way.run(Reduce {
+                operator: operator(),
+                input: (!leads).then_some(input),
+                out: leads.then_some(data),
+                root,
+            }),
+            Kind::Allreduce => way.run(Allreduce {
+                operator: operator(),
+                data,
+            }),
+            Kind::Scan => way.run(Scan {
+                operator: operator(),
+                data,
+            }),
+            Kind::Exscan => way.run(Exscan {
+                operator: operator(),
+                data,
+            }),
+            Kind::ReduceScatter => way.run(ReduceScatter {
+                operator: operator(),
+                input,
+                lengths,
+                out: data,
+            }),
+            Kind::Allgather => way.run(Allgather {
+                own: input,
+                out: data,
+            }),
+            Kind::Allgatherv => way.run(Allgatherv {
+                own: input,
+                lengths,
+                out: data,
+            }),
+            Kind::Gather => way.run(Gather {
+                own: input,
+                out: leads.then_some(data),
+                root,
+            }),
+            Kind::Gatherv => way.run(Gatherv {
+                own: input,
+                lengths,
+                out: leads.then_some(data),
+                root,
+            }),
+            Kind::Scatter => way.run(Scatter {
+                input: leads.then_some(input),
+                own: data,
+                root,
+            }),
+            Kind::Scatterv => way.run(Scatterv {
+                input: leads.then_some(input),
+                lengths,
+                own: data,
+                root,
+            }),
+            Kind::Alltoall => way.run(Alltoall { input, out: data }),
+            Kind::Alltoallv => way.run(Alltoallv {
+                input,
+                to: lengths,
+                out: data,
+                from,
+            }),
+        }
+    }
+
+    /// Returns whether the result is there.
+    pub fn is_right(&self) -> bool {
+        self.out == self.expected
+    }
+
+    /// Looks at the result.
+    pub fn check(&self) {
+        assert_eq!(self.out, self.expected, "{:?}", self.kind);
+    }
+
+    /// Fills the buffers as they were at first. Between two rounds.
+    pub fn reset(&mut self) {
+        self.out.copy_from_slice(&self.before);
+    }
+}
+
+/// All operations once, with what the draws of `round` say.
+pub fn cases(team: &Team, round: u64) -> Vec<Case> {
+    let (me, size) = (team.me(), team.size());
+    let mut draws = Draws::of(round);
+    let root = draws.below(size);
+    let (operation, layout) = reduction(round);
+    let unit = layout.extent();
+    let leads = me == root;
+    let case = |kind, input: Vec<u8>, before: Vec<u8>, expected: Vec<u8>| Case {
+        kind,
+        operation: operation.clone(),
+        layout: layout.clone(),
+        root,
+        leads,
+        input,
+        out: before.clone(),
+        before,
+        expected,
+        lengths: Vec::new(),
+        from: Vec::new(),
+    };
+    let none = Vec::new;
+    let if_leads = |bytes: &Vec<u8>| if leads { bytes.clone() } else { Vec::new() };
+    let mut list = Vec::new();
+
+    let given = data(root, round, draws.count());
+    let zeros = vec![0; given.len()];
+    let whole = if leads { given.clone() } else { zeros };
+    list.push(case(Kind::Broadcast, none(), whole, given));
+
+    let bytes = draws.count() * unit;
+    let own = data(me, round, bytes);
+    let all = combined(0..size, round, bytes);
+    let room = if leads { vec![0; bytes] } else { none() };
+    list.push(case(Kind::Reduce, own.clone(), room, if_leads(&all)));
+    list.push(case(
+        Kind::ReduceInPlace,
+        own.clone(),
+        if_leads(&own),
+        if_leads(&all),
+    ));
+    list.push(case(Kind::Allreduce, none(), own.clone(), all));
+    let upto = combined(0..me + 1, round, bytes);
+    list.push(case(Kind::Scan, none(), own.clone(), upto));
+    let before = match me {
+        0 => own.clone(),
+        _ => combined(0..me, round, bytes),
+    };
+    list.push(case(Kind::Exscan, none(), own, before));
+
+    let mut lengths: Vec<_> = (0..size).map(|_| draws.below(40)).collect();
+    lengths[draws.below(size)] = 0;
+    if round.is_multiple_of(4) {
+        // More than a few pieces beside none.
+        lengths[draws.below(size)] = 5000;
+    }
+    let lengths: Vec<_> = lengths.iter().map(|n| n * unit).collect();
+    let with_lengths = |mut case: Case| {
+        case.lengths.clone_from(&lengths);
+        case
+    };
+    let total = lengths.iter().sum();
+    let start: usize = lengths[..me].iter().sum();
+    let input = data(me, round, total);
+    let part = combined(0..size, round, total)[start..start + lengths[me]].to_vec();
+    let room = vec![0; lengths[me]];
+    list.push(with_lengths(case(Kind::ReduceScatter, input, room, part)));
+
+    let bytes = draws.count();
+    let own = data(me, round, bytes);
+    let all: Vec<u8> = (0..size)
+        .flat_map(|rank| data(rank, round, bytes))
+        .collect();
+    let room = vec![0; all.len()];
+    list.push(case(
+        Kind::Allgather,
+        own.clone(),
+        room.clone(),
+        all.clone(),
+    ));
+    list.push(case(
+        Kind::Gather,
+        own.clone(),
+        if_leads(&room),
+        if_leads(&all),
+    ));
+    list.push(case(Kind::Scatter, if_leads(&all), vec![0; bytes], own));
+
+    let own = data(me, round, lengths[me]);
+    let all: Vec<u8> = (0..size)
+        .flat_map(|rank| data(rank, round, lengths[rank]))
+        .collect();
+    let room = vec![0; all.len()];
+    list.push(with_lengths(case(
+        Kind::Allgatherv,
+        own.clone(),
+        room.clone(),
+        all.clone(),
+    )));
+    list.push(with_lengths(case(
+        Kind::Gatherv,
+        own.clone(),
+        if_leads(&room),
+        if_leads(&all),
+    )));
+    let room = vec![0; own.len()];
+    list.push(with_lengths(case(
+        Kind::Scatterv,
+        if_leads(&all),
+        room,
+        own,
+    )));
+
+    let block = draws.below(300);
+    let input = data(me, round, block * size);
+    let from = |rank| data(rank, round, block * size)[me * block..(me + 1) * block].to_vec();
+    let all: Vec<u8> = (0..size).flat_map(from).collect();
+    list.push(case(Kind::Alltoall, input, vec![0; block * size], all));
+
+    // From rank a to rank b go (a + 2 b) mod 7 times 9 bytes; or none, few or more than a piece, by turns.
+    let mixed = [0, 8, 70_000, 8160, 16_320, 0, 1];
+    let length = |a: usize, b: usize| match round % 3 {
+        0 => mixed[(a + 3 * b) % 7],
+        _ => (a + 2 * b) % 7 * 9,
+    };
+    let to: Vec<_> = (0..size).map(|peer| length(me, peer)).collect();
+    let from: Vec<_> = (0..size).map(|peer| length(peer, me)).collect();
+    let input = data(me, round, to.iter().sum());
+    let all: Vec<u8> = (0..size)
+        .flat_map(|peer| {
+            let lengths: Vec<_> = (0..size).map(|other| length(peer, other)).collect();
+            let start: usize = lengths[..me].iter().sum();
+            data(peer, round, lengths.iter().sum())[start..start + lengths[me]].to_vec()
+        })
+        .collect();
+    let room = vec![0; from.iter().sum()];
+    let mut varying = case(Kind::Alltoallv, input, room, all);
+    (varying.lengths, varying.from) = (to, from);
+    list.push(varying);
+
+    list.push(case(Kind::Barrier, none(), none(), none()));
+    list
+}
