@@ -143,6 +143,7 @@ const UNSAFE: &[&str] = &[
     "src/owned.rs",
     "src/partitioned.rs",
     "src/persistent.rs",
+    "src/persistent_collective.rs",
     "src/plain.rs",
     "src/scope.rs",
     "transport/src/allocation.rs",

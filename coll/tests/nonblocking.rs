@@ -358,9 +358,9 @@ fn persistent_operations_are_restarted() {
 fn there_are_as_many_persistent_operations_as_tags() {
     ranks(2, CHECKED, |team| {
         let mut made = Vec::new();
-        // SAFETY: they borrow nothing.
         let error = loop {
-            match unsafe { team.init(Barrier) } {
+            // SAFETY: it borrows nothing.
+            match unsafe { team.init(|| Barrier) } {
                 Ok(one) => made.push(one),
                 Err(error) => break error,
             }
@@ -371,6 +371,6 @@ fn there_are_as_many_persistent_operations_as_tags() {
         last.wait(None).unwrap();
         drop(made);
         // SAFETY: as above.
-        assert!(unsafe { team.init(Barrier) }.is_ok());
+        assert!(unsafe { team.init(|| Barrier) }.is_ok());
     });
 }

@@ -750,6 +750,14 @@ impl Messenger {
         }
     }
 
+    /// Returns whether a request is complete, without progress and without taking its end.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn is_complete(&self, request: RequestId) -> Result<bool> {
+        Ok(self.enter()?.is_complete(request))
+    }
+
     /// Makes progress until `done` returns a value, and returns that. `done` is called after each progress that brought
     /// something, with nothing locked: it may call this port.
     ///
