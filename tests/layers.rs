@@ -128,6 +128,7 @@ const UNSAFE: &[&str] = &[
     "bench/src/mpi/abi.rs",
     "bench/src/mpi/collective.rs",
     "bench/src/mpi/partitioned.rs",
+    "bench/src/port/pml.rs",
     "coll/src/nonblocking.rs",
     "coll/src/persistent.rs",
     "fuzz/src/lib.rs",

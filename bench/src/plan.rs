@@ -63,6 +63,9 @@ pub(crate) struct Plan {
     pub threads: u32,
     pub posted: u32,
     pub unexpected: u32,
+    /// Collectives are started and waited for.
+    #[serde(default)]
+    pub nonblocking: bool,
     /// On which sides ranks compute.
     pub sides: Vec<Side>,
     /// Where buffers come from, where that was said.
@@ -119,6 +122,7 @@ impl Plan {
             threads: args.threads.unwrap_or(1),
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
+            nonblocking: args.nonblocking,
             sides: args.sides().to_vec(),
             memory: args.memory,
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),

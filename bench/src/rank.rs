@@ -17,7 +17,7 @@ use crate::load::{Load, Watch};
 use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
-use crate::port::collective::Operation;
+use crate::port::collective::{Form, Operation};
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
 use crate::port::raw::RawPort;
@@ -292,7 +292,11 @@ impl Job<'_> {
         let seed = self.plan.validate.then_some(self.plan.seed);
         let largest = self.plan.largest()?;
         let memory = |len| self.memory(port, len);
-        let collectives = port.collectives()?;
+        let form = match self.plan.nonblocking {
+            true => Form::Nonblocking,
+            false => Form::Blocking,
+        };
+        let collectives = port.collectives(form)?;
         let body = Collective::new(port, collectives, operation, largest, seed, memory)?;
         Ok(Box::new(Runner::new(port, body)?))
     }
@@ -461,6 +465,7 @@ impl Job<'_> {
             threads: (plan.test == TestName::MessageRate).then_some(plan.threads),
             posted: some(plan.posted),
             unexpected: some(plan.unexpected),
+            nonblocking: plan.nonblocking,
             memory: plan.memory.map(|memory| memory.as_str().to_owned()),
             validated: plan.validate,
             profiled: plan.profile,

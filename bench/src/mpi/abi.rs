@@ -8,11 +8,11 @@ use std::ptr;
 use libloading::Library;
 use tagwire_base::{Rank, Tag};
 
-use super::collective::MpiCollectives;
+use super::collective::{MpiCollectives, MpiNonblocking};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::Port;
-use crate::port::collective::Collectives;
+use crate::port::collective::{Collectives, Form};
 
 /// `MPI_Comm`, `MPI_Datatype`, `MPI_Errhandler`: pointers to incomplete types, whose predefined
 /// values are small numbers that the standard fixes (MPI-5.0, appendix A).
@@ -276,8 +276,11 @@ pub(super) fn number(rank: Rank) -> c_int {
 impl Port for MpiPort {
     type Request = MpiRequest;
 
-    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
-        Ok(Box::new(MpiCollectives::of(self)?))
+    fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
+        Ok(match form {
+            Form::Blocking => Box::new(MpiCollectives::of(self)?),
+            Form::Nonblocking => Box::new(MpiNonblocking::of(self)?),
+        })
     }
 
     fn rank(&self) -> Rank {

@@ -263,6 +263,12 @@ pub(crate) fn preamble(report: &Report) -> String {
     if let Some(memory) = report.rows.iter().find_map(|row| row.memory.as_deref()) {
         line("Memory", memory);
     }
+    if report.rows.iter().any(|row| row.nonblocking) {
+        line(
+            "Form",
+            "nonblocking; each operation is started and waited for",
+        );
+    }
     if report.rows.iter().any(|row| row.validated) {
         line("Validation", "on; times include filling and checking");
     }
