@@ -23,7 +23,7 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
-use crate::active::Pending;
+use crate::active::{Active, Pending};
 use crate::call::Call;
 use crate::error::Result;
 use crate::opening::Opening;
@@ -95,9 +95,7 @@ where
         unsafe { transmute::<Arc<dyn Pending + 'a>, Arc<dyn Pending>>(running) };
     // In the list first: what comes for it from now on is seen by the threads that make progress.
     team.active().enter(Arc::clone(&running));
-    if running.poll() {
-        team.active().leave(&running);
-    }
+    team.active().poll(&running);
     running
 }
 
@@ -169,6 +167,10 @@ impl<F: Future<Output = Result<()>> + Send> Pending for Running<F> {
     fn messenger(&self) -> &Messenger {
         self.team.messenger()
     }
+
+    fn active(&self) -> &Active {
+        self.team.active()
+    }
 }
 
 /// A nonblocking operation. Any call of its rank that makes progress moves it on, and so do waits for anything else.
@@ -214,7 +216,11 @@ impl Request {
     /// ([`TimedOut`](tagwire_pml::Error::TimedOut)), or this thread may not call.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
         let messenger = self.0.messenger();
-        messenger.progress_until(timeout, || Ok(self.is_complete().then_some(())))?;
+        // By itself at first: a round of the whole list costs more.
+        let active = self.0.active();
+        if !self.is_complete() && !messenger.poll_inside(|| active.poll(&self.0))? {
+            messenger.progress_until(timeout, || Ok(self.is_complete().then_some(())))?;
+        }
         self.take()
             .unwrap_or_else(|| Err(tagwire_pml::Error::StaleRequest.into()))
     }
