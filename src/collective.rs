@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use tagwire_coll::Reduction;
+use tagwire_coll::{Operator, Reduction};
 use tagwire_layout::{Basic, Element, Layout, Operation, UserOperation};
 use tagwire_pml::SendMode;
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::nonblocking::in_place;
 use crate::plain::{Plain, Status, bytes, bytes_mut, zeroed};
 use crate::selector::{Source, TagChoice};
 
@@ -69,6 +70,11 @@ impl<T: Plain + Copy> Combine<T> {
             layout: bytes.unwrap_or(Layout::of(Basic::Byte)),
             values: std::marker::PhantomData,
         }
+    }
+
+    /// Returns the reduction, for an operation that goes on after the call.
+    pub(crate) fn operator(&self) -> Operator<'static> {
+        Operator::owned(self.operation.clone(), self.layout.clone())
     }
 
     const fn reduction(&self) -> Reduction<'_> {
@@ -185,13 +191,7 @@ impl<'s> Context<'s> {
     }
 
     fn reduce_with<T: Plain>(&self, by: Reduction<'_>, data: &mut [T], root: u32) -> Result<()> {
-        self.call(|team| match team.me() == root as usize {
-            true => {
-                let own = bytes(data).to_vec();
-                team.reduce(by, &own, Some(bytes_mut(data)), root as usize)
-            }
-            false => team.reduce(by, bytes(data), None, root as usize),
-        })
+        self.call(|team| team.call(in_place(by.into(), bytes_mut(data), team.me() as u32, root)))
     }
 
     /// Combines the numbers of all ranks up to this one, in its place (MPI-5.0, section 6.11.1).
@@ -418,7 +418,7 @@ impl<'s> Context<'s> {
 }
 
 /// Lengths in bytes. One that is beyond memory fits no buffer, and is refused by that.
-fn lengths<T>(counts: &[usize]) -> Vec<usize> {
+pub(crate) fn lengths<T>(counts: &[usize]) -> Vec<usize> {
     let length = |count: &usize| count.saturating_mul(size_of::<T>());
     counts.iter().map(length).collect()
 }

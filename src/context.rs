@@ -188,7 +188,7 @@ impl<'s> Context<'s> {
     }
 
     /// Refuses the scope of another session: its end would not wait for what is started here.
-    fn check_scope(&self, scope: &Scope<'_, '_>) -> Result<()> {
+    pub(crate) fn check_scope(&self, scope: &Scope<'_, '_>) -> Result<()> {
         if std::ptr::eq(self.shared(), scope.shared) {
             Ok(())
         } else {

@@ -27,6 +27,8 @@
 //! - Blocking calls borrow their buffer for the call. Non-blocking ones lend it for a
 //!   [`Scope`], or own it ([`OwnedSend`], [`OwnedRecv`]): a posted buffer cannot be freed or
 //!   touched, by construction.
+//! - Collectives ([`Context::allreduce`], ...) have nonblocking forms too ([`Context::iallreduce`], ...), waited for like
+//!   messages and together with them, and persistent ones ([`PersistentCollective`]).
 //! - Transfers that repeat are made once and started again and again ([`PersistentSend`],
 //!   [`PersistentRecv`]).
 //! - Transfers to which many threads contribute have partitions, each of which leaves as soon as it is
@@ -90,10 +92,12 @@ mod buffer;
 mod collective;
 mod context;
 mod error;
+mod nonblocking;
 mod orphans;
 mod owned;
 mod partitioned;
 mod persistent;
+mod persistent_collective;
 mod plain;
 mod scope;
 mod selector;
@@ -109,6 +113,7 @@ pub use error::{Error, OwnedError, Result};
 pub use owned::{OwnedRecv, OwnedSend};
 pub use partitioned::{Partition, PartitionedRecv, PartitionedSend, RecvRound, SendRound};
 pub use persistent::{PersistentRecv, PersistentSend};
+pub use persistent_collective::PersistentCollective;
 pub use plain::{Plain, Status};
 pub use scope::{Request, Scope};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, TagChoice};

@@ -99,6 +99,9 @@ pub(crate) const fn zeroed<T: Plain>() -> T {
 pub struct Status(pub(crate) PmlStatus);
 
 impl Status {
+    /// That of an operation without an envelope.
+    pub(crate) const EMPTY: Self = Self(PmlStatus::EMPTY);
+
     /// The rank that sent the message.
     #[must_use]
     pub const fn source(&self) -> u32 {

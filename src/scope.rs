@@ -9,13 +9,15 @@ mod tests;
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tagwire_coll::Team;
+use tagwire_coll::operations::CollectiveOperation;
 use tagwire_pml::{CancelOutcome, RequestId};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
 use crate::shared::{Group, Shared};
 use crate::unwind::{NoUnwind, end_process};
@@ -39,21 +41,91 @@ struct Open {
     free: Vec<usize>,
 }
 
-/// An operation, and how many bytes it has room for if it is a receive.
-#[derive(Debug, Clone, Copy)]
-struct Operation {
-    id: RequestId,
-    room: usize,
-    group: Group,
+/// An operation of a scope.
+#[derive(Debug, Clone)]
+enum Operation {
+    /// What is in a free place.
+    None,
+    /// A send, or a receive with `room` bytes of room.
+    Message {
+        id: RequestId,
+        room: usize,
+        group: Group,
+    },
+    Collective(tagwire_coll::Request),
 }
 
 impl Operation {
-    /// What is in a free place.
-    const NONE: Self = Self {
-        id: RequestId::COMPLETE,
-        room: 0,
-        group: Group::WORLD,
-    };
+    /// Returns how it ended, if it has: its end is taken then.
+    ///
+    /// # Errors
+    /// When called from a thread that may not.
+    fn take(&self, shared: &Shared) -> tagwire_pml::Result<Option<Result<Status>>> {
+        match self {
+            Self::None => Ok(Some(Ok(Status::EMPTY))),
+            Self::Message { id, .. } => {
+                let status = shared.messenger.take(*id)?;
+                Ok(status.map(|status| self.checked(shared, status)))
+            }
+            Self::Collective(request) => Ok(request.take().map(ended)),
+        }
+    }
+
+    /// Returns whether it has ended, without taking the end.
+    fn is_complete(&self, shared: &Shared) -> tagwire_pml::Result<bool> {
+        match self {
+            Self::None => Ok(true),
+            Self::Message { id, .. } => shared.messenger.is_complete(*id),
+            Self::Collective(request) => Ok(request.is_complete()),
+        }
+    }
+
+    /// Returns what the end of a message says.
+    fn checked(&self, shared: &Shared, status: tagwire_pml::Status) -> Result<Status> {
+        match self {
+            Self::Message { room, group, .. } => {
+                Status::checked(shared.numbered(*group, status), *room)
+            }
+            Self::None | Self::Collective(_) => Ok(Status::EMPTY),
+        }
+    }
+
+    /// Waits for its end, up to `timeout`, and takes it.
+    ///
+    /// # Errors
+    /// Where it is still under way: when the time passes, or this thread may not call.
+    fn wait(&self, shared: &Shared, timeout: Option<Duration>) -> Result<Result<Status>> {
+        match self {
+            Self::None => Ok(Ok(Status::EMPTY)),
+            Self::Message { id, .. } => {
+                let status = shared.messenger.wait(*id, timeout)?;
+                Ok(self.checked(shared, status))
+            }
+            Self::Collective(request) => {
+                let end = ended(request.wait(timeout));
+                match request.is_complete() {
+                    true => Ok(end),
+                    false => end.map(Ok),
+                }
+            }
+        }
+    }
+
+    /// Returns what it is, for a message about it.
+    fn describe(&self, shared: &Shared) -> String {
+        match self {
+            Self::Message { id, .. } => {
+                let what = shared.messenger.describe(*id).ok().flatten();
+                what.unwrap_or_default()
+            }
+            Self::None | Self::Collective(_) => "a collective".to_owned(),
+        }
+    }
+}
+
+/// Returns the end of a collective as that of a message without an envelope.
+fn ended(end: tagwire_coll::Result<()>) -> Result<Status> {
+    end.map(|()| Status::EMPTY).map_err(Into::into)
 }
 
 impl Open {
@@ -71,7 +143,7 @@ impl Open {
     }
 
     fn leave(&mut self, place: usize) {
-        self.places[place] = Operation::NONE;
+        self.places[place] = Operation::None;
         self.free.push(place);
     }
 }
@@ -132,24 +204,28 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         };
         let messenger = &self.shared.messenger;
         let open = std::mem::take(&mut *self.lock()).places;
-        let open = || open.iter().filter(|one| one.id != RequestId::COMPLETE);
         if body != Body::Returned {
-            open().for_each(|one| drop(messenger.cancel(one.id)));
-        }
-        let mut ended = Ok(());
-        for one in open() {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            match messenger.wait(one.id, left) {
-                Ok(status) => {
-                    let status = self.shared.numbered(one.group, status);
-                    ended = ended.and_then(|()| Status::checked(status, one.room).map(drop));
+            for one in &open {
+                if let Operation::Message { id, .. } = one {
+                    let _ = messenger.cancel(*id);
                 }
-                Err(tagwire_pml::Error::StaleRequest) => {}
-                Err(tagwire_pml::Error::TimedOut(_)) => {
-                    let what = messenger.describe(one.id).ok().flatten();
+            }
+        }
+        let mut outcome = Ok(());
+        for one in &open {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            match one.wait(self.shared, left) {
+                Ok(Err(Error::Pml(tagwire_pml::Error::StaleRequest)))
+                | Err(Error::Pml(tagwire_pml::Error::StaleRequest)) => {}
+                Ok(end) => {
+                    if let (Ok(()), Err(error)) = (&outcome, end) {
+                        outcome = Err(error);
+                    }
+                }
+                Err(error) if error.is_timeout() => {
+                    let what = one.describe(self.shared);
                     end_process(format_args!(
-                        "a scope was left by a panic, and after {patience:?} (setting 'close-timeout') an operation on its buffers is still under way: {}",
-                        what.unwrap_or_default()
+                        "a scope was left by a panic, and after {patience:?} (setting 'close-timeout') an operation on its buffers is still under way: {what}"
                     ));
                 }
                 Err(error) => end_process(format_args!(
@@ -158,7 +234,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
         }
         lent.over();
-        ended
+        outcome
     }
 
     /// Lends a slice to a send for the scope.
@@ -181,12 +257,32 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         room: usize,
         group: Group,
     ) -> Request<'scope, 'env> {
-        let operation = Operation { id, room, group };
-        let place = if id == RequestId::COMPLETE {
-            None
-        } else {
-            Some(self.lock().enter(operation))
-        };
+        let operation = Operation::Message { id, room, group };
+        self.enter(operation, id != RequestId::COMPLETE)
+    }
+
+    /// Starts a collective, whose buffers are lent for the scope.
+    pub(crate) fn start(
+        &'scope self,
+        team: &Arc<Team>,
+        operation: impl CollectiveOperation + 'env,
+    ) -> Result<Request<'scope, 'env>> {
+        // The scope waits for what it tracks: a collective that a panic leaves behind is not.
+        let lent = NoUnwind::of("a collective");
+        // SAFETY: what it borrows is borrowed for 'env, which outlives the scope, and the scope is not left before the operation
+        // is complete.
+        let started = unsafe { team.start(operation) };
+        let started = started.map(|request| {
+            let is_open = !request.is_complete();
+            self.enter(Operation::Collective(request), is_open)
+        });
+        lent.over();
+        Ok(started?)
+    }
+
+    /// Takes an operation in, which is to be waited for if it `is_open`.
+    fn enter(&'scope self, operation: Operation, is_open: bool) -> Request<'scope, 'env> {
+        let place = is_open.then(|| self.lock().enter(operation.clone()));
         Request {
             scope: self,
             operation,
@@ -228,14 +324,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Option<Duration>,
     ) -> Result<Vec<Status>> {
-        let ids = ids(requests);
-        let statuses = self.shared.messenger.wait_all(&ids, timeout)?;
+        let messenger = &self.shared.messenger;
         // All are taken, also behind a failure.
-        let ended: Vec<_> = requests
-            .drain(..)
-            .zip(statuses)
-            .map(|(request, status)| request.end(status))
-            .collect();
+        let ended: Vec<_> = if let Some(ids) = ids(requests) {
+            let statuses = messenger.wait_all(&ids, timeout)?;
+            let ends = requests.drain(..).zip(statuses);
+            ends.map(|(request, status)| request.end(status)).collect()
+        } else {
+            let mut first = 0;
+            messenger.progress_until(timeout, || {
+                while let Some(request) = requests.get(first) {
+                    if !request.operation.is_complete(self.shared)? {
+                        return Ok(None);
+                    }
+                    first += 1;
+                }
+                Ok(Some(()))
+            })?;
+            requests.drain(..).map(Request::wait).collect()
+        };
         ended.into_iter().collect()
     }
 
@@ -269,8 +376,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Option<Duration>,
     ) -> Result<Option<(usize, Status)>> {
-        let ids = ids(requests);
-        let Some((place, status)) = self.shared.messenger.wait_any(&ids, timeout)? else {
+        let messenger = &self.shared.messenger;
+        let Some(ids) = ids(requests) else {
+            let (place, end) = messenger.progress_until(timeout, || {
+                for (place, request) in requests.iter().enumerate() {
+                    if let Some(end) = request.operation.take(self.shared)? {
+                        return Ok(Some((place, end)));
+                    }
+                }
+                Ok(None)
+            })?;
+            requests.remove(place).forget();
+            return Ok(Some((place, end?)));
+        };
+        let Some((place, status)) = messenger.wait_any(&ids, timeout)? else {
             return Ok(None);
         };
         Ok(Some((place, requests.remove(place).end(status)?)))
@@ -327,8 +446,23 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         requests: &mut Vec<Request<'scope, 'env>>,
         timeout: Option<Duration>,
     ) -> Result<Vec<(usize, Result<Status>)>> {
-        let ids = ids(requests);
-        let ended = self.shared.messenger.wait_some(&ids, timeout)?;
+        let messenger = &self.shared.messenger;
+        let Some(ids) = ids(requests) else {
+            let ends = messenger.progress_until(timeout, || {
+                let mut ends = Vec::new();
+                for (place, request) in requests.iter().enumerate() {
+                    if let Some(end) = request.operation.take(self.shared)? {
+                        ends.push((place, end));
+                    }
+                }
+                Ok((!ends.is_empty()).then_some(ends))
+            })?;
+            ends.iter()
+                .rev()
+                .for_each(|(place, _)| requests.remove(*place).forget());
+            return Ok(ends);
+        };
+        let ended = messenger.wait_some(&ids, timeout)?;
         // From the back, so that places before it stay true.
         let mut ends: Vec<_> = ended
             .into_iter()
@@ -340,11 +474,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 }
 
-fn ids(requests: &[Request<'_, '_>]) -> Vec<RequestId> {
-    requests
-        .iter()
-        .map(|request| request.operation.id)
-        .collect()
+/// Returns the requests below, if all are messages.
+fn ids(requests: &[Request<'_, '_>]) -> Option<Vec<RequestId>> {
+    let ids = requests.iter().map(|request| match &request.operation {
+        Operation::Message { id, .. } => Some(*id),
+        Operation::None | Operation::Collective(_) => None,
+    });
+    ids.collect()
 }
 
 /// An operation under way in a scope. May be dropped: the scope waits for it.
@@ -359,11 +495,16 @@ pub struct Request<'scope, 'env: 'scope> {
 impl Request<'_, '_> {
     /// Its end has been taken: the status, or how it failed.
     fn end(self, status: tagwire_pml::Status) -> Result<Status> {
+        let end = self.operation.checked(self.scope.shared, status);
+        self.forget();
+        end
+    }
+
+    /// Its end has been taken: the scope does not wait for it.
+    fn forget(self) {
         if let Some(place) = self.place {
             self.scope.lock().leave(place);
         }
-        let Operation { room, group, .. } = self.operation;
-        Status::checked(self.scope.shared.numbered(group, status), room)
     }
 
     /// Waits until the operation is complete.
@@ -371,9 +512,9 @@ impl Request<'_, '_> {
     /// # Errors
     /// How it failed, if it did.
     pub fn wait(self) -> Result<Status> {
-        let messenger = &self.scope.shared.messenger;
-        let status = messenger.wait(self.operation.id, None)?;
-        self.end(status)
+        let end = self.operation.wait(self.scope.shared, None)?;
+        self.forget();
+        end
     }
 
     /// Waits until the operation is complete, up to `timeout`.
@@ -381,11 +522,13 @@ impl Request<'_, '_> {
     /// # Errors
     /// The request itself when the time passed: the operation goes on.
     pub fn wait_for(self, timeout: Duration) -> Result<Result<Status>, Self> {
-        let messenger = &self.scope.shared.messenger;
-        match messenger.wait(self.operation.id, Some(timeout)) {
-            Err(tagwire_pml::Error::TimedOut(_)) => Err(self),
-            Err(error) => Ok(Err(error.into())),
-            Ok(status) => Ok(self.end(status)),
+        match self.operation.wait(self.scope.shared, Some(timeout)) {
+            Err(error) if error.is_timeout() => Err(self),
+            Err(error) => Ok(Err(error)),
+            Ok(end) => {
+                self.forget();
+                Ok(end)
+            }
         }
     }
 
@@ -394,10 +537,15 @@ impl Request<'_, '_> {
     /// # Errors
     /// The request itself while the operation goes on.
     pub fn test(self) -> Result<Result<Status>, Self> {
-        match self.scope.shared.messenger.test(self.operation.id) {
+        let shared = self.scope.shared;
+        let progressed = shared.messenger.progress().map(drop);
+        match progressed.and_then(|()| self.operation.take(shared)) {
             Ok(None) => Err(self),
             Err(error) => Ok(Err(error.into())),
-            Ok(Some(status)) => Ok(self.end(status)),
+            Ok(Some(end)) => {
+                self.forget();
+                Ok(end)
+            }
         }
     }
 
@@ -405,8 +553,16 @@ impl Request<'_, '_> {
     /// for it (MPI-5.0, section 3.8.4).
     ///
     /// # Errors
-    /// When it is a send.
+    /// When it is a send or a collective.
     pub fn cancel(&self) -> Result<CancelOutcome> {
-        Ok(self.scope.shared.messenger.cancel(self.operation.id)?)
+        let messenger = &self.scope.shared.messenger;
+        match &self.operation {
+            Operation::None => Ok(CancelOutcome::AlreadyMatched),
+            Operation::Message { id, .. } => Ok(messenger.cancel(*id)?),
+            Operation::Collective(_) => {
+                let why = "a collective cannot be cancelled".to_owned();
+                Err(tagwire_coll::Error::Argument(why).into())
+            }
+        }
     }
 }

@@ -92,7 +92,7 @@ impl Builder {
             bootstrap,
             dumper,
             shared: Shared {
-                world: Team::world(&messenger, Arc::new(selection)),
+                world: Arc::new(Team::world(&messenger, Arc::new(selection))),
                 groups: RwLock::default(),
                 messenger,
                 orphans: Orphans::default(),

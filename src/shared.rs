@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) messenger: Arc<Messenger>,
     pub(crate) orphans: Orphans,
     pub(crate) close_timeout: Duration,
-    pub(crate) world: Team,
+    pub(crate) world: Arc<Team>,
     pub(crate) groups: RwLock<Slab<Arc<Team>>>,
 }
 
@@ -40,6 +40,17 @@ impl Shared {
         match group.0 {
             None => look(&self.world),
             Some(handle) => look(&*self.team(handle)?),
+        }
+    }
+
+    /// Returns a group, for an operation that outlives the call.
+    ///
+    /// # Errors
+    /// When it was freed.
+    pub(crate) fn group(&self, group: Group) -> Result<Arc<Team>> {
+        match group.0 {
+            None => Ok(Arc::clone(&self.world)),
+            Some(handle) => self.team(handle),
         }
     }
 

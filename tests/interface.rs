@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tagwire::{ANY_SOURCE, ANY_TAG, Error, Plain, SendMode, Session};
+use tagwire::{ANY_SOURCE, ANY_TAG, Error, Plain, SendMode, Session, Sum};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 
@@ -155,6 +155,70 @@ fn persistent_operations_go_round() {
             assert_eq!(recv.into_data().unwrap(), send.into_data().unwrap());
         }
     }
+    session.close().unwrap();
+}
+
+/// Collectives and messages are waited for together.
+#[test]
+fn collectives_are_operations_of_a_scope() {
+    let (other, session) = (session(), session());
+    let world = session.world();
+    let (own, mut all, mut sum, mut room) = ([7u8; 4], [0u8; 4], [2.5], [0u8; 4]);
+    session.scope(|scope| {
+        let refused = other.world().ibarrier(scope);
+        assert!(matches!(refused, Err(Error::OtherSession)), "{refused:?}");
+        let refused = world.iscatter(scope, &own, &mut [0u8; 0], 0);
+        assert!(matches!(refused, Err(Error::Collective(_))), "{refused:?}");
+        let receive = world.irecv(scope, &mut room, 0, 1).unwrap();
+        let mut open = vec![
+            receive,
+            world.iallgather(scope, &own, &mut all).unwrap(),
+            world.iallreduce(scope, &mut sum, Sum).unwrap(),
+            world.ibarrier(scope).unwrap(),
+        ];
+        assert!(open[3].cancel().is_err());
+        let (place, status) = scope.wait_any(&mut open).unwrap().unwrap();
+        assert_eq!((place, status.bytes()), (1, 0));
+        assert!(
+            scope
+                .wait_all_for(&mut open, SOON)
+                .unwrap_err()
+                .is_timeout()
+        );
+        assert_eq!(open.len(), 3);
+        let some = scope.wait_some(&mut open).unwrap();
+        assert_eq!(some.iter().map(|one| one.0).collect::<Vec<_>>(), [1, 2]);
+        assert!(some.into_iter().all(|(_, end)| end.is_ok()));
+        world.send(&own, 0, 1).unwrap();
+        open.push(world.ibarrier(scope).unwrap());
+        assert_eq!(scope.wait_all(open).unwrap()[0].bytes(), 4);
+        // Left to the scope.
+        world.ibarrier(scope).unwrap();
+    });
+    assert_eq!((all, sum, room), (own, [2.5], own));
+    session.close().unwrap();
+}
+
+#[test]
+fn persistent_collectives_go_round() {
+    let session = session();
+    let world = session.world();
+    let mut all = world.alltoall_init(vec![0u32; 9], vec![0; 9]).unwrap();
+    assert!(world.alltoall_init(vec![0u32; 9], vec![0; 8]).is_err());
+    all.wait().unwrap();
+    for round in 0..5 {
+        all.data_mut().unwrap().fill(round);
+        all.start().unwrap();
+        assert!(all.is_active());
+        assert!(matches!(all.start(), Err(Error::UnderWay)));
+        assert!(matches!(all.data_mut(), Err(Error::UnderWay)));
+        assert!(all.test().unwrap());
+        assert_eq!(all.result().unwrap(), [round; 9]);
+    }
+    assert_eq!(all.into_data().unwrap(), (vec![4; 9], vec![4; 9]));
+    let mut sum = world.allreduce_init(vec![1.0], Sum).unwrap();
+    sum.start().unwrap();
+    drop(sum);
     session.close().unwrap();
 }
 

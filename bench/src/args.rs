@@ -108,6 +108,7 @@ impl TestName {
             "posted" | "unexpected" => self == Self::Latency,
             "seconds" => self == Self::Idle,
             "side" => self.computes(),
+            "nonblocking" => self.collective().is_some(),
             "memory" | "profile" => self != Self::Partitioned,
             "percentiles" => self != Self::Idle && self != Self::Partitioned && !self.computes(),
             // The bare transport does not match, and these need that.
@@ -306,6 +307,11 @@ pub struct BenchArgs {
         value_parser = clap::value_parser!(u32).range(1..=16_777_216)
     )]
     pub unexpected: Option<u32>,
+
+    /// Start each collective and wait for it, as in MPI_Iallreduce and MPI_Wait (barrier, bcast, reduce, allreduce,
+    /// allgather, alltoall, gather, scatter)
+    #[arg(long)]
+    pub nonblocking: bool,
 
     /// Which rank computes between post and wait (availability, overlap) [default: both, one
     /// after the other]
@@ -559,6 +565,7 @@ impl BenchArgs {
             ("posted", self.posted.is_some()),
             ("unexpected", self.unexpected.is_some()),
             ("seconds", self.seconds.is_some()),
+            ("nonblocking", self.nonblocking),
             ("side", self.side.is_some()),
             ("memory", self.memory.is_some()),
             ("percentiles", self.percentiles.is_some()),

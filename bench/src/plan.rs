@@ -63,6 +63,9 @@ pub(crate) struct Plan {
     pub threads: u32,
     pub posted: u32,
     pub unexpected: u32,
+    /// Collectives are started and waited for.
+    #[serde(default)]
+    pub nonblocking: bool,
     /// On which sides ranks compute.
     pub sides: Vec<Side>,
     /// Where buffers come from, where that was said.
@@ -122,6 +125,7 @@ impl Plan {
             threads: args.threads.unwrap_or(1),
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
+            nonblocking: args.nonblocking,
             sides: args.sides().to_vec(),
             memory: args.memory,
             fresh: args.fresh_bytes(),

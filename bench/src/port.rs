@@ -10,7 +10,7 @@ use tagwire_transport::Allocation;
 use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
 use crate::profile::Profile;
-use collective::Collectives;
+use collective::{Collectives, Form};
 
 #[cfg(test)]
 pub(crate) mod channel;
@@ -85,11 +85,12 @@ pub(crate) trait Port {
         Ok(None)
     }
 
-    /// The collective operations of this rank.
+    /// The collective operations of this rank, in one form.
     ///
     /// # Errors
     /// Where it has none.
-    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
+    fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
+        let _ = form;
         Err(Error::Usage("collectives need a pml".to_owned()))
     }
 

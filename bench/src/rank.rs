@@ -18,7 +18,7 @@ use crate::load::{Load, Watch};
 use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
 use crate::mpi::{Mpi, MpiPort};
 use crate::plan::{Carrier, Layer, Plan};
-use crate::port::collective::Operation;
+use crate::port::collective::{Form, Operation};
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
 use crate::port::raw::RawPort;
@@ -293,7 +293,11 @@ impl Job<'_> {
         let seed = self.plan.validate.then_some(self.plan.seed);
         let largest = self.plan.largest()?;
         let memory = |len| self.memory(port, len);
-        let collectives = port.collectives()?;
+        let form = match self.plan.nonblocking {
+            true => Form::Nonblocking,
+            false => Form::Blocking,
+        };
+        let collectives = port.collectives(form)?;
         let fresh = self
             .plan
             .fresh
@@ -470,6 +474,7 @@ impl Job<'_> {
             cache: plan
                 .fresh
                 .map(|bytes| format!("fresh:{}", format_bytes(bytes))),
+            nonblocking: plan.nonblocking,
             memory: plan.memory.map(|memory| memory.as_str().to_owned()),
             validated: plan.validate,
             profiled: plan.profile,

@@ -77,6 +77,9 @@ pub struct Row {
     /// When the receive was posted, before the message was sent or after: `early` or `late`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive: Option<String>,
+    /// Whether collectives were started and waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nonblocking: bool,
     /// Where the buffers came from, where that was said: `heap` or `arena`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,

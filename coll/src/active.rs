@@ -29,6 +29,9 @@ pub(crate) trait Pending: fmt::Debug + Send + Sync {
 
     /// Returns the port that its messages go through.
     fn messenger(&self) -> &Messenger;
+
+    /// Returns the list that it is in.
+    fn active(&self) -> &Active;
 }
 
 /// The list of a rank, which its progress drives. The groups of the rank share it; it is driven until the last is dropped.
@@ -61,8 +64,12 @@ impl Active {
         self.list.enter(running);
     }
 
-    pub(crate) fn leave(&self, running: &Arc<dyn Pending>) {
-        self.list.leave(running);
+    /// Moves an operation on that is in the list. Returns whether it has ended.
+    pub(crate) fn poll(&self, running: &Arc<dyn Pending>) -> bool {
+        if running.poll() {
+            self.list.leave(running);
+        }
+        running.is_complete()
     }
 
     /// Returns the operation that is under way in a context under a tag. A load where none is.

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //!     Team              a group's ranks, the ids of its context, how many operations it has begun
-//!      |  begin
-//!     Call              one operation: its tag, and the transfers of an algorithm
+//!      |  call, start, init
+//!     operations        each a value: its arguments, their check, a member's steps
+//!      |  steps
+//!     Call              one operation under way: its tag, and the transfers of an algorithm
 //!      |  send, recv, exchange
 //!     Messenger         requests of the layer below
 //! ```

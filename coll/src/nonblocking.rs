@@ -23,9 +23,10 @@ use std::time::Duration;
 use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
-use crate::active::Pending;
+use crate::active::{Active, Pending};
 use crate::call::Call;
 use crate::error::Result;
+use crate::opening::Opening;
 use crate::operations::CollectiveOperation;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
@@ -71,7 +72,7 @@ impl<F> fmt::Debug for Running<F> {
 ///
 /// # Safety
 /// What the future borrows, but for the team, is borrowed until the operation is complete.
-pub(crate) unsafe fn launch<'a, F>(
+unsafe fn launch<'a, F>(
     team: &Arc<Team>,
     tag: Tag,
     body: impl FnOnce(Call<'a>) -> F,
@@ -95,9 +96,7 @@ where
         unsafe { transmute::<Arc<dyn Pending + 'a>, Arc<dyn Pending>>(running) };
     // In the list first: what comes for it from now on is seen by the threads that make progress.
     team.active().enter(Arc::clone(&running));
-    if running.poll() {
-        team.active().leave(&running);
-    }
+    team.active().poll(&running);
     running
 }
 
@@ -169,14 +168,18 @@ impl<F: Future<Output = Result<()>> + Send> Pending for Running<F> {
     fn messenger(&self) -> &Messenger {
         self.team.messenger()
     }
+
+    fn active(&self) -> &Active {
+        self.team.active()
+    }
 }
 
 /// A nonblocking operation. Any call of its rank that makes progress moves it on, and so do waits for anything else.
 ///
 /// Exactly one call takes how it ended; later ones return [`StaleRequest`](tagwire_pml::Error::StaleRequest). Dropped
-/// before that, the operation goes on.
-#[derive(Debug)]
-pub struct Request(pub(crate) Arc<dyn Pending>);
+/// before that, the operation goes on. A clone stands for the same operation.
+#[derive(Debug, Clone)]
+pub struct Request(Arc<dyn Pending>);
 
 impl Request {
     /// Returns whether the operation has ended, without progress: what it was lent is free. Stays true.
@@ -214,7 +217,11 @@ impl Request {
     /// ([`TimedOut`](tagwire_pml::Error::TimedOut)), or this thread may not call.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
         let messenger = self.0.messenger();
-        messenger.progress_until(timeout, || Ok(self.is_complete().then_some(())))?;
+        // By itself at first: a round of the whole list costs more.
+        let active = self.0.active();
+        if !self.is_complete() && !messenger.poll_inside(|| active.poll(&self.0))? {
+            messenger.progress_until(timeout, || Ok(self.is_complete().then_some(())))?;
+        }
         self.take()
             .unwrap_or_else(|| Err(tagwire_pml::Error::StaleRequest.into()))
     }
@@ -249,17 +256,29 @@ impl Team {
     ) -> Result<Request> {
         operation.check(self)?;
         let (tag, opening) = self.open(&operation)?;
-        let mut operation = operation;
-        // SAFETY: the caller's promise, in both.
-        let running = unsafe {
-            match opening {
-                None => launch(self, tag, |call| async move { operation.steps(call).await }),
-                Some(opening) => launch(self, tag, |call| async move {
-                    opening.run(call).await?;
-                    operation.steps(call).await
-                }),
-            }
-        };
-        Ok(Request(running))
+        // SAFETY: the caller's promise.
+        Ok(unsafe { begin(self, tag, opening, operation) })
     }
+}
+
+/// Starts an operation that was checked, under `tag`, after what comes first.
+///
+/// # Safety
+/// As [`Team::start`].
+pub(crate) unsafe fn begin<'a>(
+    team: &Arc<Team>,
+    tag: Tag,
+    opening: Option<Opening>,
+    mut operation: impl CollectiveOperation + 'a,
+) -> Request {
+    // SAFETY: the caller's promise, in both.
+    Request(unsafe {
+        match opening {
+            None => launch(team, tag, |call| async move { operation.steps(call).await }),
+            Some(opening) => launch(team, tag, |call| async move {
+                opening.run(call).await?;
+                operation.steps(call).await
+            }),
+        }
+    })
 }

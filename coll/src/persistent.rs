@@ -1,7 +1,6 @@
 //! Persistent operations: made once, started again and again.
 #![allow(unsafe_code)]
 
-use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::transmute;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use tagwire_base::Tag;
 
 use crate::error::{Error, Result};
-use crate::nonblocking::{Request, launch};
+use crate::nonblocking::{Request, begin};
 use crate::opening::Opening;
 use crate::operations::CollectiveOperation;
 use crate::team::Team;
@@ -22,18 +21,12 @@ use crate::team::Team;
 pub struct Persistent {
     team: Arc<Team>,
     tag: Tag,
-    begin: Begin,
+    begin: Begin<'static>,
     round: Option<Request>,
 }
 
 /// Begins a round.
-type Begin = Box<dyn Fn(&Arc<Team>, Tag) -> Request + Send + Sync>;
-
-/// The operation, which the rounds have one after the other.
-struct Kept<O>(UnsafeCell<O>);
-
-// SAFETY: one round at a time reaches the operation, from one thread at a time; it may be sent.
-unsafe impl<O: Send> Sync for Kept<O> {}
+type Begin<'a> = Box<dyn Fn(&Arc<Team>, Tag) -> Request + Send + Sync + 'a>;
 
 impl fmt::Debug for Persistent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,56 +38,40 @@ impl fmt::Debug for Persistent {
 }
 
 impl Team {
-    /// Makes a persistent operation, inactive. Its rounds have the arguments and the buffers of `operation`.
+    /// Makes a persistent operation, inactive. `make` returns the operation of a round, with the same arguments each time; it
+    /// is called at the start of a round, and here, where the arguments are checked.
     ///
     /// # Safety
-    /// What the operation borrows stays valid until the returned value was dropped and no
-    /// [round](Persistent::round) is under way. While one is, nobody else writes to what the operation reads, or touches
-    /// what it writes.
+    /// `make` may be called until the returned value is dropped. What an operation borrows that it has returned stays borrowed
+    /// until the [round](Persistent::round) has ended, also when the returned value is dropped before.
     ///
     /// # Errors
     /// What is wrong with the arguments; when an earlier operation of the group has failed;
     /// [`Error::Persistent`] when there are too many.
-    pub unsafe fn init<'a>(
+    pub unsafe fn init<'a, O: CollectiveOperation + 'a>(
         self: &Arc<Self>,
-        operation: impl CollectiveOperation + 'a,
+        make: impl Fn() -> O + Send + Sync + 'a,
     ) -> Result<Persistent> {
+        let operation = make();
         operation.check(self)?;
         let tag = self.take_persistent()?;
         let described = self.checks().then(|| operation.describe(self));
-        let kept = Arc::new(Kept(UnsafeCell::new(operation)));
+        drop(operation);
         let begin = move |team: &Arc<Self>, tag| {
-            let kept = Arc::clone(&kept);
             let opening = Opening {
                 // A round of an operation that was dropped.
                 older: team.active().find((team.context(), tag)),
                 described: described.clone(),
             };
-            let opening = opening.if_any();
-            // SAFETY: the future borrows what the operation borrows, which the caller keeps until the round is over.
-            let running = unsafe {
-                launch(team, tag, |call| async move {
-                    if let Some(opening) = opening {
-                        opening.run(call).await?;
-                    }
-                    let kept = kept;
-                    // SAFETY: a round begins once the last one is complete (see `start`), whose future is gone then.
-                    let operation = &mut *kept.0.get();
-                    operation.steps(call).await
-                })
-            };
-            Request(running)
+            // SAFETY: the caller of `init` keeps what the operation borrows until the round is over.
+            unsafe { begin(team, tag, opening.if_any(), make()) }
         };
-        let begin: Box<dyn Fn(&Arc<Self>, Tag) -> Request + Send + Sync + 'a> = Box::new(begin);
+        let begin: Begin<'a> = Box::new(begin);
         Ok(Persistent {
             team: Arc::clone(self),
             tag,
             // SAFETY: the types differ in a lifetime alone: that of what the caller keeps for as long as this is used.
-            begin: unsafe {
-                transmute::<Box<dyn Fn(&Arc<Self>, Tag) -> Request + Send + Sync + 'a>, Begin>(
-                    begin,
-                )
-            },
+            begin: unsafe { transmute::<Begin<'a>, Begin<'static>>(begin) },
             round: None,
         })
     }

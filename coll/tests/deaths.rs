@@ -7,6 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
+use common::cases::cases;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::{ALGORITHMS, Error, Reduction, Result, Selection, Team};
@@ -46,24 +47,59 @@ fn everything(team: &Team, bytes: usize) -> Result<()> {
     team.alltoall(&whole, &mut other)
 }
 
+/// All operations once, at the same time. Returns the first failure; all have ended then.
+fn everything_at_once(team: &Arc<Team>, round: u64) -> Result<()> {
+    let mut list = cases(team, round);
+    let mut ended = Ok(());
+    let mut open = Vec::new();
+    for case in &mut list {
+        match case.try_start(team) {
+            Ok(request) => open.push(request),
+            // Refused, since one that is under way has failed: that one says why.
+            Err(Error::Broken) => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    for request in open {
+        let end = request.wait(None);
+        ended = ended.and(end);
+    }
+    ended
+}
+
+/// How a rank calls the operations.
+#[derive(Debug, Clone, Copy)]
+enum Calls {
+    Blocking,
+    AtOnce,
+}
+
+impl Calls {
+    fn of(self, team: &Arc<Team>) -> Result<()> {
+        match self {
+            Self::Blocking => everything(team, 8).and_then(|()| everything(team, LONG)),
+            Self::AtOnce => everything_at_once(team, 1).and_then(|()| everything_at_once(team, 4)),
+        }
+    }
+}
+
 /// Runs a rank until a member is found dead; tells what its operation ended with.
-fn survive(team: &Team, both_left: &Barrier) -> Result<Error> {
+fn survive(team: &Arc<Team>, calls: Calls, both_left: &Barrier) -> Result<Error> {
     let end = loop {
-        if let Err(error) = everything(team, 8).and_then(|()| everything(team, LONG)) {
+        if let Err(error) = calls.of(team) {
             break error;
         }
     };
     assert!(matches!(team.barrier(), Err(Error::Broken)));
     let left: Vec<_> = (0..SIZE).filter(|member| *member != VICTIM).collect();
-    let rest = team.subset(&left)?;
-    everything(&rest, 8)?;
-    everything(&rest, LONG)?;
+    let rest = Arc::new(team.subset(&left)?);
+    calls.of(&rest)?;
     // Nobody is missed by another who still works.
     both_left.wait();
     Ok(end)
 }
 
-fn run(selection: &str, kill_after: u64) {
+fn run(selection: &str, calls: Calls, kill_after: u64) {
     let network = MemoryNetwork::new(SIZE as u32, MemoryOptions::full());
     let job = LocalJob::new(SIZE as u32).unwrap();
     let (sender, ends) = channel();
@@ -90,28 +126,27 @@ fn run(selection: &str, kill_after: u64) {
             let ob1 = Ob1::open(&options, Box::new(rail), Box::new(job.member(rank))).unwrap();
             let policy = WaitPolicy::adaptive(true);
             let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
-            let team = Team::world(&messenger, selection);
+            let team = Arc::new(Team::world(&messenger, selection));
             if number == VICTIM {
-                while everything(&team, 8)
-                    .and_then(|()| everything(&team, LONG))
-                    .is_ok()
-                {}
+                while calls.of(&team).is_ok() {}
                 loop {
                     std::thread::park();
                 }
             }
-            let end = survive(&team, &left);
+            let end = survive(&team, calls, &left);
             let _ = messenger.close(Duration::from_secs(5));
             let _ = sender.send(end);
         });
     }
     for _ in 1..SIZE {
         let end = ends.recv_timeout(Duration::from_secs(60));
-        let end = end.unwrap_or_else(|_| panic!("{selection}, {kill_after}: somebody hangs"));
-        let end = end.unwrap_or_else(|error| panic!("{selection}, {kill_after}: {error}"));
+        let end =
+            end.unwrap_or_else(|_| panic!("{selection}, {calls:?}, {kill_after}: somebody hangs"));
+        let end =
+            end.unwrap_or_else(|error| panic!("{selection}, {calls:?}, {kill_after}: {error}"));
         assert!(
             end.to_string().contains(&format!("rank {VICTIM}")),
-            "{selection}, {kill_after}: {end}"
+            "{selection}, {calls:?}, {kill_after}: {end}"
         );
     }
 }
@@ -130,7 +165,15 @@ fn operations_end_when_a_member_dies() {
         }
         let names = names.join(",");
         for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200]) {
-            run(&names, kill_after);
+            run(&names, Calls::Blocking, kill_after);
         }
+    }
+}
+
+/// The same for operations that are all under way.
+#[test]
+fn nonblocking_operations_end_when_a_member_dies() {
+    for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200, 300]) {
+        run("", Calls::AtOnce, kill_after);
     }
 }

@@ -766,6 +766,34 @@ impl Messenger {
         }
     }
 
+    /// Returns whether a request is complete, without progress and without taking its end.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn is_complete(&self, request: RequestId) -> Result<bool> {
+        Ok(self.enter()?.is_complete(request))
+    }
+
+    /// Makes progress a few times, for a wait that will often end at once: until `is_done`, which is asked before each.
+    /// [Drivers](crate::Driver) do nothing meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    #[inline]
+    pub fn poll_inside(&self, mut is_done: impl FnMut() -> bool) -> Result<bool> {
+        self.count_call()?;
+        for _ in 0..self.polls_inside() {
+            if is_done() {
+                return Ok(true);
+            }
+            let mut layer = self.enter()?;
+            let events = layer.progress();
+            drop(layer);
+            self.after_progress(events);
+        }
+        Ok(is_done())
+    }
+
     /// Makes progress until `done` returns a value, and returns that. `done` is called after each progress that brought
     /// something, with nothing locked: it may call this port.
     ///

@@ -26,7 +26,7 @@ fn ended_by_the_wrong_thread() {
     let scope = Scope {
         shared: &session.shared,
         open: Mutex::new(Open {
-            places: vec![Operation {
+            places: vec![Operation::Message {
                 group: Group::WORLD,
                 id: posted.unwrap(),
                 room: 0,

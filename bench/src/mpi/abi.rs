@@ -8,12 +8,12 @@ use std::ptr;
 use libloading::Library;
 use tagwire_base::{Rank, Tag};
 
-use super::collective::MpiCollectives;
+use super::collective::{MpiCollectives, MpiNonblocking};
 use super::handles::{Handle, Handles, THREAD_SINGLE};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::Port;
-use crate::port::collective::Collectives;
+use crate::port::collective::{Collectives, Form};
 
 /// Null stands for "no status wanted".
 pub(super) type StatusPointer = *mut c_void;
@@ -274,8 +274,11 @@ pub(super) fn number(rank: Rank) -> c_int {
 impl Port for MpiPort {
     type Request = MpiRequest;
 
-    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
-        Ok(Box::new(MpiCollectives::of(self)?))
+    fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
+        Ok(match form {
+            Form::Blocking => Box::new(MpiCollectives::of(self)?),
+            Form::Nonblocking => Box::new(MpiNonblocking::of(self)?),
+        })
     }
 
     fn rank(&self) -> Rank {

@@ -36,6 +36,14 @@ impl Operation {
     }
 }
 
+/// How operations are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Blocking,
+    /// Each is started, and waited for at once.
+    Nonblocking,
+}
+
 /// What is summed in messages of `size` bytes: doubles, or bytes where they are no whole number of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Summand {

@@ -1,17 +1,22 @@
 //! Messages matched by a pml of ours.
+#![allow(unsafe_code)]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Config, ContextId, Rank, Tag};
+use tagwire_coll::operations::{
+    Allgather, Allreduce, Alltoall, Barrier, Broadcast, CollectiveOperation, Gather, Reduce,
+    ReduceScatter, Scatter,
+};
 use tagwire_coll::{Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout};
 use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
 use tagwire_transport::Allocation;
 
 use super::Port;
-use super::collective::{Collectives, Operation, Summand};
+use super::collective::{Collectives, Form, Operation, Summand};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -21,7 +26,7 @@ pub(crate) struct PmlPort {
     /// Drives the rank while its benchmark computes, where that was asked for.
     driver: Option<ProgressThread>,
     messenger: Arc<Messenger>,
-    team: Team,
+    team: Arc<Team>,
     deadline: Duration,
 }
 
@@ -45,7 +50,7 @@ impl PmlPort {
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
         Ok(Self {
             driver: ProgressThread::from_config(config, &messenger)?,
-            team: Team::world(&messenger, Arc::new(selection)),
+            team: Arc::new(Team::world(&messenger, Arc::new(selection))),
             messenger,
             deadline: config.duration("close-timeout"),
         })
@@ -111,8 +116,12 @@ impl Port for PmlPort {
         Ok(())
     }
 
-    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
-        Ok(Box::new(PmlCollectives(&self.team)))
+    fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
+        let team = &self.team;
+        Ok(match form {
+            Form::Blocking => Box::new(PmlCollectives(team)),
+            Form::Nonblocking => Box::new(Nonblocking(team)),
+        })
     }
 
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
@@ -127,17 +136,21 @@ impl Port for PmlPort {
 /// The operations of our groups.
 struct PmlCollectives<'a>(&'a Team);
 
+/// Returns the sum of messages of `size` bytes.
+const fn sum(size: usize) -> Reduction<'static> {
+    Reduction {
+        operation: &tagwire_layout::Operation::Sum,
+        layout: match Summand::of(size) {
+            Summand::Double => &const { Layout::of(Basic::F64) },
+            Summand::Byte => &const { Layout::of(Basic::U8) },
+        },
+    }
+}
+
 impl Collectives for PmlCollectives<'_> {
     fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
         let (team, from) = (self.0, out.bytes());
-        let leads = team.me() == 0;
-        let sum = Reduction {
-            operation: &tagwire_layout::Operation::Sum,
-            layout: match Summand::of(into.len()) {
-                Summand::Double => &const { Layout::of(Basic::F64) },
-                Summand::Byte => &const { Layout::of(Basic::U8) },
-            },
-        };
+        let (leads, sum) = (team.me() == 0, sum(into.len()));
         let done = into.with_bytes(|into| match operation {
             Operation::Barrier => team.barrier(),
             Operation::Bcast => team.broadcast(into, 0),
@@ -154,6 +167,67 @@ impl Collectives for PmlCollectives<'_> {
             Operation::Alltoall => team.alltoall(from, into),
             Operation::Gather => team.gather(from, leads.then_some(into), 0),
             Operation::Scatter => team.scatter(leads.then_some(from), into, 0),
+        });
+        Ok(done?)
+    }
+}
+
+/// The same, each started and waited for.
+struct Nonblocking<'a>(&'a Arc<Team>);
+
+impl Nonblocking<'_> {
+    fn run(&self, operation: impl CollectiveOperation) -> tagwire_coll::Result<()> {
+        // SAFETY: it is waited for before the buffers are touched; memory of a bench is never freed.
+        unsafe { self.0.start(operation) }?.wait(None)
+    }
+}
+
+impl Collectives for Nonblocking<'_> {
+    fn call(&self, operation: Operation, out: Outgoing, into: Incoming) -> Result<()> {
+        let (from, root) = (out.bytes(), 0);
+        let leads = self.0.me() == root;
+        let operator = sum(into.len()).into();
+        let done = into.with_bytes(|into| match operation {
+            Operation::Barrier => self.run(Barrier),
+            Operation::Bcast => self.run(Broadcast { data: into, root }),
+            Operation::Reduce => self.run(Reduce {
+                operator,
+                input: Some(from),
+                out: leads.then_some(into),
+                root,
+            }),
+            Operation::Allreduce => {
+                into.copy_from_slice(from);
+                let data = into;
+                self.run(Allreduce { operator, data })
+            }
+            Operation::ReduceScatter => {
+                let lengths = vec![into.len(); self.0.size()].into();
+                self.run(ReduceScatter {
+                    operator,
+                    input: from,
+                    lengths,
+                    out: into,
+                })
+            }
+            Operation::Allgather => self.run(Allgather {
+                own: from,
+                out: into,
+            }),
+            Operation::Alltoall => self.run(Alltoall {
+                input: from,
+                out: into,
+            }),
+            Operation::Gather => self.run(Gather {
+                own: from,
+                out: leads.then_some(into),
+                root,
+            }),
+            Operation::Scatter => self.run(Scatter {
+                input: leads.then_some(from),
+                own: into,
+                root,
+            }),
         });
         Ok(done?)
     }

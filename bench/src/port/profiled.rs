@@ -8,7 +8,7 @@ use tagwire_pml::Counters;
 use tagwire_transport::Allocation;
 
 use super::Port;
-use super::collective::Collectives;
+use super::collective::{Collectives, Form};
 use crate::body::compute::look_ns;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
@@ -103,8 +103,8 @@ impl<P: Port> Port for Profiled<'_, P> {
         self.timed(4, || self.port.recv(data, from, tag))
     }
 
-    fn collectives(&self) -> Result<Box<dyn Collectives + '_>> {
-        self.port.collectives()
+    fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
+        self.port.collectives(form)
     }
 
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {

@@ -269,6 +269,12 @@ pub(crate) fn preamble(report: &Report) -> String {
     if let Some(cache) = cache(report) {
         line("Cache", &cache);
     }
+    if report.rows.iter().any(|row| row.nonblocking) {
+        line(
+            "Form",
+            "nonblocking; each operation is started and waited for",
+        );
+    }
     if report.rows.iter().any(|row| row.validated) {
         line("Validation", "on; times include filling and checking");
     }

@@ -8,7 +8,7 @@ use tagwire_coll::operations::{
     Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
     Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
 };
-use tagwire_coll::{Persistent, Reduction, Request, Result, Team};
+use tagwire_coll::{Call, Persistent, Reduction, Request, Result, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::fault::SplitMix64;
 
@@ -100,32 +100,70 @@ pub struct Case {
     from: Vec<usize>,
 }
 
-/// A way to run an operation.
-trait Way {
-    type Out;
+/// An operation of any kind.
+macro_rules! any {
+    ($($Name:ident),*) => {
+        enum Any<'a> {
+            Barrier(Barrier),
+            $($Name($Name<'a>)),*
+        }
 
-    fn run(self, operation: impl CollectiveOperation) -> Self::Out;
+        impl CollectiveOperation for Any<'_> {
+            fn check(&self, team: &Team) -> Result<()> {
+                match self {
+                    Self::Barrier(one) => one.check(team),
+                    $(Self::$Name(one) => one.check(team)),*
+                }
+            }
+
+            fn describe(&self, team: &Team) -> String {
+                match self {
+                    Self::Barrier(one) => one.describe(team),
+                    $(Self::$Name(one) => one.describe(team)),*
+                }
+            }
+
+            async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+                match self {
+                    Self::Barrier(one) => one.steps(call).await,
+                    $(Self::$Name(one) => one.steps(call).await),*
+                }
+            }
+        }
+    };
 }
 
-struct Start<'t>(&'t Arc<Team>);
+any!(
+    Allgather,
+    Allgatherv,
+    Allreduce,
+    Alltoall,
+    Alltoallv,
+    Broadcast,
+    Exscan,
+    Gather,
+    Gatherv,
+    Reduce,
+    ReduceScatter,
+    Scan,
+    Scatter,
+    Scatterv
+);
 
-impl Way for Start<'_> {
-    type Out = Result<Request>;
+/// Where a case is that a persistent operation is made of.
+struct Place(*mut Case);
 
-    fn run(self, operation: impl CollectiveOperation) -> Self::Out {
-        // SAFETY: who starts a case keeps it until its operation has ended.
-        unsafe { self.0.start(operation) }
-    }
-}
+// SAFETY: the operations that are made of the case go from thread to thread, and a case may.
+unsafe impl Send for Place {}
+// SAFETY: as above.
+unsafe impl Sync for Place {}
 
-struct Init<'t>(&'t Arc<Team>);
-
-impl Way for Init<'_> {
-    type Out = Result<Persistent>;
-
-    fn run(self, operation: impl CollectiveOperation) -> Self::Out {
-        // SAFETY: as above, and the vectors of a case are not replaced.
-        unsafe { self.0.init(operation) }
+impl Place {
+    /// # Safety
+    /// The case is there, and nobody else looks at it, while the operation is.
+    unsafe fn operation(&self) -> Any<'static> {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.0).operation() }
     }
 }
 
@@ -146,7 +184,7 @@ impl Case {
             Kind::Barrier => team.barrier(),
             Kind::Broadcast => team.broadcast(out, root),
             Kind::Reduce => team.reduce(reduction, input, leads.then_some(out), root),
-            Kind::ReduceInPlace => return self.call(team),
+            Kind::ReduceInPlace => team.call(self.operation()),
             Kind::Allreduce => team.allreduce(reduction, out),
             Kind::Scan => team.scan(reduction, out),
             Kind::Exscan => team.exscan(reduction, out),
@@ -163,29 +201,25 @@ impl Case {
         ended.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
     }
 
-    fn call(&mut self, team: &Team) {
-        struct Block<'t>(&'t Team);
-        impl Way for Block<'_> {
-            type Out = Result<()>;
-
-            fn run(self, operation: impl CollectiveOperation) -> Self::Out {
-                self.0.call(operation)
-            }
-        }
-        self.run(Block(team)).unwrap();
-    }
-
     /// Starts it. It has to be there until the operation has ended.
     pub fn start(&mut self, team: &Arc<Team>) -> Request {
-        self.run(Start(team)).unwrap()
+        self.try_start(team).unwrap()
     }
 
-    /// Makes a persistent operation of it. It has to be there until that is dropped.
+    /// The same, where it may be refused.
+    pub fn try_start(&mut self, team: &Arc<Team>) -> Result<Request> {
+        // SAFETY: who starts a case keeps it until its operation has ended.
+        unsafe { team.start(self.operation()) }
+    }
+
+    /// Makes a persistent operation of it. It has to be there until that is dropped, and is looked at between rounds.
     pub fn init(&mut self, team: &Arc<Team>) -> Persistent {
-        self.run(Init(team)).unwrap()
+        let place = Place(self);
+        // SAFETY: as above.
+        unsafe { team.init(move || place.operation()) }.unwrap()
     }
 
-    fn run<W: Way>(&mut self, way: W) -> W::Out {
+    fn operation(&mut self) -> Any<'_> {
         let operator = || {
             Reduction {
                 operation: &self.operation,
@@ -200,71 +234,71 @@ impl Case {
             Cow::Borrowed(&self.from[..]),
         );
         match self.kind {
-            Kind::Barrier => way.run(Barrier),
-            Kind::Broadcast => way.run(Broadcast { data, root }),
-            Kind::Reduce => way.run(Reduce {
+            Kind::Barrier => Any::Barrier(Barrier),
+            Kind::Broadcast => Any::Broadcast(Broadcast { data, root }),
+            Kind::Reduce => Any::Reduce(Reduce {
                 operator: operator(),
                 input: Some(input),
                 out: leads.then_some(data),
                 root,
             }),
-            Kind::ReduceInPlace => way.run(Reduce {
+            Kind::ReduceInPlace => Any::Reduce(Reduce {
                 operator: operator(),
                 input: (!leads).then_some(input),
                 out: leads.then_some(data),
                 root,
             }),
-            Kind::Allreduce => way.run(Allreduce {
+            Kind::Allreduce => Any::Allreduce(Allreduce {
                 operator: operator(),
                 data,
             }),
-            Kind::Scan => way.run(Scan {
+            Kind::Scan => Any::Scan(Scan {
                 operator: operator(),
                 data,
             }),
-            Kind::Exscan => way.run(Exscan {
+            Kind::Exscan => Any::Exscan(Exscan {
                 operator: operator(),
                 data,
             }),
-            Kind::ReduceScatter => way.run(ReduceScatter {
+            Kind::ReduceScatter => Any::ReduceScatter(ReduceScatter {
                 operator: operator(),
                 input,
                 lengths,
                 out: data,
             }),
-            Kind::Allgather => way.run(Allgather {
+            Kind::Allgather => Any::Allgather(Allgather {
                 own: input,
                 out: data,
             }),
-            Kind::Allgatherv => way.run(Allgatherv {
+            Kind::Allgatherv => Any::Allgatherv(Allgatherv {
                 own: input,
                 lengths,
                 out: data,
             }),
-            Kind::Gather => way.run(Gather {
+            Kind::Gather => Any::Gather(Gather {
                 own: input,
                 out: leads.then_some(data),
                 root,
             }),
-            Kind::Gatherv => way.run(Gatherv {
+            Kind::Gatherv => Any::Gatherv(Gatherv {
                 own: input,
                 lengths,
                 out: leads.then_some(data),
                 root,
             }),
-            Kind::Scatter => way.run(Scatter {
+            Kind::Scatter => Any::Scatter(Scatter {
                 input: leads.then_some(input),
                 own: data,
                 root,
             }),
-            Kind::Scatterv => way.run(Scatterv {
+            Kind::Scatterv => Any::Scatterv(Scatterv {
                 input: leads.then_some(input),
                 lengths,
                 own: data,
                 root,
             }),
-            Kind::Alltoall => way.run(Alltoall { input, out: data }),
-            Kind::Alltoallv => way.run(Alltoallv {
+            Kind::Alltoall => Any::Alltoall(Alltoall { input, out: data }),
+            Kind::Alltoallv => Any::Alltoallv(Alltoallv {
                 input,
                 to: lengths,
                 out: data,

@@ -10,6 +10,8 @@ pub fn run() -> Outcome {
     let world = session.world();
     let me = session.rank();
     everything(world)?;
+    at_once(world)?;
+    again(world)?;
     // Ids of ranks differ from here on.
     let alone = world.split(Some(me), 0)?.ok_or("no group")?;
     let more: Vec<_> = (0..me)
@@ -18,6 +20,8 @@ pub fn run() -> Outcome {
     let turned = world.split(Some(7), -(me as i32))?.ok_or("no group")?;
     assert_eq!(turned.rank()?, session.size() - 1 - me);
     everything(turned)?;
+    at_once(turned)?;
+    again(turned)?;
     points(turned)?;
     let halves = world.split((me > 0).then_some(me % 2), 0)?;
     assert_eq!(halves.is_some(), me > 0);
@@ -124,6 +128,107 @@ fn everything(context: Context<'_>) -> Outcome {
         all.iter().map(|it| u32::from(*it)).max().unwrap_or(0),
         size - 1
     );
+    Ok(())
+}
+
+/// Nonblocking collectives, several at once and with messages between them.
+fn at_once(context: Context<'_>) -> Outcome {
+    let (me, size) = (context.rank()?, context.size()?);
+    let (n, session) = (size as usize, context.session());
+    let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+    for len in [1, 300, 50_000] {
+        let own = vec![me; len];
+        let blocks: Vec<_> = (0..size).flat_map(|to| vec![me * 100 + to; len]).collect();
+        let counts = vec![len; n];
+        let zeros = || vec![0u32; n * len];
+        let (mut data, mut most) = (own.clone(), vec![f64::from(me); len]);
+        let (mut sum, mut upto, mut before) = (own.clone(), own.clone(), own.clone());
+        let (mut all, mut varying, mut gathered, mut turned) = (zeros(), zeros(), zeros(), zeros());
+        let (mut part, mut reduced, mut came) = (own.clone(), own.clone(), vec![u32::MAX; len]);
+        session.try_scope(|scope| {
+            let mut open = vec![
+                context.ibroadcast(scope, &mut data, size - 1)?,
+                context.irecv(scope, &mut came, last, 8)?,
+                context.iallreduce(scope, &mut most, Max)?,
+                context.ireduce(scope, &mut sum, Sum, 0)?,
+                context.iscan(scope, &mut upto, Sum)?,
+                context.iexscan(scope, &mut before, Sum)?,
+                context.ibarrier(scope)?,
+                context.iallgather(scope, &own, &mut all)?,
+                context.iallgather_varying(scope, &own, &mut varying, &counts)?,
+                context.igather(scope, &own, &mut gathered, 0)?,
+                context.ialltoall(scope, &blocks, &mut turned)?,
+                context.iscatter(scope, &blocks, &mut part, 0)?,
+                context.ireduce_scatter(scope, &blocks, &mut reduced, Sum)?,
+                context.isend(scope, &own, next, 8)?,
+            ];
+            // By ones, by some, and the rest by the scope.
+            scope.wait_any(&mut open)?.ok_or("none was open").unwrap();
+            let one = open.swap_remove(me as usize % open.len());
+            one.wait()?;
+            for (_, end) in scope.wait_some(&mut open)? {
+                end?;
+            }
+            let half = open.split_off(open.len() / 2);
+            scope.wait_all(half)?;
+            Ok(())
+        })?;
+        assert_eq!((data[len - 1], came[0]), (size - 1, last));
+        assert_eq!(most[0], f64::from(size - 1));
+        assert_eq!(sum[0], if me == 0 { size * (size - 1) / 2 } else { me });
+        assert_eq!(upto[len - 1], me * (me + 1) / 2);
+        assert_eq!(before[len - 1], if me > 0 { me * (me - 1) / 2 } else { 0 });
+        let ranks: Vec<_> = (0..size).flat_map(|rank| vec![rank; len]).collect();
+        assert!(all == ranks && varying == ranks);
+        assert!(me > 0 || gathered == ranks);
+        let from_all = (0..size).flat_map(|from| vec![from * 100 + me; len]);
+        assert!(turned.into_iter().eq(from_all));
+        assert_eq!((part[0], part[len - 1]), (me, me));
+        assert_eq!(reduced[0], (0..size).map(|from| from * 100 + me).sum());
+    }
+    Ok(())
+}
+
+/// Persistent collectives, started in another order on each rank.
+fn again(context: Context<'_>) -> Outcome {
+    let (me, size) = (context.rank()?, context.size()?);
+    let n = size as usize;
+    for len in [1, 50_000] {
+        let mut barrier = context.barrier_init()?;
+        let mut sum = context.allreduce_init(vec![0u64; len], Sum)?;
+        let mut all = context.allgather_init(vec![0u64; len], vec![0; n * len])?;
+        for round in 0..10 {
+            sum.data_mut()?.fill(u64::from(me) + round);
+            all.data_mut()?.fill(u64::from(me) * round);
+            if (u64::from(me) + round).is_multiple_of(2) {
+                sum.start()?;
+                all.start()?;
+                barrier.start()?;
+            } else {
+                barrier.start()?;
+                all.start()?;
+                sum.start()?;
+            }
+            assert!(all.start().is_err() && all.data().is_err() && all.result().is_err());
+            context.barrier()?;
+            while !all.test()? {}
+            sum.wait()?;
+            barrier.wait()?;
+            let expected = (0..u64::from(size)).map(|rank| rank + round).sum();
+            assert!(sum.data()?.iter().all(|value| *value == expected));
+            let parts = all.result()?.chunks(len).zip(0..);
+            assert!(
+                parts
+                    .into_iter()
+                    .all(|(part, rank)| part[0] == rank * round)
+            );
+        }
+        // Dropped under way.
+        sum.start()?;
+        drop(sum);
+        assert_eq!(all.into_data()?.1.len(), n * len);
+        context.barrier()?;
+    }
     Ok(())
 }
 
