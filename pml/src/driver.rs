@@ -117,3 +117,37 @@ impl Drop for Driven {
         });
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Driver for Counting {
+        fn drive(&self) -> usize {
+            self.0.fetch_add(1, Ordering::Relaxed) + 1
+        }
+    }
+
+    #[test]
+    fn a_driver_is_driven_while_it_has_demand() {
+        let drivers = Drivers::default();
+        let counting = Arc::new(Counting::default());
+        let driven = drivers.add(Arc::clone(&counting) as Arc<dyn Driver>);
+        let demand = driven.demand();
+        assert_eq!(drivers.drive(), 0);
+        demand.raise();
+        demand.raise();
+        demand.lower();
+        assert_eq!((drivers.drive(), drivers.drive()), (1, 2));
+        demand.lower();
+        assert_eq!(drivers.drive(), 0);
+        demand.raise();
+        drop(driven);
+        assert_eq!(drivers.drive(), 0);
+        assert_eq!(counting.0.load(Ordering::Relaxed), 2);
+        assert_eq!(Arc::strong_count(&counting), 1);
+    }
+}
