@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tagwire_coll::operations::Allreduce;
 use tagwire_coll::{Operator, Reduction};
 use tagwire_layout::{Basic, Element, Layout, Operation, UserOperation};
 use tagwire_pml::SendMode;
@@ -158,6 +159,25 @@ impl<'s> Context<'s> {
     pub fn allreduce<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
         let sum = of_numbers!(operation, T);
         self.call(|team| team.allreduce(sum, bytes_mut(data)))
+    }
+
+    /// The same with the result in `out`; `input` stays as it is.
+    ///
+    /// # Errors
+    /// As [`allreduce`](Self::allreduce); when the two have different lengths.
+    pub fn allreduce_into<T: Number>(
+        &self,
+        input: &[T],
+        out: &mut [T],
+        operation: Operation,
+    ) -> Result<()> {
+        self.call(|team| {
+            team.call(Allreduce {
+                operator: of_numbers!(operation, T).into(),
+                input: Some(bytes(input)),
+                data: bytes_mut(out),
+            })
+        })
     }
 
     /// The same with a reduction of one's own.

@@ -86,7 +86,14 @@ impl Context<'_> {
         operation: Operation,
     ) -> Result<Request<'scope, 'env>> {
         let (operator, data) = (of_numbers::<T>(operation), bytes_mut(data));
-        self.begin(scope, Allreduce { operator, data })
+        self.begin(
+            scope,
+            Allreduce {
+                operator,
+                input: None,
+                data,
+            },
+        )
     }
 
     /// The same with a reduction of one's own.
@@ -100,7 +107,14 @@ impl Context<'_> {
         by: &Combine<T>,
     ) -> Result<Request<'scope, 'env>> {
         let (operator, data) = (by.operator(), bytes_mut(data));
-        self.begin(scope, Allreduce { operator, data })
+        self.begin(
+            scope,
+            Allreduce {
+                operator,
+                input: None,
+                data,
+            },
+        )
     }
 
     /// Starts a [`reduce`](Self::reduce).

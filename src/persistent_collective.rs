@@ -271,6 +271,7 @@ impl<'s> Context<'s> {
         operator: Operator<'static>,
     ) -> Result<PersistentCollective<'s, T>> {
         PersistentCollective::make(self, (data, Vec::new()), move |data, _| Allreduce {
+            input: None,
             operator: operator.clone(),
             data,
         })

@@ -124,6 +124,7 @@ impl Team {
     /// When the operation is not defined for the type, a member fails, or lengths differ.
     pub fn allreduce(&self, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
         self.call(Allreduce {
+            input: None,
             operator: reduction.into(),
             data,
         })

@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::composition;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
+use tagwire_coll::operations::Allreduce;
 use tagwire_coll::{Error, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
@@ -86,6 +87,14 @@ fn everything(team: &Team, round: u64) {
     let mut both = own.clone();
     team.allreduce(sum, &mut both).unwrap();
     assert!(both == combined, "allreduce of {bytes}");
+    let mut beside = vec![0; bytes];
+    team.call(Allreduce {
+        operator: sum.into(),
+        input: Some(&own),
+        data: &mut beside,
+    })
+    .unwrap();
+    assert!(beside == combined, "allreduce of {bytes} beside");
     let mut out = (me == root).then(|| vec![0; bytes]);
     team.reduce(sum, &own, out.as_deref_mut(), root).unwrap();
     assert!(out.is_none_or(|out| out == combined), "reduce of {bytes}");

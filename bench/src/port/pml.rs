@@ -155,10 +155,11 @@ impl Collectives for PmlCollectives<'_> {
             Operation::Barrier => team.barrier(),
             Operation::Bcast => team.broadcast(into, 0),
             Operation::Reduce => team.reduce(sum, from, leads.then_some(into), 0),
-            Operation::Allreduce => {
-                into.copy_from_slice(from);
-                team.allreduce(sum, into)
-            }
+            Operation::Allreduce => team.call(Allreduce {
+                operator: sum.into(),
+                input: Some(from),
+                data: into,
+            }),
             Operation::ReduceScatter => {
                 let lengths = vec![into.len(); team.size()];
                 team.reduce_scatter(sum, from, &lengths, into)
@@ -196,11 +197,11 @@ impl Collectives for Nonblocking<'_> {
                 out: leads.then_some(into),
                 root,
             }),
-            Operation::Allreduce => {
-                into.copy_from_slice(from);
-                let data = into;
-                self.run(Allreduce { operator, data })
-            }
+            Operation::Allreduce => self.run(Allreduce {
+                operator,
+                input: Some(from),
+                data: into,
+            }),
             Operation::ReduceScatter => {
                 let lengths = vec![into.len(); self.0.size()].into();
                 self.run(ReduceScatter {

@@ -16,11 +16,15 @@ const LONG_OF_TWO: usize = 256 << 10;
 /// From here on more members combine a part each: to read all of all costs each member as much as there are members.
 const LONG_OF_MORE: usize = 16 << 10;
 
-/// Combines the data of all, from the first member's to the last's.
+/// So much is combined at once: what is copied for it is still in the first cache.
+const BLOCK: usize = 4 << 10;
+
+/// Combines the data of all, from the first member's to the last's. What this member gives is `input`, or in `data`.
 #[inline]
 pub(crate) fn allreduce(
     call: &mut BoardCall<'_>,
     reduction: Reduction<'_>,
+    input: Option<&[u8]>,
     data: &mut [u8],
 ) -> Result<()> {
     let long = if call.size() == 2 {
@@ -30,53 +34,78 @@ pub(crate) fn allreduce(
     };
     let most = RESULTS_AT / (call.size() - 1);
     if data.len() >= long && reduction.layout.extent() <= most {
-        return by_parts(call, reduction, data);
+        return by_parts(call, reduction, input, data);
     }
-    whole(call, reduction, data)
+    whole(call, reduction, input, data)
 }
 
 /// Each member shows all it has, and combines all that is shown.
 #[inline]
-fn whole(call: &mut BoardCall<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+fn whole(
+    call: &mut BoardCall<'_>,
+    reduction: Reduction<'_>,
+    input: Option<&[u8]>,
+    data: &mut [u8],
+) -> Result<()> {
     let pieces = Pieces::new(data.len(), reduction.layout.extent());
     let first = call.begin(pieces.count());
-    call.show(first, &[&data[pieces.range(0)]])?;
+    call.show(first, &[&input.unwrap_or(data)[pieces.range(0)]])?;
     for (index, round) in (first..).take(pieces.count()).enumerate() {
         if index + 1 < pieces.count() {
             // The others find it while this member combines.
-            call.show(round + 1, &[&data[pieces.range(index + 1)]])?;
+            call.show(
+                round + 1,
+                &[&input.unwrap_or(data)[pieces.range(index + 1)]],
+            )?;
         }
         call.wait_for_all(round)?;
-        combine(call, reduction, round, &mut data[pieces.range(index)])?;
+        let range = pieces.range(index);
+        let input = input.map(|input| &input[range.clone()]);
+        combine(call, reduction, round, input, &mut data[range])?;
         call.finish(round);
     }
     Ok(())
 }
 
-/// Combines what all have shown with `own`, which this member has shown too.
+/// Combines what all have shown. What this member has shown too is `input`, or in `own`, which gets the result.
 #[inline]
 fn combine(
     call: &BoardCall<'_>,
     reduction: Reduction<'_>,
     round: u64,
+    input: Option<&[u8]>,
     own: &mut [u8],
 ) -> Result<()> {
     let len = own.len();
-    let first = match call.me() {
-        0 => 1,
-        1 => {
-            call.read(0, round, len, 0..len, |lower| reduction.left(lower, own))??;
-            2
+    let blocks = Pieces::at_most(len, reduction.layout.extent(), BLOCK);
+    for index in 0..blocks.count() {
+        let range = blocks.range(index);
+        let own = &mut own[range.clone()];
+        if let Some(input) = input
+            && call.me() < 2
+        {
+            own.copy_from_slice(&input[range.clone()]);
         }
-        _ => {
-            call.copy(0, round, own)?;
-            1
+        let first = match call.me() {
+            0 => 1,
+            1 => {
+                call.read(0, round, len, range.clone(), |lower| {
+                    reduction.left(lower, own)
+                })??;
+                2
+            }
+            _ => {
+                call.read(0, round, len, range.clone(), |lower| {
+                    own.copy_from_slice(lower);
+                })?;
+                1
+            }
+        };
+        for member in first..call.size() {
+            call.read(member, round, len, range.clone(), |bytes| {
+                reduction.right(own, bytes)
+            })??;
         }
-    };
-    for member in first..call.size() {
-        call.read(member, round, len, 0..len, |bytes| {
-            reduction.right(own, bytes)
-        })??;
     }
     Ok(())
 }
@@ -113,7 +142,12 @@ impl Parts {
 
 /// Each member combines one part of each piece and shows the result. Three pieces are under way: one is shown, one combined, and of
 /// one the results are copied.
-fn by_parts(call: &mut BoardCall<'_>, reduction: Reduction<'_>, data: &mut [u8]) -> Result<()> {
+fn by_parts(
+    call: &mut BoardCall<'_>,
+    reduction: Reduction<'_>,
+    input: Option<&[u8]>,
+    data: &mut [u8],
+) -> Result<()> {
     let (me, size, unit) = (call.me(), call.size(), reduction.layout.extent());
     // What is shown of a piece, and the largest result, have half a slot each.
     let part = Pieces::at_most(usize::MAX, unit, RESULTS_AT / (size - 1))
@@ -135,7 +169,8 @@ fn by_parts(call: &mut BoardCall<'_>, reduction: Reduction<'_>, data: &mut [u8])
         if step < count {
             let parts = parts(step);
             let (all, mine) = (pieces.range(step), parts.range(me));
-            let (before, after) = (&data[all.start..mine.start], &data[mine.end..all.end]);
+            let given = input.unwrap_or(data);
+            let (before, after) = (&given[all.start..mine.start], &given[mine.end..all.end]);
             call.show(first + step as u64, &[before, after])?;
             under_way[step % 3] = Some(parts);
         }
@@ -145,6 +180,9 @@ fn by_parts(call: &mut BoardCall<'_>, reduction: Reduction<'_>, data: &mut [u8])
             let round = first + index as u64;
             call.wait_for_all(round)?;
             let mine = &mut data[parts.range(me)];
+            if let Some(input) = input {
+                mine.copy_from_slice(&input[parts.range(me)]);
+            }
             combine_part(call, reduction, round, parts, mine, &mut own)?;
             call.show_result(round, mine);
         }

@@ -98,13 +98,19 @@ impl CollectiveOperation for Reduce<'_> {
 pub struct Allreduce<'a> {
     /// What combines the data.
     pub operator: Operator<'a>,
-    /// What this member gives, and then what it gets.
+    /// What this member gives; `None` where that lies in `data` (MPI-5.0, section 6.9.6, `MPI_IN_PLACE`).
+    pub input: Option<&'a [u8]>,
+    /// What becomes the result.
     pub data: &'a mut [u8],
 }
 
 impl CollectiveOperation for Allreduce<'_> {
     fn check(&self, _: &Team) -> Result<()> {
-        self.operator.reduction().check(self.data.len())
+        self.operator.reduction().check(self.data.len())?;
+        match self.input {
+            Some(input) => check_length("the buffer of the result", self.data.len(), input.len()),
+            None => Ok(()),
+        }
     }
 
     fn describe(&self, _: &Team) -> String {
@@ -120,11 +126,14 @@ impl CollectiveOperation for Allreduce<'_> {
             return None;
         }
         team.on_board(Some(what), bytes, |call| {
-            board::allreduce(call, reduction, self.data)
+            board::allreduce(call, reduction, self.input, self.data)
         })
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        if let Some(input) = self.input {
+            self.data.copy_from_slice(input);
+        }
         let reduction = self.operator.reduction();
         let may_reorder = call.may_reorder(&reduction);
         let algorithm = call.choose(Collective::Allreduce, self.data.len(), may_reorder);

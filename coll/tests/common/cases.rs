@@ -250,6 +250,7 @@ impl Case {
             }),
             Kind::Allreduce => Any::Allreduce(Allreduce {
                 operator: operator(),
+                input: None,
                 data,
             }),
             Kind::Scan => Any::Scan(Scan {
