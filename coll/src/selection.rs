@@ -336,15 +336,16 @@ impl Selection {
         self.choices[what as usize][usize::from(may_reorder)].iter()
     }
 
-    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken, where they share a board: for sums of
-    /// floating-point numbers, where it is a reduction.
+    /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken: for sums of
+    /// floating-point numbers, where it is a reduction. Members share a board where the job is on one host.
     #[must_use]
     pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
         let may_reorder = !self.is_fixed;
         let choices = self.choices(what, may_reorder);
         let mut starts: Vec<_> = choices.map(|choice| choice.bytes).collect();
         starts.sort_unstable();
-        let taken = |from| match self.takes_board(what, size, from, may_reorder) {
+        let has_board = |from| self.takes_board(what, size, from, may_reorder);
+        let taken = |from| match self.on_one_host && has_board(from) {
             true => BOARD,
             false => self.choose(what, size, from, may_reorder),
         };
