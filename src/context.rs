@@ -13,7 +13,7 @@ use crate::plain::{Plain, Status, lend, lend_mut};
 use crate::scope::{Request, Scope};
 use crate::selector::{Source, TagChoice, tag_of};
 use crate::session::Session;
-use crate::shared::{Group, Shared};
+use crate::shared::{Group, Numbers, Shared};
 use crate::unwind::NoUnwind;
 
 /// A group of ranks with a matching space of its own: messages sent in one context are received in the same, and ranks are
@@ -231,7 +231,7 @@ impl<'s> Context<'s> {
         // The scope waits for what it tracks: a send that a panic leaves behind is not.
         let lent = NoUnwind::of("a send");
         let request = messenger.isend(buffer, to, tag, context.peer, mode);
-        let request = request.map(|request| scope.track(request, 0, self.group));
+        let request = request.map(|request| scope.track(request, 0, Numbers::OF_JOB));
         lent.over();
         Ok(request?)
     }
@@ -256,7 +256,8 @@ impl<'s> Context<'s> {
         let messenger = &self.shared().messenger;
         let lent = NoUnwind::of("a receive");
         let request = messenger.irecv(buffer, from, tag, context);
-        let request = request.map(|request| scope.track(request, room, self.group));
+        let request =
+            request.map(|request| scope.track(request, room, self.shared().numbers(self.group)));
         lent.over();
         Ok(request?)
     }
@@ -273,7 +274,7 @@ impl<'s> Context<'s> {
     ) -> Result<OwnedSend<'s, T>> {
         let tag = tag_of(tag)?;
         let (to, context) = self.shared().peer(self.group, to)?;
-        OwnedSend::start(self.shared(), self.group, context.peer, data, to, tag)
+        OwnedSend::start(self.shared(), context.peer, data, to, tag)
     }
 
     /// Starts to receive into `data`, which the operation owns and gives back at its end.
@@ -288,7 +289,14 @@ impl<'s> Context<'s> {
     ) -> Result<OwnedRecv<'s, T>> {
         let tag = tag.into().selector()?;
         let (from, context) = self.shared().source(self.group, from.into())?;
-        OwnedRecv::start(self.shared(), self.group, context, data, from, tag)
+        OwnedRecv::start(
+            self.shared(),
+            self.shared().numbers(self.group),
+            context,
+            data,
+            from,
+            tag,
+        )
     }
 
     /// Whether a message is there that such a receive would take; it stays (MPI-5.0, section 3.8.1).
@@ -403,7 +411,7 @@ impl<'s> Context<'s> {
     ) -> Result<PersistentSend<'s, T>> {
         let tag = tag_of(tag)?;
         let (to, context) = self.shared().peer(self.group, to)?;
-        let place = (self.group, context.peer);
+        let place = (Numbers::OF_JOB, context.peer);
         PersistentSend::make(self.shared(), place, data, to, tag, mode)
     }
 
@@ -420,7 +428,13 @@ impl<'s> Context<'s> {
     ) -> Result<PersistentRecv<'s, T>> {
         let tag = tag.into().selector()?;
         let (from, context) = self.shared().source(self.group, from.into())?;
-        PersistentRecv::make(self.shared(), (self.group, context), data, from, tag)
+        PersistentRecv::make(
+            self.shared(),
+            (self.shared().numbers(self.group), context),
+            data,
+            from,
+            tag,
+        )
     }
 
     /// A send whose buffer has `partitions` equal partitions, each of which is sent as soon as it is ready

@@ -8,7 +8,7 @@ use tagwire_pml::{CancelOutcome, RequestId, SendMode};
 
 use crate::error::{Error, OwnedError, Result};
 use crate::plain::{Plain, Status, lend, lend_mut};
-use crate::shared::{Group, Shared};
+use crate::shared::{Numbers, Shared};
 use crate::unwind::NoUnwind;
 
 /// How an operation ended that owned its buffer.
@@ -23,7 +23,7 @@ fn refused<T: Plain>(error: Error) -> OwnedError<T> {
 #[derive(Debug)]
 struct Owned<'s, T: Plain> {
     shared: &'s Shared,
-    group: Group,
+    numbers: Numbers,
     request: RequestId,
     /// There until the end has been taken.
     buffer: Option<Vec<T>>,
@@ -33,7 +33,7 @@ impl<T: Plain> Owned<'_, T> {
     /// The end of the operation, and the buffer. The outer error is that of the call: the operation goes on.
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Ended<T>> {
         let status = self.shared.messenger.wait(self.request, timeout)?;
-        let status = self.shared.numbered(self.group, status);
+        let status = self.numbers.of(status);
         let data = self.buffer.take().unwrap_or_default();
         Ok(match Status::checked(status, size_of_val(&data[..])) {
             Ok(status) => Ok((status, data)),
@@ -64,7 +64,6 @@ pub struct OwnedSend<'s, T: Plain>(Owned<'s, T>);
 impl<'s, T: Plain> OwnedSend<'s, T> {
     pub(crate) fn start(
         shared: &'s Shared,
-        group: Group,
         context: ContextId,
         data: Vec<T>,
         to: Rank,
@@ -81,7 +80,7 @@ impl<'s, T: Plain> OwnedSend<'s, T> {
         let request = request?;
         Ok(Self(Owned {
             shared,
-            group,
+            numbers: Numbers::OF_JOB,
             request,
             buffer: Some(data),
         }))
@@ -105,7 +104,7 @@ pub struct OwnedRecv<'s, T: Plain>(Owned<'s, T>);
 impl<'s, T: Plain> OwnedRecv<'s, T> {
     pub(crate) fn start(
         shared: &'s Shared,
-        group: Group,
+        numbers: Numbers,
         context: ContextId,
         mut data: Vec<T>,
         from: SourceSelector,
@@ -119,7 +118,7 @@ impl<'s, T: Plain> OwnedRecv<'s, T> {
         let request = request?;
         Ok(Self(Owned {
             shared,
-            group,
+            numbers,
             request,
             buffer: Some(data),
         }))

@@ -10,7 +10,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
-use crate::shared::{Group, Shared};
+use crate::shared::{Numbers, Shared};
 use crate::unwind::NoUnwind;
 
 /// Elements on the heap, reached by one pointer only: the one that the request has too, so that
@@ -66,7 +66,7 @@ impl<T> Drop for Memory<T> {
 #[derive(Debug)]
 struct Persistent<'s, T: Plain> {
     shared: &'s Shared,
-    group: Group,
+    numbers: Numbers,
     request: RequestId,
     active: bool,
     /// There until taken out or dropped.
@@ -88,7 +88,7 @@ impl<T: Plain> Persistent<'_, T> {
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Status> {
         let status = self.shared.messenger.wait(self.request, timeout)?;
         self.active = false;
-        Status::checked(self.shared.numbered(self.group, status), self.room())
+        Status::checked(self.numbers.of(status), self.room())
     }
 
     fn test(&mut self) -> Result<Option<Status>> {
@@ -96,7 +96,7 @@ impl<T: Plain> Persistent<'_, T> {
             return Ok(None);
         };
         self.active = false;
-        Status::checked(self.shared.numbered(self.group, status), self.room()).map(Some)
+        Status::checked(self.numbers.of(status), self.room()).map(Some)
     }
 
     /// Bytes of the buffer.
@@ -187,7 +187,7 @@ pub struct PersistentRecv<'s, T: Plain>(Persistent<'s, T>);
 impl<'s, T: Plain> PersistentSend<'s, T> {
     pub(crate) fn make(
         shared: &'s Shared,
-        (group, context): (Group, ContextId),
+        (numbers, context): (Numbers, ContextId),
         data: Vec<T>,
         to: Rank,
         tag: Tag,
@@ -206,7 +206,7 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
         let request = request?;
         Ok(Self(Persistent {
             shared,
-            group,
+            numbers,
             request,
             active: false,
             memory: Some(memory),
@@ -217,7 +217,7 @@ impl<'s, T: Plain> PersistentSend<'s, T> {
 impl<'s, T: Plain> PersistentRecv<'s, T> {
     pub(crate) fn make(
         shared: &'s Shared,
-        (group, context): (Group, ContextId),
+        (numbers, context): (Numbers, ContextId),
         data: Vec<T>,
         from: SourceSelector,
         tag: TagSelector,
@@ -233,7 +233,7 @@ impl<'s, T: Plain> PersistentRecv<'s, T> {
         let request = request?;
         Ok(Self(Persistent {
             shared,
-            group,
+            numbers,
             request,
             active: false,
             memory: Some(memory),

@@ -19,7 +19,7 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::plain::{Plain, Status};
-use crate::shared::{Group, Shared};
+use crate::shared::{Numbers, Shared};
 use crate::unwind::{NoUnwind, end_process};
 
 /// Where buffers are lent to sends and receives. Made by
@@ -50,7 +50,7 @@ enum Operation {
     Message {
         id: RequestId,
         room: usize,
-        group: Group,
+        numbers: Numbers,
     },
     Collective(tagwire_coll::Request),
 }
@@ -65,7 +65,7 @@ impl Operation {
             Self::None => Ok(Some(Ok(Status::EMPTY))),
             Self::Message { id, .. } => {
                 let status = shared.messenger.take(*id)?;
-                Ok(status.map(|status| self.checked(shared, status)))
+                Ok(status.map(|status| self.checked(status)))
             }
             Self::Collective(request) => Ok(request.take().map(ended)),
         }
@@ -81,11 +81,9 @@ impl Operation {
     }
 
     /// Returns what the end of a message says.
-    fn checked(&self, shared: &Shared, status: tagwire_pml::Status) -> Result<Status> {
+    fn checked(&self, status: tagwire_pml::Status) -> Result<Status> {
         match self {
-            Self::Message { room, group, .. } => {
-                Status::checked(shared.numbered(*group, status), *room)
-            }
+            Self::Message { room, numbers, .. } => Status::checked(numbers.of(status), *room),
             Self::None | Self::Collective(_) => Ok(Status::EMPTY),
         }
     }
@@ -99,7 +97,7 @@ impl Operation {
             Self::None => Ok(Ok(Status::EMPTY)),
             Self::Message { id, .. } => {
                 let status = shared.messenger.wait(*id, timeout)?;
-                Ok(self.checked(shared, status))
+                Ok(self.checked(status))
             }
             Self::Collective(request) => {
                 let end = ended(request.wait(timeout));
@@ -255,9 +253,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         id: RequestId,
         room: usize,
-        group: Group,
+        numbers: Numbers,
     ) -> Request<'scope, 'env> {
-        let operation = Operation::Message { id, room, group };
+        let operation = Operation::Message { id, room, numbers };
         self.enter(operation, id != RequestId::COMPLETE)
     }
 
@@ -495,7 +493,7 @@ pub struct Request<'scope, 'env: 'scope> {
 impl Request<'_, '_> {
     /// Its end has been taken: the status, or how it failed.
     fn end(self, status: tagwire_pml::Status) -> Result<Status> {
-        let end = self.operation.checked(self.scope.shared, status);
+        let end = self.operation.checked(status);
         self.forget();
         end
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tagwire_base::{Rank, SourceSelector};
-use tagwire_coll::Team;
+use tagwire_coll::{Members, Team};
 use tagwire_pml::slab::{Handle, Slab};
 use tagwire_pml::{ContextPair, Messenger, Status};
 
@@ -114,10 +114,31 @@ impl Shared {
 
     /// Returns a status with the source's number in a group.
     #[inline]
-    pub(crate) fn numbered(&self, group: Group, mut status: Status) -> Status {
-        if let Some(handle) = group.0
-            && let Ok(team) = self.team(handle)
-            && let Some(number) = team.members().member(status.source)
+    pub(crate) fn numbered(&self, group: Group, status: Status) -> Status {
+        self.numbers(group).of(status)
+    }
+
+    /// Returns the numbers of a group's members.
+    #[inline]
+    pub(crate) fn numbers(&self, group: Group) -> Numbers {
+        let team = group.0.and_then(|handle| self.team(handle).ok());
+        Numbers(team.map(|team| team.members().clone()))
+    }
+}
+
+/// The numbers of a group's members, for operations that may end after the group was freed.
+#[derive(Debug, Clone)]
+pub(crate) struct Numbers(Option<Members>);
+
+impl Numbers {
+    /// Those of the job: for operations whose end names nobody too.
+    pub(crate) const OF_JOB: Self = Self(None);
+
+    /// Returns a status with the source's number.
+    #[inline]
+    pub(crate) fn of(&self, mut status: Status) -> Status {
+        if let Some(members) = &self.0
+            && let Some(number) = members.member(status.source)
         {
             status.source = Rank::new(number as u32);
         }

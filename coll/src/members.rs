@@ -1,10 +1,13 @@
 //! Who belongs to a group, and by which ids its ranks know the group's context.
 
+use std::sync::Arc;
+
 use tagwire_base::{ContextId, Rank};
 
-/// The members of a group, by their numbers in it.
+/// The members of a group, by their numbers in it. Clones share what there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Members {
+    size: usize,
     ranks: Ranks,
     contexts: Ids,
 }
@@ -13,14 +16,14 @@ pub struct Members {
 enum Ranks {
     /// Member `n` is rank `n` of the job.
     Identity(usize),
-    Table(Box<[Rank]>),
+    Table(Arc<[Rank]>),
 }
 
 /// The id that each member has assigned to the context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ids {
     Uniform(ContextId),
-    Each(Box<[ContextId]>),
+    Each(Arc<[ContextId]>),
 }
 
 impl Members {
@@ -28,6 +31,7 @@ impl Members {
     #[must_use]
     pub const fn world(size: usize) -> Self {
         Self {
+            size,
             ranks: Ranks::Identity(size),
             contexts: Ids::Uniform(ContextId::WORLD),
         }
@@ -42,6 +46,7 @@ impl Members {
             .all(|(n, rank)| rank.as_u32() as usize == n);
         let first = contexts.first().copied().unwrap_or(ContextId::WORLD);
         Self {
+            size: ranks.len(),
             ranks: match is_identity {
                 true => Ranks::Identity(ranks.len()),
                 false => Ranks::Table(ranks.into()),
@@ -56,10 +61,7 @@ impl Members {
     /// Returns how many there are.
     #[must_use]
     pub const fn len(&self) -> usize {
-        match &self.ranks {
-            Ranks::Identity(size) => *size,
-            Ranks::Table(ranks) => ranks.len(),
-        }
+        self.size
     }
 
     /// Returns whether there are none.

@@ -27,7 +27,7 @@ fn ended_by_the_wrong_thread() {
         shared: &session.shared,
         open: Mutex::new(Open {
             places: vec![Operation::Message {
-                group: Group::WORLD,
+                numbers: Numbers::OF_JOB,
                 id: posted.unwrap(),
                 room: 0,
             }],

@@ -23,6 +23,7 @@ pub fn run() -> Outcome {
     at_once(turned)?;
     again(turned)?;
     points(turned)?;
+    freed_meanwhile(turned)?;
     let halves = world.split((me > 0).then_some(me % 2), 0)?;
     assert_eq!(halves.is_some(), me > 0);
     if let Some(half) = halves {
@@ -40,6 +41,19 @@ pub fn run() -> Outcome {
     everything(world.duplicate()?)?;
     session.close()?;
     say(me, "did everything");
+    Ok(())
+}
+
+/// What is received after its context was freed has the numbers of its group.
+fn freed_meanwhile(group: Context<'_>) -> Outcome {
+    let short = group.duplicate()?;
+    let (me, size) = (short.rank()?, short.size()?);
+    let (from, to) = ((me + size - 1) % size, (me + 1) % size);
+    let coming = short.irecv_owned(vec![0_u32], ANY_SOURCE, 3)?;
+    short.send(&[me], to, 3)?;
+    short.free()?;
+    let (status, data) = coming.wait()?;
+    assert_eq!((status.source(), &data[..]), (from, &[from][..]));
     Ok(())
 }
 
