@@ -4,15 +4,17 @@
 mod common;
 
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
 use common::cases::cases;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::{ALGORITHMS, Error, Reduction, Result, Selection, Team};
+use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::cm::{Cm, CmOptions};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
 use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
 use tagwire_transport::fault::{FaultOptions, FaultTransport};
@@ -23,8 +25,16 @@ const VICTIM: usize = 2;
 /// Long enough for the rendezvous protocol.
 const LONG: usize = 40_000;
 
+/// Operations of [`up_to`].
+const OPERATIONS: usize = 10;
+
 /// All operations once.
 fn everything(team: &Team, bytes: usize) -> Result<()> {
+    up_to(team, bytes, OPERATIONS)
+}
+
+/// The first `stop` operations.
+fn up_to(team: &Team, bytes: usize, stop: usize) -> Result<()> {
     let (operation, layout) = (Operation::Sum, Layout::of(Basic::U8));
     let sum = Reduction {
         operation: &operation,
@@ -32,19 +42,23 @@ fn everything(team: &Team, bytes: usize) -> Result<()> {
     };
     let (size, me) = (team.size(), team.me());
     let own = vec![1; bytes];
-    let mut whole = vec![0; bytes * size];
-    team.barrier()?;
-    team.broadcast(&mut own.clone(), 1)?;
+    let (mut whole, mut other) = (vec![0; bytes * size], vec![0; bytes * size]);
     let mut out = vec![0; bytes];
-    team.reduce(sum, &own, (me == 0).then_some(&mut out), 0)?;
-    team.allreduce(sum, &mut out)?;
-    team.scan(sum, &mut out)?;
-    team.reduce_scatter(sum, &whole, &vec![bytes; size], &mut out)?;
-    team.allgather(&own, &mut whole)?;
-    team.gather(&own, (me == 3).then_some(&mut whole), 3)?;
-    team.scatter((me == 3).then_some(&whole), &mut out, 3)?;
-    let mut other = vec![0; whole.len()];
-    team.alltoall(&whole, &mut other)
+    for operation in 0..stop {
+        match operation {
+            0 => team.barrier(),
+            1 => team.broadcast(&mut out, 1),
+            2 => team.reduce(sum, &own, (me == 0).then_some(&mut out), 0),
+            3 => team.allreduce(sum, &mut out),
+            4 => team.scan(sum, &mut out),
+            5 => team.reduce_scatter(sum, &whole, &vec![bytes; size], &mut out),
+            6 => team.allgather(&own, &mut whole),
+            7 => team.gather(&own, (me == 3).then_some(&mut whole), 3),
+            8 => team.scatter((me == 3).then_some(&whole), &mut out, 3),
+            _ => team.alltoall(&whole, &mut other),
+        }?;
+    }
+    Ok(())
 }
 
 /// All operations once, at the same time. Returns the first failure; all have ended then.
@@ -72,12 +86,15 @@ fn everything_at_once(team: &Arc<Team>, round: u64) -> Result<()> {
 enum Calls {
     Blocking,
     AtOnce,
+    /// Blocking ones of one length.
+    Long(usize),
 }
 
 impl Calls {
     fn of(self, team: &Arc<Team>) -> Result<()> {
         match self {
             Self::Blocking => everything(team, 8).and_then(|()| everything(team, LONG)),
+            Self::Long(bytes) => everything(team, bytes),
             Self::AtOnce => everything_at_once(team, 1).and_then(|()| everything_at_once(team, 4)),
         }
     }
@@ -99,36 +116,28 @@ fn survive(team: &Arc<Team>, calls: Calls, both_left: &Barrier) -> Result<Error>
     Ok(end)
 }
 
-fn run(selection: &str, calls: Calls, kill_after: u64) {
-    let network = MemoryNetwork::new(SIZE as u32, MemoryOptions::full());
+/// Opens a rank's port.
+type Open = dyn Fn(Rank, LocalJob) -> Messenger + Send + Sync;
+
+/// What the victim does until it dies.
+type Die = dyn Fn(&Arc<Team>) + Send + Sync;
+
+/// Runs ranks of which one dies.
+fn run(what: &str, selection: &str, calls: Calls, open: Arc<Open>, die: Arc<Die>) {
     let job = LocalJob::new(SIZE as u32).unwrap();
     let (sender, ends) = channel();
     let left = Arc::new(Barrier::new(SIZE - 1));
     for number in 0..SIZE {
-        let (network, job, left) = (network.clone(), job.clone(), Arc::clone(&left));
+        let (job, left) = (job.clone(), Arc::clone(&left));
+        let (open, die) = (Arc::clone(&open), Arc::clone(&die));
         let selection = Arc::new(Selection::parse(selection).unwrap());
         let sender: Sender<Result<Error>> = sender.clone();
         // Not joined: the dead rank's thread waits for ever.
         std::thread::spawn(move || {
-            let (rank, reporter) = (Rank::new(number as u32), job.clone());
-            let faults = FaultOptions {
-                kill_after: (number == VICTIM).then_some(kill_after),
-                ..FaultOptions::default()
-            };
-            let rail = FaultTransport::new(Box::new(network.rank(rank)), rank, faults).on_death(
-                move |rank| {
-                    network.fail(rank);
-                    // As a launcher does: a rank that was never in contact is missed by nobody else.
-                    reporter.declare_failed(rank);
-                },
-            );
-            let options = Ob1Options::default();
-            let ob1 = Ob1::open(&options, Box::new(rail), Box::new(job.member(rank))).unwrap();
-            let policy = WaitPolicy::adaptive(true);
-            let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
+            let messenger = Arc::new(open(Rank::new(number as u32), job));
             let team = Arc::new(Team::world(&messenger, selection));
             if number == VICTIM {
-                while calls.of(&team).is_ok() {}
+                die(&team);
                 loop {
                     std::thread::park();
                 }
@@ -140,15 +149,57 @@ fn run(selection: &str, calls: Calls, kill_after: u64) {
     }
     for _ in 1..SIZE {
         let end = ends.recv_timeout(Duration::from_secs(60));
-        let end =
-            end.unwrap_or_else(|_| panic!("{selection}, {calls:?}, {kill_after}: somebody hangs"));
-        let end =
-            end.unwrap_or_else(|error| panic!("{selection}, {calls:?}, {kill_after}: {error}"));
-        assert!(
-            end.to_string().contains(&format!("rank {VICTIM}")),
-            "{selection}, {calls:?}, {kill_after}: {end}"
-        );
+        let end = end.unwrap_or_else(|_| panic!("{what}: somebody hangs"));
+        let end = end.unwrap_or_else(|error| panic!("{what}: {error}"));
+        let named = end.to_string().contains(&format!("rank {VICTIM}"));
+        assert!(named, "{what}: {end}");
     }
+}
+
+/// Over ob1; the victim dies with a message.
+fn run_ob1(selection: &str, calls: Calls, kill_after: u64) {
+    let network = MemoryNetwork::new(SIZE as u32, MemoryOptions::full());
+    let open = move |rank: Rank, job: LocalJob| {
+        let (network, reporter) = (network.clone(), job.clone());
+        let faults = FaultOptions {
+            kill_after: (rank.index() == VICTIM).then_some(kill_after),
+            ..FaultOptions::default()
+        };
+        let rail =
+            FaultTransport::new(Box::new(network.rank(rank)), rank, faults).on_death(move |rank| {
+                network.fail(rank);
+                // As a launcher does: a rank that was never in contact is missed by nobody else.
+                reporter.declare_failed(rank);
+            });
+        let options = Ob1Options::default();
+        let ob1 = Ob1::open(&options, Box::new(rail), Box::new(job.member(rank))).unwrap();
+        Messenger::new(ob1, ThreadLevel::Single, WaitPolicy::adaptive(true))
+    };
+    let what = format!("{selection}, {calls:?}, {kill_after}");
+    let die = move |team: &Arc<Team>| while calls.of(team).is_ok() {};
+    run(&what, selection, calls, Arc::new(open), Arc::new(die));
+}
+
+/// Over cm; the victim dies before an operation.
+fn run_cm(selection: &str, stop: usize, bytes: usize) {
+    let network = MatchNetwork::new(SIZE as u32, MatchOptions::default());
+    let job: Arc<OnceLock<LocalJob>> = Arc::default();
+    let (ranks, seen) = (network.clone(), Arc::clone(&job));
+    let open = move |rank: Rank, job: LocalJob| {
+        let _ = seen.set(job.clone());
+        let rail = Box::new(ranks.rank(rank));
+        let cm = Cm::open(&CmOptions::default(), rail, Box::new(job.member(rank))).unwrap();
+        Messenger::new(cm, ThreadLevel::Single, WaitPolicy::adaptive(true))
+    };
+    let die = move |team: &Arc<Team>| {
+        let _ = up_to(team, bytes, stop);
+        let victim = Rank::new(VICTIM as u32);
+        network.fail(victim);
+        job.get().unwrap().declare_failed(victim);
+    };
+    let what = format!("cm, {selection}, {stop}, {bytes}");
+    let calls = Calls::Long(bytes);
+    run(&what, selection, calls, Arc::new(open), Arc::new(die));
 }
 
 /// What each operation does with its first algorithm, and with its last.
@@ -165,7 +216,7 @@ fn operations_end_when_a_member_dies() {
         }
         let names = names.join(",");
         for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200]) {
-            run(&names, Calls::Blocking, kill_after);
+            run_ob1(&names, Calls::Blocking, kill_after);
         }
     }
 }
@@ -174,6 +225,21 @@ fn operations_end_when_a_member_dies() {
 #[test]
 fn nonblocking_operations_end_when_a_member_dies() {
     for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200, 300]) {
-        run("", Calls::AtOnce, kill_after);
+        run_ob1("", Calls::AtOnce, kill_after);
+    }
+}
+
+/// Where the transport matches, members that have broken off receive what others still send.
+#[test]
+fn operations_over_cm_end_when_a_member_dies() {
+    for names in [
+        "",
+        "reduce:scatter-gather,allreduce:ring,broadcast:scatter-ring,gather:linear",
+    ] {
+        for stop in 0..OPERATIONS {
+            for bytes in [8, LONG] {
+                run_cm(names, stop, bytes);
+            }
+        }
     }
 }
