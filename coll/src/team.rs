@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use tagwire_base::{ContextId, Rank, Tag};
-use tagwire_pml::{Failure, Messenger};
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_pml::{Failure, Messenger, SendMode};
+use tagwire_transport::SendBuffer;
 
 use crate::active::Active;
 use crate::algorithms::Collective;
@@ -38,6 +39,8 @@ pub struct Team {
     persistent: Mutex<PersistentTags>,
     /// Failures of the job that were looked at.
     seen: AtomicUsize,
+    /// How often peers had been looked after at the last look for news.
+    looked: AtomicUsize,
     broken: AtomicBool,
     /// The member by whose failure the group was broken.
     lost: OnceLock<Rank>,
@@ -48,6 +51,9 @@ pub struct Team {
     pub(crate) meetings: Meetings,
     active: Arc<Active>,
 }
+
+/// The tag of messages by which a member reports that it has broken off: beyond those of collectives and of meetings.
+const BROKEN: Tag = Tag::internal(2 * Tag::COLLECTIVES);
 
 /// So many of the tags are for persistent operations, which have one for as long as they are there: others take turns, and
 /// would come round to it.
@@ -73,6 +79,7 @@ impl Team {
             begun: AtomicU32::new(0),
             persistent: Mutex::default(),
             seen: AtomicUsize::new(0),
+            looked: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             lost: OnceLock::new(),
             messenger: Arc::clone(messenger),
@@ -162,9 +169,36 @@ impl Team {
         if let Some(error) = self.broken_by() {
             return Err(error);
         }
-        match self.messenger.failures() == self.seen.load(Relaxed) {
-            true => Ok(()),
-            false => self.look_for_failures(),
+        if self.messenger.failures() != self.seen.load(Relaxed) {
+            self.look_for_failures()?;
+        }
+        let looks = self.messenger.looks();
+        if self.looked.swap(looks, Relaxed) == looks || self.is_meeting {
+            return Ok(());
+        }
+        self.look_for_news()
+    }
+
+    /// Looks whether a member reports that it has broken off: because of one whom it alone cannot reach, say.
+    #[cold]
+    fn look_for_news(&self) -> Result<()> {
+        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
+        let Some(status) = self.messenger.probe(from, tag, self.own)? else {
+            return Ok(());
+        };
+        // It may have been a death, of which this rank is to hear too.
+        self.look_for_failures()?;
+        let member = self.members.member(status.source).unwrap_or(usize::MAX);
+        Err(Error::Gone { member })
+    }
+
+    /// Tells the other members. What cannot be sent is for one that is gone.
+    fn tell(&self) {
+        for member in (0..self.size()).filter(|member| *member != self.me) {
+            if let Ok((rank, context)) = self.peer(member) {
+                let (data, mode) = (SendBuffer::EMPTY, SendMode::Buffered);
+                let _ = self.messenger.isend(data, rank, BROKEN, context, mode);
+            }
         }
     }
 
@@ -179,6 +213,17 @@ impl Team {
         }
     }
 
+    /// Returns the member that an operation has failed at: this one, where it is of no other.
+    pub(crate) fn culprit(&self, error: &Error) -> usize {
+        match error {
+            Error::Gone { member } => *member,
+            Error::Failed(Failure::PeerFailed(rank)) => {
+                self.members.member(*rank).unwrap_or(self.me)
+            }
+            _ => self.me,
+        }
+    }
+
     /// Takes part in nothing any more, because of `error`: what members send that have not heard of it is dropped.
     #[cold]
     pub(crate) fn break_off(&self, error: &Error) {
@@ -187,9 +232,10 @@ impl Team {
             let _ = self.lost.set(*rank);
         }
         if !self.broken.swap(true, Relaxed) && !self.is_meeting {
-            self.board.give_up();
+            self.board.give_up(self.culprit(error));
             let broken = self.messenger.break_collectives(self.own);
             debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
+            self.tell();
         }
     }
 
@@ -291,6 +337,7 @@ impl Team {
             begun: AtomicU32::new(0),
             persistent: Mutex::default(),
             seen: AtomicUsize::new(0),
+            looked: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             lost: OnceLock::new(),
             messenger: Arc::clone(&self.messenger),

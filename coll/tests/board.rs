@@ -244,6 +244,30 @@ fn a_member_that_left_the_group_is_named() {
     }
 }
 
+/// Who has done its part may free the group, while others are still in the operation.
+#[test]
+fn a_member_that_has_done_its_part_may_leave() {
+    let left = Barrier::new(2);
+    on_shm(3, WaitMode::Adaptive, |team| {
+        let group = team.duplicate().unwrap();
+        warm_up(&group);
+        let own = [team.me() as u8];
+        if team.me() == 1 {
+            // After the other one has left, and the root has waited for a while.
+            left.wait();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let mut all = [0; 3];
+        let out = (team.me() == 0).then_some(&mut all[..]);
+        group.gather(&own, out, 0).unwrap();
+        drop(group);
+        if team.me() == 2 {
+            left.wait();
+        }
+        assert!(team.me() > 0 || all == [0, 1, 2]);
+    });
+}
+
 #[test]
 fn a_death_ends_operations() {
     let ends = on_shm(3, WaitMode::Adaptive, |team| {

@@ -243,3 +243,24 @@ fn operations_over_cm_end_when_a_member_dies() {
         }
     }
 }
+
+/// An operation that failed at one member ends at all, also at those who have nothing to do with it.
+#[test]
+fn all_hear_of_a_member_that_has_broken_off() {
+    for size in [3, 5] {
+        let ends = common::ranks(size, "allgather:ring", |team| {
+            // Members 0 and 1 do not agree.
+            let mut data = vec![0; if team.me() == 1 { 9 } else { 8 }];
+            let end = team.broadcast(&mut data, 0);
+            end.and_then(|()| {
+                loop {
+                    team.barrier()?;
+                }
+            })
+        });
+        for end in ends {
+            let end: Result<()> = end;
+            assert!(end.is_err(), "{end:?}");
+        }
+    }
+}

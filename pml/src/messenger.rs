@@ -130,6 +130,8 @@ pub struct Messenger {
     drivers: Drivers,
     /// Ranks that were known to have failed at the last look.
     failures: AtomicUsize,
+    /// How often peers were looked after.
+    looks: AtomicUsize,
 }
 
 impl fmt::Debug for Messenger {
@@ -163,6 +165,7 @@ impl Messenger {
             partitioned: Registry::default(),
             drivers: Drivers::default(),
             failures: AtomicUsize::new(0),
+            looks: AtomicUsize::new(0),
         }
     }
 
@@ -1005,6 +1008,7 @@ impl Messenger {
         let mut layer = self.enter()?;
         layer.look_after_peers();
         self.failures.store(layer.failed().len(), Ordering::Relaxed);
+        self.looks.fetch_add(1, Ordering::Relaxed);
         drop(layer);
         // A failure completes operations of other threads too.
         self.after_progress(1);
@@ -1065,6 +1069,13 @@ impl Messenger {
     #[must_use]
     pub fn failures(&self) -> usize {
         self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often peers were looked after: a rhythm of about ten times a second for what waits do besides. A load.
+    #[inline]
+    #[must_use]
+    pub fn looks(&self) -> usize {
+        self.looks.load(Ordering::Relaxed)
     }
 
     /// What a request is and how far it has come; see [`Pml::describe`].

@@ -73,7 +73,7 @@ impl<'t> BoardCall<'t> {
 
     /// Returns all other members.
     #[inline]
-    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + Clone + use<> {
         let me = self.me();
         (0..self.size()).filter(move |member| *member != me)
     }
@@ -90,7 +90,7 @@ impl<'t> BoardCall<'t> {
     /// Takes part no more, and tells the others.
     #[cold]
     pub(super) fn give_up(&mut self, error: &Error) {
-        self.board.give_up();
+        self.board.give_up(self.team.culprit(error));
         self.team.break_off(error);
     }
 
@@ -100,20 +100,37 @@ impl<'t> BoardCall<'t> {
         self.board.begin(rounds as u64)
     }
 
-    /// Waits until `ready`, and makes progress meanwhile.
+    /// Waits until `ready`, and makes progress meanwhile. `lacks` returns whether it is a member's part that is not there.
     #[inline]
-    pub(super) fn wait(&mut self, mut ready: impl FnMut(&mut Board) -> bool) -> Result<()> {
+    fn wait(
+        &mut self,
+        mut ready: impl FnMut(&mut Board) -> bool,
+        lacks: impl Fn(&Board, usize) -> bool,
+    ) -> Result<()> {
         for _ in 0..LOOKS {
             if ready(&mut self.board) {
                 return Ok(());
             }
         }
-        self.wait_at_length(&mut ready)
+        self.wait_at_length(&mut ready, &lacks)
     }
 
     #[cold]
     #[inline(never)]
-    fn wait_at_length(&mut self, ready: &mut dyn FnMut(&mut Board) -> bool) -> Result<()> {
+    fn wait_at_length(
+        &mut self,
+        ready: &mut dyn FnMut(&mut Board) -> bool,
+        lacks: &dyn Fn(&Board, usize) -> bool,
+    ) -> Result<()> {
+        let others = self.others();
+        // One who has left shows nothing more; others may not need it any more.
+        let left = |board: &Board| {
+            let has_left = |member: &usize| board.has_left(*member) && lacks(board, *member);
+            match board.has_leavers() {
+                true => others.clone().find(has_left),
+                false => None,
+            }
+        };
         let Self { team, board, .. } = self;
         team.messenger().progress_until(None, || {
             for _ in 0..LOOKS {
@@ -124,12 +141,14 @@ impl<'t> BoardCall<'t> {
             if let Err(error) = team.check_members() {
                 return Ok(Some(Err(error)));
             }
-            // What a member has shown before it went counts.
-            match board.gone() {
-                Some(member) if !ready(board) => Ok(Some(Err(Error::Gone { member }))),
-                Some(_) => Ok(Some(Ok(()))),
-                None => Ok(None),
+            if let Some(member) = board.broken().or_else(|| left(board)) {
+                // What it has shown before counts.
+                return Ok(Some(match ready(board) {
+                    true => Ok(()),
+                    false => Err(Error::Gone { member }),
+                }));
             }
+            Ok(None)
         })?
     }
 
@@ -137,7 +156,8 @@ impl<'t> BoardCall<'t> {
     #[inline]
     pub(super) fn show(&mut self, round: u64, parts: &[&[u8]]) -> Result<()> {
         let len = parts.iter().map(|part| part.len()).sum();
-        self.wait(|board| board.has_room(round, len))?;
+        // Who has left has done with everything.
+        self.wait(|board| board.has_room(round, len), |_, _| false)?;
         let shown = self.board.show(round, self.head, parts);
         debug_assert!(shown, "rounds are shown in their order");
         Ok(())
@@ -146,14 +166,20 @@ impl<'t> BoardCall<'t> {
     /// Waits until a member has shown what it has for `round`, which has to be of the same call.
     #[inline]
     pub(super) fn wait_for(&mut self, member: usize, round: u64) -> Result<()> {
-        self.wait(|board| board.is_shown(member, round))?;
+        self.wait(
+            |board| board.is_shown(member, round),
+            |_, other| other == member,
+        )?;
         self.check(member, round)
     }
 
     /// The same for all other members.
     #[inline]
     pub(super) fn wait_for_all(&mut self, round: u64) -> Result<()> {
-        self.wait(|board| board.all_shown(round))?;
+        self.wait(
+            |board| board.all_shown(round),
+            |board, other| !board.is_shown(other, round),
+        )?;
         for member in self.others() {
             self.check(member, round)?;
         }
@@ -238,7 +264,10 @@ impl<'t> BoardCall<'t> {
 
     /// Waits for a member's result of `round`, and copies it.
     pub(super) fn copy_result(&mut self, member: usize, round: u64, into: &mut [u8]) -> Result<()> {
-        self.wait(|board| board.has_result(member, round))?;
+        self.wait(
+            |board| board.has_result(member, round),
+            |_, other| other == member,
+        )?;
         let len = into.len();
         let copied = self
             .board

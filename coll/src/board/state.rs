@@ -14,12 +14,12 @@ pub(crate) struct TeamBoard {
 }
 
 impl TeamBoard {
-    /// Takes part no more, and tells the others; an operation that is under way on the board does so itself.
-    pub(crate) fn give_up(&self) {
+    /// Takes part no more after a failure at `member`, and tells the others; an operation that is under way on the board does so itself.
+    pub(crate) fn give_up(&self, member: usize) {
         if let Some(Some(board)) = self.board.get()
             && let Ok(mut board) = board.try_lock()
         {
-            board.give_up();
+            board.give_up(member);
         }
     }
 }

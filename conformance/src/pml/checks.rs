@@ -544,6 +544,7 @@ macro_rules! pml_conformance {
             contexts_keep_apart
             contexts_are_opened_and_closed
             contexts_are_closed_at_any_time
+            messages_of_broken_collectives_are_dropped
             contexts_come_again_empty
             probes_see_and_leave
             posted_receives_come_before_probes

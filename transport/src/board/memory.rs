@@ -36,7 +36,8 @@ struct Line {
 #[repr(C, align(64))]
 struct Whole {
     nonce: Lone,
-    gone: Lone,
+    broken: Lone,
+    leavers: Lone,
 }
 
 /// A word with a line of its own.
@@ -168,8 +169,12 @@ impl Cells for BoardMemory {
         &self.member(member).results.0
     }
 
-    fn gone(&self) -> &AtomicU64 {
-        &self.whole().gone.0
+    fn broken(&self) -> &AtomicU64 {
+        &self.whole().broken.0
+    }
+
+    fn leavers(&self) -> &AtomicU64 {
+        &self.whole().leavers.0
     }
 
     #[inline]

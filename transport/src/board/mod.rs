@@ -4,7 +4,7 @@
 //! where it lies. Each member has a ring of its own on the board, which it alone writes.
 //!
 //! ```text
-//!     the board  nonce, the first member that takes part no more
+//!     the board  nonce, the first member that has failed, how many have left
 //!     member 0   8 lines   round, head, 48 bytes      a line for each round, used by turns
 //!                done      the last round that this member reads nothing of any more
 //!                results   the last round with a result
@@ -182,17 +182,30 @@ impl Board {
         self.rouse();
     }
 
-    /// Takes part no more. Others find out by [`gone`](Self::gone).
-    pub fn give_up(&mut self) {
-        self.ring.give_up();
+    /// Takes part no more after a failure at `member`, perhaps this one: others that wait for anything [find out](Self::broken).
+    pub fn give_up(&mut self, member: usize) {
+        self.ring.give_up(member);
         self.rouse();
     }
 
-    /// Returns the first member that takes part no more. A load.
+    /// Returns the first member that a member has failed at. A load.
     #[inline]
     #[must_use]
-    pub fn gone(&self) -> Option<usize> {
-        self.ring.gone()
+    pub fn broken(&self) -> Option<usize> {
+        self.ring.broken()
+    }
+
+    /// Whether some member takes part no more. A load.
+    #[inline]
+    #[must_use]
+    pub fn has_leavers(&self) -> bool {
+        self.ring.has_leavers()
+    }
+
+    /// Whether a member takes part no more. What it has shown before stays.
+    #[must_use]
+    pub fn has_left(&self, member: usize) -> bool {
+        self.ring.has_left(member)
     }
 
     #[inline]
@@ -205,6 +218,7 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        self.give_up();
+        self.ring.leave();
+        self.rouse();
     }
 }

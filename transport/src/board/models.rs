@@ -23,7 +23,8 @@ struct Member {
 
 struct Model {
     members: [Member; 2],
-    gone: AtomicU64,
+    broken: AtomicU64,
+    leavers: AtomicU64,
 }
 
 impl Model {
@@ -39,7 +40,8 @@ impl Model {
         };
         Arc::new(Self {
             members: [member(), member()],
-            gone: AtomicU64::new(0),
+            broken: AtomicU64::new(0),
+            leavers: AtomicU64::new(0),
         })
     }
 
@@ -72,8 +74,12 @@ impl Cells for Arc<Model> {
         &self.members[member].results
     }
 
-    fn gone(&self) -> &AtomicU64 {
-        &self.gone
+    fn broken(&self) -> &AtomicU64 {
+        &self.broken
+    }
+
+    fn leavers(&self) -> &AtomicU64 {
+        &self.leavers
     }
 
     fn write(&self, member: usize, place: Place, _at: usize, data: &[u8]) {

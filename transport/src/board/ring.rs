@@ -55,8 +55,10 @@ pub(super) trait Cells {
     fn head(&self, member: usize, line: usize) -> &Self::Word;
     fn done(&self, member: usize) -> &Self::Word;
     fn results(&self, member: usize) -> &Self::Word;
-    /// The number, from 1, of the first member that takes part no more.
-    fn gone(&self) -> &Self::Word;
+    /// The number, from 1, of the first member that others have failed at.
+    fn broken(&self) -> &Self::Word;
+    /// How often members have left.
+    fn leavers(&self) -> &Self::Word;
 
     /// Writes `data` from byte `at` of a place, within the bounds of the place.
     fn write(&self, member: usize, place: Place, at: usize, data: &[u8]);
@@ -232,22 +234,36 @@ impl<C: Cells> Ring<C> {
         }
     }
 
-    pub(super) fn give_up(&mut self) {
+    /// Reads nothing any more. What was shown stays.
+    pub(super) fn leave(&mut self) {
         self.finished = GONE;
         self.cells.done(self.me).store(GONE, Release);
-        let number = self.me as u64 + 1;
+        self.cells.leavers().fetch_add(1, Release);
+    }
+
+    /// The same after a failure at `member`: nothing more is shown, and nobody is to wait for it.
+    pub(super) fn give_up(&mut self, member: usize) {
+        let number = member as u64 + 1;
         // The first one counts.
-        let _ = self
-            .cells
-            .gone()
-            .compare_exchange(0, number, Release, Relaxed);
+        let broken = self.cells.broken();
+        let _ = broken.compare_exchange(0, number, Release, Relaxed);
+        self.leave();
     }
 
     #[inline]
-    pub(super) fn gone(&self) -> Option<usize> {
-        match self.cells.gone().load(Acquire) {
+    pub(super) fn broken(&self) -> Option<usize> {
+        match self.cells.broken().load(Acquire) {
             0 => None,
             number => Some(number as usize - 1),
         }
+    }
+
+    #[inline]
+    pub(super) fn has_leavers(&self) -> bool {
+        self.cells.leavers().load(Acquire) > 0
+    }
+
+    pub(super) fn has_left(&self, member: usize) -> bool {
+        member < self.members && self.cells.done(member).load(Acquire) == GONE
     }
 }
