@@ -96,14 +96,13 @@ impl Team {
         make: impl FnOnce(ContextId) -> Result<(Vec<Rank>, Vec<ContextId>)>,
     ) -> Result<(Members, ContextId)> {
         // Without one the others are told, who would wait for this rank.
-        let own = match self.messenger().open_context() {
-            Err(tagwire_pml::Error::NoContext) => NONE,
-            opened => opened?,
-        };
+        let opened = self.messenger().open_context();
+        let own = opened.as_ref().copied().unwrap_or(NONE);
         let made = make(own).and_then(|(ranks, ids)| match ids.contains(&NONE) {
             true => Err(tagwire_pml::Error::NoContext.into()),
             false => Ok(Members::new(ranks, ids)),
         });
+        opened?;
         match made {
             Ok(members) => Ok((members, own)),
             Err(error) => {

@@ -7,27 +7,30 @@ use tagwire_base::Tag;
 
 /// The meetings by which members of a group have made subsets of it: how many, by the members.
 #[derive(Debug, Default)]
-pub(crate) struct Meetings(Mutex<HashMap<u32, u32>>);
+pub(crate) struct Meetings(Mutex<HashMap<Box<[usize]>, u32>>);
 
 impl Meetings {
     /// Returns the tag of the messages of the next meeting of `members`. They are of no collective, so that those who are left
     /// after a failure can meet; other members and later meetings have another tag, so that what is left of one that failed is taken
     /// by none of them.
     pub(crate) fn next_tag(&self, members: &[usize]) -> Tag {
-        // FNV-1a, of the numbers.
-        let hash = members
-            .iter()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, member| {
-                (hash ^ *member as u64).wrapping_mul(0x0100_0000_01b3)
-            });
-        let hash = (hash >> 32) as u32 % Tag::COLLECTIVES;
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = held.entry(hash).or_default();
-        // Far from those of neighbours, whose count is small too.
-        let number = hash.wrapping_add(count.wrapping_mul(2_654_435_761)) % Tag::COLLECTIVES;
+        let count = held.entry(members.into()).or_default();
+        let all = members.iter().map(|member| *member as u64);
+        let hash = all
+            .chain([u64::from(*count)])
+            .fold(members.len() as u64, |hash, value| mixed(hash ^ value));
         *count = count.wrapping_add(1);
-        Tag::internal(Tag::COLLECTIVES + number)
+        Tag::internal(Tag::COLLECTIVES + (hash >> 32) as u32 % Tag::COLLECTIVES)
     }
+}
+
+/// The step of SplitMix64 (Steele, Lea and Flood, 2014): each bit depends on all.
+const fn mixed(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
 }
 
 #[cfg(test)]
@@ -44,6 +47,12 @@ mod tests {
                 .all(|tag| tag.is_internal() && !tag.is_collective())
         );
         assert_eq!(Meetings::default().next_tag(&[0, 2, 3]), tags[0]);
+        // What others have met about counts for nothing.
+        let (first, second) = (Meetings::default(), Meetings::default());
+        first.next_tag(&[0, 3]);
+        for pair in [[1, 3], [2, 3], [0, 1], [6, 7]] {
+            assert_eq!(first.next_tag(&pair), second.next_tag(&pair));
+        }
         tags.sort_unstable();
         tags.dedup();
         assert_eq!(tags.len(), 21);

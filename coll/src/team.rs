@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{Failure, Messenger, SendMode};
-use tagwire_transport::SendBuffer;
+use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::active::Active;
 use crate::algorithms::Collective;
@@ -52,8 +52,11 @@ pub struct Team {
     active: Arc<Active>,
 }
 
-/// The tag of messages by which a member reports that it has broken off: beyond those of collectives and of meetings.
-const BROKEN: Tag = Tag::internal(2 * Tag::COLLECTIVES);
+/// How many tags operations take in turn.
+const IN_TURN: u32 = Tag::COLLECTIVES - PERSISTENT - 1;
+
+/// The tag of messages by which a member reports that it has broken off. As one of collectives it is dropped by those who have too.
+const BROKEN: Tag = Tag::internal(IN_TURN);
 
 /// So many of the tags are for persistent operations, which have one for as long as they are there: others take turns, and
 /// would come round to it.
@@ -183,9 +186,12 @@ impl Team {
     #[cold]
     fn look_for_news(&self) -> Result<()> {
         let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
-        let Some(status) = self.messenger.probe(from, tag, self.own)? else {
+        let Some((message, status)) = self.messenger.claim(from, tag, self.own)? else {
             return Ok(());
         };
+        // There is nothing in it. Where it takes a while its request stays, once for a group.
+        let request = self.messenger.irecv_claimed(RecvBuffer::EMPTY, message)?;
+        let _ = self.messenger.take(request);
         // It may have been a death, of which this rank is to hear too.
         self.look_for_failures()?;
         let member = self.members.member(status.source).unwrap_or(usize::MAX);
@@ -241,7 +247,7 @@ impl Team {
 
     /// Returns the internal tag of the next operation.
     pub(crate) fn next_tag(&self) -> Tag {
-        let number = self.begun.fetch_add(1, Relaxed) % (Tag::COLLECTIVES - PERSISTENT);
+        let number = self.begun.fetch_add(1, Relaxed) % IN_TURN;
         Tag::internal(number)
     }
 

@@ -315,6 +315,12 @@ impl Unpack for Counted {
 /// A rank whose operations always find everything there makes progress on its messages all the same.
 #[test]
 fn messages_go_on_meanwhile() {
+    // In one round, and in two.
+    [1, 12 << 10].into_iter().for_each(messages_beside);
+}
+
+/// The same, of operations of so many bytes.
+fn messages_beside(bytes: usize) {
     const LEN: usize = 1 << 20;
     let taken = on_shm(2, WaitMode::Adaptive, |team| {
         warm_up(team);
@@ -338,9 +344,9 @@ fn messages_go_on_meanwhile() {
         loop {
             // No progress but that of the operations.
             is_done = is_done || messenger.take(request).unwrap().is_some();
-            let mut all = [u8::from(is_done)];
+            let mut all = vec![u8::from(is_done); bytes];
             team.allreduce(least, &mut all).unwrap();
-            if all == [1] {
+            if all[0] == 1 {
                 return taken.load(SeqCst);
             }
         }

@@ -17,8 +17,8 @@ pub(super) const MOST: usize = *ON_BOARD.end();
 /// So many looks are made before anything else is: they take less than a round of progress.
 const LOOKS: u32 = 64;
 
-/// Every so many rounds an operation makes progress that found everything there.
-const ROUNDS_PER_PROGRESS: u64 = 64;
+/// Every so many waits that may find everything there one makes progress.
+const WAITS_PER_PROGRESS: u32 = 128;
 
 /// Bits of a head that are a length; the number of the operation lies above.
 const LENGTH_BITS: u32 = 56;
@@ -78,13 +78,16 @@ impl<'t> BoardCall<'t> {
         (0..self.size()).filter(move |member| *member != me)
     }
 
-    /// Makes progress now and then, for the rank's other operations: one that always finds everything there never waits.
-    #[inline]
-    pub(super) fn make_progress(&mut self) -> Result<()> {
-        if self.board.begin(0).is_multiple_of(ROUNDS_PER_PROGRESS) {
-            self.team.messenger().progress()?;
+    /// Makes progress, for the rank's other operations, and looks whether the group has broken: one that always finds everything
+    /// there never waits.
+    #[cold]
+    fn look_around(&mut self) -> Result<()> {
+        self.team.messenger().progress()?;
+        self.team.check_members()?;
+        match self.board.broken() {
+            Some(member) => Err(Error::Gone { member }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes part no more, and tells the others.
@@ -107,6 +110,9 @@ impl<'t> BoardCall<'t> {
         mut ready: impl FnMut(&mut Board) -> bool,
         lacks: impl Fn(&Board, usize) -> bool,
     ) -> Result<()> {
+        if self.team.board.count().is_multiple_of(WAITS_PER_PROGRESS) {
+            self.look_around()?;
+        }
         for _ in 0..LOOKS {
             if ready(&mut self.board) {
                 return Ok(());

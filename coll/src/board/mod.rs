@@ -105,12 +105,14 @@ impl Team {
         let board = board.lock().unwrap_or_else(PoisonError::into_inner);
         let inside = NoUnwind;
         let mut call = BoardCall::new(self, board, what, bytes);
-        let mut done = call.make_progress();
-        if done.is_ok() {
-            done = body(&mut call);
-        }
+        let done = body(&mut call);
         if let Err(error) = &done {
             call.give_up(error);
+        }
+        drop(call);
+        // An operation that went on meanwhile may have failed, while the board was in use.
+        if let Some(error) = self.broken_by() {
+            self.board.give_up(self.culprit(&error));
         }
         std::mem::forget(inside);
         done
@@ -119,6 +121,9 @@ impl Team {
     /// Counts an operation, and makes the board with the fourth.
     #[cold]
     fn make_board(&self) -> Result<Option<&Mutex<Board>>> {
+        // A call that is refused counts for none of the others.
+        self.check()?;
+        self.messenger().check_thread()?;
         if self.board.calls.fetch_add(1, Relaxed) + 1 < FOURTH {
             return Ok(None);
         }
@@ -147,18 +152,22 @@ impl Team {
             .filter(|member| *member != self.me())
             .map(|member| self.rouser(member))
             .collect();
-        let mut have_all = [u8::from(memory.is_some() && rousers.is_some())];
+        // Should the rest fail here alone, it is dropped: others find that this member has left.
+        let board = memory
+            .zip(rousers)
+            .and_then(|(memory, rousers)| Board::new(memory, self.me(), rousers));
+        let mut have_all = [u8::from(board.is_some())];
         let least = Reduction {
             operation: &Operation::Min,
             layout: &Layout::of(Basic::U8),
         };
         let call = Call::begin(self)?;
         self.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
-        let (Some(mut memory), Some(rousers), [1]) = (memory, rousers, have_all) else {
-            return Ok(None);
-        };
-        memory.forget_descriptor();
-        Ok(Board::new(memory, self.me(), rousers))
+        let joined = board.filter(|_| have_all == [1]);
+        Ok(joined.map(|mut board| {
+            board.forget_descriptor();
+            board
+        }))
     }
 
     fn open_board(&self) -> Option<OpenBoard> {

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use memmap2::MmapRaw;
 
@@ -22,6 +23,7 @@ struct Member {
     lines: [Line; LINES as usize],
     done: Lone,
     results: Lone,
+    claimed: Lone,
 }
 
 /// What a member shows in a round, or the head of it.
@@ -102,6 +104,12 @@ impl BoardMemory {
         // SAFETY: the mapping is page-aligned, longer than a page, and lives as long as `self`. All fields are atomics, for which
         // any bytes are valid.
         unsafe { self.start.cast().as_ref() }
+    }
+
+    /// Takes the memory of a member, once. Two who wrote it would not know of each other.
+    pub(crate) fn claim(&self, member: usize) -> bool {
+        let claimed = &self.member(member).claimed.0;
+        claimed.compare_exchange(0, 1, Relaxed, Relaxed).is_ok()
     }
 
     /// Closes the descriptor by which others join: all have.

@@ -35,6 +35,7 @@ pub use memory::BoardMemory;
 pub use ring::{AHEAD, LINE, RESULTS_AT, SLOT};
 
 use ring::Ring;
+use tagwire_base::Owner;
 
 use crate::error::Result;
 use crate::message::EndpointId;
@@ -73,6 +74,8 @@ pub trait Boards {
 pub struct Board {
     ring: Ring<BoardMemory>,
     rousers: Box<[Arc<dyn Rouser>]>,
+    /// The process whose end it is: a forked child has a copy, by which it may not speak.
+    owner: Owner,
 }
 
 impl fmt::Debug for Board {
@@ -82,14 +85,20 @@ impl fmt::Debug for Board {
 }
 
 impl Board {
-    /// Returns the end of member `me`; `rousers` wake the others. `None` where the memory is for fewer.
+    /// Returns the end of member `me`; `rousers` wake the others. `None` where the memory is for fewer, or the member has its end.
     #[must_use]
     pub fn new(memory: BoardMemory, me: usize, rousers: Vec<Arc<dyn Rouser>>) -> Option<Self> {
         let members = memory.members();
-        (me < members).then(|| Self {
+        (me < members && memory.claim(me)).then(|| Self {
             ring: Ring::new(memory, me, members),
             rousers: rousers.into(),
+            owner: Owner::here(),
         })
+    }
+
+    /// Closes the descriptor by which others join: all have.
+    pub fn forget_descriptor(&mut self) {
+        self.ring.cells_mut().forget_descriptor();
     }
 
     /// Begins so many rounds. Returns the number of the first.
@@ -184,8 +193,10 @@ impl Board {
 
     /// Takes part no more after a failure at `member`, perhaps this one: others that wait for anything [find out](Self::broken).
     pub fn give_up(&mut self, member: usize) {
-        self.ring.give_up(member);
-        self.rouse();
+        if self.owner.is_here() {
+            self.ring.give_up(member);
+            self.rouse();
+        }
     }
 
     /// Returns the first member that a member has failed at. A load.
@@ -218,7 +229,9 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        self.ring.leave();
-        self.rouse();
+        if self.owner.is_here() {
+            self.ring.leave();
+            self.rouse();
+        }
     }
 }

@@ -80,9 +80,10 @@ pub(super) struct Ring<C> {
     members: usize,
     /// The last round that has begun.
     begun: u64,
-    /// The last round in which this member has shown something, and how much.
+    /// The last round in which this member has shown something.
     shown: u64,
-    shown_len: usize,
+    /// What was shown last in each slot's rounds.
+    lengths: [usize; SLOTS as usize],
     /// The last round with a result of this member.
     results: u64,
     finished: u64,
@@ -98,11 +99,15 @@ impl<C: Cells> Ring<C> {
             members,
             begun: 0,
             shown: 0,
-            shown_len: 0,
+            lengths: [0; SLOTS as usize],
             results: 0,
             finished: 0,
             floor: 0,
         }
+    }
+
+    pub(super) const fn cells_mut(&mut self) -> &mut C {
+        &mut self.cells
     }
 
     #[inline]
@@ -143,7 +148,8 @@ impl<C: Cells> Ring<C> {
         let line = (round % LINES) as usize;
         self.cells.head(self.me, line).store(head, Relaxed);
         self.cells.round(self.me, line).store(round, Release);
-        (self.shown, self.shown_len) = (round, len);
+        self.shown = round;
+        self.lengths[(round % SLOTS) as usize] = len;
         true
     }
 
@@ -196,7 +202,9 @@ impl<C: Cells> Ring<C> {
     pub(super) fn show_result(&mut self, round: u64, data: &[u8]) -> bool {
         let is_next = round > self.results && round <= self.shown;
         // The slot is still this round's, and what was shown ends before the result.
-        let has_room = self.shown - round < SLOTS && self.shown_len <= RESULTS_AT;
+        let slot = (round % SLOTS) as usize;
+        let is_read = self.floor < round.saturating_sub(SLOTS);
+        let has_room = self.shown - round < SLOTS && self.lengths[slot] <= RESULTS_AT && !is_read;
         if data.len() > RESULTS_AT || !is_next || !has_room {
             return false;
         }
