@@ -25,7 +25,7 @@ impl Times {
         Summary::of(&self.samples[algorithm][length])
     }
 
-    /// Returns the number of the algorithm that is taken at each length: that of the table in the tree, which `in_the_tree` tells
+    /// Returns the number of the algorithm that is taken at each length: that of the table in the tree, which `in_the_tree` has
     /// for a length, or the one of the next shorter length where that is another already, unless one is faster by more than its
     /// own spread and the other's.
     pub(super) fn taken(&self, in_the_tree: impl Fn(usize) -> &'static str) -> Vec<usize> {

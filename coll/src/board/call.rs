@@ -90,7 +90,7 @@ impl<'t> BoardCall<'t> {
         }
     }
 
-    /// Takes part no more, and tells the others.
+    /// Takes part no more, and reports that to the others.
     #[cold]
     pub(super) fn give_up(&mut self, error: &Error) {
         self.board.give_up(self.team.culprit(error));

@@ -24,7 +24,7 @@ impl TeamBoard {
         waits
     }
 
-    /// Takes part no more after a failure at `member`, and tells the others; an operation that is under way on the board does so itself.
+    /// Takes part no more after a failure at `member`, and reports that to the others; an operation that is under way on the board does so itself.
     pub(crate) fn give_up(&self, member: usize) {
         if let Some(Some(board)) = self.board.get()
             && let Ok(mut board) = board.try_lock()

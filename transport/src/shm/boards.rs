@@ -5,12 +5,11 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
 
 use memmap2::MmapOptions;
 
 use super::NAME;
-use super::memfd::{self, SEALS};
+use super::memfd;
 use super::peer::PeerState;
 use super::rank::Shm;
 use super::segment::HeaderMap;
@@ -65,12 +64,7 @@ struct Sleeper(HeaderMap);
 impl Rouser for Sleeper {
     #[inline]
     fn rouse(&self) {
-        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
-        compiler_fence(SeqCst);
-        let sleeping = &self.0.sleeping.word;
-        if waiter::word::is_armed(sleeping) {
-            waiter::wake(sleeping);
-        }
+        waiter::wake_sleeper(&self.0);
     }
 }
 
@@ -104,12 +98,9 @@ impl Key {
 
 fn create(members: usize) -> io::Result<OpenBoard> {
     let file = memfd::create("tagwire-board", BoardMemory::len(members) as u64)?;
-    let random = tagwire_base::JobSecret::generate().map_err(io::Error::other)?;
-    let mut nonce = [0; 8];
-    nonce.copy_from_slice(&random.as_bytes()[..8]);
     let key = Key {
         descriptor: file.as_raw_fd().unsigned_abs(),
-        nonce: u64::from_ne_bytes(nonce) | 1,
+        nonce: memfd::nonce()?,
     };
     let memory = map(file, members)?;
     memory.nonce().store(key.nonce, Relaxed);
@@ -121,17 +112,10 @@ fn create(members: usize) -> io::Result<OpenBoard> {
 
 /// Maps the board that process `pid` has made, or reports what is wrong with it.
 fn join(pid: u32, key: Key, members: usize) -> Result<BoardMemory, String> {
-    let path = format!("/proc/{pid}/fd/{}", key.descriptor);
-    let named = |error: io::Error| format!("{path}: {error}");
-    let file = File::options().read(true).write(true).open(&path);
-    let file = file.map_err(named)?;
-    let seals = rustix::fs::fcntl_get_seals(&file)
-        .map_err(|error| format!("{path} is no memfd: {error}"))?;
-    let len = file.metadata().map_err(named)?.len();
-    if !seals.contains(SEALS) || len != BoardMemory::len(members) as u64 {
-        return Err(format!("{path} is no board for {members}"));
-    }
-    let mut memory = map(file, members).map_err(named)?;
+    let what = format!("board for {members}");
+    let file = memfd::open(pid, key.descriptor, BoardMemory::len(members) as u64, &what)?;
+    let path = memfd::path(pid, key.descriptor);
+    let mut memory = map(file, members).map_err(|error| format!("{path}: {error}"))?;
     memory.forget_descriptor();
     match memory.nonce().load(Relaxed) == key.nonce {
         true => Ok(memory),

@@ -33,6 +33,38 @@ pub(super) fn create(name: &str, len: u64) -> io::Result<File> {
     Ok(file)
 }
 
+/// Returns where the descriptor of another process is opened.
+pub(super) fn path(pid: u32, descriptor: u32) -> String {
+    format!("/proc/{pid}/fd/{descriptor}")
+}
+
+/// Opens memory of `len` bytes that process `pid` has made, by the number of its descriptor there, or reports what is wrong with it,
+/// which is to be a `what`.
+pub(super) fn open(pid: u32, descriptor: u32, len: u64, what: &str) -> Result<File, String> {
+    let path = path(pid, descriptor);
+    let named = |error: io::Error| format!("{path}: {error}");
+    let file = File::options().read(true).write(true).open(&path);
+    let file = file.map_err(named)?;
+    let seals = rustix::fs::fcntl_get_seals(&file)
+        .map_err(|error| format!("{path} is no memfd: {error}"))?;
+    let found = file.metadata().map_err(named)?.len();
+    match seals.contains(SEALS) && found == len {
+        true => Ok(file),
+        false => Err(format!("{path} is no {what}")),
+    }
+}
+
+/// Returns a number by which memory is told from other memory, whose descriptor came to have the same number. Not 0.
+///
+/// # Errors
+/// When the system has no randomness.
+pub(super) fn nonce() -> io::Result<u64> {
+    let random = tagwire_base::JobSecret::generate().map_err(io::Error::other)?;
+    let mut nonce = [0; 8];
+    nonce.copy_from_slice(&random.as_bytes()[..8]);
+    Ok(u64::from_ne_bytes(nonce) | 1)
+}
+
 /// The most bytes that a file of this process may have, shared memory included; `None` where nothing limits it.
 pub(super) fn limit() -> Option<u64> {
     getrlimit(Resource::Fsize).current

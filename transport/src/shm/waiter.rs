@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence, fence};
 use std::time::Duration;
 
 use rustix::thread::futex::{self, Flags, Timespec};
@@ -69,6 +69,17 @@ pub(super) fn wake(word: &AtomicU32) {
     if word::advance(word) {
         // It can fail only for addresses that are not mapped.
         let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);
+    }
+}
+
+/// Wakes the rank of `header`, if it sleeps, after something was written for it.
+#[inline]
+pub(super) fn wake_sleeper(header: &HeaderMap) {
+    // The barrier of a sleeper orders what the processor does here; this orders the compiler.
+    compiler_fence(SeqCst);
+    let sleeping = &header.sleeping.word;
+    if word::is_armed(sleeping) {
+        wake(sleeping);
     }
 }
 

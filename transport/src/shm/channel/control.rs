@@ -24,7 +24,7 @@ use super::claims::{self, Blocks};
 use crate::channel::Buffering;
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::shm::layout::Line64;
-use crate::shm::memfd::{self, SEALS};
+use crate::shm::memfd;
 use crate::shm::segment::prefetch_range_for_write;
 
 /// How partitions travel, with the bytes of a block.
@@ -158,31 +158,19 @@ impl ControlBlock {
         let shape = Shape::of(blocks, mode);
         let file = memfd::create("tagwire-channel", shape.len as u64)?;
         let mut control = Self::map(&file, blocks, shape)?;
-        let random = tagwire_base::JobSecret::generate().map_err(io::Error::other)?;
-        let mut nonce = [0; 8];
-        nonce.copy_from_slice(&random.as_bytes()[..8]);
-        control
-            .nonce
-            .word
-            .store(u64::from_ne_bytes(nonce) | 1, Relaxed);
+        control.nonce.word.store(memfd::nonce()?, Relaxed);
         control.file = Some(file);
         Ok(control)
     }
 
     /// The control block that process `pid` has made, or what is wrong with it.
     pub(super) fn open(pid: u32, key: &Key, blocks: &Blocks) -> Result<Self, String> {
-        let path = format!("/proc/{pid}/fd/{}", key.descriptor);
-        let named = |error: io::Error| format!("{path}: {error}");
-        let file = File::options().read(true).write(true).open(&path);
-        let file = file.map_err(named)?;
-        let seals = rustix::fs::fcntl_get_seals(&file)
-            .map_err(|error| format!("{path} is no memfd: {error}"))?;
         let shape = Shape::of(blocks, key.mode);
-        let len = file.metadata().map_err(named)?.len();
-        if !seals.contains(SEALS) || len != shape.len as u64 {
-            return Err(format!("{path} is no control block of this channel"));
-        }
-        let control = Self::map(&file, blocks, shape).map_err(named)?;
+        let what = "control block of this channel";
+        let file = memfd::open(pid, key.descriptor, shape.len as u64, what)?;
+        let path = memfd::path(pid, key.descriptor);
+        let control =
+            Self::map(&file, blocks, shape).map_err(|error| format!("{path}: {error}"))?;
         if control.nonce.word.load(Relaxed) != key.nonce {
             return Err(format!("{path} is the control block of another channel"));
         }

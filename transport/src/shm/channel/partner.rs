@@ -1,7 +1,5 @@
 //! What a channel knows of the process at its other end.
 
-use std::sync::atomic::{Ordering::SeqCst, compiler_fence};
-
 use tagwire_base::Clock;
 
 use crate::shm::cma::Attach;
@@ -73,17 +71,6 @@ impl Partner {
     /// Wakes the process, if it sleeps, after something was written for it.
     #[inline]
     pub(super) fn wake(&self) {
-        wake(&self.header);
-    }
-}
-
-/// Wakes the rank of `header`, if it sleeps.
-#[inline]
-pub(super) fn wake(header: &HeaderMap) {
-    // The barrier of a sleeper orders what the processor does here; this orders the compiler.
-    compiler_fence(SeqCst);
-    let sleeping = &header.sleeping.word;
-    if waiter::word::is_armed(sleeping) {
-        waiter::wake(sleeping);
+        waiter::wake_sleeper(&self.header);
     }
 }

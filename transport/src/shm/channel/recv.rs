@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, fence};
 
 use super::claims::{self, Blocks, Hint, Side};
 use super::control::{CLOSED, ControlBlock, Key, Mode, Target};
-use super::partner::{Partner, wake};
+use super::partner::Partner;
 use super::send::describe;
 use crate::channel::{Buffering, RecvChannel};
 use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
+use crate::shm::waiter::wake_sleeper;
 
 /// After how many looks at the first block that is missing those behind it are looked at.
 const LOOKS: u32 = 16;
@@ -110,7 +111,7 @@ impl Receiver {
         if landed == epoch * self.blocks.len() as u64 {
             self.control.consumed.word.store(epoch, Release);
             self.partner.wake();
-            wake(&self.own);
+            wake_sleeper(&self.own);
         }
         true
     }
@@ -138,7 +139,7 @@ impl Receiver {
         }
         words.iter().for_each(|word| claims::finish(word, epoch));
         self.partner.wake();
-        wake(&self.own);
+        wake_sleeper(&self.own);
         taken > 0
     }
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, fence};
 
 use super::claims::{self, Blocks, Hint, Side};
 use super::control::{CLOSED, ControlBlock, Mode, Source};
-use super::partner::{Partner, wake};
+use super::partner::Partner;
 use crate::channel::{Buffering, SendChannel};
 use crate::post::Post;
 use crate::shm::cma;
 use crate::shm::segment::HeaderMap;
+use crate::shm::waiter::wake_sleeper;
 
 pub(super) struct Sender {
     control: ControlBlock,
@@ -165,7 +166,7 @@ impl SendChannel for Sender {
         }
         words.iter().for_each(|word| claims::finish(word, epoch));
         self.partner.wake();
-        wake(&self.own);
+        wake_sleeper(&self.own);
         blocks.len()
     }
 
