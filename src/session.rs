@@ -84,7 +84,7 @@ impl Builder {
         selection.publish(&mut bootstrap.clone())?;
         let layer = Box::new(bootstrap.clone());
         let messenger = Arc::new(tagwire_pml::open(&config, level, layer)?);
-        selection.check(&mut bootstrap.clone())?;
+        let selection = selection.agree(&mut bootstrap.clone())?;
         let dumper = Dumper::new(&messenger);
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,

@@ -17,9 +17,11 @@ use crate::error::{Error, Result};
 use crate::hex;
 use crate::ids::Rank;
 
+mod groups;
 mod local;
 mod shared;
 
+pub use groups::groups;
 pub use local::{LocalBootstrap, LocalJob};
 pub use shared::SharedBootstrap;
 
@@ -127,6 +129,8 @@ pub struct Locality {
     pub local_rank: u32,
     /// How many ranks run on this machine.
     pub local_size: u32,
+    /// The first rank of those on this machine.
+    pub first_local: Rank,
     /// The address of this machine by which it reaches the others; `None` where they are on it, or that is not known.
     pub address: Option<IpAddr>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches, ValueEnum};
-use tagwire_coll::{ALGORITHMS, Algorithm, Collective, Place, Table};
+use tagwire_coll::{ALGORITHMS, Algorithm, Collective, Group, Place, Table};
 use tagwire_launch::detect::{Detection, Launcher};
 
 use crate::Host;
@@ -250,7 +250,11 @@ impl Run<'_> {
         let [start] = &starts[..] else {
             return Err(Error::Usage("'tune' takes one transport".to_owned()));
         };
-        let own = ALGORITHMS.iter().filter(|it| it.collective == collective);
+        // Its jobs are on one host.
+        let group = Group::from(ranks as usize);
+        let own = ALGORITHMS
+            .iter()
+            .filter(|it| it.collective == collective && it.needs.are_met_by(group));
         let algorithms: Vec<&'static Algorithm> = own.collect();
         let mut sizes = args.size_list().as_slice().to_vec();
         sizes.sort_unstable();

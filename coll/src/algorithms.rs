@@ -1,6 +1,7 @@
 //! The operations that have several algorithms, and their names.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// An operation with several algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +66,65 @@ impl fmt::Display for Collective {
     }
 }
 
+/// Members of groups that have boards: each looks at the lines of all.
+pub(crate) const ON_BOARD: RangeInclusive<usize> = 2..=8;
+
+/// What the choice of an algorithm looks at in a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Group {
+    /// How many members there are.
+    pub size: usize,
+    /// They are on several hosts, and on some host several.
+    pub has_levels: bool,
+}
+
+impl Group {
+    /// Returns the same with hosts that have several members.
+    #[must_use]
+    pub const fn with_levels(self) -> Self {
+        Self {
+            has_levels: true,
+            ..self
+        }
+    }
+}
+
+/// A group of so many members on one host, or on a host each.
+impl From<usize> for Group {
+    fn from(size: usize) -> Self {
+        Self {
+            size,
+            has_levels: false,
+        }
+    }
+}
+
+/// What an algorithm needs of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// A board: few members that share memory.
+    Board,
+    /// Several hosts, one of which has several members.
+    Levels,
+}
+
+impl Needs {
+    /// Returns whether a group has it, if its members share memory.
+    #[must_use]
+    #[inline]
+    pub fn are_met_by(self, group: Group) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Board => ON_BOARD.contains(&group.size),
+            Self::Levels => group.has_levels,
+        }
+    }
+}
+
 /// A way to do an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Algorithm {
@@ -76,6 +136,8 @@ pub struct Algorithm {
     pub needs_commutative: bool,
     /// It combines each element in the one tree over members that `coll-reduction=fixed` asks for.
     pub follows_tree: bool,
+    /// What it needs of the group.
+    pub needs: Needs,
 }
 
 impl Algorithm {
@@ -85,6 +147,23 @@ impl Algorithm {
             name,
             needs_commutative: false,
             follows_tree: false,
+            needs: Needs::Nothing,
+        }
+    }
+
+    /// Returns the one that goes by a board.
+    pub(crate) const fn on_board(collective: Collective) -> Self {
+        Self {
+            needs: Needs::Board,
+            ..Self::any(collective, BOARD)
+        }
+    }
+
+    /// Returns the same for a group with levels.
+    pub(crate) const fn with_levels(self) -> Self {
+        Self {
+            needs: Needs::Levels,
+            ..self
         }
     }
 
@@ -107,36 +186,48 @@ pub(crate) const BINOMIAL: &str = "binomial";
 pub(crate) const BOARD: &str = "board";
 pub(crate) const BRUCK: &str = "bruck";
 pub(crate) const LINEAR: &str = "linear";
+pub(crate) const MULTI_LANE: &str = "multi-lane";
 pub(crate) const PAIRWISE: &str = "pairwise";
 pub(crate) const RECURSIVE_DOUBLING: &str = "recursive-doubling";
 pub(crate) const REDUCE_SCATTERV: &str = "reduce-scatterv";
 pub(crate) const RING: &str = "ring";
 pub(crate) const SCATTER_GATHER: &str = "scatter-gather";
 pub(crate) const SCATTER_RING: &str = "scatter-ring";
+pub(crate) const TWO_LEVEL: &str = "two-level";
 
-const ALLGATHER_BOARD: Algorithm = Algorithm::any(Collective::Allgather, BOARD);
+const ALLGATHER_BOARD: Algorithm = Algorithm::on_board(Collective::Allgather);
 const ALLGATHER_BRUCK: Algorithm = Algorithm::any(Collective::Allgather, BRUCK);
 const ALLGATHER_RING: Algorithm = Algorithm::any(Collective::Allgather, RING);
-const ALLREDUCE_BOARD: Algorithm = Algorithm::any(Collective::Allreduce, BOARD);
+const ALLGATHER_TWO_LEVEL: Algorithm =
+    Algorithm::any(Collective::Allgather, TWO_LEVEL).with_levels();
+const ALLREDUCE_BOARD: Algorithm = Algorithm::on_board(Collective::Allreduce);
 const ALLREDUCE_DOUBLING: Algorithm = Algorithm::tree(Collective::Allreduce, RECURSIVE_DOUBLING);
+const ALLREDUCE_LANES: Algorithm =
+    Algorithm::commutative(Collective::Allreduce, MULTI_LANE).with_levels();
 const ALLREDUCE_RING: Algorithm = Algorithm::commutative(Collective::Allreduce, RING);
-const ALLTOALL_BOARD: Algorithm = Algorithm::any(Collective::Alltoall, BOARD);
+const ALLREDUCE_TWO_LEVEL: Algorithm =
+    Algorithm::commutative(Collective::Allreduce, TWO_LEVEL).with_levels();
+const ALLTOALL_BOARD: Algorithm = Algorithm::on_board(Collective::Alltoall);
 const ALLTOALL_BRUCK: Algorithm = Algorithm::any(Collective::Alltoall, BRUCK);
 const ALLTOALL_PAIRWISE: Algorithm = Algorithm::any(Collective::Alltoall, PAIRWISE);
-const BROADCAST_BOARD: Algorithm = Algorithm::any(Collective::Broadcast, BOARD);
+const BROADCAST_BOARD: Algorithm = Algorithm::on_board(Collective::Broadcast);
 const BROADCAST_BINOMIAL: Algorithm = Algorithm::any(Collective::Broadcast, BINOMIAL);
 const BROADCAST_SCATTER: Algorithm = Algorithm::any(Collective::Broadcast, SCATTER_RING);
-const GATHER_BOARD: Algorithm = Algorithm::any(Collective::Gather, BOARD);
+const BROADCAST_TWO_LEVEL: Algorithm =
+    Algorithm::any(Collective::Broadcast, TWO_LEVEL).with_levels();
+const GATHER_BOARD: Algorithm = Algorithm::on_board(Collective::Gather);
 const GATHER_BINOMIAL: Algorithm = Algorithm::any(Collective::Gather, BINOMIAL);
 const GATHER_LINEAR: Algorithm = Algorithm::any(Collective::Gather, LINEAR);
-const REDUCE_BOARD: Algorithm = Algorithm::any(Collective::Reduce, BOARD);
+const REDUCE_BOARD: Algorithm = Algorithm::on_board(Collective::Reduce);
 const REDUCE_BINOMIAL: Algorithm = Algorithm::tree(Collective::Reduce, BINOMIAL);
 const REDUCE_SCATTER_GATHER: Algorithm = Algorithm::commutative(Collective::Reduce, SCATTER_GATHER);
+const REDUCE_TWO_LEVEL: Algorithm =
+    Algorithm::commutative(Collective::Reduce, TWO_LEVEL).with_levels();
 const REDUCE_SCATTER_SERIAL: Algorithm =
     Algorithm::tree(Collective::ReduceScatter, REDUCE_SCATTERV);
 const REDUCE_SCATTER_PAIRWISE: Algorithm =
     Algorithm::commutative(Collective::ReduceScatter, PAIRWISE);
-const SCATTER_BOARD: Algorithm = Algorithm::any(Collective::Scatter, BOARD);
+const SCATTER_BOARD: Algorithm = Algorithm::on_board(Collective::Scatter);
 const SCATTER_BINOMIAL: Algorithm = Algorithm::any(Collective::Scatter, BINOMIAL);
 const SCATTER_LINEAR: Algorithm = Algorithm::any(Collective::Scatter, LINEAR);
 
@@ -145,21 +236,26 @@ pub const ALGORITHMS: &[Algorithm] = &[
     ALLGATHER_BRUCK,
     ALLGATHER_BOARD,
     ALLGATHER_RING,
+    ALLGATHER_TWO_LEVEL,
     ALLREDUCE_DOUBLING,
     ALLREDUCE_BOARD,
     ALLREDUCE_RING,
+    ALLREDUCE_LANES,
+    ALLREDUCE_TWO_LEVEL,
     ALLTOALL_BRUCK,
     ALLTOALL_BOARD,
     ALLTOALL_PAIRWISE,
     BROADCAST_BINOMIAL,
     BROADCAST_BOARD,
     BROADCAST_SCATTER,
+    BROADCAST_TWO_LEVEL,
     GATHER_BINOMIAL,
     GATHER_BOARD,
     GATHER_LINEAR,
     REDUCE_BINOMIAL,
     REDUCE_BOARD,
     REDUCE_SCATTER_GATHER,
+    REDUCE_TWO_LEVEL,
     REDUCE_SCATTER_SERIAL,
     REDUCE_SCATTER_PAIRWISE,
     SCATTER_BINOMIAL,

@@ -2,12 +2,14 @@
 
 use std::ops::Range;
 
-use tagwire_base::Tag;
+use tagwire_base::{ContextId, Rank, Tag};
 
-use crate::algorithms::Collective;
+use crate::algorithms::{Collective, Group};
 use crate::error::{Error, Result};
+use crate::levels::{Among, Levels};
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
+use crate::selection::SEGMENT;
 use crate::team::Team;
 use crate::transfer::Transfer;
 
@@ -16,11 +18,30 @@ use crate::transfer::Transfer;
 pub struct Call<'t> {
     team: &'t Team,
     tag: Tag,
+    /// It is on one of the group's levels.
+    among: Option<Among<'t>>,
 }
 
 impl<'t> Call<'t> {
     pub(crate) const fn new(team: &'t Team, tag: Tag) -> Self {
-        Self { team, tag }
+        let among = None;
+        Self { team, tag, among }
+    }
+
+    /// Returns the part of the operation that is among some of the members, whose numbers are their places there.
+    pub(crate) const fn among(self, among: Among<'t>) -> Self {
+        Self {
+            among: Some(among),
+            ..self
+        }
+    }
+
+    /// Returns the levels of its group, where it is on none of them.
+    pub(crate) fn levels(&self) -> Option<&'t Levels> {
+        match self.among {
+            Some(_) => None,
+            None => self.team.levels(),
+        }
     }
 
     /// Begins the next operation of a group.
@@ -40,7 +61,12 @@ impl<'t> Call<'t> {
 
     /// Returns the algorithm for so many bytes.
     pub(crate) fn choose(&self, what: Collective, bytes: usize, may_reorder: bool) -> &'static str {
-        self.team.choose(what, bytes, may_reorder)
+        let group = Group {
+            size: self.size(),
+            has_levels: self.levels().is_some(),
+        };
+        let selection = self.team.selection();
+        selection.choose(what, group, bytes, may_reorder)
     }
 
     /// Whether any algorithm gives the result that is asked for.
@@ -50,12 +76,36 @@ impl<'t> Call<'t> {
 
     /// Returns this rank's number among the members.
     pub(crate) const fn me(&self) -> usize {
-        self.team.me()
+        match self.among {
+            Some(among) => among.me,
+            None => self.team.me(),
+        }
     }
 
     /// Returns how many members there are.
     pub(crate) const fn size(&self) -> usize {
-        self.team.size()
+        match self.among {
+            Some(among) => among.members.len(),
+            None => self.team.size(),
+        }
+    }
+
+    /// Returns the number in the whole group.
+    fn member(&self, number: usize) -> usize {
+        match self.among {
+            Some(among) => among.members.get(number).copied().unwrap_or(usize::MAX),
+            None => number,
+        }
+    }
+
+    /// Returns where messages to a member go.
+    fn peer(&self, to: usize) -> Result<(Rank, ContextId)> {
+        self.team.peer(self.member(to))
+    }
+
+    /// Returns where messages of a member come from.
+    fn source(&self, from: usize) -> Result<(Rank, ContextId)> {
+        self.team.source(self.member(from))
     }
 
     /// Returns the member `distance` after this one, around the end.
@@ -83,21 +133,21 @@ impl<'t> Call<'t> {
     /// Sends `data` to a member, in one message: a long one waits for its receiver, which a sender that runs ahead
     /// would flood with pieces.
     pub(crate) async fn send(&self, data: &[u8], to: usize) -> Result<()> {
-        let to = self.team.peer(to)?;
+        let to = self.peer(to)?;
         let transfer = Transfer::<1>::new(self.team);
         transfer.send(0, data, to, self.tag).await
     }
 
     /// Receives `data.len()` bytes from a member, in one message.
     pub(crate) async fn recv(&self, data: &mut [u8], from: usize) -> Result<()> {
-        let from = self.team.source(from)?;
+        let from = self.source(from)?;
         let transfer = Transfer::<1>::new(self.team);
         transfer.recv(0, data, from, self.tag).await
     }
 
     /// As [`send`](Self::send), in pieces where messages are short: for a receiver that works on each.
     pub(crate) async fn send_pieces(&self, data: &[u8], to: usize) -> Result<()> {
-        let to = self.team.peer(to)?;
+        let to = self.peer(to)?;
         if data.len() < self.segment() {
             let transfer = Transfer::<1>::new(self.team);
             return transfer.send(0, data, to, self.tag).await;
@@ -117,7 +167,7 @@ impl<'t> Call<'t> {
 
     /// Receives what [`send_pieces`](Self::send_pieces) has sent.
     pub(crate) async fn recv_pieces(&self, data: &mut [u8], from: usize) -> Result<()> {
-        let from = self.team.source(from)?;
+        let from = self.source(from)?;
         if data.len() < self.segment() {
             let transfer = Transfer::<1>::new(self.team);
             return transfer.recv(0, data, from, self.tag).await;
@@ -144,7 +194,7 @@ impl<'t> Call<'t> {
         into: &mut [u8],
         from: usize,
     ) -> Result<()> {
-        let (to, from) = (self.team.peer(to)?, self.team.source(from)?);
+        let (to, from) = (self.peer(to)?, self.source(from)?);
         let segment = self.segment();
         if out.len() < segment && into.len() < segment {
             let transfer = Transfer::<2>::new(self.team).recv(0, into, from, self.tag);
@@ -187,7 +237,10 @@ impl<'t> Call<'t> {
 
     /// Returns the length of a message at most.
     const fn segment(&self) -> usize {
-        self.team.segment()
+        match self.among {
+            Some(among) if among.is_host => SEGMENT,
+            _ => self.team.segment(),
+        }
     }
 
     /// Returns the range of `block` among blocks of `lengths`.

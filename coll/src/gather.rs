@@ -19,7 +19,12 @@ pub(crate) async fn gather(
 }
 
 /// A binomial tree: each member sends the blocks of its subtree at once.
-async fn binomial(call: Call<'_>, own: &[u8], out: Option<&mut [u8]>, root: usize) -> Result<()> {
+pub(crate) async fn binomial(
+    call: Call<'_>,
+    own: &[u8],
+    out: Option<&mut [u8]>,
+    root: usize,
+) -> Result<()> {
     let (size, place, len) = (call.size(), call.before(root), own.len());
     // The blocks of the subtree, from this member's on.
     let most = match place {

@@ -117,7 +117,7 @@ impl Team {
     /// Returns the id that each member has assigned.
     fn exchange_ids(&self, call: Call<'_>, own: ContextId) -> Result<Vec<ContextId>> {
         let mut all = vec![0; 2 * self.size()];
-        let algorithm = self.choose(Collective::Allgather, all.len(), true);
+        let algorithm = call.choose(Collective::Allgather, all.len(), true);
         let own = own.as_u16().to_ne_bytes();
         self.run(allgather::allgather(call, algorithm, &own, &mut all))?;
         let ids = all.as_chunks::<2>().0.iter();

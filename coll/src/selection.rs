@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::iter;
-use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tagwire_base::bootstrap::groups;
 use tagwire_base::config::{Config, Setting};
 use tagwire_base::{Bootstrap, Rank};
 
-use crate::algorithms::{ALGORITHMS, Algorithm, BOARD, Collective};
+use crate::algorithms::{ALGORITHMS, Algorithm, BOARD, Collective, Group, Needs};
+use crate::members::Members;
 use crate::table::{Place, Table};
 
 const AUTO: &str = "auto";
@@ -47,15 +49,13 @@ pub const SETTINGS: &[Setting] = &[
 
 /// A message of a collective on one host is shorter, but for pieces of one. Eager over shared memory, and seldom the divisor of a
 /// length: those need a message more.
-const SEGMENT: usize = 8160;
+pub(crate) const SEGMENT: usize = 8160;
 
-/// Members of groups that have boards: each looks at the lines of all.
-pub(crate) const ON_BOARD: RangeInclusive<usize> = 2..=8;
-
-/// What a rank publishes its choice under.
+/// What a rank publishes its choice under, and the first rank of its host.
 const KEY: &str = "coll";
+const HOST: &str = "coll-host";
 
-/// Rank 0 has published its choice before a fence: it is there, or the bootstrap is broken.
+/// Ranks have published before a fence: it is there, or the bootstrap is broken.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// From so many ranks and bytes on, this algorithm is taken.
@@ -64,23 +64,22 @@ struct Choice {
     ranks: usize,
     bytes: usize,
     name: &'static str,
-    is_board: bool,
+    needs: Needs,
 }
 
 impl Choice {
-    fn new(name: &'static str, ranks: usize, bytes: usize) -> Self {
+    const fn new(algorithm: &Algorithm, ranks: usize, bytes: usize) -> Self {
         Self {
             ranks,
             bytes,
-            name,
-            is_board: name == BOARD,
+            name: algorithm.name,
+            needs: algorithm.needs,
         }
     }
 
     #[inline]
-    fn fits(&self, size: usize, bytes: usize) -> bool {
-        let has_boards = !self.is_board || ON_BOARD.contains(&size);
-        size >= self.ranks && bytes >= self.bytes && has_boards
+    fn fits(&self, group: Group, bytes: usize) -> bool {
+        group.size >= self.ranks && bytes >= self.bytes && self.needs.are_met_by(group)
     }
 }
 
@@ -91,6 +90,12 @@ pub struct Selection {
     forced: Vec<&'static Algorithm>,
     /// All ranks share memory.
     on_one_host: bool,
+    /// Ranks of a host share memory.
+    shares_memory: bool,
+    /// The host of each rank of the job, where there are several.
+    hosts: Option<Arc<[u32]>>,
+    /// What groups take whose members share memory, in a job that does not.
+    within_host: Option<Arc<Self>>,
     checks: bool,
     /// Each element is combined in the one tree, where another tree could give other bits.
     is_fixed: bool,
@@ -106,6 +111,9 @@ impl Default for Selection {
             table: Table::default(),
             forced: Vec::new(),
             on_one_host: false,
+            shares_memory: false,
+            hosts: None,
+            within_host: None,
             checks: false,
             is_fixed: false,
             choices: Default::default(),
@@ -162,7 +170,9 @@ impl Selection {
         let first = config.stack("transport").first();
         let is_shared = first.is_some_and(|part| matches!(part.name, "auto" | "shm"));
         let is_local = bootstrap.locality().local_size == bootstrap.size();
-        Ok(Self::from_config(config)?.on_one_host(is_shared && is_local))
+        let mut selection = Self::from_config(config)?.on_one_host(is_shared && is_local);
+        selection.shares_memory = is_shared;
+        Ok(selection)
     }
 
     /// Returns the same with another table.
@@ -176,7 +186,46 @@ impl Selection {
     #[must_use]
     pub fn on_one_host(mut self, on_one_host: bool) -> Self {
         self.on_one_host = on_one_host;
+        self.shares_memory = on_one_host;
         self.resolved()
+    }
+
+    /// Returns the same for a job with these hosts, one for each rank: those of a host have the same number, and share memory
+    /// or do not.
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: &[u32], shares_memory: bool) -> Self {
+        let is_one = hosts.windows(2).all(|pair| pair[0] == pair[1]);
+        self.on_one_host = is_one && shares_memory;
+        self.shares_memory = shares_memory;
+        self.hosts = (!is_one).then(|| hosts.into());
+        self.within_host = None;
+        if !is_one && shares_memory {
+            let mut within = self.clone().on_one_host(true);
+            within.hosts = None;
+            self.within_host = Some(Arc::new(within));
+        }
+        self.resolved()
+    }
+
+    /// Returns the host of each rank of the job, where there are several.
+    pub(crate) fn hosts(&self) -> Option<&[u32]> {
+        self.hosts.as_deref()
+    }
+
+    /// Whether ranks of a host share memory.
+    pub(crate) const fn shares_memory(&self) -> bool {
+        self.shares_memory
+    }
+
+    /// Returns what a group takes that is made of one with `whole`.
+    pub(crate) fn of_group(whole: &Arc<Self>, members: &Members) -> Arc<Self> {
+        let (Some(hosts), Some(within)) = (&whole.hosts, &whole.within_host) else {
+            return Arc::clone(whole);
+        };
+        let mut of_members = members.ranks().map(|rank| hosts.get(rank.index()));
+        let first = of_members.next();
+        let is_one = of_members.all(|host| Some(host) == first);
+        Arc::clone(if is_one { within } else { whole })
     }
 
     /// Returns the same with each operation checked, or not.
@@ -208,11 +257,11 @@ impl Selection {
                 };
                 let fits = |it: &Algorithm| it.collective == *what && (may_reorder || keeps(it));
                 let forced = self.forced.iter().find(|it| fits(it));
-                let forced = forced.map(|it| Choice::new(it.name, 0, 0));
+                let forced = forced.map(|it| Choice::new(it, 0, 0));
                 let rows = self.table.rows().iter().rev().filter(|row| {
                     fits(row.algorithm) && row.place.is_none_or(|wanted| wanted == place)
                 });
-                let rows = rows.map(|row| Choice::new(row.algorithm.name, row.ranks, row.bytes));
+                let rows = rows.map(|row| Choice::new(row.algorithm, row.ranks, row.bytes));
                 let chosen = match forced {
                     Some(forced) => vec![forced],
                     None => rows.collect(),
@@ -254,6 +303,8 @@ impl Selection {
     /// # Errors
     /// When the bootstrap breaks.
     pub fn publish(&self, bootstrap: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
+        let host = bootstrap.locality().first_local.to_string();
+        bootstrap.put(HOST, host.as_bytes())?;
         bootstrap.put(KEY, self.published().as_bytes())
     }
 
@@ -276,11 +327,22 @@ impl Selection {
         )
     }
 
-    /// Checks that rank 0 has the same choice, after the fence of opening.
+    /// Checks that rank 0 has the same choice, after the fence of opening. Returns it with the hosts of the job's ranks. Every
+    /// rank calls it.
     ///
     /// # Errors
     /// With both choices where they differ; when the bootstrap breaks.
-    pub fn check(&self, bootstrap: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
+    pub fn agree(self, bootstrap: &mut dyn Bootstrap) -> tagwire_base::Result<Self> {
+        self.check(bootstrap)?;
+        if bootstrap.locality().local_size == bootstrap.size() {
+            return Ok(self);
+        }
+        let hosts = groups(bootstrap, HOST, TIMEOUT)?;
+        let shares_memory = self.shares_memory;
+        Ok(self.with_hosts(&hosts, shares_memory))
+    }
+
+    fn check(&self, bootstrap: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
         let theirs = bootstrap.get(Rank::new(0), KEY, TIMEOUT)?;
         let (own, theirs) = (self.published(), String::from_utf8_lossy(&theirs));
         let mut lines = own.lines().zip(theirs.lines().chain(iter::repeat("")));
@@ -301,18 +363,18 @@ impl Selection {
         })
     }
 
-    /// Returns the algorithm for an operation among `size` members on so many bytes, where they share no board. A reduction
+    /// Returns the algorithm for an operation of a group, or of so many members, on so many bytes, where they share no board. A reduction
     /// `may_reorder` its operands where that leaves its result as it is.
     #[must_use]
     pub fn choose(
         &self,
         what: Collective,
-        size: usize,
+        group: impl Into<Group>,
         bytes: usize,
         may_reorder: bool,
     ) -> &'static str {
-        let mut choices = self.choices(what, may_reorder);
-        let choice = choices.find(|it| !it.is_board && it.fits(size, bytes));
+        let (group, mut choices) = (group.into(), self.choices(what, may_reorder));
+        let choice = choices.find(|it| it.needs != Needs::Board && it.fits(group, bytes));
         choice.map_or("", |choice| choice.name)
     }
 
@@ -327,8 +389,8 @@ impl Selection {
         may_reorder: bool,
     ) -> bool {
         let mut choices = self.choices(what, may_reorder);
-        let choice = choices.find(|it| it.fits(size, bytes));
-        choice.is_some_and(|choice| choice.is_board)
+        let choice = choices.find(|it| it.fits(size.into(), bytes));
+        choice.is_some_and(|choice| choice.needs == Needs::Board)
     }
 
     #[inline]
@@ -337,17 +399,20 @@ impl Selection {
     }
 
     /// Returns the algorithms for an operation among `size` members, each with the length from which it is taken: for sums of
-    /// floating-point numbers, where it is a reduction. Members share a board where the job is on one host.
+    /// floating-point numbers, where it is a reduction. Members share a board where the job is on one host, and have levels
+    /// where it is not.
     #[must_use]
     pub fn ranges(&self, what: Collective, size: usize) -> Vec<(usize, &'static str)> {
         let may_reorder = !self.is_fixed;
         let choices = self.choices(what, may_reorder);
         let mut starts: Vec<_> = choices.map(|choice| choice.bytes).collect();
         starts.sort_unstable();
+        let mut group = Group::from(size);
+        group.has_levels = !self.on_one_host && size > 2;
         let has_board = |from| self.takes_board(what, size, from, may_reorder);
         let taken = |from| match self.on_one_host && has_board(from) {
             true => BOARD,
-            false => self.choose(what, size, from, may_reorder),
+            false => self.choose(what, group, from, may_reorder),
         };
         let chosen = starts.into_iter().map(|from| (from, taken(from)));
         let mut ranges: Vec<_> = chosen.collect();

@@ -357,7 +357,7 @@ mod tests {
             (
                 "[[rows]]\noperation = \"reduce\"\nalgorithm = \"ring\"",
                 3,
-                "expected for algorithm one of \"binomial\", \"board\", \"scatter-gather\"; not \"ring\"",
+                "expected for algorithm one of \"binomial\", \"board\", \"scatter-gather\", \"two-level\"; not \"ring\"",
             ),
             (
                 "[[rows]]\noperation = \"reduce\"\nalgorithm = \"binomial\"\nbytes = \"4KB\"",

@@ -11,9 +11,9 @@ use tagwire_pml::{Failure, Messenger, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::active::Active;
-use crate::algorithms::Collective;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
+use crate::levels::Levels;
 use crate::meetings::Meetings;
 use crate::members::Members;
 use crate::reduction::Reduction;
@@ -45,6 +45,7 @@ pub struct Team {
     /// The member by whose failure the group was broken.
     lost: OnceLock<Rank>,
     selection: Arc<Selection>,
+    levels: OnceLock<Option<Box<Levels>>>,
     pool: Pool,
     segment: usize,
     pub(crate) board: TeamBoard,
@@ -91,6 +92,7 @@ impl Team {
             meetings: Meetings::default(),
             segment: selection.segment(),
             selection,
+            levels: OnceLock::new(),
             active: Arc::new(Active::of(messenger)),
         }
     }
@@ -310,8 +312,14 @@ impl Team {
         self.pool.take(len)
     }
 
-    pub(crate) fn choose(&self, what: Collective, bytes: usize, may_reorder: bool) -> &'static str {
-        self.selection.choose(what, self.size(), bytes, may_reorder)
+    /// Returns the levels of the group: none where its members are on one host, or each on one of its own.
+    pub(crate) fn levels(&self) -> Option<&Levels> {
+        let hosts = self.selection.hosts()?;
+        let levels = self.levels.get_or_init(|| {
+            let shares_memory = self.selection.shares_memory();
+            Levels::of(&self.members, self.me, hosts, shares_memory).map(Box::new)
+        });
+        levels.as_deref()
     }
 
     pub(crate) fn selection(&self) -> &Selection {
@@ -334,6 +342,7 @@ impl Team {
 
     /// Returns a group with these members, whose context this rank calls `own`.
     pub(crate) fn derived(&self, members: Members, own: ContextId) -> Self {
+        let selection = Selection::of_group(&self.selection, &members);
         Self {
             me: members.member(self.messenger.rank()).unwrap_or(0),
             members,
@@ -347,11 +356,12 @@ impl Team {
             broken: AtomicBool::new(false),
             lost: OnceLock::new(),
             messenger: Arc::clone(&self.messenger),
-            selection: Arc::clone(&self.selection),
             pool: Pool::default(),
             board: TeamBoard::default(),
             meetings: Meetings::default(),
-            segment: self.segment,
+            segment: selection.segment(),
+            selection,
+            levels: OnceLock::new(),
             active: Arc::clone(&self.active),
         }
     }

@@ -10,12 +10,15 @@ use crate::{host, patience};
 /// The key under which rank 0 puts the job's secret.
 const SECRET: &str = "secret";
 
-/// Where a rank runs that does not know of any other.
-pub(crate) const ALONE: Locality = Locality {
-    local_rank: 0,
-    local_size: 1,
-    address: None,
-};
+/// Returns where `rank` runs, while it does not know of any other.
+pub(crate) const fn alone(rank: Rank) -> Locality {
+    Locality {
+        local_rank: 0,
+        local_size: 1,
+        first_local: rank,
+        address: None,
+    }
+}
 
 /// Returns the secret that rank 0 draws, and where this rank runs. Every rank calls it; `launcher` names who started them.
 ///

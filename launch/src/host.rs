@@ -3,17 +3,12 @@
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
-use tagwire_base::bootstrap::Locality;
+use tagwire_base::bootstrap::{Locality, groups};
 use tagwire_base::host::{VARIABLE, identity};
-use tagwire_base::{Bootstrap, Error, Rank};
+use tagwire_base::{Bootstrap, Rank};
 
-/// Ranks that each find out for themselves. In larger jobs rank 0 does, and reports: each by itself would be a request for
-/// every pair of ranks.
-const EACH: u32 = 16;
-
-/// The keys under which ranks say where they are, and rank 0 how they lie.
+/// The key under which ranks say where they are.
 const HOST: &str = "host";
-const HOSTS: &str = "hosts";
 
 /// Returns the name of this host: the user's, or what the kernel says.
 fn host() -> String {
@@ -40,78 +35,17 @@ pub(crate) fn announce(job: &mut dyn Bootstrap) -> tagwire_base::Result<()> {
 /// # Errors
 /// As [`Bootstrap::get`].
 pub(crate) fn group(job: &mut dyn Bootstrap, timeout: Duration) -> tagwire_base::Result<Locality> {
-    let hosts = if job.size() <= EACH {
-        collect(job, timeout)?
-    } else {
-        let told = if job.rank() == Rank::new(0) {
-            let hosts = pack(&collect(job, timeout)?);
-            job.put(HOSTS, hosts.as_bytes())?;
-            hosts
-        } else {
-            String::new()
-        };
-        job.fence(timeout)?;
-        let told = if told.is_empty() {
-            job.get(Rank::new(0), HOSTS, timeout)?
-        } else {
-            told.into_bytes()
-        };
-        let text = String::from_utf8_lossy(&told);
-        unpack(&text, job.size()).ok_or_else(|| {
-            Error::Bootstrap(format!(
-                "rank 0 put '{text}' where the hosts of {} ranks should be",
-                job.size()
-            ))
-        })?
-    };
+    let hosts = groups(job, HOST, timeout)?;
     let own = job.rank().index();
-    let is_here = |rank: &&u32| **rank == hosts[own];
+    let is_here = |host: &&u32| **host == hosts[own];
     let local_size = hosts.iter().filter(is_here).count() as u32;
+    let first = hosts.iter().position(|host| *host == hosts[own]);
     Ok(Locality {
         local_rank: hosts[..own].iter().filter(is_here).count() as u32,
         local_size,
+        first_local: first.map_or_else(|| job.rank(), |first| Rank::new(first as u32)),
         address: (local_size < job.size()).then(own_address).flatten(),
     })
-}
-
-/// Returns the host of each rank, as a number.
-fn collect(job: &mut dyn Bootstrap, timeout: Duration) -> tagwire_base::Result<Vec<u32>> {
-    let mut known: Vec<Vec<u8>> = Vec::new();
-    let ranks = (0..job.size()).map(Rank::new);
-    ranks
-        .map(|rank| {
-            let host = job.get(rank, HOST, timeout)?;
-            let number = known.iter().position(|other| *other == host);
-            let number = number.unwrap_or_else(|| {
-                known.push(host);
-                known.len() - 1
-            });
-            Ok(number as u32)
-        })
-        .collect()
-}
-
-/// Returns hosts as text: `2x3,1x2` is five ranks, three on host 2 and two on host 1.
-fn pack(hosts: &[u32]) -> String {
-    let runs = hosts.chunk_by(|a, b| a == b);
-    let runs: Vec<String> = runs
-        .map(|run| format!("{}x{}", run[0], run.len()))
-        .collect();
-    runs.join(",")
-}
-
-/// Returns the hosts of `size` ranks that [`pack`] wrote.
-fn unpack(text: &str, size: u32) -> Option<Vec<u32>> {
-    let mut hosts = Vec::new();
-    for run in text.split(',') {
-        let (host, count) = run.split_once('x')?;
-        let (host, count): (u32, usize) = (host.parse().ok()?, count.parse().ok()?);
-        if count > size as usize - hosts.len() {
-            return None;
-        }
-        hosts.resize(hosts.len() + count, host);
-    }
-    (hosts.len() == size as usize).then_some(hosts)
 }
 
 /// Returns the address by which this host reaches others, as its routes say; nothing is sent.
@@ -128,25 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_come_back_and_nonsense_does_not() {
-        for hosts in [&[0; 300][..], &[0, 1, 0, 1], &[2, 2, 1]] {
-            assert_eq!(unpack(&pack(hosts), hosts.len() as u32).unwrap(), hosts);
-        }
-        for (text, size) in [
-            ("", 1),
-            ("0x2", 1),
-            ("0x2", 3),
-            ("0", 1),
-            ("ax1", 1),
-            ("0x99999999999", 4),
-        ] {
-            assert_eq!(unpack(text, size), None, "{text}");
-        }
-    }
-
-    #[test]
     fn ranks_of_one_host_are_counted_however_many() {
-        for size in [1, EACH, EACH + 1] {
+        for size in [1, 16, 17] {
             let job = tagwire_base::bootstrap::LocalJob::new(size).unwrap();
             let threads: Vec<_> = (0..size)
                 .map(|rank| {
@@ -164,6 +81,7 @@ mod tests {
                     (locality.local_rank, locality.local_size),
                     (rank as u32, size)
                 );
+                assert_eq!(locality.first_local, Rank::new(0));
             }
         }
     }

@@ -9,7 +9,7 @@ use tagwire_base::bootstrap::{Attribute, Locality, MemberEvent};
 use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
 
 use crate::error::Result;
-use crate::gather::{ALONE, gather};
+use crate::gather::{alone, gather};
 
 /// A launcher's key-value space, as one rank sees it.
 pub(crate) trait KeyValues: fmt::Debug + Send {
@@ -71,7 +71,7 @@ impl<V: KeyValues> KeyValueBootstrap<V> {
             values,
             rank,
             size,
-            locality: ALONE,
+            locality: alone(rank),
             secret: JobSecret::from_bytes([0; JobSecret::LEN]),
             left: false,
             owner: Owner::here(),

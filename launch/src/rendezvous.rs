@@ -11,7 +11,7 @@ use tagwire_base::bootstrap::{Locality, MemberEvent};
 use tagwire_base::{Bootstrap, JobSecret, Rank};
 
 use crate::error::{Error, Result};
-use crate::gather::{ALONE, gather};
+use crate::gather::{alone, gather};
 use crate::patience::{self, Tries};
 use crate::store::{Membership, NotIn, Store, StoreBootstrap};
 
@@ -111,7 +111,7 @@ impl Meeting {
         let inner = self.reach(patience)?;
         let mut job = Rendezvous {
             inner,
-            locality: ALONE,
+            locality: alone(self.rank),
             secret: HOST_SECRET,
             store,
         };

@@ -70,6 +70,12 @@ const LONG_YIELD: Duration = Duration::from_micros(100);
 /// keeps its core for a slice of the scheduler, a millisecond and more.
 const LONG_SPIN_AND_YIELD: Duration = Duration::from_micros(600);
 
+/// Spinning for longer than this costs more than it saves, whatever a poll takes: polls of a network are system calls.
+const LONGEST_SPIN: Duration = Duration::from_micros(150);
+
+/// After so many polls a wait looks at the clock for the first time. Short ones end before.
+const FIRST_LOOK: u32 = 64;
+
 /// Whether the rank that is waited for takes turns with this one on a core, as far as waits have shown: the
 /// numbers of ranks and cores do not say it where both are bound to one core, or left one by `taskset`.
 ///
@@ -140,6 +146,8 @@ pub(crate) struct Backoff<'a> {
     idle: u32,
     /// When the last turn began, if it yielded.
     yielded: Option<Time>,
+    /// When the clock was looked at first, once it was.
+    spins_since: Time,
 }
 
 impl<'a> Backoff<'a> {
@@ -153,6 +161,7 @@ impl<'a> Backoff<'a> {
             trust: trust.unwrap_or(0),
             idle: 0,
             yielded: None,
+            spins_since: Time::default(),
         }
     }
 
@@ -199,6 +208,10 @@ impl<'a> Backoff<'a> {
     /// computes, yielding again would too: sleeping costs a wake-up, but a sleeper is woken for a message,
     /// not for its turn.
     pub(crate) fn step_at(&mut self, step: Step, now: Time) -> Step {
+        if step == Step::Spin {
+            self.spin_at(now);
+            return step;
+        }
         let before = self.yielded.take();
         if self.policy.spins == 0 && self.idle == 1 {
             self.core.count();
@@ -220,10 +233,23 @@ impl<'a> Backoff<'a> {
         step
     }
 
-    /// Whether it is time to look at the clock: every so many idle steps.
+    /// Has spun up to `now`: the next step yields once that has taken long.
+    const fn spin_at(&mut self, now: Time) {
+        if self.idle == FIRST_LOOK {
+            self.spins_since = now;
+        }
+        let has_looked = self.idle > FIRST_LOOK && !matches!(self.policy.mode, WaitMode::Spin);
+        let since = now.since(self.spins_since);
+        if has_looked && self.idle < self.policy.spins && since.as_nanos() > LONGEST_SPIN.as_nanos()
+        {
+            self.idle = self.policy.spins;
+        }
+    }
+
+    /// Whether it is time to look at the clock: after each doubling of the idle steps, and every so many.
     #[inline]
     pub(crate) const fn is_checkpoint(&self) -> bool {
-        self.idle.is_multiple_of(1024)
+        self.idle.is_multiple_of(1024) || (self.idle >= FIRST_LOOK && self.idle.is_power_of_two())
     }
 }
 
@@ -255,6 +281,33 @@ mod tests {
         );
         backoff.reset(&Clock::default());
         assert_eq!(backoff.step(), Step::Spin);
+    }
+
+    /// A poll of a network is a system call.
+    #[test]
+    fn slow_polls_are_not_many() {
+        let (core, hand) = (SharedCore::default(), ManualClock::default());
+        let clock = hand.clock();
+        let polls = |each: Duration, mode| {
+            let policy = WaitPolicy {
+                mode,
+                ..WaitPolicy::adaptive(false)
+            };
+            let mut backoff = Backoff::new(policy, &core);
+            let mut polls = 0;
+            while polls < 20_000 && backoff.step() == Step::Spin {
+                if backoff.is_checkpoint() {
+                    assert_eq!(backoff.step_at(Step::Spin, clock.now()), Step::Spin);
+                }
+                hand.advance(each);
+                polls += 1;
+            }
+            polls
+        };
+        let (fast, slow) = (Duration::from_nanos(10), Duration::from_micros(1));
+        assert_eq!(polls(fast, WaitMode::Adaptive), 10_000);
+        assert_eq!(polls(slow, WaitMode::Adaptive), 256);
+        assert_eq!(polls(slow, WaitMode::Spin), 20_000);
     }
 
     /// Waits that spin twice.

@@ -79,6 +79,7 @@ impl LocalJob {
             locality: Locality {
                 local_rank: rank.as_u32(),
                 local_size: self.shared.size,
+                first_local: Rank::new(0),
                 address: None,
             },
             clock: Clock::default(),

@@ -44,7 +44,7 @@ impl PmlPort {
         selection.publish(&mut bootstrap.clone())?;
         let layer = Box::new(bootstrap.clone());
         let messenger = Arc::new(tagwire_pml::open(config, level, layer)?);
-        selection.check(&mut bootstrap.clone())?;
+        let selection = selection.agree(&mut bootstrap.clone())?;
         // Without the handler, the signal ends the rank instead of making it tell.
         let flag = messenger.dump_flag();
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));

@@ -7,8 +7,8 @@ use tagwire_transport::Board;
 use tagwire_transport::board::SLOT;
 
 use crate::algorithms::Collective;
+use crate::algorithms::ON_BOARD;
 use crate::error::{Error, Result};
-use crate::selection::ON_BOARD;
 use crate::team::Team;
 
 /// The largest group that has a board.

@@ -23,11 +23,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
 
-use crate::algorithms::Collective;
+use crate::algorithms::{Collective, ON_BOARD};
 use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
-use crate::selection::ON_BOARD;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
 use crate::{allreduce as by_messages, broadcast as from_root};

@@ -33,7 +33,24 @@ pub fn ranks<T: Send>(
 
 /// The same with ranks that any of their threads may call.
 pub fn threaded<T: Send>(size: usize, body: impl Fn(&Arc<Team>) -> T + Sync) -> Vec<T> {
-    open(&network(size), "", ThreadLevel::Multiple, |team, _| {
+    let selection = selection_of(size, "");
+    open(
+        &network(size),
+        selection,
+        ThreadLevel::Multiple,
+        |team, _| body(team),
+    )
+}
+
+/// The same for ranks on these hosts.
+pub fn on_hosts<T: Send>(
+    hosts: &[u32],
+    forced: &str,
+    body: impl Fn(&Arc<Team>) -> T + Sync,
+) -> Vec<T> {
+    let selection = selection_of(hosts.len(), forced).with_hosts(hosts, hosts.len() % 2 == 1);
+    let level = ThreadLevel::Single;
+    open(&network(hosts.len()), selection, level, |team, _| {
         body(team)
     })
 }
@@ -48,25 +65,28 @@ pub fn on_network<T: Send>(
     selection: &str,
     body: impl Fn(&Arc<Team>, usize) -> T + Sync,
 ) -> Vec<T> {
+    let selection = selection_of(network.size() as usize, selection);
     open(network, selection, ThreadLevel::Single, body)
+}
+
+fn selection_of(size: usize, text: &str) -> Selection {
+    let checks = text == CHECKED;
+    let fixed = text.starts_with(FIXED);
+    let forced = text.trim_start_matches(CHECKED).trim_start_matches(FIXED);
+    let selection = Selection::parse(forced).unwrap().fixed(fixed);
+    // Odd sizes are in pieces.
+    selection.on_one_host(size % 2 == 1).checking(checks)
 }
 
 fn open<T: Send>(
     network: &MemoryNetwork,
-    selection: &str,
+    selection: Selection,
     level: ThreadLevel,
     body: impl Fn(&Arc<Team>, usize) -> T + Sync,
 ) -> Vec<T> {
     let size = network.size();
     let job = LocalJob::new(size).unwrap();
-    let checks = selection == CHECKED;
-    let fixed = selection.starts_with(FIXED);
-    let selection = selection
-        .trim_start_matches(CHECKED)
-        .trim_start_matches(FIXED);
-    let selection = Selection::parse(selection).unwrap().fixed(fixed);
-    // Odd sizes are in pieces.
-    let selection = Arc::new(selection.on_one_host(size % 2 == 1).checking(checks));
+    let selection = Arc::new(selection);
     std::thread::scope(|scope| {
         let start = |number: u32| {
             let (job, selection, body) = (job.clone(), Arc::clone(&selection), &body);

@@ -59,6 +59,11 @@ impl Membership {
         }
     }
 
+    /// Returns the first rank on this machine: a launcher with a store gives each the ranks that follow those of the last.
+    fn first_local(&self) -> Rank {
+        Rank::new(self.rank.as_u32().saturating_sub(self.local_rank))
+    }
+
     /// Whether the store may be on another machine.
     fn is_remote(&self) -> bool {
         self.store.starts_with(socket::TCP)
@@ -419,6 +424,7 @@ impl Bootstrap for StoreBootstrap {
         Locality {
             local_rank: self.membership.local_rank,
             local_size: self.membership.local_size,
+            first_local: self.membership.first_local(),
             address: socket::own_address(&self.socket),
         }
     }

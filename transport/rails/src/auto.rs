@@ -288,6 +288,7 @@ mod tests {
         let alone = Locality {
             local_rank: 0,
             local_size: 1,
+            first_local: Rank::new(0),
             address: None,
         };
         let ranks: Vec<_> = (0..2)

@@ -75,6 +75,7 @@ impl Bootstrap for Given {
         Locality {
             local_rank: self.rank,
             local_size: 2,
+            first_local: Rank::new(0),
             address: None,
         }
     }
