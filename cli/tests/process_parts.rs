@@ -7,7 +7,7 @@ mod process;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use process::{Job, KILLED, Line, Outcome, PATIENCE, example, rank};
+use process::{Job, KILLED, Line, Outcome, PATIENCE, example, rank, tagwire};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How soon the end of a part ends the others.
@@ -102,6 +102,39 @@ fn ranks_are_numbered_by_the_order_in_which_hosts_come() {
     lines.sort_unstable();
     assert_eq!(lines, ["[1] 1 of 3, 0 of 2", "[2] 2 of 3, 1 of 2"]);
     assert_eq!(first.finish().stdout, ["0 of 3, 0 of 1"]);
+}
+
+/// Two ranks of one part and one of the other, so that the groups have two levels.
+#[test]
+fn collectives_cross_hosts() {
+    for (test, sizes) in [
+        ("barrier", &[][..]),
+        ("bcast", &["-m", "8,13,100K"]),
+        ("reduce", &["-m", "8,13,100K"]),
+        ("allreduce", &["-m", "8,13,100K"]),
+        ("allgather", &["-m", "8,13,100K"]),
+        ("alltoall", &["-m", "8,13,100K"]),
+    ] {
+        let place = free_place();
+        let parts = [listens(&place, "2", "3"), connects(&place, "1", "ours")].map(|line| {
+            line.args([tagwire()])
+                .args(["bench", test, "-i", "3", "-x", "1", "-c"])
+                .args(sizes)
+                .start()
+        });
+        let [first, second] = parts.map(Job::finish);
+        assert_eq!(
+            (first.status, second.status),
+            (0, 0),
+            "{first:#?} {second:#?}"
+        );
+        let rows = first.stdout.iter().filter(|line| !line.starts_with('#'));
+        assert_eq!(
+            rows.count(),
+            if sizes.is_empty() { 1 } else { 3 },
+            "{first:#?}"
+        );
+    }
 }
 
 #[test]

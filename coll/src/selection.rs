@@ -450,6 +450,46 @@ mod tests {
     }
 
     #[test]
+    fn groups_with_levels_take_two_level_algorithms() {
+        let selection = Selection::default().with_hosts(&[0, 0, 1, 1], true);
+        let allreduce = |selection: &Selection, group| {
+            [8, 1 << 20].map(|bytes| selection.choose(Collective::Allreduce, group, bytes, true))
+        };
+        let group = Group::from(4);
+        let flat = ["recursive-doubling", "ring"];
+        assert_eq!(allreduce(&selection, group), flat);
+        assert_eq!(
+            allreduce(&selection, group.with_levels()),
+            ["two-level", "multi-lane"]
+        );
+        let fixed = selection.fixed(true);
+        let ordered = |bytes| {
+            let (what, group) = (Collective::Allreduce, group.with_levels());
+            fixed.choose(what, group, bytes, false)
+        };
+        assert_eq!([8, 1 << 20].map(ordered), ["recursive-doubling"; 2]);
+    }
+
+    #[test]
+    fn groups_within_a_host_choose_as_on_one() {
+        let whole = Arc::new(Selection::default().with_hosts(&[0, 0, 1, 1], true));
+        let members = |ranks: [u32; 2]| {
+            let ranks = ranks.map(Rank::new).to_vec();
+            Members::new(ranks, vec![tagwire_base::ContextId::WORLD; 2])
+        };
+        let within = Selection::of_group(&whole, &members([2, 3]));
+        assert_eq!(within.segment(), SEGMENT);
+        assert!(within.hosts().is_none());
+        let across = Selection::of_group(&whole, &members([1, 2]));
+        assert!(Arc::ptr_eq(&across, &whole));
+        let apart = Arc::new(Selection::default().with_hosts(&[0, 0, 1, 1], false));
+        assert_eq!(
+            Selection::of_group(&apart, &members([2, 3])).segment(),
+            usize::MAX
+        );
+    }
+
+    #[test]
     fn ranks_with_different_choices_are_told_apart() {
         let job = LocalJob::new(2).unwrap();
         let [mut first, mut second] = [0, 1].map(|rank| job.member(Rank::new(rank)));
