@@ -11,6 +11,7 @@ use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 
 use crate::buffer::Buffer;
 use crate::context::Context;
+use crate::descriptor::WaitDescriptor;
 use crate::error::{Error, Result};
 use crate::orphans::Orphans;
 use crate::plain::Plain;
@@ -372,6 +373,45 @@ impl Session {
     pub fn progress(&self) -> Result<usize> {
         self.shared.orphans.reap(&self.shared.messenger);
         Ok(self.shared.messenger.progress()?)
+    }
+
+    /// Returns a descriptor that becomes readable when this rank has something to do, to wait for messages and other things in one
+    /// `poll`, or in a runtime for asynchronous programs.
+    ///
+    /// As with `ucp_worker_arm` and `fi_trywait`, a program makes progress, [arms](WaitDescriptor::arm) the descriptor, and waits
+    /// only where it may. After each longest sleep (setting `sleep`) the descriptor is readable also when nothing has come.
+    ///
+    /// ```
+    /// use rustix::event::{PollFd, PollFlags, poll};
+    ///
+    /// # let session = tagwire::Session::open()?;
+    /// let (ping, mut pong) = ([1u64, 2, 3], [0u64; 3]);
+    /// let descriptor = session.wait_fd()?;
+    /// session.try_scope(|scope| {
+    ///     let mut receive = session.world().irecv(scope, &mut pong, session.rank(), 7)?;
+    ///     session.world().isend(scope, &ping, session.rank(), 7)?;
+    ///     while let Err(open) = receive.test() {
+    ///         receive = open;
+    ///         if descriptor.arm()? {
+    ///             // Beside other descriptors.
+    ///             let mut all = [PollFd::new(&descriptor, PollFlags::IN)];
+    ///             let _ = poll(&mut all, None);
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # drop(descriptor);
+    /// # session.close()?;
+    /// # Ok::<(), tagwire::Error>(())
+    /// ```
+    ///
+    /// A thread sleeps for the rank, at any [`ThreadLevel`]; it makes no calls.
+    ///
+    /// # Errors
+    /// When the system has no descriptor or no thread left.
+    pub fn wait_fd(&self) -> Result<WaitDescriptor> {
+        let opened = tagwire_pml::WaitDescriptor::open(&self.shared.messenger)?;
+        Ok(WaitDescriptor(opened))
     }
 
     /// The ranks known to have failed, in the order of discovery.

@@ -5,7 +5,7 @@
 
 mod process;
 
-use process::{Job, Line, rank, run_line};
+use process::{Job, Line, has, rank, run_line};
 use rustix::process::{Signal, kill_process};
 
 #[test]
@@ -59,6 +59,22 @@ fn the_launcher_asks_all_ranks() {
     kill_process(job.launcher(), Signal::TERM).unwrap();
     let outcome = job.finish();
     assert_eq!(outcome.status, 128 + 15, "{outcome:#?}");
+}
+
+/// Messages of all protocols are waited for with `poll`, beside a pipe.
+#[test]
+fn a_descriptor_serves_for_waiting() {
+    let test = "a_descriptor_serves_for_waiting";
+    for transport in ["shm", "ofi:tcp;ofi_rxm", "ucx:tcp", "shm+ofi:tcp;ofi_rxm"] {
+        if !has(test, transport) {
+            continue;
+        }
+        let outcome = Job::of_ranks(2, &["-t", transport], &["descriptor"]).finish();
+        assert_eq!(outcome.status, 0, "{transport}: {outcome:#?}");
+        for number in 0..2 {
+            outcome.line(&format!("{number} waited 100 times"));
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Gathers to all.
 
-use crate::algorithms::{BRUCK, TWO_LEVEL};
+use crate::algorithms::BRUCK;
 use crate::call::{Call, two_parts};
 use crate::error::Result;
-use crate::two_level;
 
 pub(crate) async fn allgather(
     call: Call<'_>,
@@ -11,9 +10,8 @@ pub(crate) async fn allgather(
     own: &[u8],
     out: &mut [u8],
 ) -> Result<()> {
-    match (algorithm, call.levels()) {
-        (TWO_LEVEL, Some(levels)) => two_level::allgather(call, levels, own, out).await,
-        (BRUCK, _) => bruck(call, own, out).await,
+    match algorithm {
+        BRUCK => bruck(call, own, out).await,
         _ => ring(call, own, |_| own.len(), out).await,
     }
 }

@@ -1,28 +1,11 @@
 //! Reductions to all members.
 
-use crate::algorithms::{MULTI_LANE, RING, TWO_LEVEL};
+use crate::algorithms::RING;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
 use crate::reduction::Reduction;
-use crate::two_level;
 
 pub(crate) async fn allreduce(
-    call: Call<'_>,
-    algorithm: &str,
-    reduction: Reduction<'_>,
-    data: &mut [u8],
-) -> Result<()> {
-    match (algorithm, call.levels()) {
-        (TWO_LEVEL, Some(levels)) => two_level::allreduce(call, levels, reduction, data).await,
-        (MULTI_LANE, Some(levels)) => {
-            two_level::multi_lane_allreduce(call, levels, reduction, data).await
-        }
-        _ => flat(call, algorithm, reduction, data).await,
-    }
-}
-
-/// Those of one level.
-pub(crate) async fn flat(
     call: Call<'_>,
     algorithm: &str,
     reduction: Reduction<'_>,

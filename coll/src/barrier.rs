@@ -2,17 +2,9 @@
 
 use crate::call::Call;
 use crate::error::Result;
-use crate::two_level;
-
-pub(crate) async fn barrier(call: Call<'_>) -> Result<()> {
-    match call.levels() {
-        Some(levels) => two_level::barrier(call, levels).await,
-        None => dissemination(call).await,
-    }
-}
 
 /// Dissemination (Hensgen, Finkel and Manber, 1988): in step k each member hears of 2^k members more.
-pub(crate) async fn dissemination(call: Call<'_>) -> Result<()> {
+pub(crate) async fn barrier(call: Call<'_>) -> Result<()> {
     let mut distance = 1;
     while distance < call.size() {
         let (to, from) = (call.after(distance), call.before(distance));

@@ -1,26 +1,11 @@
 //! Broadcasts.
 
-use crate::algorithms::{SCATTER_RING, TWO_LEVEL};
+use crate::algorithms::SCATTER_RING;
 use crate::call::{Call, cut, two_parts};
 use crate::error::Result;
-use crate::{scatter, two_level};
+use crate::scatter;
 
 pub(crate) async fn broadcast(
-    call: Call<'_>,
-    algorithm: &str,
-    data: &mut [u8],
-    root: usize,
-) -> Result<()> {
-    match call.levels() {
-        Some(levels) if algorithm == TWO_LEVEL => {
-            two_level::broadcast(call, levels, data, root).await
-        }
-        _ => flat(call, algorithm, data, root).await,
-    }
-}
-
-/// Those of one level.
-pub(crate) async fn flat(
     call: Call<'_>,
     algorithm: &str,
     data: &mut [u8],

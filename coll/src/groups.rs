@@ -3,11 +3,11 @@
 use tagwire_base::{ContextId, Rank};
 
 use crate::algorithms::Collective;
-use crate::allgather;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::team::Team;
+use crate::two_level;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.
 const NONE: ContextId = ContextId::WORLD;
@@ -119,7 +119,7 @@ impl Team {
         let mut all = vec![0; 2 * self.size()];
         let algorithm = call.choose(Collective::Allgather, all.len(), true);
         let own = own.as_u16().to_ne_bytes();
-        self.run(allgather::allgather(call, algorithm, &own, &mut all))?;
+        self.run(two_level::allgather(call, algorithm, &own, &mut all))?;
         let ids = all.as_chunks::<2>().0.iter();
         Ok(ids
             .map(|id| ContextId::new(u16::from_ne_bytes(*id)))

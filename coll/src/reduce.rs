@@ -1,30 +1,13 @@
 //! Reductions to one member.
 
-use crate::algorithms::{SCATTER_GATHER, TWO_LEVEL};
+use crate::algorithms::SCATTER_GATHER;
 use crate::call::{Call, cut};
 use crate::error::Result;
+use crate::reduce_scatter;
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
-use crate::{reduce_scatter, two_level};
 
 pub(crate) async fn reduce(
-    call: Call<'_>,
-    algorithm: &str,
-    reduction: Reduction<'_>,
-    input: &[u8],
-    out: Option<&mut [u8]>,
-    root: usize,
-) -> Result<()> {
-    match call.levels() {
-        Some(levels) if algorithm == TWO_LEVEL => {
-            two_level::reduce(call, levels, reduction, input, out, root).await
-        }
-        _ => flat(call, algorithm, reduction, input, out, root).await,
-    }
-}
-
-/// Those of one level.
-pub(crate) async fn flat(
     call: Call<'_>,
     algorithm: &str,
     reduction: Reduction<'_>,

@@ -107,9 +107,12 @@ pub enum Error {
         /// Those of this rank.
         own: String,
     },
-    /// The progress thread could not be started (setting 'progress-thread').
-    #[error("the progress thread could not be started: {0}")]
+    /// A thread that helps the rank could not be started: for the setting 'progress-thread', or a descriptor to wait on.
+    #[error("a thread of the rank could not be started: {0}")]
     NoThread(std::io::Error),
+    /// There is no descriptor left to wait on.
+    #[error("no descriptor to wait on: {0}")]
+    NoDescriptor(std::io::Error),
     /// The transport does not do what was asked.
     #[error("the transport refused: {0:?}")]
     Refused(Refusal),
@@ -223,6 +226,7 @@ impl Error {
             Self::Mismatch { .. } => 339,
             Self::OtherLanguage { .. } => 341,
             Self::OpenTimeout(_) => 342,
+            Self::NoDescriptor(_) => 343,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
-use tagwire_transport::{Allocation, Boards, EndpointId, RecvBuffer, SendBuffer, Waiter};
+use tagwire_transport::{Allocation, Boards, EndpointId, RecvBuffer, SendBuffer};
 
 use crate::driver::{Driven, Driver, Drivers};
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
 use crate::partitioned::Registry;
 use crate::pml::Pml;
+use crate::sleepers::{Armed, Sleepers};
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, SharedCore, Step, WaitPolicy};
 
@@ -111,7 +112,7 @@ impl Rounds<'_> {
 pub struct Messenger {
     pml: Guarded<Layer>,
     level: ThreadLevel,
-    waiter: Arc<dyn Waiter>,
+    sleepers: Arc<Sleepers>,
     policy: WaitPolicy,
     core: SharedCore,
     rank: Rank,
@@ -120,8 +121,6 @@ pub struct Messenger {
     /// When peers are looked after next, in nanoseconds of the clock.
     next_look: AtomicU64,
     calls: AtomicU32,
-    /// Threads that are in a wait.
-    waiting: AtomicU32,
     /// Messages of this rank wait for others to leave with.
     lingering: AtomicBool,
     dump_wanted: Arc<AtomicBool>,
@@ -149,7 +148,7 @@ impl Messenger {
     pub fn new(layer: impl Into<Layer>, level: ThreadLevel, policy: WaitPolicy) -> Self {
         let layer = layer.into();
         Self {
-            waiter: layer.waiter(),
+            sleepers: Sleepers::new(layer.waiter()),
             rank: layer.rank(),
             size: layer.size(),
             pml: Guarded::new(level, layer),
@@ -159,7 +158,6 @@ impl Messenger {
             next_look: AtomicU64::new((Clock::default().now() + LOOK_AFTER).as_nanos()),
             clock: Clock::default(),
             calls: AtomicU32::new(0),
-            waiting: AtomicU32::new(0),
             lingering: AtomicBool::new(false),
             dump_wanted: Arc::new(AtomicBool::new(false)),
             partitioned: Registry::default(),
@@ -886,16 +884,16 @@ impl Messenger {
         matches!(self.level, ThreadLevel::Multiple)
     }
 
-    /// Makes progress, or sleeps while there is nothing to move, for at most `nap`; looks after
-    /// peers now and then.
-    pub(crate) fn progress_or_sleep(&self, nap: Duration) -> Result<()> {
-        self.sleep(nap, &mut || Ok(false))?;
-        self.look_if_due(self.clock.now())
+    /// Announces a sleep, and makes progress once: `None` where something has happened. Looks after peers now and then.
+    pub(crate) fn arm(&self) -> Result<Option<Armed>> {
+        self.send_lingering()?;
+        self.look_if_due(self.clock.now())?;
+        self.arm_until(self.policy.sleep, &mut || Ok(false))
     }
 
     /// Wakes every thread that sleeps in this rank.
     pub(crate) fn wake(&self) {
-        self.waiter.wake();
+        self.sleepers.wake();
     }
 
     /// Moves on what layers above have under way. Another thread may wait for what has ended.
@@ -909,8 +907,8 @@ impl Messenger {
     /// Another thread may wait for what this one has completed.
     #[inline]
     fn after_progress(&self, events: usize) {
-        if events > 0 && self.pml.is_shared() && self.waiting.load(Ordering::Relaxed) > 0 {
-            self.waiter.wake();
+        if events > 0 && self.pml.is_shared() && self.sleepers.any() {
+            self.sleepers.wake();
         }
     }
 
@@ -964,8 +962,16 @@ impl Messenger {
             Step::Spin => {}
             Step::Yield => rustix::thread::sched_yield(),
             Step::Sleep => {
-                if self.sleep(nap, look)? {
+                let mut is_over = false;
+                let armed = self.arm_until(nap, &mut || {
+                    is_over = look()?;
+                    Ok(is_over)
+                })?;
+                if is_over {
                     return Ok(());
+                }
+                if let Some(armed) = armed {
+                    armed.sleep();
                 }
             }
         }
@@ -977,28 +983,25 @@ impl Messenger {
         Ok(())
     }
 
-    /// Sleeps, unless something has happened. Returns whether the wait is over.
-    fn sleep(&self, nap: Duration, look: &mut dyn FnMut() -> Result<bool>) -> Result<bool> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let key = self.waiter.arm();
-        // What came before the arming is seen here, also where another thread has dealt with it,
-        // which did not know that anyone waits. What comes after it wakes.
-        let seen = look().and_then(|over| {
-            let driven = if over { 0 } else { self.drive() };
+    /// Announces a sleep, and makes progress once, unless the wait is `over`.
+    fn arm_until(
+        &self,
+        nap: Duration,
+        over: &mut dyn FnMut() -> Result<bool>,
+    ) -> Result<Option<Armed>> {
+        let mut events = 0;
+        let armed = self.sleepers.arm(|| {
+            if over()? {
+                return Ok(None);
+            }
+            events = self.drive();
             let mut layer = self.enter()?;
-            let pml: &mut Layer = &mut layer;
-            let events = driven + if over { 0 } else { pml.progress() };
-            self.partitioned.drive(pml);
-            Ok((over, events, nap.min(pml.longest_nap())))
-        });
-        match seen {
-            Ok((false, 0, nap)) => self.waiter.sleep(key, nap),
-            _ => self.waiter.disarm(),
-        }
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let (over, events, _) = seen?;
+            events += layer.progress();
+            self.partitioned.drive(&mut layer);
+            Ok((events == 0).then(|| nap.min(layer.longest_nap())))
+        })?;
         self.after_progress(events);
-        Ok(over)
+        Ok(armed)
     }
 
     /// Looks after peers: deaths, sleepers.
@@ -1125,11 +1128,7 @@ impl Messenger {
             Ok(())
         })?;
         let closed = self.wait_until(Some(deadline), |pml| {
-            Ok(if pml.open_work().is_none() {
-                Some(())
-            } else {
-                None
-            })
+            Ok(pml.open_work().is_none().then_some(()))
         });
         let open = match closed {
             Ok(()) => None,

@@ -5,15 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tagwire_base::Config;
 
 use crate::error::{Error, Result};
 use crate::messenger::Messenger;
-
-/// How long the thread sleeps at most before it looks after peers.
-const NAP: Duration = Duration::from_millis(50);
 
 /// A rank's progress thread, from [`start`](ProgressThread::start) to its drop. It sleeps in the kernel while
 /// nothing arrives, and wakes the program's threads for what it has completed.
@@ -62,9 +58,14 @@ impl ProgressThread {
 /// Makes progress until told to stop, or until the rank refuses.
 fn drive(messenger: &Messenger, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
-        if let Err(error) = messenger.progress_or_sleep(NAP) {
-            tracing::warn!("the progress thread ends: {error}");
-            return;
+        match messenger.arm() {
+            // Told to stop from now on, it is woken.
+            Ok(Some(armed)) if !stop.load(Ordering::Acquire) => armed.sleep(),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!("the progress thread ends: {error}");
+                return;
+            }
         }
     }
 }
@@ -89,6 +90,8 @@ impl fmt::Debug for ProgressThread {
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests {
+    use std::time::Duration;
+
     use tagwire_base::bootstrap::LocalJob;
     use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
     use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};

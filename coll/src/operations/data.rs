@@ -8,7 +8,7 @@ use crate::board;
 use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::team::Team;
-use crate::{allgather, alltoall, barrier, broadcast, gather, scatter};
+use crate::{allgather, alltoall, gather, scatter, two_level};
 
 /// [`Team::barrier`].
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl CollectiveOperation for Barrier {
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        barrier::barrier(call).await
+        two_level::barrier(call).await
     }
 }
 
@@ -65,7 +65,7 @@ impl CollectiveOperation for Broadcast<'_> {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let algorithm = call.choose(Collective::Broadcast, self.data.len(), true);
-        broadcast::broadcast(call, algorithm, self.data, self.root).await
+        two_level::broadcast(call, algorithm, self.data, self.root).await
     }
 }
 
@@ -101,7 +101,7 @@ impl CollectiveOperation for Allgather<'_> {
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let algorithm = call.choose(Collective::Allgather, self.out.len(), true);
-        allgather::allgather(call, algorithm, self.own, self.out).await
+        two_level::allgather(call, algorithm, self.own, self.out).await
     }
 }
 

@@ -9,7 +9,7 @@ use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::reduction::Operator;
 use crate::team::Team;
-use crate::{allreduce, reduce, reduce_scatter, scan};
+use crate::{reduce_scatter, scan, two_level};
 
 /// [`Team::reduce`].
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl CollectiveOperation for Reduce<'_> {
             None => self.out.as_deref().map(|own| call.copy(own)),
         };
         let input = self.input.or(copy.as_deref()).unwrap_or_default();
-        reduce::reduce(
+        two_level::reduce(
             call,
             algorithm,
             reduction,
@@ -137,7 +137,7 @@ impl CollectiveOperation for Allreduce<'_> {
         let reduction = self.operator.reduction();
         let may_reorder = call.may_reorder(&reduction);
         let algorithm = call.choose(Collective::Allreduce, self.data.len(), may_reorder);
-        allreduce::allreduce(call, algorithm, reduction, self.data).await
+        two_level::allreduce(call, algorithm, reduction, self.data).await
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use tagwire_base::ManualClock;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
-use tagwire_transport::WaitKey;
+use tagwire_transport::{WaitKey, Waiter};
 
 use super::*;
 use crate::ob1::{Ob1, Ob1Options};
@@ -79,13 +79,13 @@ fn ranks() -> (Arc<Messenger>, Arc<Messenger>, Arc<Stage>) {
         (open(0), second.join().unwrap())
     });
     let stage = Arc::new(Stage {
-        inner: Arc::clone(&first.waiter),
+        inner: Arc::clone(&first.sleepers.waiter),
         before_arming: Mutex::default(),
         asleep: Mutex::default(),
         slept: AtomicUsize::new(0),
         woken: AtomicUsize::new(0),
     });
-    first.waiter = Arc::clone(&stage) as Arc<dyn Waiter>;
+    first.sleepers = Sleepers::new(Arc::clone(&stage) as Arc<dyn Waiter>);
     (Arc::new(first), Arc::new(second), stage)
 }
 

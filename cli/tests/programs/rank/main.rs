@@ -17,6 +17,7 @@ use tagwire::{Result, Session};
 
 mod bystander;
 mod death;
+mod descriptor;
 mod exchange;
 mod flood;
 mod groups;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         "death-panic" => death::panic(),
         "death-tested" => death::tested(),
         "death-served" => death::served(),
+        "descriptor" => descriptor::run(),
         "exchange" => exchange::run(),
         "flood" => flood::run(arguments),
         "groups" => groups::run(),

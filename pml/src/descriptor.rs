@@ -1,0 +1,290 @@
+//! A descriptor that becomes readable when a rank has something to do: to wait with `poll` for messages and for other things.
+//!
+//! Transports sleep each in its own way, on a futex or on descriptors of a library. A thread sleeps there in the rank's place, and
+//! wakes it by an eventfd:
+//!
+//! ```text
+//!     arm: announce a sleep, look once more -----> the thread sleeps as the rank would
+//!     poll(descriptor, others)  <---- eventfd ---- it wakes
+//!     progress, arm, ...
+//! ```
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rustix::event::{EventfdFlags, eventfd};
+use tagwire_base::Owner;
+
+use crate::error::{Error, Result};
+use crate::messenger::Messenger;
+use crate::sleepers::Armed;
+
+/// A descriptor to wait on. Its thread ends with it.
+pub struct WaitDescriptor {
+    messenger: Arc<Messenger>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// A forked child has the descriptor and not the thread.
+    owner: Owner,
+}
+
+struct Shared {
+    event: OwnedFd,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// For the thread to take.
+    armed: Option<Armed>,
+    /// It was given one, and has not woken from it.
+    is_asleep: bool,
+    has_ended: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps whenever it is given a sleep, and makes the descriptor readable after each.
+    fn serve(&self) {
+        let mut state = self.state();
+        while !state.has_ended {
+            let Some(armed) = state.armed.take() else {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            armed.sleep();
+            state = self.state();
+            state.is_asleep = false;
+            // An eventfd that cannot take one more is readable.
+            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+impl WaitDescriptor {
+    /// Opens one for a rank.
+    ///
+    /// # Errors
+    /// When the system has no descriptor or no thread left.
+    pub fn open(messenger: &Arc<Messenger>) -> Result<Self> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let shared = Arc::new(Shared {
+            event: eventfd(0, flags).map_err(|error| Error::NoDescriptor(error.into()))?,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let served = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name(format!("descriptor {}", messenger.rank()))
+            .spawn(move || served.serve())
+            .map_err(Error::NoThread)?;
+        Ok(Self {
+            messenger: Arc::clone(messenger),
+            shared,
+            thread: Some(thread),
+            owner: Owner::here(),
+        })
+    }
+
+    /// Makes progress once, and says that the caller is about to wait. Returns whether it may: from then on the descriptor
+    /// becomes readable when something comes, and after each [longest sleep](crate::WaitPolicy) also when nothing does, so that
+    /// peers are looked after. Where it may not, something has happened: requests may be complete. What a call before this one
+    /// has left readable is taken.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
+    pub fn arm(&self) -> Result<bool> {
+        self.messenger.check_thread()?;
+        let mut taken = [0; 8];
+        // Not readable is as good.
+        let _ = rustix::io::read(&self.shared.event, &mut taken);
+        let is_asleep = self.shared.state().is_asleep;
+        let armed = self.messenger.arm()?;
+        if is_asleep {
+            // What comes wakes it, as before.
+            return Ok(armed.is_some());
+        }
+        let Some(armed) = armed else {
+            return Ok(false);
+        };
+        let mut state = self.shared.state();
+        state.armed = Some(armed);
+        state.is_asleep = true;
+        drop(state);
+        self.shared.changed.notify_one();
+        Ok(true)
+    }
+}
+
+impl AsFd for WaitDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.event.as_fd()
+    }
+}
+
+impl Drop for WaitDescriptor {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        if !self.owner.is_here() {
+            // There is no such thread here, nor anybody who sleeps.
+            std::mem::forget(thread);
+            return;
+        }
+        self.shared.state().has_ended = true;
+        self.shared.changed.notify_one();
+        self.messenger.wake();
+        // One that panicked has nothing more to say.
+        let _ = thread.join();
+    }
+}
+
+impl fmt::Debug for WaitDescriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WaitDescriptor(rank {})", self.messenger.rank())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use tagwire_base::bootstrap::LocalJob;
+    use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+    use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
+    use tagwire_transport::{RecvBuffer, SendBuffer};
+
+    use super::*;
+    use crate::guard::ThreadLevel;
+    use crate::ob1::{Ob1, Ob1Options};
+    use crate::types::{RequestId, SendMode};
+    use crate::wait::WaitPolicy;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// Two ranks whose sleeps end after `sleep` with nothing.
+    fn ranks(level: ThreadLevel, sleep: Duration) -> (Arc<Messenger>, Arc<Messenger>) {
+        let network = MemoryNetwork::new(2, MemoryOptions::default());
+        let job = LocalJob::new(2).unwrap();
+        let policy = WaitPolicy {
+            sleep,
+            ..WaitPolicy::adaptive(true)
+        };
+        let open = |rank: u32, level| {
+            let rank = Rank::new(rank);
+            let rail = Box::new(network.rank(rank));
+            let ob1 = Ob1::open(&Ob1Options::default(), rail, Box::new(job.member(rank)));
+            Arc::new(Messenger::new(ob1.unwrap(), level, policy))
+        };
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| open(1, ThreadLevel::Multiple));
+            (open(0, level), second.join().unwrap())
+        })
+    }
+
+    fn tag() -> Tag {
+        Tag::user(3).unwrap()
+    }
+
+    fn send(from: &Messenger) {
+        let (to, mode) = (Rank::new(0), SendMode::Standard);
+        let request = from.isend(SendBuffer::EMPTY, to, tag(), ContextId::WORLD, mode);
+        from.wait(request.unwrap(), None).unwrap();
+    }
+
+    fn receive(port: &Messenger) -> RequestId {
+        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(tag()));
+        port.irecv(RecvBuffer::EMPTY, from, tag, ContextId::WORLD)
+            .unwrap()
+    }
+
+    /// Whether the descriptor becomes readable within `timeout`.
+    fn is_readable(descriptor: &WaitDescriptor, timeout: Duration) -> bool {
+        let mut all = [PollFd::new(descriptor, PollFlags::IN)];
+        let limit = Timespec::try_from(timeout).unwrap();
+        poll(&mut all, Some(&limit)).unwrap() > 0
+    }
+
+    /// The rank belongs to this thread alone, and another one sends.
+    #[test]
+    fn what_comes_makes_it_readable() {
+        let (port, peer) = ranks(ThreadLevel::Single, LONG);
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        for _ in 0..50 {
+            let request = receive(&port);
+            while !descriptor.arm().unwrap() {}
+            assert!(!is_readable(&descriptor, Duration::ZERO));
+            let sender = Arc::clone(&peer);
+            let sending = std::thread::spawn(move || send(&sender));
+            let mut waits = 0;
+            while port.test(request).unwrap().is_none() {
+                if descriptor.arm().unwrap() {
+                    assert!(is_readable(&descriptor, LONG));
+                    waits += 1;
+                }
+            }
+            assert!(waits < 5, "{waits} waits for one message");
+            sending.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_came_before_is_not_waited_for() {
+        let (port, peer) = ranks(ThreadLevel::Single, LONG);
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        let request = receive(&port);
+        while !descriptor.arm().unwrap() {}
+        send(&peer);
+        assert!(is_readable(&descriptor, LONG));
+        // Nobody has made progress since.
+        while descriptor.arm().unwrap() {
+            assert!(is_readable(&descriptor, LONG));
+        }
+        assert!(port.test(request).unwrap().is_some());
+    }
+
+    /// Peers are looked after, should nothing come.
+    #[test]
+    fn it_is_readable_after_the_longest_sleep() {
+        let (port, _peer) = ranks(ThreadLevel::Multiple, Duration::from_millis(2));
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        for _ in 0..3 {
+            while !descriptor.arm().unwrap() {}
+            assert!(is_readable(&descriptor, LONG));
+        }
+    }
+
+    #[test]
+    fn other_threads_may_not_arm() {
+        let (port, _peer) = ranks(ThreadLevel::Single, LONG);
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        let refused = std::thread::scope(|scope| {
+            let other = scope.spawn(|| descriptor.arm().is_err());
+            other.join().unwrap()
+        });
+        assert!(refused);
+        assert!(!is_readable(&descriptor, Duration::ZERO));
+    }
+
+    /// Its thread is woken, however long it may sleep.
+    #[test]
+    fn its_end_does_not_wait() {
+        let (port, _peer) = ranks(ThreadLevel::Single, Duration::from_secs(3600));
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        while !descriptor.arm().unwrap() {}
+        let weak = Arc::downgrade(&descriptor.shared);
+        drop(descriptor);
+        assert!(weak.upgrade().is_none(), "the thread is gone");
+    }
+}

@@ -1,0 +1,80 @@
+//! The threads of a rank that sleep until something comes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use tagwire_transport::{WaitKey, Waiter};
+
+use crate::error::Result;
+
+/// The threads of a rank between their look for work and the end of their sleep.
+pub(crate) struct Sleepers {
+    pub(crate) waiter: Arc<dyn Waiter>,
+    count: AtomicU32,
+}
+
+impl Sleepers {
+    pub(crate) fn new(waiter: Arc<dyn Waiter>) -> Arc<Self> {
+        let count = AtomicU32::new(0);
+        Arc::new(Self { waiter, count })
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.count.load(Relaxed) > 0
+    }
+
+    /// Wakes all.
+    pub(crate) fn wake(&self) {
+        self.waiter.wake();
+    }
+
+    /// Announces that a thread is about to sleep, and then has it look once more: `look` returns how long it may sleep, or `None`
+    /// where it may not.
+    ///
+    /// What came before the announcement is seen by `look`, also where another thread has dealt with it, which did not know that
+    /// anyone waits. What comes after it wakes.
+    pub(crate) fn arm(
+        self: &Arc<Self>,
+        look: impl FnOnce() -> Result<Option<Duration>>,
+    ) -> Result<Option<Armed>> {
+        self.count.fetch_add(1, Relaxed);
+        let key = self.waiter.arm();
+        let mut armed = Armed {
+            sleepers: Arc::clone(self),
+            key: Some(key),
+            nap: Duration::ZERO,
+        };
+        // Dropped where there is no sleep, it is taken back.
+        let nap = look()?;
+        armed.nap = nap.unwrap_or_default();
+        Ok(nap.is_some().then_some(armed))
+    }
+}
+
+/// A sleep that was announced.
+pub(crate) struct Armed {
+    sleepers: Arc<Sleepers>,
+    key: Option<WaitKey>,
+    nap: Duration,
+}
+
+impl Armed {
+    /// Sleeps until something comes, or for as long as was allowed.
+    pub(crate) fn sleep(mut self) {
+        if let Some(key) = self.key.take() {
+            self.sleepers.waiter.sleep(key, self.nap);
+        }
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        if self.key.is_some() {
+            self.sleepers.waiter.disarm();
+        }
+        self.sleepers.count.fetch_sub(1, Relaxed);
+    }
+}
