@@ -30,7 +30,7 @@ impl<'t> Call<'t> {
     pub(crate) fn begin(team: &'t Team) -> Result<Self> {
         team.check()?;
         team.messenger().check_thread()?;
-        Ok(Self::new(team, team.next_tag()))
+        Ok(Self::new(team, team.tags.next()))
     }
 
     /// Returns the tag of its messages.
