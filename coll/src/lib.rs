@@ -1,4 +1,4 @@
-//! Collective operations: what the ranks of a group do together (MPI-5.0, chapter 6).
+//! Collective operations: what the ranks of a group do together (MPI-5.0, chapter 6), also each with its neighbours (chapter 8).
 //!
 //! ```text
 //!     Team              a group's ranks, the ids of its context, how many operations it has begun
@@ -40,9 +40,11 @@ mod check;
 mod error;
 mod failures;
 mod gather;
+mod grid;
 mod groups;
 mod meetings;
 mod members;
+mod neighbours;
 mod nonblocking;
 mod opening;
 pub mod operations;
@@ -52,6 +54,7 @@ mod reduce_scatter;
 mod reduction;
 mod scan;
 mod scatter;
+mod scattered;
 mod scratch;
 mod selection;
 mod settings;
@@ -64,7 +67,9 @@ mod unwind;
 pub use algorithms::{ALGORITHMS, Algorithm, Collective};
 pub use call::Call;
 pub use error::{Error, Result};
+pub use grid::Grid;
 pub use members::Members;
+pub use neighbours::Neighbours;
 pub use nonblocking::Request;
 pub use persistent::Persistent;
 pub use reduction::{Operator, Reduction};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use common::cases::cases;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_coll::{ALGORITHMS, Error, Reduction, Result, Selection, Team};
+use tagwire_coll::operations::NeighbourAlltoall;
+use tagwire_coll::{ALGORITHMS, Error, Grid, Neighbours, Reduction, Result, Selection, Team};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -26,7 +27,7 @@ const VICTIM: usize = 2;
 const LONG: usize = 40_000;
 
 /// Operations of [`up_to`].
-const OPERATIONS: usize = 10;
+const OPERATIONS: usize = 12;
 
 /// All operations once.
 fn everything(team: &Team, bytes: usize) -> Result<()> {
@@ -55,7 +56,20 @@ fn up_to(team: &Team, bytes: usize, stop: usize) -> Result<()> {
             6 => team.allgather(&own, &mut whole),
             7 => team.gather(&own, (me == 3).then_some(&mut whole), 3),
             8 => team.scatter((me == 3).then_some(&whole), &mut out, 3),
-            _ => team.alltoall(&whole, &mut other),
+            9 => team.alltoall(&whole, &mut other),
+            10 => {
+                let input: Vec<_> = whole.chunks(bytes).collect();
+                let mut out: Vec<_> = other.chunks_mut(bytes).collect();
+                team.alltoallw(&input, &mut out)
+            }
+            _ => {
+                let ring = Neighbours::cartesian(&Grid::new(&[size], &[true])?, me)?;
+                team.call(NeighbourAlltoall {
+                    neighbours: ring,
+                    input: &whole[..2 * bytes],
+                    out: &mut other[..2 * bytes],
+                })
+            }
         }?;
     }
     Ok(())
