@@ -93,6 +93,7 @@ mod collective;
 mod context;
 mod error;
 mod nonblocking;
+mod operations;
 mod orphans;
 mod owned;
 mod partitioned;
