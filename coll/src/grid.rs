@@ -107,6 +107,20 @@ impl Grid {
         ))
     }
 
+    /// Checks that all members of a group of `size` are in the grid, and nobody else.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] when there are fewer or more.
+    pub fn check_size(&self, size: usize) -> Result<()> {
+        match self.size == size {
+            true => Ok(()),
+            false => Err(Error::Argument(format!(
+                "a grid of {} ranks was given for a group of {size}",
+                self.size
+            ))),
+        }
+    }
+
     /// Checks that `member` is in the grid.
     pub(crate) fn check(&self, member: usize) -> Result<()> {
         match member < self.size {
@@ -202,6 +216,9 @@ mod tests {
         ] {
             assert!(Grid::new(extents, periods).is_err(), "{extents:?}");
         }
+        let grid = Grid::new(&[2, 3], &[true, true]).unwrap();
+        assert!(grid.check_size(6).is_ok());
+        assert!(grid.check_size(5).is_err() && grid.check_size(7).is_err());
         let point = Grid::new(&[], &[]).unwrap();
         assert_eq!((point.size(), point.coords(0)), (1, Some(Vec::new())));
         assert_eq!(point.around(0).count(), 0);
