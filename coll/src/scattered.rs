@@ -2,7 +2,8 @@
 //!
 //! A block is one message, also a long one: both sides know its length, and nobody works on its pieces. Pieces would only multiply
 //! the requests, and where two members have several edges one that has another length than expected would take the pieces of the
-//! next. Receives are posted first; a long message waits for its receive.
+//! next. An empty block is a message too: a peer that expects more finds out. Receives are posted first; a long message waits for its
+//! receive.
 
 use crate::call::Call;
 use crate::neighbours::Neighbours;

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
-use common::cases::cases;
+use common::cases::{cases, start};
+use common::graphs::Graph;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::operations::NeighbourAlltoall;
@@ -78,10 +79,13 @@ fn up_to(team: &Team, bytes: usize, stop: usize) -> Result<()> {
 /// All operations once, at the same time. Returns the first failure; all have ended then.
 fn everything_at_once(team: &Arc<Team>, round: u64) -> Result<()> {
     let mut list = cases(team, round);
+    let mut exchanges = Graph::random(team.size(), round).cases(team.me(), round);
     let mut ended = Ok(());
     let mut open = Vec::new();
-    for case in &mut list {
-        match case.try_start(team) {
+    let first = list.iter_mut().map(|case| case.try_start(team));
+    let second = exchanges.iter_mut().map(|case| start(case, team));
+    for started in first.chain(second) {
+        match started {
             Ok(request) => open.push(request),
             // Refused, since one that is under way has failed: that one says why.
             Err(Error::Broken) => break,
