@@ -9,7 +9,7 @@ use tagwire_pml::SendMode;
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::nonblocking::in_place;
+use crate::operations::{in_place, lengths};
 use crate::plain::{Plain, Status, bytes, bytes_mut, zeroed};
 use crate::selector::{Source, TagChoice};
 
@@ -117,7 +117,7 @@ impl<'s> Context<'s> {
         shared.with(self.group(), |team| Ok(team.size() as u32))
     }
 
-    fn call(
+    pub(crate) fn call(
         &self,
         call: impl FnOnce(&tagwire_coll::Team) -> tagwire_coll::Result<()>,
     ) -> Result<()> {
@@ -435,10 +435,4 @@ impl<'s> Context<'s> {
         let team = shared.with(self.group(), |team| Ok(team.subset(&members)?))?;
         Ok(Self::new(self.session(), shared.enter(team)))
     }
-}
-
-/// Lengths in bytes. One that is beyond memory fits no buffer, and is refused by that.
-pub(crate) fn lengths<T>(counts: &[usize]) -> Vec<usize> {
-    let length = |count: &usize| count.saturating_mul(size_of::<T>());
-    counts.iter().map(length).collect()
 }

@@ -29,6 +29,8 @@
 //!   touched, by construction.
 //! - Collectives ([`Context::allreduce`], ...) have nonblocking forms too ([`Context::iallreduce`], ...), waited for like
 //!   messages and together with them, and persistent ones ([`PersistentCollective`]).
+//! - Ranks that exchange data with a few others do so in a [`Neighbourhood`] ([`Context::neighbours`]), or in a grid
+//!   ([`Context::cartesian`]).
 //! - Transfers that repeat are made once and started again and again ([`PersistentSend`],
 //!   [`PersistentRecv`]).
 //! - Transfers to which many threads contribute have partitions, each of which leaves as soon as it is
@@ -88,12 +90,16 @@
 #[cfg(test)]
 extern crate self as tagwire;
 
+mod blocks;
 mod buffer;
+mod cartesian;
 mod collective;
 mod context;
 mod descriptor;
 mod error;
+mod neighbourhood;
 mod nonblocking;
+mod operations;
 mod orphans;
 mod owned;
 mod partitioned;
@@ -107,11 +113,14 @@ pub mod settings;
 mod shared;
 mod unwind;
 
+pub use blocks::Blocks;
 pub use buffer::Buffer;
+pub use cartesian::Cartesian;
 pub use collective::{Combine, Number};
 pub use context::{Claimed, Context};
 pub use descriptor::WaitDescriptor;
 pub use error::{Error, OwnedError, Result};
+pub use neighbourhood::Neighbourhood;
 pub use owned::{OwnedRecv, OwnedSend};
 pub use partitioned::{Partition, PartitionedRecv, PartitionedSend, RecvRound, SendRound};
 pub use persistent::{PersistentRecv, PersistentSend};

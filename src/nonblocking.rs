@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
-use tagwire_coll::Operator;
 use tagwire_coll::operations::{
-    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
-    Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+    Allgather, Allgatherv, Alltoall, Barrier, Broadcast, CollectiveOperation, Exscan, Gather, Scan,
+    Scatter,
 };
-use tagwire_layout::{Layout, Operation};
+use tagwire_layout::Operation;
 
-use crate::collective::{Combine, Number, lengths};
+use crate::collective::{Combine, Number};
 use crate::context::Context;
 use crate::error::Result;
+use crate::operations::{
+    allreduce, alltoallv, gatherv, in_place, lengths, of_numbers, reduce_scatter, scatterv,
+};
 use crate::plain::{Plain, bytes, bytes_mut};
 use crate::scope::{Request, Scope};
 
@@ -40,7 +42,7 @@ use crate::scope::{Request, Scope};
 /// # Ok::<(), tagwire::Error>(())
 /// ```
 impl Context<'_> {
-    fn begin<'scope, 'env>(
+    pub(crate) fn begin<'scope, 'env>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
         operation: impl CollectiveOperation + 'env,
@@ -86,14 +88,7 @@ impl Context<'_> {
         operation: Operation,
     ) -> Result<Request<'scope, 'env>> {
         let (operator, data) = (of_numbers::<T>(operation), bytes_mut(data));
-        self.begin(
-            scope,
-            Allreduce {
-                operator,
-                input: None,
-                data,
-            },
-        )
+        self.begin(scope, allreduce(operator, data))
     }
 
     /// The same with a reduction of one's own.
@@ -107,14 +102,7 @@ impl Context<'_> {
         by: &Combine<T>,
     ) -> Result<Request<'scope, 'env>> {
         let (operator, data) = (by.operator(), bytes_mut(data));
-        self.begin(
-            scope,
-            Allreduce {
-                operator,
-                input: None,
-                data,
-            },
-        )
+        self.begin(scope, allreduce(operator, data))
     }
 
     /// Starts a [`reduce`](Self::reduce).
@@ -187,16 +175,9 @@ impl Context<'_> {
         own: &'env mut [T],
         operation: Operation,
     ) -> Result<Request<'scope, 'env>> {
-        let lengths = vec![size_of_val(own); self.size()? as usize];
-        self.begin(
-            scope,
-            ReduceScatter {
-                operator: of_numbers::<T>(operation),
-                input: bytes(data),
-                lengths: Cow::Owned(lengths),
-                out: bytes_mut(own),
-            },
-        )
+        let (operator, size) = (of_numbers::<T>(operation), self.size()?);
+        let (data, own) = (bytes(data), bytes_mut(own));
+        self.begin(scope, reduce_scatter(operator, data, own, size))
     }
 
     /// Starts a [`gather`](Self::gather).
@@ -227,15 +208,7 @@ impl Context<'_> {
         counts: &[usize],
         root: u32,
     ) -> Result<Request<'scope, 'env>> {
-        self.begin(
-            scope,
-            Gatherv {
-                own: bytes(own),
-                lengths: Cow::Owned(lengths::<T>(counts)),
-                out: Some(bytes_mut(all)),
-                root: root as usize,
-            },
-        )
+        self.begin(scope, gatherv(own, all, counts, root))
     }
 
     /// Starts an [`allgather`](Self::allgather).
@@ -296,15 +269,7 @@ impl Context<'_> {
         own: &'env mut [T],
         root: u32,
     ) -> Result<Request<'scope, 'env>> {
-        self.begin(
-            scope,
-            Scatterv {
-                input: Some(bytes(all)),
-                lengths: Cow::Owned(lengths::<T>(counts)),
-                own: bytes_mut(own),
-                root: root as usize,
-            },
-        )
+        self.begin(scope, scatterv(all, counts, own, root))
     }
 
     /// Starts an [`alltoall`](Self::alltoall).
@@ -333,38 +298,6 @@ impl Context<'_> {
         from_all: &'env mut [T],
         from: &[usize],
     ) -> Result<Request<'scope, 'env>> {
-        self.begin(
-            scope,
-            Alltoallv {
-                input: bytes(data),
-                to: Cow::Owned(lengths::<T>(to)),
-                out: bytes_mut(from_all),
-                from: Cow::Owned(lengths::<T>(from)),
-            },
-        )
-    }
-}
-
-/// Returns the reduction of numbers by an operation of MPI's.
-pub(crate) const fn of_numbers<T: Number>(operation: Operation) -> Operator<'static> {
-    Operator::owned(operation, Layout::of(T::BASIC))
-}
-
-/// Returns the reduction to `root` of data that lies in place.
-pub(crate) fn in_place<'a>(
-    operator: Operator<'a>,
-    data: &'a mut [u8],
-    rank: u32,
-    root: u32,
-) -> Reduce<'a> {
-    let (input, out) = match rank == root {
-        true => (None, Some(data)),
-        false => (Some(&*data), None),
-    };
-    Reduce {
-        operator,
-        input,
-        out,
-        root: root as usize,
+        self.begin(scope, alltoallv(data, to, from_all, from))
     }
 }

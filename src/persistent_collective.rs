@@ -7,16 +7,16 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use tagwire_coll::operations::{
-    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
-    Exscan, Gather, Gatherv, ReduceScatter, Scan, Scatter, Scatterv,
+    Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation, Exscan,
+    Gather, Gatherv, Scan, Scatter, Scatterv,
 };
 use tagwire_coll::{Operator, Persistent};
 use tagwire_layout::Operation;
 
-use crate::collective::{Combine, Number, lengths};
+use crate::collective::{Combine, Number};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::nonblocking::{in_place, of_numbers};
+use crate::operations::{allreduce, in_place, lengths, of_numbers, reduce_scatter};
 use crate::persistent::Memory;
 use crate::plain::{Plain, bytes_mut};
 use crate::shared::Shared;
@@ -61,7 +61,7 @@ impl<T: Plain> fmt::Debug for PersistentCollective<'_, T> {
 
 impl<'s, T: Plain> PersistentCollective<'s, T> {
     /// Makes what `operation` returns for the bytes of both buffers.
-    fn make<O: CollectiveOperation + 'static>(
+    pub(crate) fn make<O: CollectiveOperation + 'static>(
         context: &Context<'s>,
         (data, result): (Vec<T>, Vec<T>),
         operation: impl Fn(&'static mut [u8], &'static mut [u8]) -> O + Send + Sync + 'static,
@@ -270,10 +270,8 @@ impl<'s> Context<'s> {
         data: Vec<T>,
         operator: Operator<'static>,
     ) -> Result<PersistentCollective<'s, T>> {
-        PersistentCollective::make(self, (data, Vec::new()), move |data, _| Allreduce {
-            input: None,
-            operator: operator.clone(),
-            data,
+        PersistentCollective::make(self, (data, Vec::new()), move |data, _| {
+            allreduce(operator.clone(), data)
         })
     }
 
@@ -358,12 +356,9 @@ impl<'s> Context<'s> {
         operation: Operation,
     ) -> Result<PersistentCollective<'s, T>> {
         let operator = of_numbers::<T>(operation);
-        let size = self.size()? as usize;
-        PersistentCollective::make(self, (data, own), move |data, own| ReduceScatter {
-            operator: operator.clone(),
-            input: data,
-            lengths: Cow::Owned(vec![own.len(); size]),
-            out: own,
+        let size = self.size()?;
+        PersistentCollective::make(self, (data, own), move |data, own| {
+            reduce_scatter(operator.clone(), data, own, size)
         })
     }
 

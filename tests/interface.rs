@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use tagwire::{ANY_SOURCE, ANY_TAG, Error, Plain, SendMode, Session, Sum};
+use tagwire::{ANY_SOURCE, ANY_TAG, Blocks, Error, Plain, SendMode, Session, Sum};
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 
@@ -444,4 +444,49 @@ fn structs_that_derive_plain_are_sent_as_they_lie() {
     assert_eq!((status.bytes(), &*copy), (13, &packed[..]));
     drop(copy);
     session.close().unwrap();
+}
+
+/// A rank that is its own neighbour, in every direction.
+#[test]
+fn a_rank_exchanges_with_itself() {
+    let session = session();
+    let world = session.world();
+    let grid = world.cartesian(&[1, 1], &[true, false]).unwrap();
+    let around: Vec<_> = grid.neighbourhood().sources().collect();
+    assert_eq!(around, [Some(0), Some(0), None, None]);
+    assert_eq!(grid.rank(&[-7, 0]), Some(0));
+    assert_eq!(grid.rank(&[0, 1]), None);
+    let mut halo = [9; 4];
+    grid.neighbourhood()
+        .alltoall(&[1, 2, 3, 4], &mut halo)
+        .unwrap();
+    assert_eq!(halo, [2, 1, 9, 9]);
+
+    let twice = world.neighbours(&[0, 0], &[0, 0]).unwrap();
+    let mut out = [9u16; 3];
+    let wrong = twice.alltoall_varying(&[1, 2, 3], &[1, 2], &mut out, &[2, 1]);
+    let why = wrong.unwrap_err().to_string();
+    assert!(why.contains("for oneself has 4 bytes where 2"), "{why}");
+    twice
+        .alltoall_varying(&[1, 2, 3], &[1, 2], &mut out, &[1, 2])
+        .unwrap();
+    assert_eq!(out, [1, 2, 3]);
+    let wrong = twice.allgather(&[1u8], &mut [0; 3]);
+    let why = wrong.unwrap_err().to_string();
+    assert!(why.contains("3 bytes where 2 are needed"), "{why}");
+    let wrong = twice.alltoall_blocks(Blocks::new().send(&[1u8]));
+    let why = wrong.unwrap_err().to_string();
+    assert!(why.contains("1 blocks were given for 2"), "{why}");
+    assert!(world.neighbours(&[0], &[1]).is_err());
+    assert!(world.cartesian(&[2], &[true]).is_err());
+    assert!(world.cartesian(&[1], &[]).is_err());
+    assert!(grid.shift(2, 1).is_err());
+
+    let mut again = twice.allgather_init(vec![0u8; 2], vec![9; 4]).unwrap();
+    for round in 0..3 {
+        again.data_mut().unwrap()[1] = round;
+        again.start().unwrap();
+        again.wait().unwrap();
+        assert_eq!(again.result().unwrap(), [0, round, 0, round]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::Tag;
 
 use crate::algorithms::{Collective, Group};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::reduction::Reduction;
 use crate::scratch::Scratch;
 use crate::selection::SEGMENT;
 use crate::team::Team;
-use crate::transfer::Transfer;
+use crate::transfer::{Part, Transfer};
 
 /// One operation under way: what its algorithm sends and receives is apart from everything else.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ impl<'t> Call<'t> {
     pub(crate) fn begin(team: &'t Team) -> Result<Self> {
         team.check()?;
         team.messenger().check_thread()?;
-        Ok(Self::new(team, team.next_tag()))
+        Ok(Self::new(team, team.tags.next()))
     }
 
     /// Returns the tag of its messages.
@@ -98,16 +98,6 @@ impl<'t> Call<'t> {
         }
     }
 
-    /// Returns where messages to a member go.
-    fn peer(&self, to: usize) -> Result<(Rank, ContextId)> {
-        self.team.peer(self.member(to))
-    }
-
-    /// Returns where messages of a member come from.
-    fn source(&self, from: usize) -> Result<(Rank, ContextId)> {
-        self.team.source(self.member(from))
-    }
-
     /// Returns the member `distance` after this one, around the end.
     pub(crate) const fn after(&self, distance: usize) -> usize {
         (self.me() + distance) % self.size()
@@ -130,35 +120,40 @@ impl<'t> Call<'t> {
         copy
     }
 
+    /// Returns a list of messages, with room for `most`.
+    pub(crate) fn list(&self, most: usize) -> Transfer<'t, Vec<Part>> {
+        Transfer::list(self.team, most)
+    }
+
     /// Sends `data` to a member, in one message: a long one waits for its receiver, which a sender that runs ahead
     /// would flood with pieces.
     pub(crate) async fn send(&self, data: &[u8], to: usize) -> Result<()> {
-        let to = self.peer(to)?;
-        let transfer = Transfer::<1>::new(self.team);
-        transfer.send(0, data, to, self.tag).await
+        let to = self.member(to);
+        let transfer = Transfer::<[_; 1]>::new(self.team);
+        transfer.send(data, to, self.tag).await
     }
 
     /// Receives `data.len()` bytes from a member, in one message.
     pub(crate) async fn recv(&self, data: &mut [u8], from: usize) -> Result<()> {
-        let from = self.source(from)?;
-        let transfer = Transfer::<1>::new(self.team);
-        transfer.recv(0, data, from, self.tag).await
+        let from = self.member(from);
+        let transfer = Transfer::<[_; 1]>::new(self.team);
+        transfer.recv(data, from, self.tag).await
     }
 
     /// As [`send`](Self::send), in pieces where messages are short: for a receiver that works on each.
     pub(crate) async fn send_pieces(&self, data: &[u8], to: usize) -> Result<()> {
-        let to = self.peer(to)?;
+        let to = self.member(to);
         if data.len() < self.segment() {
-            let transfer = Transfer::<1>::new(self.team);
-            return transfer.send(0, data, to, self.tag).await;
+            let transfer = Transfer::<[_; 1]>::new(self.team);
+            return transfer.send(data, to, self.tag).await;
         }
         let (segment, messages) = (self.segment(), self.messages(data.len()));
         for group in 0..messages.div_ceil(WINDOW) {
-            let mut transfer = Transfer::<WINDOW>::new(self.team);
+            let mut transfer = Transfer::<[_; WINDOW]>::new(self.team);
             for index in 0..WINDOW.min(messages - group * WINDOW) {
                 let start = (group * WINDOW + index) * segment;
                 let piece = &data[start..data.len().min(start + segment)];
-                transfer = transfer.send(index, piece, to, self.tag);
+                transfer = transfer.send(piece, to, self.tag);
             }
             transfer.await?;
         }
@@ -167,19 +162,19 @@ impl<'t> Call<'t> {
 
     /// Receives what [`send_pieces`](Self::send_pieces) has sent.
     pub(crate) async fn recv_pieces(&self, data: &mut [u8], from: usize) -> Result<()> {
-        let from = self.source(from)?;
+        let from = self.member(from);
         if data.len() < self.segment() {
-            let transfer = Transfer::<1>::new(self.team);
-            return transfer.recv(0, data, from, self.tag).await;
+            let transfer = Transfer::<[_; 1]>::new(self.team);
+            return transfer.recv(data, from, self.tag).await;
         }
         let (segment, messages) = (self.segment(), self.messages(data.len()));
         let mut rest = data;
         for group in 0..messages.div_ceil(WINDOW) {
-            let mut transfer = Transfer::<WINDOW>::new(self.team);
-            for index in 0..WINDOW.min(messages - group * WINDOW) {
+            let mut transfer = Transfer::<[_; WINDOW]>::new(self.team);
+            for _ in 0..WINDOW.min(messages - group * WINDOW) {
                 let (piece, after) = rest.split_at_mut(segment.min(rest.len()));
                 rest = after;
-                transfer = transfer.recv(index, piece, from, self.tag);
+                transfer = transfer.recv(piece, from, self.tag);
             }
             transfer.await?;
         }
@@ -194,23 +189,23 @@ impl<'t> Call<'t> {
         into: &mut [u8],
         from: usize,
     ) -> Result<()> {
-        let (to, from) = (self.peer(to)?, self.source(from)?);
+        let (to, from) = (self.member(to), self.member(from));
         let segment = self.segment();
         if out.len() < segment && into.len() < segment {
-            let transfer = Transfer::<2>::new(self.team).recv(0, into, from, self.tag);
-            return transfer.send(1, out, to, self.tag).await;
+            let transfer = Transfer::<[_; 2]>::new(self.team).recv(into, from, self.tag);
+            return transfer.send(out, to, self.tag).await;
         }
         // Each direction by its own length: that of the other says nothing to the peer.
         let (leaving, coming) = (self.messages(out.len()), self.messages(into.len()));
         let groups = leaving.max(coming).div_ceil(WINDOW);
         let mut rest = into;
         for group in 0..groups {
-            let mut transfer = Transfer::<{ 2 * WINDOW }>::new(self.team);
+            let mut transfer = Transfer::<[_; 2 * WINDOW]>::new(self.team);
             for index in 0..WINDOW {
                 if group * WINDOW + index < coming {
                     let (piece, after) = rest.split_at_mut(segment.min(rest.len()));
                     rest = after;
-                    transfer = transfer.recv(index, piece, from, self.tag);
+                    transfer = transfer.recv(piece, from, self.tag);
                 }
             }
             for index in 0..WINDOW {
@@ -218,7 +213,7 @@ impl<'t> Call<'t> {
                 if number < leaving {
                     let start = number * segment;
                     let piece = &out[start..out.len().min(start + segment)];
-                    transfer = transfer.send(WINDOW + index, piece, to, self.tag);
+                    transfer = transfer.send(piece, to, self.tag);
                 }
             }
             transfer.await?;

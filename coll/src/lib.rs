@@ -1,4 +1,4 @@
-//! Collective operations: what the ranks of a group do together (MPI-5.0, chapter 6).
+//! Collective operations: what the ranks of a group do together (MPI-5.0, chapter 6), also each with its neighbours (chapter 8).
 //!
 //! ```text
 //!     Team              a group's ranks, the ids of its context, how many operations it has begun
@@ -38,11 +38,14 @@ mod broadcast;
 mod call;
 mod check;
 mod error;
+mod failures;
 mod gather;
+mod grid;
 mod groups;
 mod levels;
 mod meetings;
 mod members;
+mod neighbours;
 mod nonblocking;
 mod opening;
 pub mod operations;
@@ -52,10 +55,12 @@ mod reduce_scatter;
 mod reduction;
 mod scan;
 mod scatter;
+mod scattered;
 mod scratch;
 mod selection;
 mod settings;
 mod table;
+mod tags;
 mod team;
 mod transfer;
 mod two_level;
@@ -64,7 +69,9 @@ mod unwind;
 pub use algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs};
 pub use call::Call;
 pub use error::{Error, Result};
+pub use grid::Grid;
 pub use members::Members;
+pub use neighbours::Neighbours;
 pub use nonblocking::Request;
 pub use persistent::Persistent;
 pub use reduction::{Operator, Reduction};

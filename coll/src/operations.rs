@@ -3,7 +3,9 @@
 //! The same value is run in three ways: to its end by [`Team::call`], behind the methods of [`Team`] that have the names of
 //! operations; by the rank's progress after [`Team::start`]; again and again after [`Team::init`].
 
+mod blocks;
 mod data;
+mod neighbours;
 mod reductions;
 
 use std::borrow::Cow;
@@ -17,9 +19,14 @@ use crate::opening::Opening;
 use crate::reduction::Reduction;
 use crate::team::Team;
 
+pub use blocks::Alltoallw;
 pub use data::{
     Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, Gather, Gatherv, Scatter,
     Scatterv,
+};
+pub use neighbours::{
+    NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall, NeighbourAlltoallv,
+    NeighbourAlltoallw,
 };
 pub use reductions::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
 
@@ -270,6 +277,17 @@ impl Team {
             to: Cow::Borrowed(to),
             out,
             from: Cow::Borrowed(from),
+        })
+    }
+
+    /// The same with blocks that lie anywhere: the `input` for each member, and where that of each goes in `out`.
+    ///
+    /// # Errors
+    /// As [`alltoall`](Self::alltoall).
+    pub fn alltoallw(&self, input: &[&[u8]], out: &mut [&mut [u8]]) -> Result<()> {
+        self.call(Alltoallw {
+            input: Cow::Borrowed(input),
+            out: out.iter_mut().map(|block| &mut **block).collect(),
         })
     }
 

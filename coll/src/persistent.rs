@@ -54,7 +54,9 @@ impl Team {
     ) -> Result<Persistent> {
         let operation = make();
         operation.check(self)?;
-        let tag = self.take_persistent()?;
+        self.check()?;
+        self.messenger().check_thread()?;
+        let tag = self.tags.take()?;
         let described = self.checks().then(|| operation.describe(self));
         drop(operation);
         let begin = move |team: &Arc<Self>, tag| {
@@ -150,6 +152,6 @@ impl Persistent {
 
 impl Drop for Persistent {
     fn drop(&mut self) {
-        self.team.give_persistent(self.tag);
+        self.team.tags.give_back(self.tag);
     }
 }

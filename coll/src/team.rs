@@ -2,23 +2,23 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_pml::{Failure, Messenger, SendMode};
-use tagwire_transport::{RecvBuffer, SendBuffer};
+use tagwire_base::{ContextId, Rank};
+use tagwire_pml::Messenger;
 
 use crate::active::Active;
 use crate::board::state::TeamBoard;
 use crate::error::{Error, Result};
+use crate::failures::Failures;
 use crate::levels::Levels;
 use crate::meetings::Meetings;
 use crate::members::Members;
 use crate::reduction::Reduction;
 use crate::scratch::{Pool, Scratch};
 use crate::selection::Selection;
+use crate::tags::Tags;
 use crate::unwind::NoUnwind;
 
 /// A group of ranks with a context of its own. Dropped, it frees the context.
@@ -33,17 +33,8 @@ pub struct Team {
     own: ContextId,
     /// The context is freed with the group.
     owns_context: bool,
-    /// It only meets in the context of another, to which a failure means nothing.
-    is_meeting: bool,
-    begun: AtomicU32,
-    persistent: Mutex<PersistentTags>,
-    /// Failures of the job that were looked at.
-    seen: AtomicUsize,
-    /// How often peers had been looked after at the last look for news.
-    looked: AtomicUsize,
-    broken: AtomicBool,
-    /// The member by whose failure the group was broken.
-    lost: OnceLock<Rank>,
+    pub(crate) tags: Tags,
+    failures: Failures,
     selection: Arc<Selection>,
     levels: OnceLock<Option<Box<Levels>>>,
     pool: Pool,
@@ -53,39 +44,19 @@ pub struct Team {
     active: Arc<Active>,
 }
 
-/// How many tags operations take in turn.
-const IN_TURN: u32 = Tag::COLLECTIVES - PERSISTENT - 1;
-
-/// The tag of messages by which a member reports that it has broken off. As one of collectives it is dropped by those who have too.
-const BROKEN: Tag = Tag::internal(IN_TURN);
-
-/// So many of the tags are for persistent operations, which have one for as long as they are there: others take turns, and
-/// would come round to it.
-const PERSISTENT: u32 = Tag::COLLECTIVES / 4;
-
-/// The tags of persistent operations. Members make these in the same order, and free them in any.
-#[derive(Debug, Default)]
-struct PersistentTags {
-    made: u32,
-    taken: Vec<Tag>,
-}
-
 impl Team {
     /// Returns the group of all ranks.
     #[must_use]
     pub fn world(messenger: &Arc<Messenger>, selection: Arc<Selection>) -> Self {
+        let members = Members::world(messenger.size() as usize);
+        let me = messenger.rank().as_u32() as usize;
         Self {
-            members: Members::world(messenger.size() as usize),
-            me: messenger.rank().as_u32() as usize,
+            failures: Failures::new(messenger, &members, me, ContextId::WORLD),
+            members,
+            me,
             own: ContextId::WORLD,
             owns_context: false,
-            is_meeting: false,
-            begun: AtomicU32::new(0),
-            persistent: Mutex::default(),
-            seen: AtomicUsize::new(0),
-            looked: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-            lost: OnceLock::new(),
+            tags: Tags::default(),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
             board: TeamBoard::default(),
@@ -153,129 +124,31 @@ impl Team {
 
     /// Refuses what begins after a failure.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.broken.load(Relaxed) {
-            false => Ok(()),
-            true => Err(Error::Broken),
-        }
+        self.failures.check()
     }
 
     /// Returns what ends the operations under way, once one of them has failed.
     pub(crate) fn broken_by(&self) -> Option<Error> {
-        let is_broken = self.broken.load(Relaxed);
-        is_broken.then(|| match self.lost.get() {
-            Some(rank) => Error::Failed(Failure::PeerFailed(*rank)),
-            None => Error::Broken,
-        })
+        self.failures.broken_by()
     }
 
-    /// Looks whether a member has failed, where any rank has since the last look. What is under way ends where another
-    /// operation has found that out, or was broken by something else.
+    /// Looks whether a member has failed, or reports that it has broken off.
     pub(crate) fn check_members(&self) -> Result<()> {
-        if let Some(error) = self.broken_by() {
-            return Err(error);
-        }
-        if self.messenger.failures() != self.seen.load(Relaxed) {
-            self.look_for_failures()?;
-        }
-        let looks = self.messenger.looks();
-        if self.looked.swap(looks, Relaxed) == looks || self.is_meeting {
-            return Ok(());
-        }
-        self.look_for_news()
-    }
-
-    /// Looks whether a member reports that it has broken off: because of one whom it alone cannot reach, say.
-    #[cold]
-    fn look_for_news(&self) -> Result<()> {
-        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
-        let Some((message, status)) = self.messenger.claim(from, tag, self.own)? else {
-            return Ok(());
-        };
-        // There is nothing in it. Where it takes a while its request stays, once for a group.
-        let request = self.messenger.irecv_claimed(RecvBuffer::EMPTY, message)?;
-        let _ = self.messenger.take(request);
-        // It may have been a death, of which this rank is to hear too.
-        self.look_for_failures()?;
-        let member = self.members.member(status.source).unwrap_or(usize::MAX);
-        Err(Error::Gone { member })
-    }
-
-    /// Tells the other members. What cannot be sent is for one that is gone.
-    fn tell(&self) {
-        for member in (0..self.size()).filter(|member| *member != self.me) {
-            if let Ok((rank, context)) = self.peer(member) {
-                let (data, mode) = (SendBuffer::EMPTY, SendMode::Buffered);
-                let _ = self.messenger.isend(data, rank, BROKEN, context, mode);
-            }
-        }
-    }
-
-    #[cold]
-    fn look_for_failures(&self) -> Result<()> {
-        let failed = self.messenger.failed()?;
-        self.seen.store(failed.len(), Relaxed);
-        let mut failed = failed.into_iter();
-        match failed.find(|rank| self.members.member(*rank).is_some()) {
-            Some(rank) => Err(Error::Failed(Failure::PeerFailed(rank))),
-            None => Ok(()),
-        }
+        self.failures.check_members()
     }
 
     /// Returns the member that an operation has failed at: this one, where it is of no other.
     pub(crate) fn culprit(&self, error: &Error) -> usize {
-        match error {
-            Error::Gone { member } => *member,
-            Error::Failed(Failure::PeerFailed(rank)) => {
-                self.members.member(*rank).unwrap_or(self.me)
-            }
-            _ => self.me,
-        }
+        self.failures.culprit(error)
     }
 
     /// Takes part in nothing any more, because of `error`: what members send that have not heard of it is dropped.
     #[cold]
     pub(crate) fn break_off(&self, error: &Error) {
-        if let Error::Failed(Failure::PeerFailed(rank)) = error {
-            // The first one found.
-            let _ = self.lost.set(*rank);
-        }
-        if !self.broken.swap(true, Relaxed) && !self.is_meeting {
+        if self.failures.enter(error) {
             self.board.give_up(self.culprit(error));
-            let broken = self.messenger.break_collectives(self.own);
-            debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
-            self.tell();
+            self.failures.report();
         }
-    }
-
-    /// Returns the internal tag of the next operation.
-    pub(crate) fn next_tag(&self) -> Tag {
-        let number = self.begun.fetch_add(1, Relaxed) % IN_TURN;
-        Tag::internal(number)
-    }
-
-    /// Returns the internal tag of the next persistent operation.
-    pub(crate) fn take_persistent(&self) -> Result<Tag> {
-        self.check()?;
-        self.messenger.check_thread()?;
-        let mut tags = self.persistent();
-        let number = tags.made % PERSISTENT;
-        let tag = Tag::internal(Tag::COLLECTIVES - PERSISTENT + number);
-        if tags.taken.contains(&tag) {
-            return Err(Error::Persistent(PERSISTENT as usize));
-        }
-        tags.made = tags.made.wrapping_add(1);
-        tags.taken.push(tag);
-        Ok(tag)
-    }
-
-    /// Takes the tag of a persistent operation back.
-    pub(crate) fn give_persistent(&self, tag: Tag) {
-        self.persistent().taken.retain(|taken| *taken != tag);
-    }
-
-    fn persistent(&self) -> MutexGuard<'_, PersistentTags> {
-        let tags = self.persistent.lock();
-        tags.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether members tell each other what they call.
@@ -336,25 +209,21 @@ impl Team {
     pub(crate) fn meeting(&self, members: Members) -> Self {
         let mut meeting = self.derived(members, self.own);
         meeting.owns_context = false;
-        meeting.is_meeting = true;
+        meeting.failures.only_meets();
         meeting
     }
 
     /// Returns a group with these members, whose context this rank calls `own`.
     pub(crate) fn derived(&self, members: Members, own: ContextId) -> Self {
         let selection = Selection::of_group(&self.selection, &members);
+        let me = members.member(self.messenger.rank()).unwrap_or(0);
         Self {
-            me: members.member(self.messenger.rank()).unwrap_or(0),
+            failures: Failures::new(&self.messenger, &members, me, own),
+            me,
             members,
             own,
             owns_context: true,
-            is_meeting: false,
-            begun: AtomicU32::new(0),
-            persistent: Mutex::default(),
-            seen: AtomicUsize::new(0),
-            looked: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-            lost: OnceLock::new(),
+            tags: Tags::default(),
             messenger: Arc::clone(&self.messenger),
             pool: Pool::default(),
             board: TeamBoard::default(),

@@ -7,28 +7,32 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_pml::{Failure, RequestId, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
 use crate::team::Team;
 
-/// Messages under way, at most `N`. Completes when all are; with the first failure where there was one, and then all
-/// buffers are free too.
+/// Messages under way, as many as `P` has room for: an array, or a list where their number is known at run time. Completes
+/// when all are; with the first failure where there was one, and then all buffers are free too.
 ///
 /// Dropped before that, it ends the process: a peer may still touch what is lent.
 #[must_use = "a transfer is awaited"]
-pub(crate) struct Transfer<'a, const N: usize> {
+pub(crate) struct Transfer<'a, P> {
     team: &'a Team,
-    parts: [Part; N],
+    parts: P,
+    /// So many of the parts were under way at the last look, the first ones.
+    open: usize,
     failure: Option<Error>,
     lent: PhantomData<&'a mut [u8]>,
 }
 
+/// A message under way.
 #[derive(Clone, Copy)]
-enum Part {
-    Done,
+pub(crate) enum Part {
+    /// There is none, or it is complete.
+    None,
     Send(RequestId),
     Recv {
         request: RequestId,
@@ -37,67 +41,83 @@ enum Part {
     },
 }
 
-impl<'a, const N: usize> Transfer<'a, N> {
+impl<'a, const N: usize> Transfer<'a, [Part; N]> {
+    /// Returns one with room for `N` messages.
     pub(crate) fn new(team: &'a Team) -> Self {
+        Self::of(team, [Part::None; N])
+    }
+}
+
+impl<'a> Transfer<'a, Vec<Part>> {
+    /// Returns one with room for `most` messages.
+    pub(crate) fn list(team: &'a Team, most: usize) -> Self {
+        Self::of(team, vec![Part::None; most])
+    }
+}
+
+impl<'a, P: AsMut<[Part]>> Transfer<'a, P> {
+    fn of(team: &'a Team, parts: P) -> Self {
         Self {
             team,
-            parts: [Part::Done; N],
+            parts,
+            open: 0,
             failure: team.broken_by(),
             lent: PhantomData,
         }
     }
 
-    /// Starts to send `data` as part `index`.
-    pub(crate) fn send(
-        mut self,
-        index: usize,
-        data: &'a [u8],
-        to: (Rank, ContextId),
-        tag: Tag,
-    ) -> Self {
+    /// Starts to send `data` to a member.
+    pub(crate) fn send(self, data: &'a [u8], to: usize, tag: Tag) -> Self {
         if self.failure.is_some() {
             return self;
         }
+        let (rank, context) = match self.team.peer(to) {
+            Ok(to) => to,
+            Err(error) => return self.failed(error),
+        };
         // SAFETY: the slice is borrowed for as long as this value lives, which ends with the send complete: it is not
         // dropped before (see `drop`), and it is forgotten nowhere.
         let data = unsafe { SendBuffer::contiguous(data.as_ptr(), data.len()) };
-        let (rank, context) = to;
         let messenger = self.team.messenger();
         match messenger.isend(data, rank, tag, context, SendMode::Standard) {
-            Ok(RequestId::COMPLETE) => {}
-            Ok(request) => self.parts[index] = Part::Send(request),
-            Err(error) => self.fail(error.into()),
+            Ok(RequestId::COMPLETE) => self,
+            Ok(request) => self.with(Part::Send(request)),
+            Err(error) => self.failed(error.into()),
         }
-        self
     }
 
-    /// Starts to receive into `data` as part `index`.
-    pub(crate) fn recv(
-        mut self,
-        index: usize,
-        data: &'a mut [u8],
-        from: (Rank, ContextId),
-        tag: Tag,
-    ) -> Self {
+    /// Starts to receive into `data` from a member.
+    pub(crate) fn recv(self, data: &'a mut [u8], from: usize, tag: Tag) -> Self {
         if self.failure.is_some() {
             return self;
         }
+        let (from, context) = match self.team.source(from) {
+            Ok(from) => from,
+            Err(error) => return self.failed(error),
+        };
         let expected = data.len();
         // SAFETY: as in `send`; the borrow is exclusive.
         let data = unsafe { RecvBuffer::contiguous(data.as_mut_ptr(), data.len()) };
-        let (from, context) = from;
         let messenger = self.team.messenger();
         let (source, tag) = (SourceSelector::exact(from), TagSelector::exact(tag));
         match messenger.irecv(data, source, tag, context) {
-            Ok(request) => {
-                self.parts[index] = Part::Recv {
-                    request,
-                    from,
-                    expected,
-                };
-            }
-            Err(error) => self.fail(error.into()),
+            Ok(request) => self.with(Part::Recv {
+                request,
+                from,
+                expected,
+            }),
+            Err(error) => self.failed(error.into()),
         }
+    }
+
+    fn with(mut self, part: Part) -> Self {
+        self.parts.as_mut()[self.open] = part;
+        self.open += 1;
+        self
+    }
+
+    fn failed(mut self, error: Error) -> Self {
+        self.fail(error);
         self
     }
 
@@ -108,18 +128,36 @@ impl<'a, const N: usize> Transfer<'a, N> {
         }
         self.team.break_off(&error);
         self.failure = Some(error);
-        for part in self.parts {
+        for part in &self.parts.as_mut()[..self.open] {
             if let Part::Recv { request, .. } = part {
                 // One that is too late completes by itself.
-                let _ = self.team.messenger().cancel(request);
+                let _ = self.team.messenger().cancel(*request);
             }
         }
     }
 
-    /// Looks at one part. Returns whether it is complete.
-    fn look(&mut self, index: usize) -> Result<bool> {
-        let (request, expectation) = match self.parts[index] {
-            Part::Done => return Ok(true),
+    /// Looks at all that are under way. Those that are not complete stay in order: where several fail, the first one says why.
+    fn look(&mut self) {
+        for index in 0..self.open {
+            if let Err(error) = self.look_at(index) {
+                self.fail(error);
+            }
+        }
+        let parts = &mut self.parts.as_mut()[..self.open];
+        self.open = 0;
+        for index in 0..parts.len() {
+            if !matches!(parts[index], Part::None) {
+                parts[self.open] = parts[index];
+                self.open += 1;
+            }
+        }
+    }
+
+    /// Looks at one. Where it is complete there is none any more.
+    fn look_at(&mut self, index: usize) -> Result<()> {
+        let part = &mut self.parts.as_mut()[index];
+        let (request, expectation) = match *part {
+            Part::None => return Ok(()),
             Part::Send(request) => (request, None),
             Part::Recv {
                 request,
@@ -128,13 +166,13 @@ impl<'a, const N: usize> Transfer<'a, N> {
             } => (request, Some((from, expected))),
         };
         let Some(status) = self.team.messenger().take(request)? else {
-            return Ok(false);
+            return Ok(());
         };
-        self.parts[index] = Part::Done;
+        *part = Part::None;
         match (status.failure, expectation) {
-            (None, None) => Ok(true),
+            (None, None) => Ok(()),
             // Taken back after a failure that is known.
-            (None, Some(_)) if status.cancelled => Ok(true),
+            (None, Some(_)) if status.cancelled => Ok(()),
             (None | Some(Failure::Truncated), Some((source_rank, expected)))
                 if status.length != expected =>
             {
@@ -144,27 +182,19 @@ impl<'a, const N: usize> Transfer<'a, N> {
                     expected,
                 })
             }
-            (None, Some(_)) => Ok(true),
+            (None, Some(_)) => Ok(()),
             (Some(failure), _) => Err(Error::Failed(failure)),
         }
     }
-
-    fn is_done(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part, Part::Done))
-    }
 }
 
-impl<const N: usize> Future for Transfer<'_, N> {
+impl<P: AsMut<[Part]> + Unpin> Future for Transfer<'_, P> {
     type Output = Result<()>;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
         let this = self.get_mut();
-        for index in 0..N {
-            if let Err(error) = this.look(index) {
-                this.fail(error);
-            }
-        }
-        if !this.is_done() {
+        this.look();
+        if this.open > 0 {
             if this.failure.is_none()
                 && let Err(error) = this.team.check_members()
             {
@@ -176,9 +206,9 @@ impl<const N: usize> Future for Transfer<'_, N> {
     }
 }
 
-impl<const N: usize> Drop for Transfer<'_, N> {
+impl<P> Drop for Transfer<'_, P> {
     fn drop(&mut self) {
-        if !self.is_done() {
+        if self.open > 0 {
             let why = "tagwire: a panic in a collective whose buffers are lent; ending the process";
             // Not `eprintln`, which panics when standard error is closed.
             let _ = writeln!(std::io::stderr(), "{why}");

@@ -7,10 +7,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
-use common::cases::cases;
+use common::cases::{cases, start};
+use common::graphs::Graph;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_coll::{ALGORITHMS, Error, Reduction, Result, Selection, Team};
+use tagwire_coll::operations::NeighbourAlltoall;
+use tagwire_coll::{ALGORITHMS, Error, Grid, Neighbours, Reduction, Result, Selection, Team};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -26,7 +28,7 @@ const VICTIM: usize = 2;
 const LONG: usize = 40_000;
 
 /// Operations of [`up_to`].
-const OPERATIONS: usize = 10;
+const OPERATIONS: usize = 12;
 
 /// All operations once.
 fn everything(team: &Team, bytes: usize) -> Result<()> {
@@ -55,7 +57,20 @@ fn up_to(team: &Team, bytes: usize, stop: usize) -> Result<()> {
             6 => team.allgather(&own, &mut whole),
             7 => team.gather(&own, (me == 3).then_some(&mut whole), 3),
             8 => team.scatter((me == 3).then_some(&whole), &mut out, 3),
-            _ => team.alltoall(&whole, &mut other),
+            9 => team.alltoall(&whole, &mut other),
+            10 => {
+                let input: Vec<_> = whole.chunks(bytes).collect();
+                let mut out: Vec<_> = other.chunks_mut(bytes).collect();
+                team.alltoallw(&input, &mut out)
+            }
+            _ => {
+                let ring = Neighbours::cartesian(&Grid::new(&[size], &[true])?, me)?;
+                team.call(NeighbourAlltoall {
+                    neighbours: ring,
+                    input: &whole[..2 * bytes],
+                    out: &mut other[..2 * bytes],
+                })
+            }
         }?;
     }
     Ok(())
@@ -64,10 +79,13 @@ fn up_to(team: &Team, bytes: usize, stop: usize) -> Result<()> {
 /// All operations once, at the same time. Returns the first failure; all have ended then.
 fn everything_at_once(team: &Arc<Team>, round: u64) -> Result<()> {
     let mut list = cases(team, round);
+    let mut exchanges = Graph::random(team.size(), round).cases(team.me(), round);
     let mut ended = Ok(());
     let mut open = Vec::new();
-    for case in &mut list {
-        match case.try_start(team) {
+    let first = list.iter_mut().map(|case| case.try_start(team));
+    let second = exchanges.iter_mut().map(|case| start(case, team));
+    for started in first.chain(second) {
+        match started {
             Ok(request) => open.push(request),
             // Refused, since one that is under way has failed: that one says why.
             Err(Error::Broken) => break,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tagwire_coll::operations::{
-    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
-    Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Alltoallw, Barrier, Broadcast,
+    CollectiveOperation, Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
 };
 use tagwire_coll::{Call, Persistent, Reduction, Request, Result, Team};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -82,6 +82,7 @@ enum Kind {
     Scatterv,
     Alltoall,
     Alltoallv,
+    Alltoallw,
 }
 
 /// An operation, its buffers, and what has to be in the one that it writes.
@@ -100,10 +101,11 @@ pub struct Case {
     from: Vec<usize>,
 }
 
-/// An operation of any kind.
+/// Makes a type of the operations that are named.
 macro_rules! any {
     ($($Name:ident),*) => {
-        enum Any<'a> {
+        /// An operation of any kind.
+        pub enum Any<'a> {
             Barrier(Barrier),
             $($Name($Name<'a>)),*
         }
@@ -139,6 +141,7 @@ any!(
     Allreduce,
     Alltoall,
     Alltoallv,
+    Alltoallw,
     Broadcast,
     Exscan,
     Gather,
@@ -150,21 +153,53 @@ any!(
     Scatterv
 );
 
-/// Where a case is that a persistent operation is made of.
-struct Place(*mut Case);
+/// What operations are made of, one at a time.
+pub trait Maker: 'static {
+    type Operation<'a>: CollectiveOperation + 'a;
 
-// SAFETY: the operations that are made of the case go from thread to thread, and a case may.
-unsafe impl Send for Place {}
+    fn operation(&mut self) -> Self::Operation<'_>;
+}
+
+/// Starts an operation. Its maker has to be there until it has ended.
+pub fn start(maker: &mut impl Maker, team: &Arc<Team>) -> Result<Request> {
+    // SAFETY: who starts an operation keeps its maker until it has ended.
+    unsafe { team.start(maker.operation()) }
+}
+
+/// Makes a persistent operation. Its maker has to be there until that is dropped, and is looked at between rounds.
+pub fn init(maker: &mut impl Maker, team: &Arc<Team>) -> Persistent {
+    let place = Place(maker);
+    // SAFETY: as above.
+    unsafe { team.init(move || place.operation()) }.unwrap()
+}
+
+/// Where the maker of a persistent operation is.
+struct Place<M>(*mut M);
+
+// SAFETY: the operations that are made go from thread to thread, and so may what makes them.
+unsafe impl<M> Send for Place<M> {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl<M> Sync for Place<M> {}
 
-impl Place {
+impl<M: Maker> Place<M> {
     /// # Safety
-    /// The case is there, and nobody else looks at it, while the operation is.
-    unsafe fn operation(&self) -> Any<'static> {
+    /// The maker is there, and nobody else looks at it, while the operation is.
+    unsafe fn operation(&self) -> M::Operation<'static> {
         // SAFETY: the caller's promise.
         unsafe { (*self.0).operation() }
     }
+}
+
+/// Returns the blocks of these lengths.
+pub fn cut<'a>(mut data: &'a [u8], lengths: &[usize]) -> Vec<&'a [u8]> {
+    let block = |length: &usize| data.split_off(..*length).unwrap();
+    lengths.iter().map(block).collect()
+}
+
+/// The same, to be changed.
+pub fn cut_mut<'a>(mut data: &'a mut [u8], lengths: &[usize]) -> Vec<&'a mut [u8]> {
+    let block = |length: &usize| data.split_off_mut(..*length).unwrap();
+    lengths.iter().map(block).collect()
 }
 
 impl Case {
@@ -184,7 +219,7 @@ impl Case {
             Kind::Barrier => team.barrier(),
             Kind::Broadcast => team.broadcast(out, root),
             Kind::Reduce => team.reduce(reduction, input, leads.then_some(out), root),
-            Kind::ReduceInPlace => team.call(self.operation()),
+            Kind::ReduceInPlace => team.call(self.make()),
             Kind::Allreduce => team.allreduce(reduction, out),
             Kind::Scan => team.scan(reduction, out),
             Kind::Exscan => team.exscan(reduction, out),
@@ -197,6 +232,7 @@ impl Case {
             Kind::Scatterv => team.scatterv(leads.then_some(input), lengths, out, root),
             Kind::Alltoall => team.alltoall(input, out),
             Kind::Alltoallv => team.alltoallv(input, lengths, out, from),
+            Kind::Alltoallw => team.alltoallw(&cut(input, lengths), &mut cut_mut(out, from)),
         };
         ended.unwrap_or_else(|error| panic!("{:?}: {error}", self.kind));
     }
@@ -208,18 +244,15 @@ impl Case {
 
     /// The same, where it may be refused.
     pub fn try_start(&mut self, team: &Arc<Team>) -> Result<Request> {
-        // SAFETY: who starts a case keeps it until its operation has ended.
-        unsafe { team.start(self.operation()) }
+        start(self, team)
     }
 
     /// Makes a persistent operation of it. It has to be there until that is dropped, and is looked at between rounds.
     pub fn init(&mut self, team: &Arc<Team>) -> Persistent {
-        let place = Place(self);
-        // SAFETY: as above.
-        unsafe { team.init(move || place.operation()) }.unwrap()
+        init(self, team)
     }
 
-    fn operation(&mut self) -> Any<'_> {
+    fn make(&mut self) -> Any<'_> {
         let operator = || {
             Reduction {
                 operation: &self.operation,
@@ -305,6 +338,10 @@ impl Case {
                 out: data,
                 from,
             }),
+            Kind::Alltoallw => Any::Alltoallw(Alltoallw {
+                input: Cow::Owned(cut(input, &self.lengths)),
+                out: cut_mut(data, &self.from),
+            }),
         }
     }
 
@@ -321,6 +358,14 @@ impl Case {
     /// Fills the buffers as they were at first. Between two rounds.
     pub fn reset(&mut self) {
         self.out.copy_from_slice(&self.before);
+    }
+}
+
+impl Maker for Case {
+    type Operation<'a> = Any<'a>;
+
+    fn operation(&mut self) -> Any<'_> {
+        self.make()
     }
 }
 
@@ -459,10 +504,12 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
             data(peer, round, lengths.iter().sum())[start..start + lengths[me]].to_vec()
         })
         .collect();
-    let room = vec![0; from.iter().sum()];
-    let mut varying = case(Kind::Alltoallv, input, room, all);
-    (varying.lengths, varying.from) = (to, from);
-    list.push(varying);
+    for kind in [Kind::Alltoallv, Kind::Alltoallw] {
+        let room = vec![0; all.len()];
+        let mut varying = case(kind, input.clone(), room, all.clone());
+        (varying.lengths, varying.from) = (to.clone(), from.clone());
+        list.push(varying);
+    }
 
     list.push(case(Kind::Barrier, none(), none(), none()));
     list

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod cases;
+pub mod graphs;
 
 use std::sync::Arc;
 use std::time::Duration;

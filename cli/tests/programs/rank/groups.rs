@@ -1,6 +1,6 @@
 //! Collectives, and groups whose ranks and ids differ from the job's.
 
-use tagwire::{ANY_SOURCE, ANY_TAG, Combine, Context, Max, Session, Sum};
+use tagwire::{ANY_SOURCE, ANY_TAG, Blocks, Combine, Context, Max, Session, Sum};
 
 use crate::{Outcome, say};
 
@@ -12,6 +12,7 @@ pub fn run() -> Outcome {
     everything(world)?;
     at_once(world)?;
     again(world)?;
+    neighbours(world)?;
     // Ids of ranks differ from here on.
     let alone = world.split(Some(me), 0)?.ok_or("no group")?;
     let more: Vec<_> = (0..me)
@@ -22,6 +23,7 @@ pub fn run() -> Outcome {
     everything(turned)?;
     at_once(turned)?;
     again(turned)?;
+    neighbours(turned)?;
     points(turned)?;
     freed_meanwhile(turned)?;
     let halves = world.split((me > 0).then_some(me % 2), 0)?;
@@ -243,6 +245,83 @@ fn again(context: Context<'_>) -> Outcome {
         assert_eq!(all.into_data()?.1.len(), n * len);
         context.barrier()?;
     }
+    Ok(())
+}
+
+/// Exchanges with some ranks, in a ring of which each edge is there twice, and in a grid.
+fn neighbours(context: Context<'_>) -> Outcome {
+    let (me, size) = (context.rank()?, context.size()?);
+    let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+    let session = context.session();
+    let ring = context.neighbours(&[last, last], &[next, next])?;
+    let grid = context.cartesian(&[1, size], &[false, true])?;
+    assert_eq!(grid.shift(1, 1)?, (Some(last), Some(next)));
+    assert_eq!(grid.coords(me), Some(vec![0, me]));
+    assert!(context.neighbours(&[size], &[]).is_err());
+    let error = context.cartesian(&[size, 2], &[true; 2]).unwrap_err();
+    assert!(error.to_string().contains("grid of"), "{error}");
+    for len in [1, 50_000] {
+        let count = |from: u32| len + from as usize;
+        let twice = |first: u32, second: u32| [vec![first; len], vec![second; len]].concat();
+        let (mut out, mut halo) = (twice(9, 9), vec![9; 4 * len]);
+        ring.alltoall(&twice(me, 100 + me), &mut out)?;
+        assert!(out == twice(last, 100 + last));
+        ring.allgather(&vec![me; len], &mut out)?;
+        assert!(out == twice(last, last));
+        // What is sent to the left comes from the right.
+        let directions = [twice(7, 7), twice(me, 100 + me)].concat();
+        grid.neighbourhood().alltoall(&directions, &mut halo)?;
+        assert!(halo == [twice(9, 9), twice(100 + last, next)].concat());
+        let given = vec![me; 3 * count(me)];
+        let (mut varying, mut gathered) = (vec![9; 3 * count(last)], vec![9; 2 * count(last)]);
+        let (to, from) = ([count(me), 2 * count(me)], [count(last), 2 * count(last)]);
+        let (bytes, floats) = ([me as u8; 3], vec![f64::from(me); len]);
+        let (mut from_last, mut room) = ([9u8; 3], vec![9.0; len]);
+        session.try_scope(|scope| {
+            let blocks = Blocks::new().send(&bytes).send(&floats);
+            let blocks = blocks.recv(&mut from_last).recv(&mut room);
+            let open = [
+                ring.ialltoall_blocks(scope, blocks)?,
+                ring.ialltoall_varying(scope, &given, &to, &mut varying, &from)?,
+                ring.iallgather_varying(
+                    scope,
+                    &given[..count(me)],
+                    &mut gathered,
+                    &[count(last); 2],
+                )?,
+            ];
+            scope.wait_all(open)?;
+            Ok(())
+        })?;
+        assert!(varying.iter().chain(&gathered).all(|it| *it == last));
+        assert_eq!(
+            (from_last, room[len - 1]),
+            ([last as u8; 3], f64::from(last))
+        );
+        let mut again = grid
+            .neighbourhood()
+            .alltoall_init(vec![0; 4 * len], vec![9; 4 * len])?;
+        for round in 0..3 {
+            again.data_mut()?[2 * len..3 * len].fill(me + round);
+            again.start()?;
+            again.wait()?;
+            let from_right = &again.result()?[3 * len..];
+            assert!(from_right == vec![next + round; len]);
+        }
+    }
+    let all: Vec<_> = (0..size).map(|to| vec![me; to as usize]).collect();
+    let mut rooms = vec![vec![9; me as usize]; size as usize];
+    let blocks = all
+        .iter()
+        .fold(Blocks::new(), |blocks, data| blocks.send(data));
+    let rooms_lent = rooms.iter_mut();
+    context.alltoall_blocks(rooms_lent.fold(blocks, |blocks, room| blocks.recv(room)))?;
+    assert!(
+        rooms
+            .iter()
+            .zip(0..)
+            .all(|(room, from)| *room == vec![from; me as usize])
+    );
     Ok(())
 }
 

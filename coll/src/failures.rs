@@ -1,0 +1,150 @@
+//! What a group knows of its members' failures.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
+use tagwire_pml::{Failure, Messenger, SendMode};
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+use crate::error::{Error, Result};
+use crate::members::Members;
+use crate::tags::BROKEN;
+
+/// Whether a group is broken, and by whom. Looks for failures of members, and for their reports; reports to them.
+#[derive(Debug)]
+pub(crate) struct Failures {
+    messenger: Arc<Messenger>,
+    members: Members,
+    me: usize,
+    context: ContextId,
+    /// The group only meets in the context of another, to which a failure means nothing.
+    is_meeting: bool,
+    /// Failures of the job that were looked at.
+    seen: AtomicUsize,
+    /// How often peers had been looked after at the last look for news.
+    looked: AtomicUsize,
+    broken: AtomicBool,
+    /// The member by whose failure the group was broken.
+    lost: OnceLock<Rank>,
+}
+
+impl Failures {
+    /// Returns those of a group that has none yet: of `members`, of which this rank is `me` and calls the context `context`.
+    pub(crate) fn new(
+        messenger: &Arc<Messenger>,
+        members: &Members,
+        me: usize,
+        context: ContextId,
+    ) -> Self {
+        Self {
+            messenger: Arc::clone(messenger),
+            members: members.clone(),
+            me,
+            context,
+            is_meeting: false,
+            seen: AtomicUsize::new(0),
+            looked: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            lost: OnceLock::new(),
+        }
+    }
+
+    /// Says that the group only meets in the context: a failure of it means nothing to others there.
+    pub(crate) const fn only_meets(&mut self) {
+        self.is_meeting = true;
+    }
+
+    /// Refuses what begins after a failure.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.broken.load(Relaxed) {
+            false => Ok(()),
+            true => Err(Error::Broken),
+        }
+    }
+
+    /// Returns what ends the operations under way, once one of them has failed.
+    pub(crate) fn broken_by(&self) -> Option<Error> {
+        let is_broken = self.broken.load(Relaxed);
+        is_broken.then(|| match self.lost.get() {
+            Some(rank) => Error::Failed(Failure::PeerFailed(*rank)),
+            None => Error::Broken,
+        })
+    }
+
+    /// Looks whether a member has failed, where any rank has since the last look. What is under way ends where another
+    /// operation has found that out, or was broken by something else.
+    pub(crate) fn check_members(&self) -> Result<()> {
+        if let Some(error) = self.broken_by() {
+            return Err(error);
+        }
+        if self.messenger.failures() != self.seen.load(Relaxed) {
+            self.look_for_failures()?;
+        }
+        let looks = self.messenger.looks();
+        if self.looked.swap(looks, Relaxed) == looks || self.is_meeting {
+            return Ok(());
+        }
+        self.look_for_news()
+    }
+
+    /// Returns the member that an operation has failed at: this one, where it is of no other.
+    pub(crate) fn culprit(&self, error: &Error) -> usize {
+        match error {
+            Error::Gone { member } => *member,
+            Error::Failed(Failure::PeerFailed(rank)) => {
+                self.members.member(*rank).unwrap_or(self.me)
+            }
+            _ => self.me,
+        }
+    }
+
+    /// Breaks the group because of `error`. Returns whether the other members have to hear of it.
+    pub(crate) fn enter(&self, error: &Error) -> bool {
+        if let Error::Failed(Failure::PeerFailed(rank)) = error {
+            // The first one found.
+            let _ = self.lost.set(*rank);
+        }
+        !self.broken.swap(true, Relaxed) && !self.is_meeting
+    }
+
+    /// Drops what members send that have not heard of it, and reports to them. What cannot be sent is for one that is gone.
+    pub(crate) fn report(&self) {
+        let broken = self.messenger.break_collectives(self.context);
+        debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
+        for member in (0..self.members.len()).filter(|member| *member != self.me) {
+            let (rank, context) = (self.members.rank(member), self.members.context(member));
+            if let Some((rank, context)) = rank.zip(context) {
+                let (data, mode) = (SendBuffer::EMPTY, SendMode::Buffered);
+                let _ = self.messenger.isend(data, rank, BROKEN, context, mode);
+            }
+        }
+    }
+
+    /// Looks whether a member reports that it has broken off: because of one whom it alone cannot reach, say.
+    #[cold]
+    fn look_for_news(&self) -> Result<()> {
+        let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
+        let Some((message, status)) = self.messenger.claim(from, tag, self.context)? else {
+            return Ok(());
+        };
+        // There is nothing in it. Where it takes a while its request stays, once for a group.
+        let request = self.messenger.irecv_claimed(RecvBuffer::EMPTY, message)?;
+        let _ = self.messenger.take(request);
+        // It may have been a death, of which this rank is to hear too.
+        self.look_for_failures()?;
+        let member = self.members.member(status.source).unwrap_or(usize::MAX);
+        Err(Error::Gone { member })
+    }
+
+    #[cold]
+    fn look_for_failures(&self) -> Result<()> {
+        let failed = self.messenger.failed()?;
+        self.seen.store(failed.len(), Relaxed);
+        let mut failed = failed.into_iter();
+        match failed.find(|rank| self.members.member(*rank).is_some()) {
+            Some(rank) => Err(Error::Failed(Failure::PeerFailed(rank))),
+            None => Ok(()),
+        }
+    }
+}
