@@ -134,6 +134,7 @@ const UNSAFE: &[&str] = &[
     "coll/src/persistent.rs",
     "fuzz/src/lib.rs",
     "layout/src/kernel.rs",
+    "layout/src/x87.rs",
     "launch/src/job/child.rs",
     "launch/src/pmi/client.rs",
     "launch/src/pmix/library.rs",

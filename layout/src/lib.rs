@@ -25,6 +25,7 @@
 //! | `operation`, `user` | the operations, predefined and of users |
 //! | `function` | what an operation does with two values |
 //! | `value` | how a value is read from bytes and written to them |
+//! | `x87` | C's `long double` |
 //! | `kernel` | the loops over buffers, for each level of the processor |
 
 mod basic;
@@ -35,6 +36,7 @@ mod layout;
 mod operation;
 mod user;
 mod value;
+mod x87;
 
 pub use basic::{Basic, Element};
 pub use error::{Error, Result};
