@@ -33,6 +33,7 @@
 //! | `program` | committed types: steps in their simplest form, and how they are run |
 //! | `signature` | the basic types of a datatype in their order |
 //! | `memory`, `packer` | memory of callers, and cursors that pack and unpack it |
+//! | `external` | external32 |
 //! | `copy` | copies of many blocks |
 //! | `operation`, `user` | the operations, predefined and of users |
 //! | `function` | what an operation does with two values |
@@ -44,6 +45,7 @@ mod basic;
 mod copy;
 mod datatype;
 mod error;
+mod external;
 mod function;
 mod kernel;
 mod layout;
@@ -59,6 +61,7 @@ mod x87;
 pub use basic::{Basic, Element};
 pub use datatype::{Constructor, Datatype, Distributed, Distribution, Member, Order, Rows, Slice};
 pub use error::{Error, Result};
+pub use external::{pack_external, unpack_external};
 pub use layout::Layout;
 pub use memory::{Source, Target};
 pub use operation::Operation;

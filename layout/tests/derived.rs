@@ -6,7 +6,7 @@
 
 mod model;
 
-use model::{Model, Random, tree};
+use model::{Model, Random, surrounded, tree};
 use tagwire_layout::{
     Basic, Block, Datatype, Elements, Member, Packer, Program, Signature, Source, Target, Unpacker,
 };
@@ -121,15 +121,6 @@ fn packing_and_unpacking_at_random_cuts() {
         assert_eq!(unpacker.unpack(&[1, 2, 3]), 0);
         assert_eq!(target, expected, "{datatype:#?}");
     });
-}
-
-/// Memory with `data` at displacement `low` from an origin, and the origin. It reaches no further than it must.
-fn surrounded(data: &[u8], low: i64) -> (Vec<u8>, usize) {
-    let mut memory = vec![0; low.max(0) as usize];
-    memory.extend(data);
-    let origin = (-low).max(0) as usize;
-    memory.resize(memory.len().max(origin), 0);
-    (memory, origin)
 }
 
 #[test]

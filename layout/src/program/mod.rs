@@ -4,6 +4,8 @@ mod compile;
 mod op;
 mod run;
 mod sequence;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -111,6 +111,15 @@ impl Model {
     }
 }
 
+/// Memory with `data` at displacement `low` from an origin, and the origin. It reaches no further than it must.
+pub fn surrounded(data: &[u8], low: i64) -> (Vec<u8>, usize) {
+    let mut memory = vec![0; low.max(0) as usize];
+    memory.extend(data);
+    let origin = (-low).max(0) as usize;
+    memory.resize(memory.len().max(origin), 0);
+    (memory, origin)
+}
+
 /// A generator that gives the same numbers for the same seed.
 pub struct Random(u64);
 
