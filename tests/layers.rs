@@ -136,6 +136,7 @@ const UNSAFE: &[&str] = &[
     "layout/src/copy.rs",
     "layout/src/kernel.rs",
     "layout/src/memory.rs",
+    "layout/src/rows.rs",
     "layout/src/x87.rs",
     "launch/src/job/child.rs",
     "launch/src/pmi/client.rs",

@@ -34,7 +34,7 @@
 //! | `signature` | the basic types of a datatype in their order |
 //! | `memory`, `packer` | memory of callers, and cursors that pack and unpack it |
 //! | `external` | external32 |
-//! | `copy` | copies of many blocks |
+//! | `copy`, `rows` | copies of many blocks |
 //! | `operation`, `user` | the operations, predefined and of users |
 //! | `function` | what an operation does with two values |
 //! | `value` | how a value is read from bytes and written to them |
@@ -53,6 +53,7 @@ mod memory;
 mod operation;
 mod packer;
 mod program;
+mod rows;
 mod signature;
 mod user;
 mod value;

@@ -84,7 +84,7 @@ impl<'a> Source<'a> {
 
     /// Returns whether all of some bytes may be touched.
     #[inline]
-    pub(crate) const fn holds(&self, low: i64, high: i64) -> bool {
+    pub(crate) const fn holds(&self, (low, high): (i64, i64)) -> bool {
         self.span.holds(low, high)
     }
 
@@ -144,7 +144,7 @@ impl<'a> Target<'a> {
 
     /// Returns whether all of some bytes may be touched.
     #[inline]
-    pub(crate) const fn holds(&self, low: i64, high: i64) -> bool {
+    pub(crate) const fn holds(&self, (low, high): (i64, i64)) -> bool {
         self.span.holds(low, high)
     }
 

@@ -50,7 +50,7 @@ impl<'a> Packer<'a> {
     /// [`Error::Outside`] if the data does not lie within `source`. [`Error::Overflow`] if its size or a bound does not fit
     /// 64 bits.
     pub fn new(program: &Program, count: u64, source: Source<'a>) -> Result<Self> {
-        let cursor = Cursor::new(program, count, |low, high| source.holds(low, high))?;
+        let cursor = Cursor::new(program, count, |span| source.holds(span))?;
         Ok(Self { cursor, source })
     }
 
@@ -102,7 +102,7 @@ impl<'a> Unpacker<'a> {
     ///
     /// As [`Packer::new`], of `target`.
     pub fn new(program: &Program, count: u64, target: Target<'a>) -> Result<Self> {
-        let cursor = Cursor::new(program, count, |low, high| target.holds(low, high))?;
+        let cursor = Cursor::new(program, count, |span| target.holds(span))?;
         Ok(Self { cursor, target })
     }
 
@@ -147,12 +147,12 @@ impl<'a> Unpacker<'a> {
 }
 
 impl Cursor {
-    fn new(program: &Program, count: u64, holds: impl Fn(i64, i64) -> bool) -> Result<Self> {
+    fn new(program: &Program, count: u64, holds: impl Fn((i64, i64)) -> bool) -> Result<Self> {
         let span = program.span(count)?;
         let (low, high) = (span.start, span.end);
         let step = program.step(count)?;
         let length = step.packed();
-        if length > 0 && !holds(low, high) {
+        if length > 0 && !holds((low, high)) {
             return Err(Error::Outside { low, high });
         }
         Ok(Self {

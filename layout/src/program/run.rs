@@ -1,5 +1,7 @@
 //! Running a program: from any position of the packed bytes to any other.
 
+use std::ops::Range;
+
 use super::op::{Block, List, Op, Strided};
 use super::sequence::Sequence;
 
@@ -9,7 +11,10 @@ pub(crate) trait Mover {
     fn strided(&mut self, offset: i64, length: usize, stride: i64, count: usize);
 
     /// Takes the blocks of a list in `range`, displaced by `offset`.
-    fn list(&mut self, offset: i64, list: &List, range: std::ops::Range<usize>);
+    fn list(&mut self, offset: i64, list: &List, range: Range<usize>);
+
+    /// Takes all blocks of a list, `count` times, `stride` bytes apart.
+    fn lists(&mut self, offset: i64, list: &List, stride: i64, count: usize);
 }
 
 impl Op {
@@ -38,6 +43,10 @@ impl Op {
                 ..
             } => {
                 let base = base.wrapping_add(*offset);
+                if let Some((own, list)) = body.list() {
+                    run_lists(list, base.wrapping_add(own), *stride, from, to, mover);
+                    return;
+                }
                 for part in parts(body.packed(), from, to) {
                     let base = displaced(base, *stride, part.index);
                     run_sequence(body, base, part.from, part.to, mover);
@@ -196,5 +205,27 @@ fn run_list(list: &List, base: i64, from: u64, to: u64, mover: &mut impl Mover) 
     }
     if first <= end && end < list.blocks().len() && to > list.begin(end) {
         part(end, from, to, mover);
+    }
+}
+
+fn run_lists(list: &List, base: i64, stride: i64, from: u64, to: u64, mover: &mut impl Mover) {
+    let packed = list.packed();
+    let (mut index, begin) = (from / packed, from % packed);
+    let mut left = to - from;
+    if begin > 0 {
+        let end = packed.min(begin + left);
+        run_list(list, displaced(base, stride, index), begin, end, mover);
+        left -= end - begin;
+        index += 1;
+    }
+    let whole = left / packed;
+    if whole > 0 {
+        let offset = displaced(base, stride, index);
+        mover.lists(offset, list, stride, whole as usize);
+    }
+    let tail = left - whole * packed;
+    if tail > 0 {
+        let base = displaced(base, stride, index + whole);
+        run_list(list, base, 0, tail, mover);
     }
 }

@@ -30,6 +30,15 @@ impl Sequence {
         }
     }
 
+    /// Returns the step, if it is one list and nothing more.
+    #[inline]
+    pub(crate) fn list(&self) -> Option<(i64, &List)> {
+        match &*self.ops {
+            [Op::List { offset, list }] => Some((*offset, list)),
+            _ => None,
+        }
+    }
+
     fn of(ops: Vec<Op>) -> Arc<Self> {
         let ends = ops.iter().scan(0, |end, op| {
             *end += op.packed();
