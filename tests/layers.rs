@@ -231,6 +231,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "coll/tests/nonblocking.rs",
     "launch/tests/job.rs",
     "layout/bench/benches/kernels.rs",
+    "layout/tests/raw.rs",
     "conformance/src/network/transfer.rs",
     "conformance/src/network/matching/state.rs",
     "pml/examples/instructions.rs",

@@ -201,3 +201,31 @@ fn signatures_are_those_of_the_type_map() {
         assert_eq!(signature.count_in(bytes), count);
     });
 }
+
+/// What the other tests rely on: many trees have many values, gaps, data before the address, markers and no data at all.
+#[test]
+fn trees_are_of_all_kinds() {
+    let mut found = [0_u64; 7];
+    let all = 5000;
+    for seed in 1..=all {
+        let mut random = Random::new(seed);
+        let depth = random.count(4) as u32;
+        let (datatype, model) = tree(&mut random, depth);
+        let contiguous = Program::of(&datatype).is_contiguous();
+        let is_not_basic = datatype.basic().is_none();
+        let kinds = [
+            is_not_basic,
+            model.entries.len() > 20,
+            is_not_basic && !contiguous,
+            is_not_basic && contiguous && datatype.size() > 0,
+            datatype.true_lower() < 0,
+            datatype.extent() < 0 || datatype.upper() < datatype.true_upper(),
+            datatype.size() == 0,
+        ];
+        kinds
+            .iter()
+            .zip(&mut found)
+            .for_each(|(kind, found)| *found += u64::from(*kind));
+    }
+    assert!(found.iter().all(|number| *number > all / 50), "{found:?}");
+}
