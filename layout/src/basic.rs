@@ -1,6 +1,7 @@
 //! The basic types, of which all layouts are made.
 
 use crate::value::{Complex, Located};
+use crate::x87::X87;
 
 /// Makes the enum of a table: `name: the Rust type that lies alike in memory, bytes of data, "name in errors"`.
 macro_rules! basic_types {
@@ -56,15 +57,21 @@ basic_types! {
     /// The type of one value, as C and Fortran programs have it.
     ///
     /// The pairs are structs of C: the value, then an `int` as the index, with the padding that alignment asks for.
+    /// The pairs of Fortran are two values of one type; `2INTEGER` is [`TwoInt`](Self::TwoInt).
     ///
     /// ```text
-    ///            0       2       4       8      12      16
-    ///  ShortInt  | value |  pad  | index |
-    ///  TwoInt    |     value     | index |
-    ///  F32Int    |     value     | index |
-    ///  LongInt   |         value         | index | pad  |
-    ///  F64Int    |         value         | index | pad  |
+    ///                 0       2       4       8      12      16      20        32
+    ///  ShortInt       | value |  pad  | index |
+    ///  TwoInt, TwoF32 |     value     | index |
+    ///  F32Int         |     value     | index |
+    ///  LongInt        |         value         | index | pad  |
+    ///  F64Int         |         value         | index | pad  |
+    ///  TwoF64         |         value         |     index    |
+    ///  LongDoubleInt  |                value                 | index |   pad   |
     /// ```
+    ///
+    /// Some types lie alike in memory and differ in what they mean: `Long` is `I64` but for external32, and a logical is
+    /// an integer that is false where it is 0.
     pub enum Basic {
         /// Eight bits without a meaning.
         Byte: u8, 1, "byte";
@@ -108,6 +115,50 @@ basic_types! {
         TwoInt: Located<i32>, 8, "(i32, i32)";
         /// A pair of `short` and `int`.
         ShortInt: Located<i16>, 6, "(i16, i32)";
+        /// C's `long` of 64 bits, which has 32 in external32.
+        Long: i64, 8, "long";
+        /// C's `unsigned long` of 64 bits, which has 32 in external32.
+        UnsignedLong: u64, 8, "unsigned long";
+        /// C's `wchar_t`, of 32 bits. No arithmetic is defined for it.
+        WideChar: i32, 4, "wchar_t";
+        /// C's `long double`: on x86-64 80 bits, and padding that counts as data.
+        LongDouble: X87, 16, "long double";
+        /// A complex number: two of [`LongDouble`](Self::LongDouble), the real part first.
+        ComplexLongDouble: Complex<X87>, 32, "complex long double";
+        /// A pair of `long double` and `int`.
+        LongDoubleInt: Located<X87>, 20, "(long double, i32)";
+        /// A pair of Fortran's `REAL`.
+        TwoF32: Located<f32, f32>, 8, "(f32, f32)";
+        /// A pair of Fortran's `DOUBLE PRECISION`.
+        TwoF64: Located<f64, f64>, 16, "(f64, f64)";
+        /// Fortran's `LOGICAL*1`.
+        Logical8: u8, 1, "logical8";
+        /// Fortran's `LOGICAL*2`.
+        Logical16: u16, 2, "logical16";
+        /// Fortran's `LOGICAL*4`, which `LOGICAL` is as a rule.
+        Logical32: u32, 4, "logical32";
+        /// Fortran's `LOGICAL*8`.
+        Logical64: u64, 8, "logical64";
+        /// Fortran's `LOGICAL*16`.
+        Logical128: u128, 16, "logical128";
+    }
+}
+
+impl Basic {
+    /// Returns the types of the value and of the index, if it is a pair (MPI-5.0, section 6.9.4).
+    #[must_use]
+    pub const fn pair(self) -> Option<(Self, Self)> {
+        Some(match self {
+            Self::F32Int => (Self::F32, Self::I32),
+            Self::F64Int => (Self::F64, Self::I32),
+            Self::LongInt => (Self::Long, Self::I32),
+            Self::TwoInt => (Self::I32, Self::I32),
+            Self::ShortInt => (Self::I16, Self::I32),
+            Self::LongDoubleInt => (Self::LongDouble, Self::I32),
+            Self::TwoF32 => (Self::F32, Self::F32),
+            Self::TwoF64 => (Self::F64, Self::F64),
+            _ => return None,
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the predefined operations do with two values (MPI-5.0, sections 6.9.2 and 6.9.4).
 
 use crate::value::{Complex, Located};
+#[cfg(target_arch = "x86_64")]
+use crate::x87::X87;
 
 /// A function of two values.
 pub(crate) trait Function<T>: 'static {
@@ -72,6 +74,29 @@ functions! {
     BitXor, true: |left, right| left ^ right, for u8 u16 u32 u64 u128;
 }
 
+/// The functions of `long double`, for which the x87 has the arithmetic.
+#[cfg(target_arch = "x86_64")]
+macro_rules! long_doubles {
+    ($($name:ident, $symmetric:literal: |$left:ident, $right:ident| $result:expr;)*) => {$(
+        impl Function<X87> for $name {
+            const SYMMETRIC: bool = $symmetric;
+
+            #[inline(always)]
+            fn apply($left: X87, $right: X87) -> X87 {
+                $result
+            }
+        }
+    )*};
+}
+
+#[cfg(target_arch = "x86_64")]
+long_doubles! {
+    Sum, true: |left, right| left + right;
+    Product, true: |left, right| left * right;
+    FloatMin, false: |left, right| if left < right { left } else { right };
+    FloatMax, false: |left, right| if left > right { left } else { right };
+}
+
 /// Products of complex numbers by the formula of schoolbooks, without C's search for infinities behind a NaN (annex G).
 macro_rules! complex {
     ($($part:ty)*) => {$(
@@ -90,6 +115,8 @@ macro_rules! complex {
 }
 
 complex!(f32 f64);
+#[cfg(target_arch = "x86_64")]
+complex!(X87);
 
 /// The lesser value with its index; of equal values the lower index.
 pub(crate) struct MinLoc;
@@ -100,12 +127,15 @@ pub(crate) struct MaxLoc;
 /// Not symmetric for floating-point values: the right one stays where a NaN is neither less nor equal, and of zeros of
 /// both signs, which are equal.
 macro_rules! located {
-    ($($name:ident $before:tt, $value:ty;)*) => {$(
-        impl Function<Located<$value>> for $name {
+    ($($name:ident $before:tt, $value:ty $(, $index:ty)?;)*) => {$(
+        impl Function<Located<$value $(, $index)?>> for $name {
             const SYMMETRIC: bool = false;
 
             #[inline(always)]
-            fn apply(left: Located<$value>, right: Located<$value>) -> Located<$value> {
+            fn apply(
+                left: Located<$value $(, $index)?>,
+                right: Located<$value $(, $index)?>,
+            ) -> Located<$value $(, $index)?> {
                 let is_tie = left.value == right.value;
                 if left.value $before right.value || is_tie && left.index < right.index {
                     left
@@ -120,4 +150,10 @@ macro_rules! located {
 located! {
     MinLoc <, f32; MinLoc <, f64; MinLoc <, i64; MinLoc <, i32; MinLoc <, i16;
     MaxLoc >, f32; MaxLoc >, f64; MaxLoc >, i64; MaxLoc >, i32; MaxLoc >, i16;
+    MinLoc <, f32, f32; MinLoc <, f64, f64; MaxLoc >, f32, f32; MaxLoc >, f64, f64;
+}
+
+#[cfg(target_arch = "x86_64")]
+located! {
+    MinLoc <, X87; MaxLoc >, X87;
 }

@@ -9,6 +9,8 @@ use crate::function::{
     MaxLoc, Min, MinLoc, Product, Sum, Swapped, WrappingProduct, WrappingSum,
 };
 use crate::value::{Complex, Located, Value};
+#[cfg(target_arch = "x86_64")]
+use crate::x87::X87;
 use crate::{Basic, Operation};
 
 /// The loops of one operation for one type.
@@ -150,6 +152,10 @@ const PREDEFINED: &[Operation] = &Operation::PREDEFINED;
 /// Returns the loops of an operation for a type, if it is defined (MPI-5.0, sections 6.9.2 and 6.9.4).
 const fn kernel(operation: &Operation, basic: Basic) -> Option<&'static Kernel> {
     match (operation, basic) {
+        #[cfg(target_arch = "x86_64")]
+        (_, Basic::LongDouble | Basic::ComplexLongDouble | Basic::LongDoubleInt) => {
+            long_doubles(operation, basic)
+        }
         (Operation::Sum, Basic::Complex32) => Some(Kernel::new::<Sum, f32>()),
         (Operation::Sum, Basic::Complex64) => Some(Kernel::new::<Sum, f64>()),
         (Operation::Sum, Basic::F32 | Basic::F64) => floats::<Sum>(basic),
@@ -162,12 +168,9 @@ const fn kernel(operation: &Operation, basic: Basic) -> Option<&'static Kernel> 
         (Operation::Min, _) => integers::<Min>(basic),
         (Operation::Max, Basic::F32 | Basic::F64) => floats::<FloatMax>(basic),
         (Operation::Max, _) => integers::<Max>(basic),
-        (Operation::LogicalAnd, Basic::Bool) => words::<LogicalAnd>(Basic::U8),
-        (Operation::LogicalAnd, _) => words::<LogicalAnd>(basic),
-        (Operation::LogicalOr, Basic::Bool) => words::<LogicalOr>(Basic::U8),
-        (Operation::LogicalOr, _) => words::<LogicalOr>(basic),
-        (Operation::LogicalXor, Basic::Bool) => words::<LogicalXor>(Basic::U8),
-        (Operation::LogicalXor, _) => words::<LogicalXor>(basic),
+        (Operation::LogicalAnd, _) => logicals::<LogicalAnd>(basic),
+        (Operation::LogicalOr, _) => logicals::<LogicalOr>(basic),
+        (Operation::LogicalXor, _) => logicals::<LogicalXor>(basic),
         (Operation::BitAnd, Basic::Byte) => words::<BitAnd>(Basic::U8),
         (Operation::BitAnd, _) => words::<BitAnd>(basic),
         (Operation::BitOr, Basic::Byte) => words::<BitOr>(Basic::U8),
@@ -180,6 +183,36 @@ const fn kernel(operation: &Operation, basic: Basic) -> Option<&'static Kernel> 
     }
 }
 
+/// The loops for `long double`, its complex number and its pair.
+#[cfg(target_arch = "x86_64")]
+const fn long_doubles(operation: &Operation, basic: Basic) -> Option<&'static Kernel> {
+    Some(match (operation, basic) {
+        (Operation::Sum, Basic::LongDouble | Basic::ComplexLongDouble) => Kernel::new::<Sum, X87>(),
+        (Operation::Product, Basic::LongDouble) => Kernel::new::<Product, X87>(),
+        (Operation::Product, Basic::ComplexLongDouble) => Kernel::new::<Product, Complex<X87>>(),
+        (Operation::Min, Basic::LongDouble) => Kernel::new::<FloatMin, X87>(),
+        (Operation::Max, Basic::LongDouble) => Kernel::new::<FloatMax, X87>(),
+        (Operation::MinLoc, Basic::LongDoubleInt) => Kernel::new::<MinLoc, Located<X87>>(),
+        (Operation::MaxLoc, Basic::LongDoubleInt) => Kernel::new::<MaxLoc, Located<X87>>(),
+        _ => return None,
+    })
+}
+
+/// The loops for what is true or false: logicals by their width, and integers.
+const fn logicals<F>(basic: Basic) -> Option<&'static Kernel>
+where
+    F: Function<u8> + Function<u16> + Function<u32> + Function<u64> + Function<u128>,
+{
+    words::<F>(match basic {
+        Basic::Bool | Basic::Logical8 => Basic::U8,
+        Basic::Logical16 => Basic::U16,
+        Basic::Logical32 => Basic::U32,
+        Basic::Logical64 => Basic::U64,
+        Basic::Logical128 => Basic::I128,
+        integer => integer,
+    })
+}
+
 /// The loops for integers of which the sign makes no difference.
 const fn words<F>(basic: Basic) -> Option<&'static Kernel>
 where
@@ -189,7 +222,7 @@ where
         Basic::I8 | Basic::U8 => Kernel::new::<F, u8>(),
         Basic::I16 | Basic::U16 => Kernel::new::<F, u16>(),
         Basic::I32 | Basic::U32 => Kernel::new::<F, u32>(),
-        Basic::I64 | Basic::U64 => Kernel::new::<F, u64>(),
+        Basic::I64 | Basic::U64 | Basic::Long | Basic::UnsignedLong => Kernel::new::<F, u64>(),
         Basic::I128 => Kernel::new::<F, u128>(),
         _ => return None,
     })
@@ -205,12 +238,12 @@ where
         Basic::I8 => Kernel::new::<F, i8>(),
         Basic::I16 => Kernel::new::<F, i16>(),
         Basic::I32 => Kernel::new::<F, i32>(),
-        Basic::I64 => Kernel::new::<F, i64>(),
+        Basic::I64 | Basic::Long => Kernel::new::<F, i64>(),
         Basic::I128 => Kernel::new::<F, i128>(),
         Basic::U8 => Kernel::new::<F, u8>(),
         Basic::U16 => Kernel::new::<F, u16>(),
         Basic::U32 => Kernel::new::<F, u32>(),
-        Basic::U64 => Kernel::new::<F, u64>(),
+        Basic::U64 | Basic::UnsignedLong => Kernel::new::<F, u64>(),
         _ => return None,
     })
 }
@@ -227,6 +260,7 @@ const fn pairs<F>(basic: Basic) -> Option<&'static Kernel>
 where
     F: Function<Located<f32>> + Function<Located<f64>>,
     F: Function<Located<i64>> + Function<Located<i32>> + Function<Located<i16>>,
+    F: Function<Located<f32, f32>> + Function<Located<f64, f64>>,
 {
     Some(match basic {
         Basic::F32Int => Kernel::new::<F, Located<f32>>(),
@@ -234,6 +268,8 @@ where
         Basic::LongInt => Kernel::new::<F, Located<i64>>(),
         Basic::TwoInt => Kernel::new::<F, Located<i32>>(),
         Basic::ShortInt => Kernel::new::<F, Located<i16>>(),
+        Basic::TwoF32 => Kernel::new::<F, Located<f32, f32>>(),
+        Basic::TwoF64 => Kernel::new::<F, Located<f64, f64>>(),
         _ => return None,
     })
 }

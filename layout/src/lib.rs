@@ -1,8 +1,15 @@
-//! Layouts and operations: how values lie in memory, and how two ranks' values become one.
+//! Layouts, datatypes and operations: how values lie in memory, and how two ranks' values become one.
 //!
-//! A [`Layout`] is what MPI calls a datatype. It says which [`Basic`] types follow each other in a
-//! buffer. An [`Operation`] combines two buffers of one layout, element by element, as reductions
-//! need it (MPI-5.0, section 6.9). Buffers are bytes, at any address.
+//! There are two descriptions of values in memory, for two uses:
+//!
+//! - A [`Layout`] is one [`Basic`] type, or a contiguous block of one. An [`Operation`] combines two buffers of one layout,
+//!   element by element, as reductions need it (MPI-5.0, section 6.9). It has the size of two words, and what a reduction asks
+//!   of it is a load.
+//! - A [`Datatype`] is any derived type of MPI (MPI-5.0, chapter 5). Committed, it is a [`Program`], which a [`Packer`] and an
+//!   [`Unpacker`] run. [`Program::layout`] returns the layout of those that are one.
+//!
+//! A user's operation on a datatype that is no layout has as its layout as many bytes as the extent: the function knows the
+//! datatype. Buffers are bytes, at any address.
 //!
 //! ```
 //! use tagwire_layout::{Basic, Layout, Operation};
@@ -21,23 +28,45 @@
 //! | module | what is there |
 //! |---|---|
 //! | `basic` | the basic types, with their sizes |
-//! | `layout` | layouts; derived types will be further kinds of them |
+//! | `layout` | layouts of one basic type: what operations combine |
+//! | `datatype` | derived types: constructors, sizes, bounds |
+//! | `program` | committed types: steps in their simplest form, and how they are run |
+//! | `signature` | the basic types of a datatype in their order |
+//! | `memory`, `packer` | memory of callers, and cursors that pack and unpack it |
+//! | `external` | external32 |
+//! | `copy`, `rows` | copies of many blocks |
 //! | `operation`, `user` | the operations, predefined and of users |
 //! | `function` | what an operation does with two values |
 //! | `value` | how a value is read from bytes and written to them |
+//! | `x87` | C's `long double` |
 //! | `kernel` | the loops over buffers, for each level of the processor |
 
 mod basic;
+mod copy;
+mod datatype;
 mod error;
+mod external;
 mod function;
 mod kernel;
 mod layout;
+mod memory;
 mod operation;
+mod packer;
+mod program;
+mod rows;
+mod signature;
 mod user;
 mod value;
+mod x87;
 
 pub use basic::{Basic, Element};
+pub use datatype::{Constructor, Datatype, Distributed, Distribution, Member, Order, Rows, Slice};
 pub use error::{Error, Result};
+pub use external::{pack_external, unpack_external};
 pub use layout::Layout;
+pub use memory::{Source, Target};
 pub use operation::Operation;
+pub use packer::{Packer, Unpacker};
+pub use program::{Block, Blocks, Program};
+pub use signature::{Elements, Signature};
 pub use user::UserOperation;

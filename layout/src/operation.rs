@@ -11,7 +11,7 @@ use crate::{Basic, Error, Layout, Result, UserOperation};
 /// the result goes and in nothing else. All work element by element: a buffer may be cut anywhere between elements, and
 /// processors with other instructions get the same bytes.
 ///
-/// | operation | integers | floating point | complex | `Bool` | `Byte` | pairs |
+/// | operation | integers | floating point | complex | `Bool`, logicals | `Byte` | pairs |
 /// |---|---|---|---|---|---|---|
 /// | `Sum`, `Product` | wrap | yes | yes | | | |
 /// | `Min`, `Max` | yes | yes | | | | |
@@ -24,6 +24,8 @@ use crate::{Basic, Error, Layout, Result, UserOperation};
 ///   with zeros of both signs, the result is the right value.
 /// - `MinLoc` and `MaxLoc` take the lower index where the values are equal, and the right pair where one is a NaN. They
 ///   set the padding of their results to 0.
+/// - Integers are also `Long` and `UnsignedLong`. For `Char` and `WideChar` no column holds.
+/// - `LongDouble`, its complex number and its pair have their operations on x86-64 only.
 /// - Which NaN a `Sum` or `Product` gives, of the two that it may have got, is not fixed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

@@ -28,6 +28,15 @@ fn basic_types_have_the_sizes_of_c() {
         (Basic::LongInt, pair::<i64>()),
         (Basic::TwoInt, pair::<i32>()),
         (Basic::ShortInt, pair::<i16>()),
+        (Basic::Long, (8, 8, 8)),
+        (Basic::WideChar, (4, 4, 4)),
+        (Basic::LongDouble, (16, 16, 16)),
+        (Basic::ComplexLongDouble, (32, 32, 16)),
+        (Basic::LongDoubleInt, (20, 32, 16)),
+        (Basic::TwoF32, (8, 8, 4)),
+        (Basic::TwoF64, (16, 16, 8)),
+        (Basic::Logical8, (1, 1, 1)),
+        (Basic::Logical128, (16, 16, 16)),
     ] {
         assert_eq!(
             (basic.size(), basic.extent(), basic.alignment()),

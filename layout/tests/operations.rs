@@ -158,7 +158,7 @@ fn what_has_no_meaning_is_refused_with_both_names() {
                 message.contains(operation.name()) && message.contains(basic.name()),
                 "{message}"
             );
-            let (some, mut buffer) = ([1; 32], [2; 32]);
+            let (some, mut buffer) = ([1; 64], [2; 64]);
             assert_eq!(operation.combine(&layout, &some, &mut buffer), Err(error));
             assert_eq!(
                 operation.combine_right(&layout, &mut buffer, &some),
@@ -168,7 +168,7 @@ fn what_has_no_meaning_is_refused_with_both_names() {
                 operation.combine_to(&layout, &some, &some, &mut buffer),
                 Err(error)
             );
-            assert_eq!(buffer, [2; 32]);
+            assert_eq!(buffer, [2; 64]);
         }
     }
     assert!(refused > 100, "{refused}");

@@ -3,34 +3,51 @@
 use tagwire_layout::{Basic, Layout, Operation};
 
 /// What a type is to the table of MPI-5.0, section 6.9.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Class {
-    Integer { signed: bool },
+    Integer {
+        signed: bool,
+    },
     Float,
     Complex(Basic),
     Logical,
     Byte,
-    Pair(Basic),
+    Pair(Basic, Basic),
     Character,
+    /// What the x87 computes has tests of its own: these say only what is defined.
+    LongDouble(&'static [Operation]),
 }
 
 pub fn class(basic: Basic) -> Class {
+    use Operation as O;
     match basic {
-        Basic::I8 | Basic::I16 | Basic::I32 | Basic::I64 | Basic::I128 => {
+        Basic::I8 | Basic::I16 | Basic::I32 | Basic::I64 | Basic::I128 | Basic::Long => {
             Class::Integer { signed: true }
         }
-        Basic::U8 | Basic::U16 | Basic::U32 | Basic::U64 => Class::Integer { signed: false },
+        Basic::U8 | Basic::U16 | Basic::U32 | Basic::U64 | Basic::UnsignedLong => {
+            Class::Integer { signed: false }
+        }
         Basic::F32 | Basic::F64 => Class::Float,
         Basic::Complex32 => Class::Complex(Basic::F32),
         Basic::Complex64 => Class::Complex(Basic::F64),
-        Basic::Bool => Class::Logical,
+        Basic::Bool
+        | Basic::Logical8
+        | Basic::Logical16
+        | Basic::Logical32
+        | Basic::Logical64
+        | Basic::Logical128 => Class::Logical,
         Basic::Byte => Class::Byte,
-        Basic::Char => Class::Character,
-        Basic::F32Int => Class::Pair(Basic::F32),
-        Basic::F64Int => Class::Pair(Basic::F64),
-        Basic::LongInt => Class::Pair(Basic::I64),
-        Basic::TwoInt => Class::Pair(Basic::I32),
-        Basic::ShortInt => Class::Pair(Basic::I16),
+        Basic::Char | Basic::WideChar => Class::Character,
+        Basic::F32Int => Class::Pair(Basic::F32, Basic::I32),
+        Basic::F64Int => Class::Pair(Basic::F64, Basic::I32),
+        Basic::LongInt => Class::Pair(Basic::I64, Basic::I32),
+        Basic::TwoInt => Class::Pair(Basic::I32, Basic::I32),
+        Basic::ShortInt => Class::Pair(Basic::I16, Basic::I32),
+        Basic::TwoF32 => Class::Pair(Basic::F32, Basic::F32),
+        Basic::TwoF64 => Class::Pair(Basic::F64, Basic::F64),
+        Basic::LongDouble => Class::LongDouble(&[O::Sum, O::Product, O::Min, O::Max]),
+        Basic::ComplexLongDouble => Class::LongDouble(&[O::Sum, O::Product]),
+        Basic::LongDoubleInt => Class::LongDouble(&[O::MinLoc, O::MaxLoc]),
         other => panic!("{other:?} has no class"),
     }
 }
@@ -39,21 +56,26 @@ pub fn is_defined(operation: &Operation, basic: Basic) -> bool {
     use Operation as O;
     let class = class(basic);
     let integer = matches!(class, Class::Integer { .. });
+    if let (Class::LongDouble(those), false) = (class, matches!(operation, O::Replace | O::NoOp)) {
+        let names = |other: &Operation| other.name() == operation.name();
+        return cfg!(target_arch = "x86_64") && those.iter().any(names);
+    }
     match operation {
         O::Sum | O::Product => integer || matches!(class, Class::Float | Class::Complex(_)),
-        O::Min | O::Max => integer || class == Class::Float,
-        O::LogicalAnd | O::LogicalOr | O::LogicalXor => integer || class == Class::Logical,
-        O::BitAnd | O::BitOr | O::BitXor => integer || class == Class::Byte,
-        O::MinLoc | O::MaxLoc => matches!(class, Class::Pair(_)),
+        O::Min | O::Max => integer || matches!(class, Class::Float),
+        O::LogicalAnd | O::LogicalOr | O::LogicalXor => integer || matches!(class, Class::Logical),
+        O::BitAnd | O::BitOr | O::BitXor => integer || matches!(class, Class::Byte),
+        O::MinLoc | O::MaxLoc => matches!(class, Class::Pair(..)),
         _ => true,
     }
 }
 
-/// All predefined operations with all types for which they are defined.
+/// All predefined operations with all types for which they are defined, but for those of the x87.
 pub fn defined() -> impl Iterator<Item = (Operation, Basic)> {
     let operations = Operation::PREDEFINED.into_iter();
     operations.flat_map(|operation| {
         let types = Basic::ALL.iter().copied();
+        let types = types.filter(|basic| !matches!(class(*basic), Class::LongDouble(_)));
         let types = types.filter(|basic| is_defined(&operation, *basic));
         types
             .map(|basic| (operation.clone(), basic))
@@ -78,8 +100,8 @@ fn element(operation: &Operation, basic: Basic, left: &[u8], right: &[u8]) -> Ve
         (_, Class::Logical | Class::Byte) => integer(operation, false, left, right),
         (_, Class::Float) => float(operation, basic, left, right),
         (_, Class::Complex(part)) => complex(operation, part, left, right),
-        (_, Class::Pair(value)) => pair(operation, value, left, right),
-        (_, Class::Character) => panic!("{operation:?} of characters"),
+        (_, Class::Pair(value, index)) => pair(operation, (value, index), left, right),
+        (_, Class::Character | Class::LongDouble(_)) => panic!("{operation:?} of {basic:?}"),
     }
 }
 
@@ -151,25 +173,37 @@ fn complex(operation: &Operation, part: Basic, left: &[u8], right: &[u8]) -> Vec
     }
 }
 
-fn pair(operation: &Operation, value: Basic, left: &[u8], right: &[u8]) -> Vec<u8> {
-    let place = value.extent().max(4);
-    let index = |pair: &[u8]| i32::from_le_bytes(pair[place..place + 4].try_into().unwrap());
-    let (a, b) = (&left[..value.extent()], &right[..value.extent()]);
-    let order = match value {
-        Basic::F32 | Basic::F64 => number(value, a).partial_cmp(&number(value, b)),
-        _ => Some(wide(true, a).cmp(&wide(true, b))),
+/// Which of two numbers is less; none where one is a NaN.
+fn order(basic: Basic, left: &[u8], right: &[u8]) -> Option<std::cmp::Ordering> {
+    match basic {
+        Basic::F32 | Basic::F64 => number(basic, left).partial_cmp(&number(basic, right)),
+        _ => Some(wide(true, left).cmp(&wide(true, right))),
+    }
+}
+
+fn pair(
+    operation: &Operation,
+    (value, index): (Basic, Basic),
+    left: &[u8],
+    right: &[u8],
+) -> Vec<u8> {
+    use std::cmp::Ordering::{Equal, Less};
+
+    let place = value.extent().max(index.extent());
+    let index_of = |pair: &'_ [u8]| pair[place..place + index.extent()].to_vec();
+    let order_of_values = order(value, &left[..value.extent()], &right[..value.extent()]);
+    let order_of_values = match operation {
+        Operation::MinLoc => order_of_values,
+        _ => order_of_values.map(std::cmp::Ordering::reverse),
     };
-    let order = match operation {
-        Operation::MinLoc => order,
-        _ => order.map(std::cmp::Ordering::reverse),
+    let is_left = match order_of_values {
+        Some(Equal) => order(index, &index_of(left), &index_of(right)) == Some(Less),
+        other => other == Some(Less),
     };
-    let taken = match order.map(|order| order.then(index(left).cmp(&index(right)))) {
-        Some(std::cmp::Ordering::Less) => left,
-        _ => right,
-    };
+    let taken = if is_left { left } else { right };
     let mut result = vec![0; left.len()];
     result[..value.extent()].copy_from_slice(&taken[..value.extent()]);
-    result[place..place + 4].copy_from_slice(&taken[place..place + 4]);
+    result[place..place + index.extent()].copy_from_slice(&index_of(taken));
     result
 }
 
