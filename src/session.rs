@@ -5,7 +5,6 @@ use std::sync::{Arc, RwLock};
 use signal_hook::SigId;
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Owner};
-use tagwire_coll::{Selection, Team};
 use tagwire_launch as launch;
 use tagwire_pml::{Messenger, ProgressThread, ThreadLevel};
 
@@ -81,11 +80,8 @@ impl Builder {
             .level
             .unwrap_or_else(|| ThreadLevel::from_config(&config));
         let bootstrap = SharedBootstrap::new(bootstrap);
-        let selection = Selection::of_job(&config, &bootstrap)?;
-        selection.publish(&mut bootstrap.clone())?;
-        let layer = Box::new(bootstrap.clone());
-        let messenger = Arc::new(tagwire_pml::open(&config, level, layer)?);
-        let selection = selection.agree(&mut bootstrap.clone())?;
+        let world = Arc::new(tagwire_coll::open(&config, level, &bootstrap)?);
+        let messenger = Arc::clone(world.messenger());
         let dumper = Dumper::new(&messenger);
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
@@ -93,7 +89,7 @@ impl Builder {
             bootstrap,
             dumper,
             shared: Shared {
-                world: Arc::new(Team::world(&messenger, Arc::new(selection))),
+                world,
                 groups: RwLock::default(),
                 messenger,
                 orphans: Orphans::default(),

@@ -168,8 +168,13 @@ impl Selection {
     /// As [`from_config`](Self::from_config).
     pub fn of_job(config: &Config, bootstrap: &dyn Bootstrap) -> tagwire_base::Result<Self> {
         let first = config.stack("transport").first();
-        let is_shared = first.is_some_and(|part| matches!(part.name, "auto" | "shm"));
         let is_local = bootstrap.locality().local_size == bootstrap.size();
+        // Over several hosts a job that matches in the transport takes one network for all.
+        let matches = config.choice("pml") == "cm";
+        let is_shared = first.is_some_and(|part| match part.name {
+            "auto" => is_local || !matches,
+            name => name == "shm",
+        });
         let mut selection = Self::from_config(config)?.on_one_host(is_shared && is_local);
         selection.shares_memory = is_shared;
         Ok(selection)
@@ -198,12 +203,6 @@ impl Selection {
         self.on_one_host = is_one && shares_memory;
         self.shares_memory = shares_memory;
         self.hosts = (!is_one).then(|| hosts.into());
-        self.within_host = None;
-        if !is_one && shares_memory {
-            let mut within = self.clone().on_one_host(true);
-            within.hosts = None;
-            self.within_host = Some(Arc::new(within));
-        }
         self.resolved()
     }
 
@@ -230,9 +229,9 @@ impl Selection {
 
     /// Returns the same with each operation checked, or not.
     #[must_use]
-    pub const fn checking(mut self, checks: bool) -> Self {
+    pub fn checking(mut self, checks: bool) -> Self {
         self.checks = checks;
-        self
+        self.resolved()
     }
 
     /// Returns the same with one tree for reductions whose bits depend on it, or with any.
@@ -244,6 +243,12 @@ impl Selection {
 
     /// Works out the choices, so that none is left to a call but for size and length.
     fn resolved(mut self) -> Self {
+        self.within_host = None;
+        if self.hosts.is_some() && self.shares_memory {
+            let mut within = self.clone();
+            within.hosts = None;
+            self.within_host = Some(Arc::new(within.on_one_host(true)));
+        }
         let place = match self.on_one_host {
             true => Place::Host,
             false => Place::Hosts,
@@ -262,10 +267,8 @@ impl Selection {
                     fits(row.algorithm) && row.place.is_none_or(|wanted| wanted == place)
                 });
                 let rows = rows.map(|row| Choice::new(row.algorithm, row.ranks, row.bytes));
-                let chosen = match forced {
-                    Some(forced) => vec![forced],
-                    None => rows.collect(),
-                };
+                // A group without what the forced one needs goes by the table.
+                let chosen = forced.into_iter().chain(rows).collect();
                 self.choices[number][usize::from(may_reorder)] = chosen;
             }
         }
@@ -312,9 +315,10 @@ impl Selection {
     fn published(&self) -> String {
         let (table, digest) = (&self.table, format!("{:016x}", self.table.digest()));
         let name = table.name().escape_debug();
-        let pieces = match self.on_one_host {
-            true => "the memory of one host",
-            false => "several hosts, or none that is shared",
+        let pieces = match (self.on_one_host, self.shares_memory) {
+            (true, _) => "the memory of one host",
+            (false, true) => "several hosts with shared memory each",
+            (false, false) => "a network between all",
         };
         let reduction = if self.is_fixed { FIXED } else { AUTO };
         let check = if self.checks { "on" } else { "off" };
@@ -587,6 +591,11 @@ mod tests {
         let ordered = forced.choose(Collective::Allreduce, 2, 8, false);
         assert_eq!(ordered, "recursive-doubling");
         assert_eq!(forced.to_string(), "allreduce:ring,broadcast:binomial");
+        let levels = Selection::parse("allreduce:two-level").unwrap();
+        assert_eq!(
+            levels.choose(Collective::Allreduce, 4, 1 << 20, true),
+            "ring"
+        );
         let error = Selection::parse("allreduce:rang").unwrap_err().to_string();
         assert!(error.contains("allreduce:ring"), "{error}");
     }

@@ -8,11 +8,12 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
 use common::cases::{cases, start};
+use common::each_forced;
 use common::graphs::Graph;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_coll::operations::NeighbourAlltoall;
-use tagwire_coll::{ALGORITHMS, Error, Grid, Neighbours, Reduction, Result, Selection, Team};
+use tagwire_coll::{Error, Grid, Neighbours, Reduction, Result, Selection, Team};
 use tagwire_conformance::network::matching::{MatchNetwork, MatchOptions};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -141,14 +142,14 @@ type Open = dyn Fn(Rank, LocalJob) -> Messenger + Send + Sync;
 type Die = dyn Fn(&Arc<Team>) + Send + Sync;
 
 /// Runs ranks of which one dies.
-fn run(what: &str, selection: &str, calls: Calls, open: Arc<Open>, die: Arc<Die>) {
+fn run(what: &str, selection: &Selection, calls: Calls, open: Arc<Open>, die: Arc<Die>) {
     let job = LocalJob::new(SIZE as u32).unwrap();
     let (sender, ends) = channel();
     let left = Arc::new(Barrier::new(SIZE - 1));
     for number in 0..SIZE {
         let (job, left) = (job.clone(), Arc::clone(&left));
         let (open, die) = (Arc::clone(&open), Arc::clone(&die));
-        let selection = Arc::new(Selection::parse(selection).unwrap());
+        let selection = Arc::new(selection.clone());
         let sender: Sender<Result<Error>> = sender.clone();
         // Not joined: the dead rank's thread waits for ever.
         std::thread::spawn(move || {
@@ -175,7 +176,7 @@ fn run(what: &str, selection: &str, calls: Calls, open: Arc<Open>, die: Arc<Die>
 }
 
 /// Over ob1; the victim dies with a message.
-fn run_ob1(selection: &str, calls: Calls, kill_after: u64) {
+fn run_ob1(selection: &Selection, calls: Calls, kill_after: u64) {
     let network = MemoryNetwork::new(SIZE as u32, MemoryOptions::full());
     let open = move |rank: Rank, job: LocalJob| {
         let (network, reporter) = (network.clone(), job.clone());
@@ -199,7 +200,7 @@ fn run_ob1(selection: &str, calls: Calls, kill_after: u64) {
 }
 
 /// Over cm; the victim dies before an operation.
-fn run_cm(selection: &str, stop: usize, bytes: usize) {
+fn run_cm(selection: &Selection, stop: usize, bytes: usize) {
     let network = MatchNetwork::new(SIZE as u32, MatchOptions::default());
     let job: Arc<OnceLock<LocalJob>> = Arc::default();
     let (ranks, seen) = (network.clone(), Arc::clone(&job));
@@ -220,21 +221,30 @@ fn run_cm(selection: &str, stop: usize, bytes: usize) {
     run(&what, selection, calls, Arc::new(open), Arc::new(die));
 }
 
-/// What each operation does with its first algorithm, and with its last.
+/// When the victim dies, in messages of its own.
+fn times() -> impl Iterator<Item = u64> {
+    (0..24).chain([30, 47, 60, 75, 90, 120, 200])
+}
+
 #[test]
 fn operations_end_when_a_member_dies() {
-    for last in [false, true] {
-        let mut names: Vec<_> = ALGORITHMS
-            .iter()
-            .map(|it| format!("{}:{}", it.collective, it.name))
-            .collect();
-        // Where a list names several of an operation the first counts.
-        if last {
-            names.reverse();
+    for forced in each_forced() {
+        let selection = Selection::parse(&forced).unwrap();
+        for kill_after in times() {
+            run_ob1(&selection, Calls::Blocking, kill_after);
         }
-        let names = names.join(",");
-        for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200]) {
-            run_ob1(&names, Calls::Blocking, kill_after);
+    }
+}
+
+/// The victim is the leader of a host, or another of its members.
+#[test]
+fn operations_of_two_levels_end_when_a_member_dies() {
+    for hosts in [[0, 0, 1, 1, 1], [0, 1, 0, 1, 1]] {
+        for forced in ["", "allreduce:multi-lane"] {
+            let selection = Selection::parse(forced).unwrap().with_hosts(&hosts, true);
+            for kill_after in times() {
+                run_ob1(&selection, Calls::Blocking, kill_after);
+            }
         }
     }
 }
@@ -243,7 +253,7 @@ fn operations_end_when_a_member_dies() {
 #[test]
 fn nonblocking_operations_end_when_a_member_dies() {
     for kill_after in (0..24).chain([30, 47, 60, 75, 90, 120, 200, 300]) {
-        run_ob1("", Calls::AtOnce, kill_after);
+        run_ob1(&Selection::default(), Calls::AtOnce, kill_after);
     }
 }
 
@@ -256,7 +266,7 @@ fn operations_over_cm_end_when_a_member_dies() {
     ] {
         for stop in 0..OPERATIONS {
             for bytes in [8, LONG] {
-                run_cm(names, stop, bytes);
+                run_cm(&Selection::parse(names).unwrap(), stop, bytes);
             }
         }
     }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use common::cases::{Case, Draws, cases};
-use common::{CHECKED, ranks, threaded};
+use common::{CHECKED, each_forced, ranks, threaded};
 use tagwire_base::{SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{Barrier, Broadcast};
-use tagwire_coll::{ALGORITHMS, Error, Reduction, Request, Team};
+use tagwire_coll::{Error, Reduction, Request, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::{ProgressThread, SendMode};
 use tagwire_transport::{RecvBuffer, SendBuffer};
@@ -47,15 +47,9 @@ fn several_at_once_end_in_any_order() {
 
 #[test]
 fn every_algorithm_is_polled() {
-    let mut names: Vec<_> = ALGORITHMS
-        .iter()
-        .map(|it| format!("{}:{}", it.collective, it.name))
-        .collect();
-    for _ in 0..2 {
-        // Where a list names several of an operation the first counts.
-        names.reverse();
+    for forced in each_forced() {
         for size in [2, 3, 4, 7] {
-            ranks(size, &names.join(","), |team| {
+            ranks(size, &forced, |team| {
                 (0..ROUNDS).for_each(|round| all_at_once(team, round));
             });
         }

@@ -4,10 +4,12 @@
 
 mod common;
 
-use common::cases::cases;
-use common::{CHECKED, ranks};
+use std::sync::Arc;
 
-use tagwire_coll::{ALGORITHMS, Algorithm, Error, Reduction, Team};
+use common::cases::cases;
+use common::{CHECKED, each_forced, on_hosts, ranks};
+
+use tagwire_coll::{ALGORITHMS, Error, Needs, Reduction, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 
 /// Group sizes.
@@ -40,28 +42,37 @@ fn the_table() {
 /// Every algorithm, wherever it may be taken.
 #[test]
 fn each_algorithm() {
-    let names = |list: &mut dyn Iterator<Item = &Algorithm>| {
-        let names = list.map(|algorithm| format!("{}:{}", algorithm.collective, algorithm.name));
-        names.collect::<Vec<_>>().join(",")
-    };
-    // Where a list names several of an operation the first counts.
-    all_sizes(&names(&mut ALGORITHMS.iter()));
-    all_sizes(&names(&mut ALGORITHMS.iter().rev()));
+    let all = each_forced();
+    for algorithm in ALGORITHMS.iter().filter(|it| it.needs == Needs::Nothing) {
+        let name = algorithm.to_string();
+        let mut names = all.iter().flat_map(|forced| forced.split(','));
+        assert!(
+            names.any(|forced| forced == name),
+            "{name} is in none of {all:?}"
+        );
+    }
+    all.iter().for_each(|forced| all_sizes(forced));
 }
 
 /// A barrier holds everybody until the last has come.
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_entered() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    let entered = AtomicUsize::new(0);
+    let rounds = |team: &Arc<Team>| {
+        for round in 1..=50 {
+            entered.fetch_add(1, SeqCst);
+            team.barrier().unwrap();
+            assert!(entered.load(SeqCst) >= round * team.size());
+        }
+    };
     for size in [2, 3, 6] {
-        let entered = AtomicUsize::new(0);
-        ranks(size, "", |team| {
-            for round in 1..=50 {
-                entered.fetch_add(1, SeqCst);
-                team.barrier().unwrap();
-                assert!(entered.load(SeqCst) >= round * size);
-            }
-        });
+        ranks(size, "", rounds);
+        entered.store(0, SeqCst);
+    }
+    for hosts in [&[0, 0, 1, 1][..], &[0, 1, 0, 1, 2], &[0, 1, 1]] {
+        on_hosts(hosts, "", rounds);
+        entered.store(0, SeqCst);
     }
 }
 

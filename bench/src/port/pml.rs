@@ -10,7 +10,7 @@ use tagwire_coll::operations::{
     Allgather, Allreduce, Alltoall, Barrier, Broadcast, CollectiveOperation, Gather, Reduce,
     ReduceScatter, Scatter,
 };
-use tagwire_coll::{Reduction, Selection, Team};
+use tagwire_coll::{Reduction, Team};
 use tagwire_layout::{Basic, Layout};
 use tagwire_pml::{Counters, Messenger, ProgressThread, RequestId, SendMode, ThreadLevel};
 use tagwire_transport::Allocation;
@@ -40,17 +40,14 @@ impl PmlPort {
         } else {
             ThreadLevel::from_config(config)
         };
-        let selection = Selection::of_job(config, &bootstrap)?;
-        selection.publish(&mut bootstrap.clone())?;
-        let layer = Box::new(bootstrap.clone());
-        let messenger = Arc::new(tagwire_pml::open(config, level, layer)?);
-        let selection = selection.agree(&mut bootstrap.clone())?;
+        let team = Arc::new(tagwire_coll::open(config, level, &bootstrap)?);
+        let messenger = Arc::clone(team.messenger());
         // Without the handler, the signal ends the rank instead of making it tell.
         let flag = messenger.dump_flag();
         let _ = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::clone(&flag));
         Ok(Self {
             driver: ProgressThread::from_config(config, &messenger)?,
-            team: Arc::new(Team::world(&messenger, Arc::new(selection))),
+            team,
             messenger,
             deadline: config.duration("close-timeout"),
         })

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_coll::{Selection, Team};
+use tagwire_coll::{ALGORITHMS, Collective, Needs, Selection, Team};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_layout::{Basic, Layout, Operation, UserOperation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
@@ -22,6 +22,24 @@ pub const CHECKED: &str = "checked";
 
 /// In front of a selection: reductions of floating-point numbers are in one tree.
 pub const FIXED: &str = "fixed,";
+
+/// Returns what forces the algorithms that any group can take: the first of each operation, then the second, and so on.
+pub fn each_forced() -> Vec<String> {
+    let any = || ALGORITHMS.iter().filter(|it| it.needs == Needs::Nothing);
+    let of = |what: Collective, place: usize| {
+        let mut own = any().filter(|it| it.collective == what);
+        own.clone().nth(place).or_else(|| own.next())
+    };
+    let most = Collective::ALL
+        .iter()
+        .map(|what| any().filter(|it| it.collective == *what).count());
+    (0..most.max().unwrap())
+        .map(|place| {
+            let names = Collective::ALL.iter().filter_map(|what| of(*what, place));
+            names.map(ToString::to_string).collect::<Vec<_>>().join(",")
+        })
+        .collect()
+}
 
 /// Runs `body` on each of `size` ranks, with messages that overtake each other, and returns what each returned.
 pub fn ranks<T: Send>(
