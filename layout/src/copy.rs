@@ -154,7 +154,7 @@ impl Mover for Unpacking<'_, '_> {
     }
 
     fn lists(&mut self, offset: i64, list: &List, stride: i64, count: usize) {
-        // Of a byte that is named twice, the last value stays: the order of the blocks must be kept.
+        // Of a byte that is named twice, the last value stays: then the order of the turns must be kept.
         if !list.is_disjoint(stride) {
             for number in 0..count {
                 let offset = offset.wrapping_add(stride.wrapping_mul(number as i64));
