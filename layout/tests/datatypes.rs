@@ -4,7 +4,7 @@
 
 use tagwire_layout::{
     Basic, Block, Constructor, Datatype, Elements, Error, Layout, Member, Order, Packer, Program,
-    Rows, Signature, Slice, Source, Target, Unpacker,
+    Signature, Slice, Source, Target, Unpacker, VectorShape,
 };
 
 /// The type map of many examples: a double at 0 and a char at 8, of extent 16.
@@ -268,7 +268,7 @@ fn constructors_are_kept_as_given() {
     };
     assert_eq!(
         *shape,
-        Rows {
+        VectorShape {
             count: 4,
             length: 2,
             stride: -3

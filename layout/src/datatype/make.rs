@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::{Bounds, Span, row, signed, sum, times};
-use super::{Constructor, Datatype, Member, Node, Rows};
+use super::{Constructor, Datatype, Member, Node, VectorShape};
 use crate::{Basic, Error, Result};
 
 impl Datatype {
@@ -40,7 +40,7 @@ impl Datatype {
     ///
     /// As [`contiguous`](Self::contiguous).
     pub fn vector(&self, count: u64, length: u64, stride: i64) -> Result<Self> {
-        let shape = Rows {
+        let shape = VectorShape {
             count,
             length,
             stride,
@@ -56,7 +56,7 @@ impl Datatype {
     ///
     /// As [`contiguous`](Self::contiguous).
     pub fn hvector(&self, count: u64, length: u64, stride: i64) -> Result<Self> {
-        let shape = Rows {
+        let shape = VectorShape {
             count,
             length,
             stride,

@@ -8,7 +8,7 @@ mod make;
 use std::sync::Arc;
 
 use bounds::{Bounds, Span};
-pub use constructor::{Constructor, Distributed, Distribution, Member, Order, Rows, Slice};
+pub use constructor::{Constructor, Distributed, Distribution, Member, Order, Slice, VectorShape};
 
 use crate::Basic;
 
