@@ -12,7 +12,7 @@ impl Datatype {
     pub fn of(basic: Basic) -> Self {
         let bounds = Bounds::of(basic);
         let (low, high) = (0, basic.extent() as i64);
-        debug_assert_eq!(bounds.ends(), Ok(Span { low, high }));
+        debug_assert_eq!(bounds.ends(), Span { low, high });
         Self(Arc::new(Node {
             constructor: Constructor::Named(basic),
             lowered: None,
@@ -263,8 +263,9 @@ impl Parts {
     }
 
     fn node(self, constructor: Constructor) -> Result<Node> {
-        let ends = self.bounds.ends()?;
-        let extents = [Some(ends), self.bounds.data()];
+        let bounds = self.bounds.complete()?;
+        let ends = bounds.ends();
+        let extents = [Some(ends), bounds.data()];
         for span in extents.into_iter().flatten() {
             span.high.checked_sub(span.low).ok_or(Error::Overflow)?;
         }
@@ -275,7 +276,7 @@ impl Parts {
             constructor,
             lowered: None,
             size: self.size,
-            bounds: self.bounds,
+            bounds,
             ends,
             depth: self.depth + 1,
         })
