@@ -83,7 +83,11 @@ impl Mover for Packing<'_, '_> {
             // SAFETY: the block lies in the span of its list, which the source holds. There is room for the bytes of all
             // blocks in the range, as `List::new` counted them. JUSTIFICATION: as in `strided`.
             unsafe {
-                one(self.source.pointer(offset + block.offset), out, length);
+                one(
+                    self.source.pointer(offset.wrapping_add(block.offset)),
+                    out,
+                    length,
+                );
                 out = out.add(length);
             }
         }
@@ -95,11 +99,12 @@ impl Mover for Packing<'_, '_> {
         let packed = list.packed() as usize;
         let now = self.take(product(packed, count)).as_mut_ptr();
         for tile in tiles(list, stride, count) {
-            let (turn, out) = (stride * tile.start as i64, tile.start * packed);
+            let turn = offset.wrapping_add(stride * tile.start as i64);
+            let out = tile.start * packed;
             for (number, block) in list.blocks().iter().enumerate() {
                 let begin = out + list.begin(number) as usize;
                 let rows = Rows {
-                    source: self.source.pointer(offset + turn + block.offset),
+                    source: self.source.pointer(turn.wrapping_add(block.offset)),
                     source_stride: stride as isize,
                     // SAFETY: `begin` is less than the bytes of all lists, which `now` has.
                     target: unsafe { now.add(begin) },
@@ -147,14 +152,18 @@ impl Mover for Unpacking<'_, '_> {
             // SAFETY: the block lies in the span of its list, which the target holds. There are the bytes of all blocks in
             // the range, as `List::new` counted them. JUSTIFICATION: as for `Packing`.
             unsafe {
-                one(bytes, self.target.pointer(offset + block.offset), length);
+                one(
+                    bytes,
+                    self.target.pointer(offset.wrapping_add(block.offset)),
+                    length,
+                );
                 bytes = bytes.add(length);
             }
         }
     }
 
     fn lists(&mut self, offset: i64, list: &List, stride: i64, count: usize) {
-        // Of a byte that is named twice, the last value stays: the order of the blocks must be kept.
+        // Of a byte that is named twice, the last value stays: then the order of the turns must be kept.
         if !list.is_disjoint(stride) {
             for number in 0..count {
                 let offset = offset.wrapping_add(stride.wrapping_mul(number as i64));
@@ -167,14 +176,15 @@ impl Mover for Unpacking<'_, '_> {
         let packed = list.packed() as usize;
         let now = self.take(product(packed, count)).as_ptr();
         for tile in tiles(list, stride, count) {
-            let (turn, bytes) = (stride * tile.start as i64, tile.start * packed);
+            let turn = offset.wrapping_add(stride * tile.start as i64);
+            let bytes = tile.start * packed;
             for (number, block) in list.blocks().iter().enumerate() {
                 let begin = bytes + list.begin(number) as usize;
                 let rows = Rows {
                     // SAFETY: `begin` is less than the bytes of all lists, which `now` has.
                     source: unsafe { now.add(begin) },
                     source_stride: packed as isize,
-                    target: self.target.pointer(offset + turn + block.offset),
+                    target: self.target.pointer(turn.wrapping_add(block.offset)),
                     target_stride: stride as isize,
                     count: tile.len(),
                 };
@@ -187,12 +197,18 @@ impl Mover for Unpacking<'_, '_> {
 
 /// Returns the displacements of the first byte and of what is behind the last one, of `count` pieces that are `stride` apart
 /// and of which each lies `within` its own displacement.
+///
+/// Displacements add up modulo 2^64. Where the first piece does not go around, nor does any
+/// byte of it.
 #[inline]
 fn span(offset: i64, within: (i64, i64), stride: i64, count: usize) -> (i64, i64) {
     let ends = || {
         let distance = stride.checked_mul(i64::try_from(count).ok()? - 1)?;
-        let low = offset.checked_add(within.0)?;
-        let high = offset.checked_add(within.1)?;
+        let low = offset.wrapping_add(within.0);
+        let high = offset.wrapping_add(within.1);
+        if low > high {
+            return None;
+        }
         Some((
             low.checked_add(distance.min(0))?,
             high.checked_add(distance.max(0))?,

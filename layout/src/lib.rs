@@ -60,7 +60,9 @@ mod value;
 mod x87;
 
 pub use basic::{Basic, Element};
-pub use datatype::{Constructor, Datatype, Distributed, Distribution, Member, Order, Rows, Slice};
+pub use datatype::{
+    Constructor, Datatype, Distributed, Distribution, Member, Order, Slice, VectorShape,
+};
 pub use error::{Error, Result};
 pub use external::{pack_external, unpack_external};
 pub use layout::Layout;

@@ -148,9 +148,8 @@ impl<'a> Unpacker<'a> {
 
 impl Cursor {
     fn new(program: &Program, count: u64, holds: impl Fn((i64, i64)) -> bool) -> Result<Self> {
-        let span = program.span(count)?;
+        let (step, span) = program.placed(count)?;
         let (low, high) = (span.start, span.end);
-        let step = program.step(count)?;
         let length = step.packed();
         if length > 0 && !holds((low, high)) {
             return Err(Error::Outside { low, high });

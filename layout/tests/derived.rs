@@ -86,7 +86,7 @@ fn packing_and_unpacking_at_random_cuts() {
         let source = Source::around(&memory, origin);
         let mut packer = Packer::new(&program, count, source).unwrap();
         assert_eq!(packer.length(), wanted.len() as u64);
-        let mut packed = Vec::new();
+        let mut packed: Vec<u8> = Vec::new();
         while packed.len() < wanted.len() {
             let mut piece = vec![0; 1 + random.count(40) as usize];
             let bytes = packer.pack(&mut piece);
@@ -105,6 +105,8 @@ fn packing_and_unpacking_at_random_cuts() {
         );
         assert_eq!(bytes, piece.len().min(wanted.len() - from as usize));
 
+        // Other bytes: of what is named twice, the last one stays.
+        let packed: Vec<u8> = packed.iter().map(|_| random.next() as u8).collect();
         let mut target = vec![0x55; memory.len()];
         let mut expected = target.clone();
         for (at, byte) in places.iter().zip(&packed) {
@@ -181,6 +183,13 @@ fn signatures_are_those_of_the_type_map() {
                 };
                 assert_ne!(signature, flat(&other), "{datatype:#?}");
             }
+            let mut other = entries.clone();
+            other.reverse();
+            let basics = |entries: &[(i64, Basic)]| -> Vec<Basic> {
+                entries.iter().map(|(_, basic)| *basic).collect()
+            };
+            let is_same = basics(&other) == basics(entries);
+            assert_eq!(signature == flat(&other), is_same, "{datatype:#?}");
         }
 
         let bytes = random.count(3 * signature.size());

@@ -26,13 +26,15 @@ impl Span {
     }
 }
 
-/// The bounds of a type map: of its data, and of its markers if it has any.
+/// The bounds of a type map: of its data, with its padding, and of its markers if it has any.
 ///
 /// A marker stands for a bound that `resized` set. Where a type map has markers, they alone make its bounds. Without
-/// them, the data does, and the extent is rounded up to the strictest alignment of a basic type in it.
+/// them, the padded data does: parts with their padding, and the extent rounded up to the strictest alignment of a basic
+/// type. A part at a displacement that is no multiple of its alignment thus keeps its padding, as in Open MPI and MPICH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounds {
     data: Option<Span>,
+    padded: Option<Span>,
     markers: Option<Span>,
     alignment: i64,
 }
@@ -41,6 +43,7 @@ impl Bounds {
     /// Those of a type map without entries.
     pub(crate) const EMPTY: Self = Self {
         data: None,
+        padded: None,
         markers: None,
         alignment: 1,
     };
@@ -55,6 +58,10 @@ impl Bounds {
                 low: 0,
                 high: high as i64,
             }),
+            padded: Some(Span {
+                low: 0,
+                high: basic.extent() as i64,
+            }),
             markers: None,
             alignment: basic.alignment() as i64,
         }
@@ -64,6 +71,7 @@ impl Bounds {
     pub(crate) fn spread(self, by: Span) -> Result<Self> {
         Ok(Self {
             data: self.data.map(|data| data.spread(by)).transpose()?,
+            padded: self.padded.map(|padded| padded.spread(by)).transpose()?,
             markers: self.markers.map(|markers| markers.spread(by)).transpose()?,
             alignment: self.alignment,
         })
@@ -77,6 +85,7 @@ impl Bounds {
         };
         Self {
             data: both(self.data, other.data),
+            padded: both(self.padded, other.padded),
             markers: both(self.markers, other.markers),
             alignment: self.alignment.max(other.alignment),
         }
@@ -99,21 +108,25 @@ impl Bounds {
         self.data
     }
 
+    /// Returns the bounds of a type map that is complete: with the padding at its end.
+    pub(crate) fn complete(self) -> Result<Self> {
+        let Some(Span { low, high }) = self.padded else {
+            return Ok(self);
+        };
+        let bytes = i128::from(high) - i128::from(low);
+        let alignment = i128::from(self.alignment);
+        let extent = (bytes + alignment - 1) / alignment * alignment;
+        let high = narrow(i128::from(low) + extent)?;
+        Ok(Self {
+            padded: Some(Span { low, high }),
+            ..self
+        })
+    }
+
     /// Returns the lower bound and the upper one.
-    pub(crate) fn ends(self) -> Result<Span> {
-        match (self.markers, self.data) {
-            (Some(markers), _) => Ok(markers),
-            (None, None) => Ok(Span { low: 0, high: 0 }),
-            (None, Some(Span { low, high })) => {
-                let bytes = i128::from(high) - i128::from(low);
-                let alignment = i128::from(self.alignment);
-                let extent = (bytes + alignment - 1) / alignment * alignment;
-                Ok(Span {
-                    low,
-                    high: narrow(i128::from(low) + extent)?,
-                })
-            }
-        }
+    pub(crate) fn ends(self) -> Span {
+        let nothing = Span { low: 0, high: 0 };
+        self.markers.or(self.padded).unwrap_or(nothing)
     }
 }
 

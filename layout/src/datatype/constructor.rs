@@ -23,14 +23,14 @@ pub enum Constructor {
     /// `MPI_Type_vector`: the stride is counted in extents of `of`.
     Vector {
         /// How many blocks, how long they are, and how far apart.
-        shape: Rows,
+        shape: VectorShape,
         /// The type of each element.
         of: Datatype,
     },
     /// `MPI_Type_create_hvector`: the stride is counted in bytes.
     Hvector {
         /// How many blocks, how long they are, and how far apart.
-        shape: Rows,
+        shape: VectorShape,
         /// The type of each element.
         of: Datatype,
     },
@@ -107,7 +107,7 @@ pub enum Constructor {
 
 /// Equal blocks, equally spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rows {
+pub struct VectorShape {
     /// How many blocks.
     pub count: u64,
     /// How many elements a block has.

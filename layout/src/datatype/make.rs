@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bounds::{Bounds, Span, row, signed, sum, times};
-use super::{Constructor, Datatype, Member, Node, Rows};
+use super::{Constructor, Datatype, Member, Node, VectorShape};
 use crate::{Basic, Error, Result};
 
 impl Datatype {
@@ -12,7 +12,7 @@ impl Datatype {
     pub fn of(basic: Basic) -> Self {
         let bounds = Bounds::of(basic);
         let (low, high) = (0, basic.extent() as i64);
-        debug_assert_eq!(bounds.ends(), Ok(Span { low, high }));
+        debug_assert_eq!(bounds.ends(), Span { low, high });
         Self(Arc::new(Node {
             constructor: Constructor::Named(basic),
             lowered: None,
@@ -40,7 +40,7 @@ impl Datatype {
     ///
     /// As [`contiguous`](Self::contiguous).
     pub fn vector(&self, count: u64, length: u64, stride: i64) -> Result<Self> {
-        let shape = Rows {
+        let shape = VectorShape {
             count,
             length,
             stride,
@@ -56,7 +56,7 @@ impl Datatype {
     ///
     /// As [`contiguous`](Self::contiguous).
     pub fn hvector(&self, count: u64, length: u64, stride: i64) -> Result<Self> {
-        let shape = Rows {
+        let shape = VectorShape {
             count,
             length,
             stride,
@@ -263,8 +263,9 @@ impl Parts {
     }
 
     fn node(self, constructor: Constructor) -> Result<Node> {
-        let ends = self.bounds.ends()?;
-        let extents = [Some(ends), self.bounds.data()];
+        let bounds = self.bounds.complete()?;
+        let ends = bounds.ends();
+        let extents = [Some(ends), bounds.data()];
         for span in extents.into_iter().flatten() {
             span.high.checked_sub(span.low).ok_or(Error::Overflow)?;
         }
@@ -275,7 +276,7 @@ impl Parts {
             constructor,
             lowered: None,
             size: self.size,
-            bounds: self.bounds,
+            bounds,
             ends,
             depth: self.depth + 1,
         })

@@ -8,7 +8,7 @@ mod make;
 use std::sync::Arc;
 
 use bounds::{Bounds, Span};
-pub use constructor::{Constructor, Distributed, Distribution, Member, Order, Rows, Slice};
+pub use constructor::{Constructor, Distributed, Distribution, Member, Order, Slice, VectorShape};
 
 use crate::Basic;
 
@@ -22,7 +22,9 @@ use crate::Basic;
 ///
 /// Bounds follow the definition by type maps and markers (MPI-5.0, section 5.1.6). [`resized`](Self::resized) sets markers
 /// in place of those that there were. A type map with markers anywhere has its bounds from them alone. One without has them
-/// from its data, with the extent rounded up to the strictest alignment of its basic types.
+/// from its data, with the extent rounded up to the strictest alignment of its basic types. There, parts count with the
+/// padding at their end, as in Open MPI and MPICH. It makes a difference to the letter of the standard only where a part's
+/// displacement is no multiple of its alignment, or where the lower bound is none.
 ///
 /// ```
 /// use tagwire_layout::{Basic, Datatype, Member};

@@ -148,9 +148,16 @@ impl Program {
     }
 
     /// Returns `count` elements as one step, of which the data fits 64 bits in length and place.
-    pub(crate) fn step(&self, count: u64) -> Result<Op> {
-        self.span(count)?;
-        Ok(self.0.sequence.times(count, self.0.datatype.extent()))
+    fn step(&self, count: u64) -> Result<Op> {
+        self.placed(count).map(|(step, _)| step)
+    }
+
+    /// Returns `count` elements as one step, and where their data lies.
+    #[inline]
+    pub(crate) fn placed(&self, count: u64) -> Result<(Op, Range<i64>)> {
+        let span = self.span(count)?;
+        let step = self.0.sequence.times(count, self.0.datatype.extent());
+        Ok((step, span))
     }
 }
 

@@ -29,8 +29,6 @@ pub(crate) struct List {
     /// Where the first byte in memory lies, and where the last one ends.
     low: i64,
     high: i64,
-    /// Whether each block begins where the one before it ends, or behind that.
-    is_ascending: bool,
 }
 
 /// A step of a program.
@@ -77,9 +75,6 @@ impl List {
         });
         Self {
             ends: ends.collect(),
-            is_ascending: blocks
-                .windows(2)
-                .all(|pair| pair[0].offset + pair[0].length as i64 <= pair[1].offset),
             low: blocks.iter().map(|block| block.offset).min().unwrap_or(0),
             high: blocks
                 .iter()
@@ -105,9 +100,9 @@ impl List {
         (self.low, self.high)
     }
 
-    /// Returns whether no byte is named twice in several such lists that are `stride` bytes apart.
+    /// Returns whether of several such lists that are `stride` bytes apart no two name the same byte.
     pub(crate) const fn is_disjoint(&self, stride: i64) -> bool {
-        self.is_ascending && stride.unsigned_abs() >= self.high.abs_diff(self.low)
+        stride.unsigned_abs() >= self.high.abs_diff(self.low)
     }
 
     /// Returns where the packed bytes of a block begin.

@@ -7,6 +7,8 @@ use tagwire_layout::{Basic, Datatype, Distributed, Distribution, Error, Member, 
 pub struct Model {
     /// Where each value is, in order. The two of a pair are two.
     pub entries: Vec<(i64, Basic)>,
+    /// Where parts begin, and where they end with their padding.
+    parts: Vec<(i64, i64)>,
     lower: Vec<i64>,
     upper: Vec<i64>,
 }
@@ -19,6 +21,7 @@ impl Model {
                 Some((value, index)) => vec![(0, value), (place(value, index), index)],
                 None => vec![(0, basic)],
             },
+            parts: vec![(0, basic.extent() as i64)],
             ..Self::default()
         }
     }
@@ -27,6 +30,10 @@ impl Model {
         let entries = of.entries.iter();
         self.entries
             .extend(entries.map(|(at, basic)| (at + displacement, *basic)));
+        if !of.entries.is_empty() {
+            let (low, high) = of.padded();
+            self.parts.push((low + displacement, high + displacement));
+        }
         self.lower
             .extend(of.lower.iter().map(|at| at + displacement));
         self.upper
@@ -55,30 +62,37 @@ impl Model {
     pub fn resized(&self, lower: i64, extent: i64) -> Self {
         Self {
             entries: self.entries.clone(),
+            parts: self.parts.clone(),
             lower: vec![lower],
             upper: vec![lower + extent],
         }
     }
 
+    /// Where the data begins, and where it ends with its padding.
+    fn padded(&self) -> (i64, i64) {
+        let low = self.parts.iter().map(|part| part.0).min().unwrap_or(0);
+        let mut high = self.parts.iter().map(|part| part.1).max().unwrap_or(0);
+        let alignments = self.entries.iter().map(|(_, basic)| basic.alignment());
+        while (high - low) % alignments.clone().max().unwrap_or(1) as i64 != 0 {
+            high += 1;
+        }
+        (low, high)
+    }
+
     pub fn lower(&self) -> i64 {
-        let data = self.entries.iter().map(|(at, _)| *at).min();
-        self.lower.iter().copied().min().or(data).unwrap_or(0)
+        self.lower
+            .iter()
+            .copied()
+            .min()
+            .unwrap_or_else(|| self.padded().0)
     }
 
     pub fn upper(&self) -> i64 {
-        if let Some(marker) = self.upper.iter().max() {
-            return *marker;
-        }
-        let alignments = self
-            .entries
+        self.upper
             .iter()
-            .map(|(_, basic)| basic.alignment() as i64);
-        let alignment = alignments.max().unwrap_or(1);
-        let mut extent = self.true_upper() - self.lower();
-        while extent % alignment != 0 {
-            extent += 1;
-        }
-        self.lower() + extent
+            .copied()
+            .max()
+            .unwrap_or_else(|| self.padded().1)
     }
 
     pub fn extent(&self) -> i64 {
