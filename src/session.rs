@@ -375,7 +375,8 @@ impl Session {
     /// `poll`, or in a runtime for asynchronous programs.
     ///
     /// As with `ucp_worker_arm` and `fi_trywait`, a program makes progress, [arms](WaitDescriptor::arm) the descriptor, and waits
-    /// only where it may. After each longest sleep (setting `sleep`) the descriptor is readable also when nothing has come.
+    /// only where it may. After each longest sleep (setting `sleep`, and shorter where transports say so: a millisecond over shared
+    /// memory and a network) the descriptor is readable also when nothing has come.
     ///
     /// ```
     /// use rustix::event::{PollFd, PollFlags, poll};

@@ -11,6 +11,7 @@
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -26,6 +27,8 @@ pub struct WaitDescriptor {
     messenger: Arc<Messenger>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// How often something had happened when the caller was told last.
+    seen: AtomicUsize,
     /// A forked child has the descriptor and not the thread.
     owner: Owner,
 }
@@ -90,14 +93,15 @@ impl WaitDescriptor {
             messenger: Arc::clone(messenger),
             shared,
             thread: Some(thread),
+            seen: AtomicUsize::new(messenger.sleepers.noted()),
             owner: Owner::here(),
         })
     }
 
     /// Makes progress once, and says that the caller is about to wait. Returns whether it may: from then on the descriptor
     /// becomes readable when something comes, and after each [longest sleep](crate::WaitPolicy) also when nothing does, so that
-    /// peers are looked after. Where it may not, something has happened: requests may be complete. What a call before this one
-    /// has left readable is taken.
+    /// peers are looked after. Where it may not, something has happened since the last call, whoever has made the progress:
+    /// requests may be complete. What a call before this one has left readable is taken.
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -107,7 +111,9 @@ impl WaitDescriptor {
         // Not readable is as good.
         let _ = rustix::io::read(&self.shared.event, &mut taken);
         let is_asleep = self.shared.state().is_asleep;
-        let armed = self.messenger.arm()?;
+        let armed = self.messenger.arm(self.seen.load(Relaxed));
+        self.seen.store(self.messenger.sleepers.noted(), Relaxed);
+        let armed = armed?;
         if is_asleep {
             // What comes wakes it, as before.
             return Ok(armed.is_some());
@@ -142,7 +148,7 @@ impl Drop for WaitDescriptor {
         }
         self.shared.state().has_ended = true;
         self.shared.changed.notify_one();
-        self.messenger.wake();
+        self.messenger.sleepers.wake();
         // One that panicked has nothing more to say.
         let _ = thread.join();
     }
@@ -252,6 +258,45 @@ mod tests {
             assert!(is_readable(&descriptor, LONG));
         }
         assert!(port.test(request).unwrap().is_some());
+    }
+
+    /// A test of another request has made the progress.
+    #[test]
+    fn what_a_test_has_completed_is_not_waited_for() {
+        let (port, peer) = ranks(ThreadLevel::Single, LONG);
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        for _ in 0..20 {
+            let (first, second) = (receive(&port), receive(&port));
+            while !descriptor.arm().unwrap() {}
+            send(&peer);
+            // Completes the first.
+            assert!(port.test(second).unwrap().is_none());
+            assert!(!descriptor.arm().unwrap());
+            assert!(port.test(first).unwrap().is_some());
+            send(&peer);
+            while port.test(second).unwrap().is_none() {}
+        }
+    }
+
+    /// Another thread completes a request between a test and the wait.
+    #[test]
+    fn what_another_thread_has_completed_is_not_waited_for() {
+        let (port, peer) = ranks(ThreadLevel::Multiple, LONG);
+        let descriptor = WaitDescriptor::open(&port).unwrap();
+        for _ in 0..20 {
+            let request = receive(&port);
+            while !descriptor.arm().unwrap() {}
+            send(&peer);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !port.is_complete(request).unwrap() {
+                        port.progress().unwrap();
+                    }
+                });
+            });
+            assert!(!descriptor.arm().unwrap());
+            assert!(port.test(request).unwrap().is_some());
+        }
     }
 
     /// Peers are looked after, should nothing come.

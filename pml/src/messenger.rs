@@ -112,7 +112,7 @@ impl Rounds<'_> {
 pub struct Messenger {
     pml: Guarded<Layer>,
     level: ThreadLevel,
-    sleepers: Arc<Sleepers>,
+    pub(crate) sleepers: Arc<Sleepers>,
     policy: WaitPolicy,
     core: SharedCore,
     rank: Rank,
@@ -854,7 +854,7 @@ impl Messenger {
             }
             spin_loop();
         }
-        self.wake();
+        self.sleepers.wake();
     }
 
     /// Looks after peers when it is time, also for a caller that is never idle.
@@ -884,16 +884,12 @@ impl Messenger {
         matches!(self.level, ThreadLevel::Multiple)
     }
 
-    /// Announces a sleep, and makes progress once: `None` where something has happened. Looks after peers now and then.
-    pub(crate) fn arm(&self) -> Result<Option<Armed>> {
+    /// Announces a sleep, and makes progress once: `None` where something has happened since a caller has `seen` how often
+    /// something had. Looks after peers now and then.
+    pub(crate) fn arm(&self, seen: usize) -> Result<Option<Armed>> {
         self.send_lingering()?;
         self.look_if_due(self.clock.now())?;
-        self.arm_until(self.policy.sleep, &mut || Ok(false))
-    }
-
-    /// Wakes every thread that sleeps in this rank.
-    pub(crate) fn wake(&self) {
-        self.sleepers.wake();
+        self.arm_until(self.policy.sleep, &mut || Ok(self.sleepers.noted() != seen))
     }
 
     /// Moves on what layers above have under way. Another thread may wait for what has ended.
@@ -907,8 +903,8 @@ impl Messenger {
     /// Another thread may wait for what this one has completed.
     #[inline]
     fn after_progress(&self, events: usize) {
-        if events > 0 && self.pml.is_shared() && self.sleepers.any() {
-            self.sleepers.wake();
+        if events > 0 {
+            self.sleepers.note(self.pml.is_shared());
         }
     }
 

@@ -58,7 +58,7 @@ impl ProgressThread {
 /// Makes progress until told to stop, or until the rank refuses.
 fn drive(messenger: &Messenger, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
-        match messenger.arm() {
+        match messenger.arm(messenger.sleepers.noted()) {
             // Told to stop from now on, it is woken.
             Ok(Some(armed)) if !stop.load(Ordering::Acquire) => armed.sleep(),
             Ok(_) => {}
@@ -73,7 +73,7 @@ fn drive(messenger: &Messenger, stop: &AtomicBool) {
 impl Drop for ProgressThread {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
-        self.messenger.wake();
+        self.messenger.sleepers.wake();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has nothing more to say.
             let _ = thread.join();

@@ -1,7 +1,7 @@
 //! The threads of a rank that sleep until something comes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use tagwire_transport::{WaitKey, Waiter};
@@ -12,18 +12,36 @@ use crate::error::Result;
 pub(crate) struct Sleepers {
     pub(crate) waiter: Arc<dyn Waiter>,
     count: AtomicU32,
+    /// How often something has happened: for those who have to know whether it has since they looked.
+    noted: AtomicUsize,
 }
 
 impl Sleepers {
     pub(crate) fn new(waiter: Arc<dyn Waiter>) -> Arc<Self> {
-        let count = AtomicU32::new(0);
-        Arc::new(Self { waiter, count })
+        Arc::new(Self {
+            waiter,
+            count: AtomicU32::new(0),
+            noted: AtomicUsize::new(0),
+        })
     }
 
-    /// Whether there are any.
+    /// Something has happened. Where the rank is shared by threads, others may wait for it.
     #[inline]
-    pub(crate) fn any(&self) -> bool {
-        self.count.load(Relaxed) > 0
+    pub(crate) fn note(&self, is_shared: bool) {
+        if !is_shared {
+            let noted = self.noted.load(Relaxed);
+            self.noted.store(noted.wrapping_add(1), Relaxed);
+            return;
+        }
+        self.noted.fetch_add(1, Relaxed);
+        if self.count.load(Relaxed) > 0 {
+            self.wake();
+        }
+    }
+
+    /// Returns how often something has happened.
+    pub(crate) fn noted(&self) -> usize {
+        self.noted.load(Relaxed)
     }
 
     /// Wakes all.
@@ -34,8 +52,8 @@ impl Sleepers {
     /// Announces that a thread is about to sleep, and then has it look once more: `look` returns how long it may sleep, or `None`
     /// where it may not.
     ///
-    /// What came before the announcement is seen by `look`, also where another thread has dealt with it, which did not know that
-    /// anyone waits. What comes after it wakes.
+    /// What came before the announcement is for `look` to see, also where another thread has dealt with it, which did not know
+    /// that anyone waits. What comes after it wakes.
     pub(crate) fn arm(
         self: &Arc<Self>,
         look: impl FnOnce() -> Result<Option<Duration>>,

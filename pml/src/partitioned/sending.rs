@@ -309,7 +309,7 @@ impl Sending {
     fn count_posted(&self, epoch: u64, count: usize) {
         let before = self.posted.fetch_add(count as u64, AcqRel);
         if before + count as u64 == self.all(epoch) {
-            self.messenger.wake();
+            self.messenger.sleepers.wake();
         }
     }
 
