@@ -510,11 +510,13 @@ impl Pml for Cm {
 
     fn open_context(&mut self) -> Result<ContextId> {
         self.check_open()?;
-        let requests = &self.core.requests;
+        // Persistent ones may be started again. While receives wait for room no message of a freed context is found: ids rest.
+        let (requests, rests) = (&self.core.requests, !self.core.waiting.is_empty());
         let is_busy = |context| {
-            let mut requests = requests.iter().map(|(_, request)| request);
-            // Persistent ones may be started again.
-            requests.any(|r| !r.is_send && r.context == context && (r.is_active() || r.persistent))
+            let mut all = requests.iter().map(|(_, request)| request);
+            rests
+                || all
+                    .any(|r| !r.is_send && r.context == context && (r.is_active() || r.persistent))
         };
         let context = self.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.
