@@ -512,7 +512,7 @@ impl Pml for Cm {
         self.check_open()?;
         // Persistent ones may be started again. While receives wait for room no message of a freed context is found: ids rest.
         let (requests, rests) = (&self.core.requests, !self.core.waiting.is_empty());
-        let holds = |r: &Request| !r.is_send && (r.is_active() || r.persistent);
+        let holds = |r: &request::Request| !r.is_send && (r.is_active() || r.persistent);
         let is_busy = |id| rests || requests.iter().any(|(_, r)| r.context == id && holds(r));
         let context = self.contexts.open(is_busy)?;
         // What came since the context that had this id was freed.
