@@ -1,0 +1,819 @@
+//! Collectives (MPI-5.0, chapter 6): each call in its blocking, nonblocking and persistent form.
+#![allow(unsafe_code)]
+#![allow(clippy::too_many_arguments, reason = "those of the standard")]
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tagwire_coll::operations::{
+    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
+    Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+};
+use tagwire_coll::{Operator, Team};
+
+use crate::abi::{Comm, Datatype, Info, Op, Request};
+use crate::comm::Held;
+use crate::data::{Blocks, Data};
+use crate::error::{Class, Error, Result};
+use crate::p2p::on_comm;
+use crate::process::Process;
+use crate::raw::{Counts, In, List, Out, Ref};
+use crate::request::{Pending, Then};
+
+/// The form of a call.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Blocking,
+    Nonblocking(Ref<Request>),
+    Persistent(Ref<Request>),
+}
+
+/// What is done with data before an operation and after it.
+#[derive(Debug, Default)]
+struct Moves {
+    /// Packed before.
+    fill: Vec<Arc<Data>>,
+    /// Copied before, once all is packed.
+    copy: Vec<(Arc<Data>, Arc<Data>)>,
+    /// Unpacked after.
+    drain: Vec<Arc<Data>>,
+}
+
+impl Moves {
+    fn before(&self) -> Result {
+        self.fill.iter().try_for_each(|data| data.fill())?;
+        for (from, to) in &self.copy {
+            to.write().copy_from_slice(from.read());
+        }
+        Ok(())
+    }
+
+    fn after(&self) -> Result {
+        self.drain.iter().try_for_each(|data| data.drain())
+    }
+}
+
+/// Runs an operation in its form. `make` returns it, for each round.
+fn run<O: CollectiveOperation + 'static>(
+    process: &Process,
+    comm: &Held<'_>,
+    form: Form,
+    moves: Moves,
+    make: impl Fn() -> O + Send + Sync + 'static,
+) -> Result {
+    let team: &Arc<Team> = &comm.team;
+    let moves = Arc::new(moves);
+    let finished = Arc::clone(&moves);
+    // What was lent is kept by it too. Data that was packed can be unpacked.
+    let then: Then = Arc::new(move || {
+        let _ = finished.after();
+    });
+    match form {
+        Form::Blocking => {
+            moves.before()?;
+            team.call(make())?;
+            moves.after()
+        }
+        Form::Nonblocking(request) => {
+            moves.before()?;
+            // SAFETY: the program keeps its buffers until the request is complete, and the request what was packed.
+            let started = unsafe { team.start(make()) }?;
+            let pending = Pending::Collective(started, Some(then));
+            request.set(process.requests.enter(pending, comm.handle)?);
+            Ok(())
+        }
+        Form::Persistent(request) => {
+            // SAFETY: the same for each round, and until the request is freed.
+            let made = unsafe { team.init(make) }?;
+            let made = Arc::new(Mutex::new(made));
+            let again = move || {
+                moves.before()?;
+                made.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .start()?;
+                Ok(Pending::Round(Arc::clone(&made), Some(Arc::clone(&then))))
+            };
+            let entered = process
+                .requests
+                .enter_persistent(Arc::new(again), comm.handle)?;
+            request.set(entered);
+            Ok(())
+        }
+    }
+}
+
+/// Returns a root as a member.
+fn root_of(comm: &Held<'_>, root: i32) -> Result<usize> {
+    let member = usize::try_from(root).ok();
+    let member = member.filter(|member| *member < comm.team.size());
+    member.ok_or_else(|| {
+        let text = format!("there is no rank {root} in a group of {}", comm.size());
+        Error::new(Class::Root, text)
+    })
+}
+
+fn input(data: In) -> Out {
+    Out::of_input(data)
+}
+
+/// Makes the three forms of calls: `blocking, nonblocking, persistent by body: arguments`.
+macro_rules! forms {
+    ($($name:ident, $iname:ident, $init:ident by $body:ident($($argument:ident: $Type:ty),*), $Name:literal;)*) => {$(
+        #[doc = concat!("`MPI_", $Name, "`.")]
+        pub fn $name(process: &Process, $($argument: $Type,)* comm: Comm) -> Result {
+            on_comm(process, comm, |comm| $body(process, comm, Form::Blocking, $($argument),*))
+        }
+
+        #[doc = concat!("The nonblocking form of `MPI_", $Name, "`.")]
+        pub fn $iname(
+            process: &Process,
+            $($argument: $Type,)*
+            comm: Comm,
+            request: Ref<Request>,
+        ) -> Result {
+            let form = Form::Nonblocking(request);
+            on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+        }
+
+        #[doc = concat!("The persistent form of `MPI_", $Name, "`.")]
+        pub fn $init(
+            process: &Process,
+            $($argument: $Type,)*
+            comm: Comm,
+            _info: Info,
+            request: Ref<Request>,
+        ) -> Result {
+            let form = Form::Persistent(request);
+            on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+        }
+    )*};
+}
+
+forms! {
+    barrier, ibarrier, barrier_init by barrier_by(), "Barrier";
+    bcast, ibcast, bcast_init by bcast_by(data: Out, count: i64, datatype: Datatype, root: i32), "Bcast";
+    reduce, ireduce, reduce_init by reduce_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op, root: i32), "Reduce";
+    allreduce, iallreduce, allreduce_init by allreduce_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Allreduce";
+    scan, iscan, scan_init by scan_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Scan";
+    exscan, iexscan, exscan_init by exscan_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Exscan";
+    reduce_scatter, ireduce_scatter, reduce_scatter_init by reduce_scatter_by(data: In, room: Out, counts: Counts, datatype: Datatype, op: Op), "Reduce_scatter";
+    reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init by reduce_scatter_block_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Reduce_scatter_block";
+    allgather, iallgather, allgather_init by allgather_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype), "Allgather";
+    allgatherv, iallgatherv, allgatherv_init by allgatherv_by(data: In, count: i64, datatype: Datatype, room: Out, counts: Counts, displacements: Counts, room_type: Datatype), "Allgatherv";
+    gather, igather, gather_init by gather_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Gather";
+    gatherv, igatherv, gatherv_init by gatherv_by(data: In, count: i64, datatype: Datatype, room: Out, counts: Counts, displacements: Counts, room_type: Datatype, root: i32), "Gatherv";
+    scatter, iscatter, scatter_init by scatter_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Scatter";
+    scatterv, iscatterv, scatterv_init by scatterv_by(data: In, counts: Counts, displacements: Counts, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Scatterv";
+    alltoall, ialltoall, alltoall_init by alltoall_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype), "Alltoall";
+    alltoallv, ialltoallv, alltoallv_init by alltoallv_by(data: In, counts: Counts, displacements: Counts, datatype: Datatype, room: Out, room_counts: Counts, room_displacements: Counts, room_type: Datatype), "Alltoallv";
+    alltoallw, ialltoallw, alltoallw_init by alltoallw_by(data: In, counts: Counts, displacements: Counts, types: List<Datatype>, room: Out, room_counts: Counts, room_displacements: Counts, room_types: List<Datatype>), "Alltoallw";
+}
+
+fn barrier_by(process: &Process, comm: Held<'_>, form: Form) -> Result {
+    run(process, &comm, form, Moves::default(), || Barrier)
+}
+
+fn bcast_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: Out,
+    count: i64,
+    datatype: Datatype,
+    root: i32,
+) -> Result {
+    let root = root_of(&comm, root)?;
+    let data = Arc::new(Data::of(process, data, count, datatype)?);
+    let mut moves = Moves::default();
+    match comm.team.me() == root {
+        true => moves.fill.push(Arc::clone(&data)),
+        false => moves.drain.push(Arc::clone(&data)),
+    }
+    run(process, &comm, form, moves, move || Broadcast {
+        data: data.write(),
+        root,
+    })
+}
+
+/// Returns the operation of a reduction, and both sides of its data: no input where that lies in place.
+fn reduction(
+    process: &Process,
+    (data, room): (In, Out),
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result<(Operator<'static>, Option<Arc<Data>>, Arc<Data>)> {
+    let operation = process.operations.get(op, datatype)?;
+    let (room, layout) = Data::elements(process, room, count, datatype)?;
+    operation.check(&layout)?;
+    let data = match data.is_in_place() {
+        true => None,
+        false => Some(Arc::new(
+            Data::elements(process, input(data), count, datatype)?.0,
+        )),
+    };
+    Ok((Operator::owned(operation, layout), data, Arc::new(room)))
+}
+
+fn reduce_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    room: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+    root: i32,
+) -> Result {
+    let root = root_of(&comm, root)?;
+    let is_root = comm.team.me() == root;
+    if data.is_in_place() && !is_root {
+        return Err(in_place());
+    }
+    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    run(process, &comm, form, Moves::default(), move || Reduce {
+        operator: operator.clone(),
+        input: data.as_ref().map(|data| data.read()),
+        out: is_root.then(|| room.write()),
+        root,
+    })
+}
+
+fn in_place() -> Error {
+    Error::new(Class::Buffer, "MPI_IN_PLACE is not allowed here")
+}
+
+fn allreduce_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    room: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    run(process, &comm, form, Moves::default(), move || Allreduce {
+        operator: operator.clone(),
+        input: data.as_ref().map(|data| data.read()),
+        data: room.write(),
+    })
+}
+
+/// Returns the operation of a scan, whose data is copied into its room first.
+fn scanned(
+    process: &Process,
+    both: (In, Out),
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result<(Operator<'static>, Moves, Arc<Data>)> {
+    let (operator, data, room) = reduction(process, both, count, datatype, op)?;
+    let mut moves = Moves::default();
+    moves
+        .copy
+        .extend(data.map(|data| (data, Arc::clone(&room))));
+    Ok((operator, moves, room))
+}
+
+fn scan_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    room: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let (operator, moves, room) = scanned(process, (data, room), count, datatype, op)?;
+    run(process, &comm, form, moves, move || Scan {
+        operator: operator.clone(),
+        data: room.write(),
+    })
+}
+
+fn exscan_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    room: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let (operator, moves, room) = scanned(process, (data, room), count, datatype, op)?;
+    run(process, &comm, form, moves, move || Exscan {
+        operator: operator.clone(),
+        data: room.write(),
+    })
+}
+
+fn reduce_scatter_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    room: Out,
+    counts: Counts,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let counts = (0..comm.team.size()).map(|member| counts.get(member));
+    reduce_scattered(
+        process,
+        &comm,
+        form,
+        (data, room),
+        counts.collect(),
+        (datatype, op),
+    )
+}
+
+fn reduce_scatter_block_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    room: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let counts = vec![count; comm.team.size()];
+    reduce_scattered(process, &comm, form, (data, room), counts, (datatype, op))
+}
+
+fn reduce_scattered(
+    process: &Process,
+    comm: &Held<'_>,
+    form: Form,
+    (data, room): (In, Out),
+    counts: Vec<i64>,
+    (datatype, op): (Datatype, Op),
+) -> Result {
+    if let Some(count) = counts.iter().find(|count| **count < 0) {
+        return Err(Error::new(Class::Count, format!("the count is {count}")));
+    }
+    let total = counts
+        .iter()
+        .try_fold(0_i64, |sum, count| sum.checked_add(*count));
+    let total = total.ok_or_else(|| Error::new(Class::Count, "the counts are too many"))?;
+    let whole = if data.is_in_place() {
+        room
+    } else {
+        input(data)
+    };
+    let operation = process.operations.get(op, datatype)?;
+    let (whole, layout) = Data::elements(process, whole, total, datatype)?;
+    operation.check(&layout)?;
+    let own = counts[comm.team.me()];
+    let (out, _) = Data::elements(process, room, own, datatype)?;
+    let mut moves = Moves::default();
+    let whole = Arc::new(whole);
+    // The result lies over what is combined.
+    let input = if data.is_in_place() {
+        let copy = Arc::new(Data::beside(whole.len()));
+        moves.copy.push((whole, Arc::clone(&copy)));
+        copy
+    } else {
+        whole
+    };
+    let lengths: Vec<usize> = counts
+        .iter()
+        .map(|count| *count as usize * layout.extent())
+        .collect();
+    let operator = Operator::owned(operation, layout);
+    run(process, comm, form, moves, move || ReduceScatter {
+        operator: operator.clone(),
+        input: input.read(),
+        lengths: Cow::Owned(lengths.clone()),
+        out: out.write(),
+    })
+}
+
+/// Returns what a member gives to a gather: its data, or its block of the room.
+fn given(
+    process: &Process,
+    (data, count, datatype): (In, i64, Datatype),
+    in_place: impl FnOnce() -> Result<Data>,
+    moves: &mut Moves,
+) -> Result<Arc<Data>> {
+    if !data.is_in_place() {
+        let own = Arc::new(Data::of(process, input(data), count, datatype)?);
+        moves.fill.push(Arc::clone(&own));
+        return Ok(own);
+    }
+    let block = Arc::new(in_place()?);
+    moves.fill.push(Arc::clone(&block));
+    let copy = Arc::new(Data::beside(block.len()));
+    moves.copy.push((block, Arc::clone(&copy)));
+    Ok(copy)
+}
+
+/// Returns the address of block `member` of equal ones.
+fn block_at(
+    process: &Process,
+    room: Out,
+    (count, datatype): (i64, Datatype),
+    member: usize,
+) -> Result<Out> {
+    let span = process.types.span(count, datatype)?;
+    let distance = span
+        .extent()
+        .checked_mul(count)
+        .and_then(|block| block.checked_mul(member as i64));
+    let distance =
+        distance.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
+    Ok(room.moved(distance))
+}
+
+/// Returns the address of block `member` of a `v` operation.
+fn varying_at(process: &Process, room: Out, blocks: Blocks, member: usize) -> Result<Out> {
+    let span = process
+        .types
+        .span(blocks.counts.get(member), blocks.datatype)?;
+    let distance = span.extent().checked_mul(blocks.displacements.get(member));
+    let distance =
+        distance.ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))?;
+    Ok(room.moved(distance))
+}
+
+fn total(count: i64, size: usize) -> Result<i64> {
+    count
+        .checked_mul(size as i64)
+        .ok_or_else(|| Error::new(Class::Count, "the counts are too many"))
+}
+
+fn allgather_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    room: Out,
+    room_count: i64,
+    room_type: Datatype,
+) -> Result {
+    let (me, size) = (comm.team.me(), comm.team.size());
+    let mut moves = Moves::default();
+    let block = || {
+        let at = block_at(process, room, (room_count, room_type), me)?;
+        Data::of(process, at, room_count, room_type)
+    };
+    let own = given(process, (data, count, datatype), block, &mut moves)?;
+    let all = Data::of(process, room, total(room_count, size)?, room_type)?;
+    let all = Arc::new(all);
+    moves.drain.push(Arc::clone(&all));
+    run(process, &comm, form, moves, move || Allgather {
+        own: own.read(),
+        out: all.write(),
+    })
+}
+
+fn allgatherv_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    room: Out,
+    counts: Counts,
+    displacements: Counts,
+    room_type: Datatype,
+) -> Result {
+    let (me, size) = (comm.team.me(), comm.team.size());
+    let blocks = Blocks {
+        counts,
+        displacements,
+        datatype: room_type,
+    };
+    let mut moves = Moves::default();
+    let block = || {
+        let at = varying_at(process, room, blocks, me)?;
+        Data::of(process, at, counts.get(me), room_type)
+    };
+    let own = given(process, (data, count, datatype), block, &mut moves)?;
+    let all = Arc::new(Data::blocks(process, room, blocks, size)?);
+    moves.drain.push(Arc::clone(&all));
+    let lengths = all.lengths();
+    run(process, &comm, form, moves, move || Allgatherv {
+        own: own.read(),
+        lengths: Cow::Owned(lengths.clone()),
+        out: all.write(),
+    })
+}
+
+fn gather_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    room: Out,
+    room_count: i64,
+    room_type: Datatype,
+    root: i32,
+) -> Result {
+    let root = root_of(&comm, root)?;
+    let (size, is_root) = (comm.team.size(), comm.team.me() == root);
+    if data.is_in_place() && !is_root {
+        return Err(in_place());
+    }
+    let mut moves = Moves::default();
+    let block = || {
+        let at = block_at(process, room, (room_count, room_type), root)?;
+        Data::of(process, at, room_count, room_type)
+    };
+    let own = given(process, (data, count, datatype), block, &mut moves)?;
+    let all = match is_root {
+        true => Data::of(process, room, total(room_count, size)?, room_type)?,
+        false => Data::none(),
+    };
+    let all = Arc::new(all);
+    moves.drain.push(Arc::clone(&all));
+    run(process, &comm, form, moves, move || Gather {
+        own: own.read(),
+        out: is_root.then(|| all.write()),
+        root,
+    })
+}
+
+fn gatherv_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    room: Out,
+    counts: Counts,
+    displacements: Counts,
+    room_type: Datatype,
+    root: i32,
+) -> Result {
+    let root = root_of(&comm, root)?;
+    let (size, is_root) = (comm.team.size(), comm.team.me() == root);
+    if data.is_in_place() && !is_root {
+        return Err(in_place());
+    }
+    let blocks = Blocks {
+        counts,
+        displacements,
+        datatype: room_type,
+    };
+    let mut moves = Moves::default();
+    let block = || {
+        let at = varying_at(process, room, blocks, root)?;
+        Data::of(process, at, counts.get(root), room_type)
+    };
+    let own = given(process, (data, count, datatype), block, &mut moves)?;
+    let all = match is_root {
+        true => Data::blocks(process, room, blocks, size)?,
+        false => Data::none(),
+    };
+    let all = Arc::new(all);
+    moves.drain.push(Arc::clone(&all));
+    let lengths = all.lengths();
+    run(process, &comm, form, moves, move || Gatherv {
+        own: own.read(),
+        lengths: Cow::Owned(lengths.clone()),
+        out: is_root.then(|| all.write()),
+        root,
+    })
+}
+
+/// Returns what a member gets of a scatter: its room, or, where the root's block stays in place, memory that nobody looks at.
+fn taken(
+    process: &Process,
+    (room, count, datatype): (Out, i64, Datatype),
+    in_place_bytes: impl FnOnce() -> usize,
+    moves: &mut Moves,
+) -> Result<Arc<Data>> {
+    if room.is_in_place() {
+        return Ok(Arc::new(Data::beside(in_place_bytes())));
+    }
+    let own = Arc::new(Data::of(process, room, count, datatype)?);
+    moves.drain.push(Arc::clone(&own));
+    Ok(own)
+}
+
+fn scatter_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    room: Out,
+    room_count: i64,
+    room_type: Datatype,
+    root: i32,
+) -> Result {
+    let root = root_of(&comm, root)?;
+    let (size, is_root) = (comm.team.size(), comm.team.me() == root);
+    if room.is_in_place() && !is_root {
+        return Err(in_place());
+    }
+    let mut moves = Moves::default();
+    let all = match is_root {
+        true => Data::of(process, input(data), total(count, size)?, datatype)?,
+        false => Data::none(),
+    };
+    let all = Arc::new(all);
+    moves.fill.push(Arc::clone(&all));
+    let own = (room, room_count, room_type);
+    let own = taken(process, own, || all.len() / size, &mut moves)?;
+    run(process, &comm, form, moves, move || Scatter {
+        input: is_root.then(|| all.read()),
+        own: own.write(),
+        root,
+    })
+}
+
+fn scatterv_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    counts: Counts,
+    displacements: Counts,
+    datatype: Datatype,
+    room: Out,
+    room_count: i64,
+    room_type: Datatype,
+    root: i32,
+) -> Result {
+    let root = root_of(&comm, root)?;
+    let (size, is_root) = (comm.team.size(), comm.team.me() == root);
+    if room.is_in_place() && !is_root {
+        return Err(in_place());
+    }
+    let blocks = Blocks {
+        counts,
+        displacements,
+        datatype,
+    };
+    let mut moves = Moves::default();
+    let all = match is_root {
+        true => Data::blocks(process, input(data), blocks, size)?,
+        false => Data::none(),
+    };
+    let all = Arc::new(all);
+    moves.fill.push(Arc::clone(&all));
+    let lengths = all.lengths();
+    let own = (room, room_count, room_type);
+    let own = taken(process, own, || lengths[root], &mut moves)?;
+    run(process, &comm, form, moves, move || Scatterv {
+        input: is_root.then(|| all.read()),
+        lengths: Cow::Owned(lengths.clone()),
+        own: own.write(),
+        root,
+    })
+}
+
+/// Returns the input of an exchange of all with all: a copy of the room where that lies in place.
+fn exchanged(data: Option<Data>, room: &Arc<Data>, moves: &mut Moves) -> Arc<Data> {
+    moves.drain.push(Arc::clone(room));
+    if let Some(data) = data {
+        let data = Arc::new(data);
+        moves.fill.push(Arc::clone(&data));
+        return data;
+    }
+    moves.fill.push(Arc::clone(room));
+    let copy = Arc::new(Data::beside(room.len()));
+    moves.copy.push((Arc::clone(room), Arc::clone(&copy)));
+    copy
+}
+
+fn alltoall_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    count: i64,
+    datatype: Datatype,
+    room: Out,
+    room_count: i64,
+    room_type: Datatype,
+) -> Result {
+    let size = comm.team.size();
+    let room = Data::of(process, room, total(room_count, size)?, room_type)?;
+    let room = Arc::new(room);
+    let data = match data.is_in_place() {
+        true => None,
+        false => Some(Data::of(
+            process,
+            input(data),
+            total(count, size)?,
+            datatype,
+        )?),
+    };
+    let mut moves = Moves::default();
+    let data = exchanged(data, &room, &mut moves);
+    run(process, &comm, form, moves, move || Alltoall {
+        input: data.read(),
+        out: room.write(),
+    })
+}
+
+/// Runs an exchange of blocks of any lengths.
+fn exchange(
+    process: &Process,
+    comm: &Held<'_>,
+    form: Form,
+    data: Option<Data>,
+    room: Data,
+) -> Result {
+    let room = Arc::new(room);
+    let from = room.lengths();
+    let to = data.as_ref().map_or_else(|| from.clone(), Data::lengths);
+    let mut moves = Moves::default();
+    let data = exchanged(data, &room, &mut moves);
+    run(process, comm, form, moves, move || Alltoallv {
+        input: data.read(),
+        to: Cow::Owned(to.clone()),
+        out: room.write(),
+        from: Cow::Owned(from.clone()),
+    })
+}
+
+fn alltoallv_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    counts: Counts,
+    displacements: Counts,
+    datatype: Datatype,
+    room: Out,
+    room_counts: Counts,
+    room_displacements: Counts,
+    room_type: Datatype,
+) -> Result {
+    let size = comm.team.size();
+    let blocks = Blocks {
+        counts: room_counts,
+        displacements: room_displacements,
+        datatype: room_type,
+    };
+    let room = Data::blocks(process, room, blocks, size)?;
+    let blocks = Blocks {
+        counts,
+        displacements,
+        datatype,
+    };
+    let data = match data.is_in_place() {
+        true => None,
+        false => Some(Data::blocks(process, input(data), blocks, size)?),
+    };
+    exchange(process, &comm, form, data, room)
+}
+
+fn alltoallw_by(
+    process: &Process,
+    comm: Held<'_>,
+    form: Form,
+    data: In,
+    counts: Counts,
+    displacements: Counts,
+    types: List<Datatype>,
+    room: Out,
+    room_counts: Counts,
+    room_displacements: Counts,
+    room_types: List<Datatype>,
+) -> Result {
+    let size = comm.team.size();
+    let at = (room_counts, room_displacements);
+    let room = Data::blocks_of_types(process, room, at, room_types.slice(size))?;
+    let data = match data.is_in_place() {
+        true => None,
+        false => {
+            let at = (counts, displacements);
+            let types = types.slice(size);
+            Some(Data::blocks_of_types(process, input(data), at, types)?)
+        }
+    };
+    exchange(process, &comm, form, data, room)
+}
+
+/// `MPI_Reduce_local`.
+pub fn reduce_local(
+    process: &Process,
+    data: In,
+    room: Out,
+    count: i64,
+    datatype: Datatype,
+    op: Op,
+) -> Result {
+    let operation = process.operations.get(op, datatype)?;
+    let (room, layout) = Data::elements(process, room, count, datatype)?;
+    let (data, _) = Data::elements(process, input(data), count, datatype)?;
+    Ok(operation.combine(&layout, data.read(), room.write())?)
+}

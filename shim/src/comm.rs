@@ -1,0 +1,214 @@
+//! Communicators by handle.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_coll::{Members, Team};
+use tagwire_pml as pml;
+
+use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Errhandler, Status};
+use crate::attributes::Attributes;
+use crate::error::{Class, Error, On, Result};
+use crate::process::Process;
+
+/// A communicator.
+#[derive(Debug)]
+pub(crate) struct Communicator {
+    pub(crate) handle: Comm,
+    pub(crate) team: Arc<Team>,
+    errhandler: AtomicUsize,
+    name: Mutex<String>,
+    attributes: Mutex<Attributes>,
+    /// Numbers are those of the job's ranks.
+    is_identity: bool,
+}
+
+/// A communicator that a call has looked up.
+#[derive(Debug)]
+pub(crate) enum Held<'p> {
+    Predefined(&'p Arc<Communicator>),
+    Made(Arc<Communicator>),
+}
+
+impl Deref for Held<'_> {
+    type Target = Arc<Communicator>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Communicator> {
+        match self {
+            Held::Predefined(comm) => comm,
+            Held::Made(comm) => comm,
+        }
+    }
+}
+
+impl Communicator {
+    pub(crate) fn new(
+        handle: Comm,
+        team: Arc<Team>,
+        errhandler: Errhandler,
+        name: &str,
+        attributes: Attributes,
+    ) -> Self {
+        let ranks = (0..team.size()).map(|member| team.members().rank(member));
+        let is_identity = ranks
+            .enumerate()
+            .all(|(number, rank)| rank == Some(Rank::new(number as u32)));
+        Self {
+            handle,
+            errhandler: AtomicUsize::new(errhandler.0),
+            name: Mutex::new(name.to_owned()),
+            attributes: Mutex::new(attributes),
+            is_identity,
+            team,
+        }
+    }
+
+    pub(crate) fn rank(&self) -> i32 {
+        self.team.me() as i32
+    }
+
+    pub(crate) fn size(&self) -> i32 {
+        self.team.size() as i32
+    }
+
+    pub(crate) fn errhandler(&self) -> Errhandler {
+        Errhandler(self.errhandler.load(Relaxed))
+    }
+
+    pub(crate) fn set_errhandler(&self, handler: Errhandler) {
+        self.errhandler.store(handler.0, Relaxed);
+    }
+
+    pub(crate) fn name(&self) -> MutexGuard<'_, String> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
+        self.attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns where a message to `rank` goes.
+    ///
+    /// # Errors
+    /// `MPI_ERR_RANK` where there is no such rank.
+    #[inline]
+    pub(crate) fn peer(&self, rank: i32) -> Result<(Rank, ContextId)> {
+        let members = self.team.members();
+        let number = usize::try_from(rank).unwrap_or(usize::MAX);
+        let found = members.rank(number).zip(members.context(number));
+        found.ok_or_else(|| self.no_rank(rank))
+    }
+
+    /// Returns what a receive from `rank` accepts.
+    ///
+    /// # Errors
+    /// As [`peer`](Self::peer).
+    #[inline]
+    pub(crate) fn source(&self, rank: i32) -> Result<SourceSelector> {
+        if rank == ANY_SOURCE {
+            return Ok(SourceSelector::ANY);
+        }
+        let number = usize::try_from(rank).unwrap_or(usize::MAX);
+        let found = self.team.members().rank(number);
+        found
+            .map(SourceSelector::exact)
+            .ok_or_else(|| self.no_rank(rank))
+    }
+
+    #[cold]
+    fn no_rank(&self, rank: i32) -> Error {
+        let text = format!("there is no rank {rank} in a group of {}", self.size());
+        Error::new(Class::Rank, text).on(On::Comm(self.handle))
+    }
+
+    /// Returns the members, where they have other numbers than in the job.
+    pub(crate) fn members(&self) -> Option<Members> {
+        (!self.is_identity).then(|| self.team.members().clone())
+    }
+}
+
+/// Returns a status of the layer below with the source's number among `members`; the job's where there are none.
+pub(crate) fn status(status: &pml::Status, members: Option<&Members>) -> Status {
+    let number = match members {
+        Some(members) => members
+            .member(status.source)
+            .map_or(ANY_SOURCE, |number| number as i32),
+        None => status.source.as_u32() as i32,
+    };
+    let tag = status.tag.as_i32();
+    Status::new(number, tag, status.length as u64).with_cancelled(status.cancelled)
+}
+
+/// Returns the tag of a message that is sent.
+///
+/// # Errors
+/// `MPI_ERR_TAG` where it is none.
+#[inline]
+pub(crate) fn tag(number: i32) -> Result<Tag> {
+    Tag::user(number).ok_or_else(|| no_tag(number))
+}
+
+/// Returns the tags that a receive accepts.
+///
+/// # Errors
+/// As [`tag`].
+#[inline]
+pub(crate) fn tags(number: i32) -> Result<TagSelector> {
+    match number {
+        ANY_TAG => Ok(TagSelector::ANY),
+        _ => Ok(TagSelector::exact(tag(number)?)),
+    }
+}
+
+#[cold]
+fn no_tag(number: i32) -> Error {
+    Error::new(Class::Tag, format!("{number} is no tag"))
+}
+
+impl Process {
+    /// Returns a communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` where there is none.
+    #[inline]
+    pub(crate) fn comm(&self, handle: Comm) -> Result<Held<'_>> {
+        match handle {
+            Comm::WORLD => Ok(Held::Predefined(&self.world)),
+            Comm::SELF => Ok(Held::Predefined(&self.own)),
+            _ => match self.comms.get(handle.0) {
+                Some(comm) => Ok(Held::Made(comm)),
+                None => Err(no_comm(handle)),
+            },
+        }
+    }
+
+    /// Takes a new communicator in, which has the error handler of another.
+    pub(crate) fn enter_comm(
+        &self,
+        team: Team,
+        errhandler: Errhandler,
+        attributes: Attributes,
+    ) -> Result<Comm> {
+        let team = Arc::new(team);
+        let entered = self.comms.insert_with(|handle| {
+            Communicator::new(Comm(handle), team, errhandler, "", attributes)
+        });
+        entered
+            .map(Comm)
+            .ok_or_else(|| Error::new(Class::Other, "too many communicators"))
+    }
+}
+
+#[cold]
+fn no_comm(handle: Comm) -> Error {
+    let text = match handle {
+        Comm::NULL => "the communicator is MPI_COMM_NULL".to_owned(),
+        Comm(number) => format!("{number:#x} is no communicator"),
+    };
+    Error::new(Class::Comm, text)
+}

@@ -1,0 +1,221 @@
+//! Making communicators, and what is asked of them (MPI-5.0, chapter 7).
+
+use crate::abi::{Comm, Errhandler, Group, Info, MAX_OBJECT_NAME, UNDEFINED};
+use crate::attributes::Attributes;
+use crate::comm::Communicator;
+use crate::error::{Class, Error, On, Result};
+use crate::groups::{compare, compared};
+use crate::p2p::on_comm;
+use crate::process::Process;
+use crate::raw::{Pointer, Ref, Text, TextOut};
+
+/// `MPI_Comm_rank`.
+pub fn comm_rank(process: &Process, comm: Comm, rank: Ref<i32>) -> Result {
+    rank.set(process.comm(comm)?.rank());
+    Ok(())
+}
+
+/// `MPI_Comm_size`.
+pub fn comm_size(process: &Process, comm: Comm, size: Ref<i32>) -> Result {
+    size.set(process.comm(comm)?.size());
+    Ok(())
+}
+
+/// `MPI_Comm_test_inter`. There are no intercommunicators.
+pub fn comm_test_inter(process: &Process, comm: Comm, flag: Ref<i32>) -> Result {
+    process.comm(comm)?;
+    flag.set(0);
+    Ok(())
+}
+
+/// `MPI_Comm_compare`.
+pub fn comm_compare(process: &Process, first: Comm, second: Comm, result: Ref<i32>) -> Result {
+    let (one, other) = (process.comm(first)?, process.comm(second)?);
+    let ranks = |comm: &Communicator| {
+        let members = comm.team.members();
+        let ranks = (0..members.len()).filter_map(|member| members.rank(member));
+        ranks.collect::<Vec<_>>()
+    };
+    result.set(match compared(&ranks(&one), &ranks(&other)) {
+        compare::IDENT if first != second => compare::CONGRUENT,
+        found => found,
+    });
+    Ok(())
+}
+
+/// `MPI_Comm_dup`.
+pub fn comm_dup(process: &Process, comm: Comm, new: Ref<Comm>) -> Result {
+    on_comm(process, comm, |comm| {
+        let team = comm.team.duplicate()?;
+        let made = process.enter_comm(team, comm.errhandler(), Attributes::new())?;
+        new.set(made);
+        Ok(())
+    })
+}
+
+/// `MPI_Comm_dup_with_info`.
+pub fn comm_dup_with_info(process: &Process, comm: Comm, _: Info, new: Ref<Comm>) -> Result {
+    comm_dup(process, comm, new)
+}
+
+/// `MPI_Comm_split`.
+pub fn comm_split(process: &Process, comm: Comm, color: i32, key: i32, new: Ref<Comm>) -> Result {
+    new.set(Comm::NULL);
+    on_comm(process, comm, |comm| {
+        let color =
+            match color {
+                UNDEFINED => None,
+                color => Some(u32::try_from(color).map_err(|_| {
+                    Error::new(Class::Arg, format!("the color {color} is negative"))
+                })?),
+            };
+        if let Some(team) = comm.team.split(color, key)? {
+            new.set(process.enter_comm(team, comm.errhandler(), Attributes::new())?);
+        }
+        Ok(())
+    })
+}
+
+/// `MPI_COMM_TYPE_SHARED` and the types after it.
+const SHARED: i32 = 221;
+const HARDWARE_UNGUIDED: i32 = 222;
+const RESOURCE_GUIDED: i32 = 224;
+
+/// `MPI_Comm_split_type`. Ranks of a host share memory; other resources are not told apart.
+pub fn comm_split_type(
+    process: &Process,
+    comm: Comm,
+    kind: i32,
+    key: i32,
+    _: Info,
+    new: Ref<Comm>,
+) -> Result {
+    new.set(Comm::NULL);
+    on_comm(process, comm, |comm| {
+        let color = match kind {
+            UNDEFINED => None,
+            SHARED => Some(process.first_local.as_u32()),
+            HARDWARE_UNGUIDED..=RESOURCE_GUIDED => None,
+            _ => {
+                let text = format!("{kind} is no type to split by");
+                return Err(Error::new(Class::Arg, text));
+            }
+        };
+        if let Some(team) = comm.team.split(color, key)? {
+            new.set(process.enter_comm(team, comm.errhandler(), Attributes::new())?);
+        }
+        Ok(())
+    })
+}
+
+/// Makes a communicator of a group, which its members alone call.
+fn subset(process: &Process, comm: &Communicator, group: Group) -> Result<Comm> {
+    let ranks = process.group(group)?;
+    let members = ranks.iter().map(|rank| comm.team.members().member(*rank));
+    let members: Option<Vec<usize>> = members.collect();
+    let members = members
+        .ok_or_else(|| Error::new(Class::Group, "the group is no part of the communicator's"))?;
+    if !members.contains(&comm.team.me()) {
+        return Ok(Comm::NULL);
+    }
+    let team = comm.team.subset(&members)?;
+    process.enter_comm(team, comm.errhandler(), Attributes::new())
+}
+
+/// `MPI_Comm_create`.
+pub fn comm_create(process: &Process, comm: Comm, group: Group, new: Ref<Comm>) -> Result {
+    new.set(Comm::NULL);
+    on_comm(process, comm, |comm| {
+        new.set(subset(process, &comm, group)?);
+        Ok(())
+    })
+}
+
+/// `MPI_Comm_create_group`.
+pub fn comm_create_group(
+    process: &Process,
+    comm: Comm,
+    group: Group,
+    _tag: i32,
+    new: Ref<Comm>,
+) -> Result {
+    comm_create(process, comm, group, new)
+}
+
+/// `MPI_Comm_free`.
+pub fn comm_free(process: &Process, comm: Ref<Comm>) -> Result {
+    let given = comm.get()?;
+    if matches!(given, Comm::WORLD | Comm::SELF) {
+        let text = "a predefined communicator cannot be freed";
+        return Err(Error::new(Class::Comm, text).on(On::Comm(given)));
+    }
+    process.comm(given)?;
+    // What is under way keeps the group until it has ended.
+    process.comms.remove(given.0);
+    comm.set(Comm::NULL);
+    Ok(())
+}
+
+/// `MPI_Comm_set_name`.
+pub fn comm_set_name(process: &Process, comm: Comm, name: Text) -> Result {
+    let (comm, mut name) = (process.comm(comm)?, name.get()?);
+    while name.len() >= MAX_OBJECT_NAME {
+        name.pop();
+    }
+    *comm.name() = name;
+    Ok(())
+}
+
+/// `MPI_Comm_get_name`.
+pub fn comm_get_name(process: &Process, comm: Comm, name: TextOut, length: Ref<i32>) -> Result {
+    let comm = process.comm(comm)?;
+    length.set(name.set(&comm.name(), MAX_OBJECT_NAME));
+    Ok(())
+}
+
+/// `MPI_Comm_set_errhandler`.
+pub fn comm_set_errhandler(process: &Process, comm: Comm, handler: Errhandler) -> Result {
+    let comm = process.comm(comm)?;
+    if !matches!(
+        handler,
+        Errhandler::ARE_FATAL | Errhandler::ABORT | Errhandler::RETURN
+    ) {
+        return Err(Error::new(
+            Class::Errhandler,
+            "there is no such error handler",
+        ));
+    }
+    comm.set_errhandler(handler);
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`.
+pub fn comm_get_errhandler(process: &Process, comm: Comm, handler: Ref<Errhandler>) -> Result {
+    handler.set(process.comm(comm)?.errhandler());
+    Ok(())
+}
+
+/// `MPI_Errhandler_free`. Predefined ones stay.
+pub fn errhandler_free(_: &Process, handler: Ref<Errhandler>) -> Result {
+    handler.set(Errhandler::NULL);
+    Ok(())
+}
+
+/// `MPI_Comm_get_attr`.
+pub fn comm_get_attr(
+    process: &Process,
+    comm: Comm,
+    key: i32,
+    value: Ref<Pointer>,
+    flag: Ref<i32>,
+) -> Result {
+    let comm = process.comm(comm)?;
+    let predefined = process.predefined_attribute(key);
+    let predefined = predefined.map(|value| Pointer(value.cast_mut().cast()));
+    let found = predefined.or_else(|| comm.attributes().get(&key).copied());
+    flag.set(i32::from(found.is_some()));
+    if let Some(found) = found {
+        value.set(found);
+    }
+    Ok(())
+}

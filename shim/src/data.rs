@@ -1,0 +1,216 @@
+//! The data of collectives: in the caller's memory where they follow each other there, else packed beside.
+
+use tagwire_layout::Layout;
+
+use crate::abi::Datatype;
+use crate::datatype::Span;
+use crate::error::{Class, Error, Result};
+use crate::process::Process;
+use crate::raw::{Counts, In, Out, Staging};
+
+/// Data that an operation reads or writes.
+#[derive(Debug)]
+pub(crate) struct Data {
+    address: Out,
+    parts: Vec<Part>,
+    bytes: usize,
+    place: Place,
+}
+
+/// Elements of one datatype, somewhere in a buffer.
+#[derive(Debug)]
+struct Part {
+    offset: i64,
+    span: Span,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// One block of the caller's memory.
+    Direct(i64),
+    Staged(Staging),
+}
+
+/// The blocks of a `v` operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Blocks {
+    pub(crate) counts: Counts,
+    /// In extents of the datatype.
+    pub(crate) displacements: Counts,
+    pub(crate) datatype: Datatype,
+}
+
+impl Data {
+    /// Returns nothing.
+    pub(crate) fn none() -> Self {
+        Self::new(Out::of_input(In::of(&[])), Vec::new())
+    }
+
+    /// Returns `count` elements at an address.
+    pub(crate) fn of(
+        process: &Process,
+        address: Out,
+        count: i64,
+        datatype: Datatype,
+    ) -> Result<Self> {
+        let span = process.types.span(count, datatype)?;
+        Ok(Self::new(address, vec![Part { offset: 0, span }]))
+    }
+
+    /// Returns a block for each of `size` members.
+    pub(crate) fn blocks(
+        process: &Process,
+        address: Out,
+        blocks: Blocks,
+        size: usize,
+    ) -> Result<Self> {
+        let parts = (0..size).map(|member| {
+            let span = process
+                .types
+                .span(blocks.counts.get(member), blocks.datatype)?;
+            let offset = blocks
+                .displacements
+                .get(member)
+                .checked_mul(span.extent())
+                .ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))?;
+            Ok(Part { offset, span })
+        });
+        Ok(Self::new(address, parts.collect::<Result<_>>()?))
+    }
+
+    /// Returns a block of a type of its own for each of `size` members, at displacements in bytes.
+    pub(crate) fn blocks_of_types(
+        process: &Process,
+        address: Out,
+        (counts, displacements): (Counts, Counts),
+        types: &[Datatype],
+    ) -> Result<Self> {
+        let parts = types.iter().enumerate().map(|(member, datatype)| {
+            let span = process.types.span(counts.get(member), *datatype)?;
+            let offset = displacements.get(member);
+            Ok(Part { offset, span })
+        });
+        Ok(Self::new(address, parts.collect::<Result<_>>()?))
+    }
+
+    fn new(address: Out, parts: Vec<Part>) -> Self {
+        let bytes = parts.iter().map(|part| part.span.bytes).sum();
+        let place = match block(&parts) {
+            Some(offset) => Place::Direct(offset),
+            None => Place::Staged(Staging::new(bytes)),
+        };
+        Self {
+            address,
+            parts,
+            bytes,
+            place,
+        }
+    }
+
+    /// Returns `count` elements as operations combine them, and their layout: with the padding between their values.
+    pub(crate) fn elements(
+        process: &Process,
+        address: Out,
+        count: i64,
+        datatype: Datatype,
+    ) -> Result<(Self, Layout)> {
+        let span = process.types.span(count, datatype)?;
+        let layout = span.program.layout().ok_or_else(|| {
+            let text =
+                "reductions of datatypes with gaps, or of several basic types, are not supported";
+            Error::new(Class::UnsupportedOperation, text)
+        })?;
+        let bytes = layout.extent().checked_mul(span.count as usize);
+        let bytes =
+            bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
+        let data = Self {
+            address,
+            parts: Vec::new(),
+            bytes,
+            place: Place::Direct(0),
+        };
+        Ok((data, layout))
+    }
+
+    /// Returns memory for a copy of as much.
+    pub(crate) fn beside(bytes: usize) -> Self {
+        Self {
+            address: Out::of_input(In::of(&[])),
+            parts: Vec::new(),
+            bytes,
+            place: Place::Staged(Staging::new(bytes)),
+        }
+    }
+
+    /// Returns how many bytes of data there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the lengths of the blocks.
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        self.parts.iter().map(|part| part.span.bytes).collect()
+    }
+
+    /// Returns the bytes, for an operation that has the data to itself while it goes on.
+    pub(crate) fn read<'a>(&self) -> &'a [u8] {
+        match &self.place {
+            Place::Direct(offset) => self.address.read().bytes(*offset, self.bytes),
+            Place::Staged(staging) => staging.bytes(),
+        }
+    }
+
+    /// The same, to be written.
+    pub(crate) fn write<'a>(&self) -> &'a mut [u8] {
+        match &self.place {
+            Place::Direct(offset) => self.address.bytes(*offset, self.bytes),
+            Place::Staged(staging) => staging.bytes(),
+        }
+    }
+
+    /// Packs what the caller's memory has.
+    pub(crate) fn fill(&self) -> Result {
+        self.each(|part, staged| {
+            let address = self.address.moved(part.offset).read();
+            part.span.packer(address)?.pack(staged);
+            Ok(())
+        })
+    }
+
+    /// Unpacks into the caller's memory.
+    pub(crate) fn drain(&self) -> Result {
+        self.each(|part, staged| {
+            let address = self.address.moved(part.offset);
+            part.span.unpacker(address)?.unpack(staged);
+            Ok(())
+        })
+    }
+
+    fn each(&self, body: impl Fn(&Part, &mut [u8]) -> Result) -> Result {
+        let Place::Staged(staging) = &self.place else {
+            return Ok(());
+        };
+        let mut rest = staging.bytes();
+        for part in &self.parts {
+            let (own, after) = rest.split_at_mut(part.span.bytes);
+            rest = after;
+            body(part, own)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns where parts begin that follow each other as one block.
+fn block(parts: &[Part]) -> Option<i64> {
+    let mut whole: Option<(i64, i64)> = None;
+    for part in parts.iter().filter(|part| part.span.bytes > 0) {
+        let start = part.offset.checked_add(part.span.block()?)?;
+        let end = start.checked_add(part.span.bytes as i64)?;
+        whole = match whole {
+            None => Some((start, end)),
+            Some((first, last)) if last == start => Some((first, end)),
+            Some(_) => return None,
+        };
+    }
+    Some(whole.map_or(0, |(start, _)| start))
+}

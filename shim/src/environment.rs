@@ -1,0 +1,192 @@
+//! Initialization, finalization and inquiry (MPI-5.0, chapters 9 and 11).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::abi::{
+    Comm, Datatype, MAX_ERROR_STRING, MAX_LIBRARY_VERSION_STRING, MAX_PROCESSOR_NAME, UNDEFINED,
+    thread,
+};
+use crate::error::{Class, Error, Result};
+use crate::exports;
+use crate::process::Process;
+use crate::raw::{CountOut, Pointer, Ref, StatusRef, TextOut};
+
+/// `MPI_Init`. The arguments of the program are left alone.
+pub fn init(_: Option<&Arc<Process>>, _argc: Ref<i32>, _argv: Pointer) -> Result {
+    exports::initialize("MPI_Init", thread::SINGLE)
+}
+
+/// `MPI_Init_thread`. What is asked for is provided.
+pub fn init_thread(
+    _: Option<&Arc<Process>>,
+    _argc: Ref<i32>,
+    _argv: Pointer,
+    required: i32,
+    provided: Ref<i32>,
+) -> Result {
+    let levels = [
+        thread::SINGLE,
+        thread::FUNNELED,
+        thread::SERIALIZED,
+        thread::MULTIPLE,
+    ];
+    let level = levels.into_iter().find(|level| *level >= required);
+    let level = level.unwrap_or(thread::MULTIPLE);
+    exports::initialize("MPI_Init_thread", level)?;
+    provided.set(level);
+    Ok(())
+}
+
+/// `MPI_Finalize`.
+pub fn finalize(process: &Process) -> Result {
+    process.finalize()
+}
+
+/// `MPI_Initialized`.
+pub fn initialized(_: Option<&Arc<Process>>, flag: Ref<i32>) -> Result {
+    flag.set(i32::from(exports::progress().0));
+    Ok(())
+}
+
+/// `MPI_Finalized`.
+pub fn finalized(_: Option<&Arc<Process>>, flag: Ref<i32>) -> Result {
+    flag.set(i32::from(exports::progress().1));
+    Ok(())
+}
+
+/// `MPI_Query_thread`.
+pub fn query_thread(process: &Process, provided: Ref<i32>) -> Result {
+    provided.set(process.thread_level.load(Relaxed));
+    Ok(())
+}
+
+/// `MPI_Is_thread_main`.
+pub fn is_thread_main(process: &Process, flag: Ref<i32>) -> Result {
+    let is_main = std::thread::current().id() == process.main_thread;
+    flag.set(i32::from(is_main));
+    Ok(())
+}
+
+/// `MPI_Abort`.
+pub fn abort(process: &Process, _comm: Comm, code: i32) -> Result {
+    process.abort(code)
+}
+
+/// `MPI_Get_processor_name`.
+pub fn get_processor_name(_: &Process, name: TextOut, length: Ref<i32>) -> Result {
+    let system = rustix::system::uname();
+    let node = system.nodename().to_string_lossy();
+    length.set(name.set(&node, MAX_PROCESSOR_NAME));
+    Ok(())
+}
+
+/// `MPI_Get_version`.
+pub fn get_version(_: Option<&Arc<Process>>, version: Ref<i32>, subversion: Ref<i32>) -> Result {
+    version.set(5);
+    subversion.set(0);
+    Ok(())
+}
+
+/// `MPI_Abi_get_version`.
+pub fn abi_get_version(
+    _: Option<&Arc<Process>>,
+    version: Ref<i32>,
+    subversion: Ref<i32>,
+) -> Result {
+    version.set(1);
+    subversion.set(0);
+    Ok(())
+}
+
+/// `MPI_Get_library_version`.
+pub fn get_library_version(_: Option<&Arc<Process>>, version: TextOut, length: Ref<i32>) -> Result {
+    let text = concat!(
+        "Tagwire ",
+        env!("CARGO_PKG_VERSION"),
+        " (MPI 5.0 standard ABI 1.0)"
+    );
+    length.set(version.set(text, MAX_LIBRARY_VERSION_STRING));
+    Ok(())
+}
+
+/// `MPI_Error_string`.
+pub fn error_string(
+    process: Option<&Arc<Process>>,
+    code: i32,
+    text: TextOut,
+    length: Ref<i32>,
+) -> Result {
+    let known = match process {
+        Some(process) => process.text_of(code),
+        None => Class::of(code).map(|class| class.text().to_owned()),
+    };
+    let known = known.ok_or_else(|| no_code(code))?;
+    length.set(text.set(&known, MAX_ERROR_STRING));
+    Ok(())
+}
+
+/// `MPI_Error_class`.
+pub fn error_class(_: Option<&Arc<Process>>, code: i32, class: Ref<i32>) -> Result {
+    let known = Class::of(code).ok_or_else(|| no_code(code))?;
+    class.set(known as i32);
+    Ok(())
+}
+
+fn no_code(code: i32) -> Error {
+    Error::new(Class::Arg, format!("{code} is no error code"))
+}
+
+/// `MPI_Get_count`.
+pub fn get_count(
+    process: &Process,
+    status: StatusRef,
+    datatype: Datatype,
+    count: CountOut,
+) -> Result {
+    let bytes = status.get().bytes();
+    let one = process.types.get(datatype)?;
+    let size = one.program()?.size();
+    count.set_or_undefined(match (bytes, size) {
+        (0, _) => 0,
+        (_, 0) => i64::from(UNDEFINED),
+        (bytes, size) if bytes % size == 0 => (bytes / size) as i64,
+        _ => i64::from(UNDEFINED),
+    });
+    Ok(())
+}
+
+/// `MPI_Get_elements`.
+pub fn get_elements(
+    process: &Process,
+    status: StatusRef,
+    datatype: Datatype,
+    count: CountOut,
+) -> Result {
+    let bytes = status.get().bytes();
+    let one = process.types.get(datatype)?;
+    let elements = one.program()?.signature().elements_in(bytes);
+    count.set_or_undefined(match elements.rest {
+        0 => elements.whole as i64,
+        _ => i64::from(UNDEFINED),
+    });
+    Ok(())
+}
+
+/// `MPI_Status_set_elements`.
+pub fn status_set_elements(
+    process: &Process,
+    status: StatusRef,
+    datatype: Datatype,
+    count: i64,
+) -> Result {
+    let span = process.types.span(count, datatype)?;
+    status.change(|status| status.with_bytes(span.bytes as u64));
+    Ok(())
+}
+
+/// `MPI_Status_set_cancelled`.
+pub fn status_set_cancelled(_: &Process, status: StatusRef, flag: i32) -> Result {
+    status.change(|status| status.with_cancelled(flag != 0));
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! What the exported functions go through: the state of the process, and errors.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::abi::SUCCESS;
+use crate::error::{Class, Error, On, Result};
+use crate::process::Process;
+
+/// The process, once it was initialized: MPI has no object for it.
+static PROCESS: OnceLock<Arc<Process>> = OnceLock::new();
+
+/// Keeps two threads from initializing at once.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// Calls a handler. Before initialization and after finalization it ends the process, with a line that names the call.
+#[inline]
+pub fn call(name: &str, handler: impl FnOnce(&Arc<Process>) -> Result) -> i32 {
+    let Some(process) = PROCESS.get().filter(|process| process.is_running()) else {
+        misplaced(name);
+    };
+    match handler(process) {
+        Ok(()) => SUCCESS,
+        Err(error) => process.raise(&error, name),
+    }
+}
+
+/// The same for what may be called at any time.
+pub fn early(name: &str, handler: impl FnOnce(Option<&Arc<Process>>) -> Result) -> i32 {
+    let process = PROCESS.get();
+    match handler(process) {
+        Ok(()) => SUCCESS,
+        Err(error) => match process {
+            Some(process) => process.raise(&error, name),
+            None => fail(&error, name),
+        },
+    }
+}
+
+/// What calls return that do nothing here.
+#[cold]
+pub fn unsupported(name: &str, on: On) -> i32 {
+    call(name, |_| {
+        let text = "it is not supported by this library";
+        Err(Error::new(Class::UnsupportedOperation, text).on(on))
+    })
+}
+
+/// Joins the job.
+pub(crate) fn initialize(name: &str, level: i32) -> Result {
+    let changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+    if PROCESS.get().is_some() {
+        drop(changing);
+        return Err(Error::new(
+            Class::Other,
+            format!("{name} was called before"),
+        ));
+    }
+    let process = Process::join().map_err(|text| Error::new(Class::Other, text))?;
+    process.set_thread_level(level);
+    let _ = PROCESS.set(Arc::new(process));
+    Ok(())
+}
+
+/// Whether the process has been initialized, and whether it has been finalized.
+pub(crate) fn progress() -> (bool, bool) {
+    match PROCESS.get() {
+        None => (false, false),
+        Some(process) => (true, !process.is_running()),
+    }
+}
+
+#[cold]
+fn misplaced(name: &str) -> ! {
+    let when = match progress() {
+        (false, _) => "before MPI_Init",
+        _ => "after MPI_Finalize",
+    };
+    end(&format!("tagwire: {name} was called {when}\n"))
+}
+
+/// An error that no process is there for: the initial error handler.
+#[cold]
+fn fail(error: &Error, name: &str) -> i32 {
+    end(&format!("tagwire: {name}: {}\n", error.text()))
+}
+
+fn end(line: &str) -> ! {
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    std::process::exit(1)
+}

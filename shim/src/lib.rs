@@ -1,0 +1,39 @@
+//! MPI on Tagwire: what the calls of the standard's binary interface do (MPI-5.0).
+//!
+//! ```text
+//!     mpi_abi       the shared library: an exported function for each name, generated from a table
+//!        |  exports::call
+//!     handlers      one function for each name, by chapters: p2p, complete, ...
+//!        |
+//!     Process       a rank: communicators, datatypes, operations and requests by handle
+//!        |
+//!     coll, pml     groups and messages
+//! ```
+//!
+//! Handlers are safe code: the pointers of the C program come as values of [`raw`], which say what may be done with them.
+
+pub mod abi;
+mod attributes;
+pub mod collectives;
+mod comm;
+pub mod communicators;
+pub mod complete;
+mod data;
+mod datatype;
+pub mod environment;
+pub mod error;
+pub mod exports;
+pub mod groups;
+mod operation;
+pub mod p2p;
+pub mod probes;
+mod process;
+pub mod raw;
+pub mod reductions;
+mod request;
+mod table;
+pub mod types;
+
+pub use error::{Error, Result};
+pub use operation::{Function, WideFunction};
+pub use process::Process;

@@ -1,0 +1,232 @@
+//! A rank as MPI sees it: its objects by handle, and the layers below.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
+use tagwire_base::{Bootstrap, Config, Rank, Registry};
+use tagwire_pml::{Messenger, ThreadLevel};
+
+use crate::abi::{Comm, Errhandler, thread};
+use crate::attributes::{Attributes, key};
+use crate::comm::Communicator;
+use crate::datatype::Types;
+use crate::error::{Class, Error, On, Result};
+use crate::groups::Ranks;
+use crate::operation::Operations;
+use crate::probes::Claimed;
+use crate::request::Requests;
+use crate::table::{Kind, Table};
+
+/// A rank: every call of MPI between initialization and finalization is one of its methods, or a handler that is given it.
+///
+/// A process has one at a time; tests have several.
+pub struct Process {
+    pub(crate) messenger: Arc<Messenger>,
+    bootstrap: SharedBootstrap,
+    pub(crate) world: Arc<Communicator>,
+    pub(crate) own: Arc<Communicator>,
+    pub(crate) comms: Table<Communicator>,
+    pub(crate) groups: Table<Ranks>,
+    pub(crate) first_local: Rank,
+    pub(crate) messages: Table<Claimed>,
+    pub(crate) types: Types,
+    pub(crate) operations: Operations,
+    pub(crate) requests: Requests,
+    pub(crate) thread_level: AtomicI32,
+    pub(crate) main_thread: ThreadId,
+    close_timeout: Duration,
+    values: Values,
+    is_finalized: AtomicBool,
+    /// What the last error of a call was.
+    last: Mutex<Option<(i32, String)>>,
+}
+
+/// The values of predefined attributes, at addresses that stay.
+#[derive(Debug)]
+struct Values {
+    tag_ub: Box<i32>,
+    no: Box<i32>,
+    any: Box<i32>,
+    last_used_code: Box<i32>,
+    universe_size: Option<Box<i32>>,
+    application: Option<Box<i32>>,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Process({} of {})",
+            self.messenger.rank(),
+            self.messenger.size()
+        )
+    }
+}
+
+/// Returns the registry of settings.
+fn registry() -> Registry {
+    Registry::new(&tagwire_coll::settings()).with_reserved(&tagwire_launch::detect::RESERVED)
+}
+
+impl Process {
+    /// Joins the job that this process was started in.
+    ///
+    /// # Errors
+    /// What is wrong, in a sentence.
+    pub fn join() -> std::result::Result<Self, String> {
+        let found = tagwire_launch::detect::detect().map_err(|error| error.to_string())?;
+        Self::open(found.bootstrap, &[])
+    }
+
+    /// Opens a rank of the job that `bootstrap` knows, with settings beside those of the environment.
+    ///
+    /// # Errors
+    /// What is wrong, in a sentence.
+    pub fn open(
+        bootstrap: Box<dyn Bootstrap>,
+        settings: &[(&str, &str)],
+    ) -> std::result::Result<Self, String> {
+        let config = Config::from_process(&registry(), settings.iter().copied());
+        let config = config.map_err(|error| error.to_string())?;
+        tagwire_base::log::to_stderr(&config, format!("rank {}", bootstrap.rank()));
+        let bootstrap = SharedBootstrap::new(bootstrap);
+        // The bias of the lock makes the first thread's calls as cheap as those of a rank with one thread.
+        let world = tagwire_coll::open(&config, ThreadLevel::Multiple, &bootstrap);
+        let world = Arc::new(world.map_err(|error| error.to_string())?);
+        let alone = world.subset(&[world.me()]);
+        let alone = Arc::new(alone.map_err(|error| error.to_string())?);
+        let messenger = Arc::clone(world.messenger());
+        let fatal = Errhandler::ARE_FATAL;
+        let communicator = |handle, team, name| {
+            let attributes = Attributes::new();
+            Arc::new(Communicator::new(handle, team, fatal, name, attributes))
+        };
+        let first_local = bootstrap.locality().first_local;
+        let mut asked = bootstrap.clone();
+        let mut number = |attribute| {
+            let known = asked.attribute(attribute);
+            known
+                .and_then(|number| i32::try_from(number).ok())
+                .map(Box::new)
+        };
+        Ok(Self {
+            values: Values {
+                tag_ub: Box::new(i32::MAX),
+                no: Box::new(0),
+                any: Box::new(crate::abi::ANY_SOURCE),
+                last_used_code: Box::new(LAST_CODE),
+                universe_size: number(Attribute::UniverseSize),
+                application: number(Attribute::ApplicationNumber),
+            },
+            requests: Requests::new(&messenger),
+            messenger,
+            bootstrap,
+            world: communicator(Comm::WORLD, world, "MPI_COMM_WORLD"),
+            own: communicator(Comm::SELF, alone, "MPI_COMM_SELF"),
+            comms: Table::new(Kind::Comm),
+            groups: Table::new(Kind::Group),
+            first_local,
+            messages: Table::new(Kind::Message),
+            types: Types::new(),
+            operations: Operations::new(),
+            thread_level: AtomicI32::new(thread::SINGLE),
+            main_thread: std::thread::current().id(),
+            close_timeout: config.duration("close-timeout"),
+            is_finalized: AtomicBool::new(false),
+            last: Mutex::default(),
+        })
+    }
+
+    /// Returns the value of a predefined attribute of `MPI_COMM_WORLD`: a pointer to an `int`.
+    pub(crate) fn predefined_attribute(&self, number: i32) -> Option<*const i32> {
+        let values = &self.values;
+        let found = match number {
+            key::TAG_UB => &values.tag_ub,
+            key::IO => &values.any,
+            key::HOST => return None,
+            key::WTIME_IS_GLOBAL => &values.no,
+            key::LASTUSEDCODE => &values.last_used_code,
+            key::UNIVERSE_SIZE => values.universe_size.as_ref()?,
+            key::APPNUM => values.application.as_ref()?,
+            _ => return None,
+        };
+        Some(&raw const **found)
+    }
+
+    /// Whether it has not been finalized.
+    #[inline]
+    pub(crate) fn is_running(&self) -> bool {
+        !self.is_finalized.load(Relaxed)
+    }
+
+    pub(crate) fn set_thread_level(&self, level: i32) {
+        self.thread_level.store(level, Relaxed);
+    }
+
+    /// Leaves the job: waits for all ranks, and closes (MPI-5.0, section 11.2.2).
+    pub fn finalize(&self) -> Result {
+        // Who leaves early would show as a peer that has left. After a failure nobody is waited for.
+        if self.messenger.failed()?.is_empty() {
+            let _ = self.world.team.barrier();
+        }
+        self.requests.abandon();
+        let closed = self.messenger.close(self.close_timeout);
+        self.is_finalized.store(true, Relaxed);
+        Ok(closed?)
+    }
+
+    /// Ends the job (MPI-5.0, section 9.6).
+    pub fn abort(&self, code: i32) -> ! {
+        let status = if code & 0xff == 0 { 1 } else { code };
+        self.bootstrap.clone().abort(status);
+        std::process::exit(status)
+    }
+
+    /// Raises an error of a call: by the error handler of the object it concerns (MPI-5.0, section 9.3). Returns the code for the
+    /// caller.
+    #[cold]
+    pub fn raise(&self, error: &Error, call: &str) -> i32 {
+        let comm = match error.raised_on() {
+            On::Comm(comm) => self.comm(comm).ok(),
+            _ => None,
+        };
+        let handler = comm.map_or_else(|| self.own.errhandler(), |comm| comm.errhandler());
+        let text = format!("{call}: {}", error.text());
+        match handler {
+            Errhandler::RETURN => {
+                self.keep(error.code(), text);
+                error.code()
+            }
+            _ => {
+                let class = Class::of(error.code()).map_or("", Class::text);
+                let rank = self.messenger.rank();
+                let line = format!("tagwire: {rank}: {text} ({class}): ending the job\n");
+                let _ = std::io::stderr().write_all(line.as_bytes());
+                self.abort(error.code())
+            }
+        }
+    }
+
+    fn keep(&self, code: i32, text: String) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some((code, text));
+    }
+
+    /// Returns what an error code says: in the words of the last error, where that had it.
+    pub(crate) fn text_of(&self, code: i32) -> Option<String> {
+        let class = Class::of(code)?;
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(match &*last {
+            Some((last, text)) if *last == code => format!("{} ({text})", class.text()),
+            _ => class.text().to_owned(),
+        })
+    }
+}
+
+/// `MPI_ERR_LASTCODE`.
+const LAST_CODE: i32 = 0x3fff;

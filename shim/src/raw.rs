@@ -1,0 +1,626 @@
+//! The caller's pointers.
+//!
+//! A C program promises that the pointers which it gives to a call are as the standard says: that arrays are as long as counts
+//! say, that results may be written, and that the buffers of an operation may be read or written until it is complete. The
+//! values of this module carry that promise: whoever makes one of a pointer vouches for it, and from there on they are safe to
+//! use. Nothing else is dereferenced in this crate.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::Range;
+use std::ptr;
+
+use tagwire_layout::{Source, Target};
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+use crate::abi::{Datatype, SUCCESS, Status, UNDEFINED};
+use crate::error::{Class, Error, Result};
+use crate::operation::Callback;
+
+/// `MPI_IN_PLACE`.
+const IN_PLACE: usize = 1;
+
+/// The address of data that is read. The null address is `MPI_BOTTOM`.
+#[derive(Debug, Clone, Copy)]
+pub struct In(*const u8);
+
+/// The address of data that is written. The null address is `MPI_BOTTOM`.
+#[derive(Debug, Clone, Copy)]
+pub struct Out(*mut u8);
+
+// SAFETY: an address; what is done by it is promised by its maker, for any thread.
+unsafe impl Send for In {}
+// SAFETY: as above.
+unsafe impl Sync for In {}
+// SAFETY: as above.
+unsafe impl Send for Out {}
+// SAFETY: as above.
+unsafe impl Sync for Out {}
+
+impl In {
+    /// Returns the address as data.
+    ///
+    /// # Safety
+    /// The bytes that the arguments of the call name there may be read until the operation is complete, and nobody writes them.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn new(address: *const c_void) -> Self {
+        Self(address.cast())
+    }
+
+    /// Returns the address of data of this crate, for an operation that is complete before they go.
+    pub(crate) const fn of(data: &[u8]) -> Self {
+        Self(data.as_ptr())
+    }
+
+    /// Returns whether it is `MPI_IN_PLACE`.
+    #[must_use]
+    pub fn is_in_place(self) -> bool {
+        self.0.addr() == IN_PLACE
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub const fn address(self) -> *const c_void {
+        self.0.cast()
+    }
+
+    fn at(self, offset: i64) -> *const u8 {
+        match self.0.is_null() {
+            true => ptr::with_exposed_provenance(offset as usize),
+            false => self.0.wrapping_offset(offset as isize),
+        }
+    }
+
+    /// Returns the data at an offset as a buffer of messages.
+    #[inline]
+    #[must_use]
+    pub fn buffer(self, offset: i64, bytes: usize) -> SendBuffer {
+        if bytes == 0 {
+            return SendBuffer::EMPTY;
+        }
+        // SAFETY: the promise of this value's maker.
+        unsafe { SendBuffer::contiguous(self.at(offset), bytes) }
+    }
+
+    /// Returns the data at an offset.
+    #[must_use]
+    pub fn bytes<'a>(self, offset: i64, bytes: usize) -> &'a [u8] {
+        if bytes == 0 {
+            return &[];
+        }
+        // SAFETY: the promise of this value's maker, who keeps the bytes until the operation is complete; nobody uses what is
+        // returned for longer.
+        unsafe { std::slice::from_raw_parts(self.at(offset), bytes) }
+    }
+
+    /// Returns the memory around the address.
+    #[must_use]
+    pub const fn source(self, span: Range<i64>) -> Source<'static> {
+        // SAFETY: as above.
+        unsafe { Source::at(self.0, span) }
+    }
+}
+
+impl Out {
+    /// Returns the address as room for data.
+    ///
+    /// # Safety
+    /// The bytes that the arguments of the call name there may be written until the operation is complete, and nobody else uses
+    /// them.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn new(address: *mut c_void) -> Self {
+        Self(address.cast())
+    }
+
+    /// Returns whether it is `MPI_IN_PLACE`.
+    #[must_use]
+    pub fn is_in_place(self) -> bool {
+        self.0.addr() == IN_PLACE
+    }
+
+    /// Returns the address of data that is only read, for where both kinds are held.
+    pub(crate) const fn of_input(data: In) -> Self {
+        Self(data.0.cast_mut())
+    }
+
+    /// Returns the same, to be read: for data that is replaced.
+    #[must_use]
+    pub const fn read(self) -> In {
+        In(self.0)
+    }
+
+    /// Returns the address at an offset.
+    pub(crate) fn moved(self, offset: i64) -> Self {
+        Self(self.at(offset))
+    }
+
+    fn at(self, offset: i64) -> *mut u8 {
+        match self.0.is_null() {
+            true => ptr::with_exposed_provenance_mut(offset as usize),
+            false => self.0.wrapping_offset(offset as isize),
+        }
+    }
+
+    /// Returns the room at an offset as a buffer of messages.
+    #[inline]
+    #[must_use]
+    pub fn buffer(self, offset: i64, bytes: usize) -> RecvBuffer {
+        if bytes == 0 {
+            return RecvBuffer::EMPTY;
+        }
+        // SAFETY: the promise of this value's maker.
+        unsafe { RecvBuffer::contiguous(self.at(offset), bytes) }
+    }
+
+    /// Returns the room at an offset. Whoever asks does so once for each byte.
+    #[must_use]
+    pub fn bytes<'a>(self, offset: i64, bytes: usize) -> &'a mut [u8] {
+        if bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: the promise of this value's maker, who keeps the bytes until the operation is complete; nobody uses what is
+        // returned for longer, or beside another.
+        unsafe { std::slice::from_raw_parts_mut(self.at(offset), bytes) }
+    }
+
+    /// Returns the memory around the address.
+    #[must_use]
+    pub const fn target(self, span: Range<i64>) -> Target<'static> {
+        // SAFETY: as above.
+        unsafe { Target::at(self.0, span) }
+    }
+}
+
+/// Memory of this crate beside that of a caller, at an address that stays.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    /// Not looked at: all is done by the address.
+    _memory: Vec<u8>,
+    address: Out,
+    bytes: usize,
+}
+
+impl Staging {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let mut memory = vec![0; bytes];
+        let address = Out(memory.as_mut_ptr());
+        Self {
+            _memory: memory,
+            address,
+            bytes,
+        }
+    }
+
+    /// Returns the memory. Whoever asks does so while nobody else uses what an earlier call has returned.
+    pub(crate) fn bytes<'a>(&self) -> &'a mut [u8] {
+        self.address.bytes(0, self.bytes)
+    }
+}
+
+/// An array of counts or displacements, of `int` or of wider integers.
+#[derive(Debug, Clone, Copy)]
+pub enum Counts {
+    /// `const int[]`.
+    Int(*const i32),
+    /// `const MPI_Count[]` or `const MPI_Aint[]`.
+    Big(*const i64),
+}
+
+impl Counts {
+    /// Returns an element. Where there is no array, zero.
+    #[inline]
+    #[must_use]
+    pub fn get(self, index: usize) -> i64 {
+        match self {
+            Self::Int(array) if !array.is_null() => {
+                // SAFETY: the caller of MPI promises that the array has an element for each index that a call uses.
+                i64::from(unsafe { *array.add(index) })
+            }
+            Self::Big(array) if !array.is_null() => {
+                // SAFETY: as above.
+                unsafe { *array.add(index) }
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// An array that is read.
+#[derive(Debug)]
+pub struct List<T>(*const T);
+
+impl<T> Clone for List<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for List<T> {}
+
+impl<T: Copy> List<T> {
+    /// Returns the array at an address.
+    ///
+    /// # Safety
+    /// It has an element for each index that the call uses.
+    #[must_use]
+    pub const unsafe fn new(array: *const T) -> Self {
+        Self(array)
+    }
+
+    /// Returns whether there is none.
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Returns the first `count` elements.
+    #[must_use]
+    pub fn slice<'a>(self, count: usize) -> &'a [T] {
+        if count == 0 || self.0.is_null() {
+            return &[];
+        }
+        // SAFETY: the promise of this value's maker; it is not used after the call.
+        unsafe { std::slice::from_raw_parts(self.0, count) }
+    }
+}
+
+/// An array that the call reads and writes.
+#[derive(Debug)]
+pub struct Array<T>(*mut T);
+
+impl<T> Clone for Array<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Array<T> {}
+
+impl<T: Copy> Array<T> {
+    /// Returns the array at an address.
+    ///
+    /// # Safety
+    /// It has an element for each index that the call uses, which nobody else uses meanwhile.
+    #[must_use]
+    pub const unsafe fn new(array: *mut T) -> Self {
+        Self(array)
+    }
+
+    /// Returns an element.
+    ///
+    /// # Panics
+    /// Where there is no array.
+    #[must_use]
+    pub fn get(self, index: usize) -> T {
+        assert!(!self.0.is_null(), "an array was promised");
+        // SAFETY: the promise of this value's maker.
+        unsafe { self.0.add(index).read() }
+    }
+
+    /// Sets an element, where there is an array.
+    pub fn set(self, index: usize, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: as above.
+            unsafe { self.0.add(index).write(value) };
+        }
+    }
+
+    /// Returns whether there is none.
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+/// A result of a call. Where the caller has no room for it, it is dropped.
+#[derive(Debug)]
+pub struct Ref<T>(*mut T);
+
+impl<T> Clone for Ref<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Ref<T> {}
+
+impl<T: Copy> Ref<T> {
+    /// Returns the result at an address.
+    ///
+    /// # Safety
+    /// It is null, or may be read and written during the call.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn new(result: *mut T) -> Self {
+        Self(result)
+    }
+
+    /// Sets it.
+    #[inline]
+    pub fn set(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: the promise of this value's maker.
+            unsafe { self.0.write(value) };
+        }
+    }
+
+    /// Returns what it is.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` where there is none.
+    #[inline]
+    pub fn get(self) -> Result<T> {
+        if self.0.is_null() {
+            return Err(Error::new(Class::Arg, "a pointer is null"));
+        }
+        // SAFETY: as above.
+        Ok(unsafe { self.0.read() })
+    }
+
+    /// Returns whether there is no room for it.
+    #[must_use]
+    pub const fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+/// A count that a call returns: in an `int` or in an `MPI_Count`.
+#[derive(Debug, Clone, Copy)]
+pub enum CountOut {
+    /// `int *`.
+    Int(*mut i32),
+    /// `MPI_Count *`.
+    Big(*mut i64),
+}
+
+impl CountOut {
+    /// Sets it; to `MPI_UNDEFINED` where it does not fit.
+    pub fn set_or_undefined(self, value: i64) {
+        match self {
+            Self::Int(result) => {
+                let narrow = i32::try_from(value).unwrap_or(UNDEFINED);
+                // SAFETY: the caller of MPI promises room for results.
+                unsafe { Ref::new(result) }.set(narrow);
+            }
+            Self::Big(result) => {
+                // SAFETY: as above.
+                unsafe { Ref::new(result) }.set(value);
+            }
+        }
+    }
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// `MPI_ERR_VALUE_TOO_LARGE` where it does not fit.
+    pub fn set(self, value: i64) -> Result {
+        if let Self::Int(_) = self
+            && i32::try_from(value).is_err()
+        {
+            return Err(Error::new(
+                Class::ValueTooLarge,
+                format!("{value} does not fit an int"),
+            ));
+        }
+        self.set_or_undefined(value);
+        Ok(())
+    }
+
+    /// Returns what it is: for counts that a call moves on.
+    #[must_use]
+    pub fn get(self) -> i64 {
+        match self {
+            // SAFETY: the caller of MPI promises what is read.
+            Self::Int(value) => i64::from(unsafe { *value }),
+            // SAFETY: as above.
+            Self::Big(value) => unsafe { *value },
+        }
+    }
+}
+
+/// A status, or `MPI_STATUS_IGNORE`.
+#[derive(Debug, Clone, Copy)]
+pub struct StatusRef(*mut Status);
+
+impl StatusRef {
+    /// Returns the status at an address.
+    ///
+    /// # Safety
+    /// It is null, or may be read and written during the call.
+    #[inline]
+    #[must_use]
+    pub const unsafe fn new(status: *mut Status) -> Self {
+        Self(status)
+    }
+
+    /// Sets it, but for its error (MPI-5.0, section 3.2.5).
+    #[inline]
+    pub fn set(self, status: Status) {
+        if !self.0.is_null() {
+            // SAFETY: the promise of this value's maker.
+            unsafe {
+                let error = (*self.0).error;
+                self.0.write(status.with_error(error));
+            }
+        }
+    }
+
+    /// Changes it.
+    pub fn change(self, change: impl FnOnce(Status) -> Status) {
+        if !self.0.is_null() {
+            // SAFETY: as above.
+            unsafe { self.0.write(change(self.0.read())) };
+        }
+    }
+
+    /// Returns what it is; the empty status where there is none.
+    #[must_use]
+    pub fn get(self) -> Status {
+        match self.0.is_null() {
+            true => Status::EMPTY,
+            // SAFETY: as above.
+            false => unsafe { self.0.read() },
+        }
+    }
+}
+
+/// An array of statuses, or `MPI_STATUSES_IGNORE`.
+#[derive(Debug, Clone, Copy)]
+pub struct Statuses(*mut Status);
+
+impl Statuses {
+    /// Returns the array at an address.
+    ///
+    /// # Safety
+    /// It is null, or has an element for each index that the call uses, which nobody else uses meanwhile.
+    #[must_use]
+    pub const unsafe fn new(array: *mut Status) -> Self {
+        Self(array)
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub const fn are_ignored(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Returns one of them.
+    #[must_use]
+    pub const fn at(self, index: usize) -> StatusRef {
+        match self.0.is_null() {
+            true => StatusRef(ptr::null_mut()),
+            false => StatusRef(self.0.wrapping_add(index)),
+        }
+    }
+
+    /// Sets the error of one.
+    pub fn set_error(self, index: usize, code: i32) {
+        self.at(index).change(|status| status.with_error(code));
+    }
+
+    /// Sets one that went well.
+    pub fn succeed(self, index: usize, status: Status) {
+        self.at(index).set(status);
+        self.set_error(index, SUCCESS);
+    }
+}
+
+/// A text that the call reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Text(*const c_char);
+
+impl Text {
+    /// Returns the text at an address.
+    ///
+    /// # Safety
+    /// It is null, or ends with a zero byte.
+    #[must_use]
+    pub const unsafe fn new(text: *const c_char) -> Self {
+        Self(text)
+    }
+
+    /// Returns what it says.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` where there is none.
+    pub fn get(self) -> Result<String> {
+        if self.0.is_null() {
+            return Err(Error::new(Class::Arg, "a string is null"));
+        }
+        // SAFETY: the promise of this value's maker.
+        let text = unsafe { CStr::from_ptr(self.0) };
+        Ok(text.to_string_lossy().into_owned())
+    }
+}
+
+/// Room for a text that the call returns.
+#[derive(Debug, Clone, Copy)]
+pub struct TextOut(*mut c_char);
+
+impl TextOut {
+    /// Returns the room at an address.
+    ///
+    /// # Safety
+    /// It is null, or as long as the standard says for what is returned there.
+    #[must_use]
+    pub const unsafe fn new(room: *mut c_char) -> Self {
+        Self(room)
+    }
+
+    /// Sets it to as much of `text` as there is room for, with a zero byte at the end. Returns the length without that.
+    pub fn set(self, text: &str, room: usize) -> i32 {
+        let bytes = text.as_bytes();
+        let length = bytes.len().min(room.saturating_sub(1));
+        if !self.0.is_null() && room > 0 {
+            // SAFETY: the promise of this value's maker; `room` is what the standard says, and one byte is left for the zero.
+            unsafe {
+                ptr::copy_nonoverlapping(bytes.as_ptr().cast(), self.0, length);
+                self.0.add(length).write(0);
+            }
+        }
+        length as i32
+    }
+}
+
+/// A pointer that is kept or given back, and not looked behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pointer(pub *mut c_void);
+
+// SAFETY: nobody looks behind it here.
+unsafe impl Send for Pointer {}
+// SAFETY: as above.
+unsafe impl Sync for Pointer {}
+
+impl Pointer {
+    /// Returns the pointer as one.
+    ///
+    /// # Safety
+    /// None: nothing is done by it.
+    #[must_use]
+    pub const unsafe fn new(pointer: *mut c_void) -> Self {
+        Self(pointer)
+    }
+}
+
+/// Calls a user's function of an operation: `into[i] = left[i] op into[i]`.
+pub(crate) fn call_operation(
+    callback: Callback,
+    left: &[u8],
+    into: &mut [u8],
+    count: usize,
+    datatype: Datatype,
+) {
+    let extent = into.len() / count.max(1);
+    // The standard lets the function write to its second argument alone; the first is not const for it.
+    let (mut left, mut into) = (
+        left.as_ptr().cast::<c_void>().cast_mut(),
+        into.as_mut_ptr().cast::<c_void>(),
+    );
+    let mut rest = count;
+    while rest > 0 {
+        // In parts where an int does not hold the number.
+        let now = match callback {
+            Callback::Int(_) => rest.min(i32::MAX as usize),
+            Callback::Wide(_) => rest,
+        };
+        let mut datatype = datatype;
+        // SAFETY: the program has promised that the function is one of an operation, and both arrays have as many elements.
+        unsafe {
+            match callback {
+                Callback::Int(function) => {
+                    let mut length = now as i32;
+                    function(left, into, &raw mut length, &raw mut datatype);
+                }
+                Callback::Wide(function) => {
+                    let mut length = now as i64;
+                    function(left, into, &raw mut length, &raw mut datatype);
+                }
+            }
+        }
+        rest -= now;
+        left = left.wrapping_byte_add(now * extent);
+        into = into.wrapping_byte_add(now * extent);
+    }
+}

@@ -1,0 +1,101 @@
+//! Ranks that are threads of the test, and its buffers as a C program gives them.
+#![allow(dead_code)]
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_shim::Process;
+use tagwire_shim::abi::{Comm, Datatype, Errhandler, Op, Status};
+use tagwire_shim::communicators::comm_set_errhandler;
+use tagwire_shim::raw::{Array, Counts, In, List, Out, Ref, StatusRef, Statuses};
+
+pub const INT: Datatype = Datatype(0x209);
+pub const DOUBLE: Datatype = Datatype(0x214);
+pub const BYTE: Datatype = Datatype(0x247);
+pub const DOUBLE_INT: Datatype = Datatype(0x229);
+pub const SUM: Op = Op(0x21);
+pub const WORLD: Comm = Comm::WORLD;
+
+/// Runs `body` on each of `size` ranks over shared memory. Errors are returned.
+pub fn ranks<T: Send>(size: u32, body: impl Fn(&Arc<Process>, i32) -> T + Sync) -> Vec<T> {
+    let job = LocalJob::new(size).unwrap();
+    std::thread::scope(|scope| {
+        let start = |number: u32| {
+            let (member, body) = (job.member(Rank::new(number)), &body);
+            scope.spawn(move || {
+                let process = Process::open(Box::new(member), &[("wait", "yield")]).unwrap();
+                let process = Arc::new(process);
+                comm_set_errhandler(&process, WORLD, Errhandler::RETURN).unwrap();
+                comm_set_errhandler(&process, Comm::SELF, Errhandler::RETURN).unwrap();
+                let end = body(&process, number as i32);
+                process.finalize().unwrap();
+                end
+            })
+        };
+        let threads: Vec<_> = (0..size).map(start).collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(Result::unwrap).collect()
+    })
+}
+
+/// Data to be sent. It has to be there until the operation is complete.
+pub fn data<T>(values: &[T]) -> In {
+    // SAFETY: tests keep what they send until it was sent.
+    unsafe { In::new(values.as_ptr().cast()) }
+}
+
+/// Room for what is received.
+pub fn room<T>(values: &mut [T]) -> Out {
+    // SAFETY: as above.
+    unsafe { Out::new(values.as_mut_ptr().cast()) }
+}
+
+/// `MPI_IN_PLACE`, to be read.
+pub fn in_place() -> In {
+    // SAFETY: an address that is not used.
+    unsafe { In::new(std::ptr::without_provenance(1)) }
+}
+
+/// A result.
+pub fn result<T: Copy>(value: &mut T) -> Ref<T> {
+    // SAFETY: a variable of the test.
+    unsafe { Ref::new(value) }
+}
+
+pub fn array<T: Copy>(values: &mut [T]) -> Array<T> {
+    // SAFETY: as above.
+    unsafe { Array::new(values.as_mut_ptr()) }
+}
+
+pub fn list<T: Copy>(values: &[T]) -> List<T> {
+    // SAFETY: as above.
+    unsafe { List::new(values.as_ptr()) }
+}
+
+pub fn counts(values: &[i32]) -> Counts {
+    Counts::Int(values.as_ptr())
+}
+
+pub fn status(value: &mut Status) -> StatusRef {
+    // SAFETY: as above.
+    unsafe { StatusRef::new(value) }
+}
+
+pub fn statuses(values: &mut [Status]) -> Statuses {
+    // SAFETY: as above.
+    unsafe { Statuses::new(values.as_mut_ptr()) }
+}
+
+/// `MPI_STATUS_IGNORE`.
+pub fn ignore() -> StatusRef {
+    // SAFETY: there is none.
+    unsafe { StatusRef::new(std::ptr::null_mut()) }
+}
+
+/// `MPI_STATUSES_IGNORE`.
+pub fn ignore_all() -> Statuses {
+    // SAFETY: there are none.
+    unsafe { Statuses::new(std::ptr::null_mut()) }
+}
