@@ -11,7 +11,6 @@ use tagwire_pml as pml;
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Errhandler, Status};
 use crate::attributes::Attributes;
 use crate::error::{Class, Error, On, Result};
-use crate::process::Process;
 
 /// A communicator.
 #[derive(Debug)]
@@ -168,47 +167,4 @@ pub(crate) fn tags(number: i32) -> Result<TagSelector> {
 #[cold]
 fn no_tag(number: i32) -> Error {
     Error::new(Class::Tag, format!("{number} is no tag"))
-}
-
-impl Process {
-    /// Returns a communicator.
-    ///
-    /// # Errors
-    /// `MPI_ERR_COMM` where there is none.
-    #[inline]
-    pub(crate) fn comm(&self, handle: Comm) -> Result<Held<'_>> {
-        match handle {
-            Comm::WORLD => Ok(Held::Predefined(&self.world)),
-            Comm::SELF => Ok(Held::Predefined(&self.own)),
-            _ => match self.comms.get(handle.0) {
-                Some(comm) => Ok(Held::Made(comm)),
-                None => Err(no_comm(handle)),
-            },
-        }
-    }
-
-    /// Takes a new communicator in, which has the error handler of another.
-    pub(crate) fn enter_comm(
-        &self,
-        team: Team,
-        errhandler: Errhandler,
-        attributes: Attributes,
-    ) -> Result<Comm> {
-        let team = Arc::new(team);
-        let entered = self.comms.insert_with(|handle| {
-            Communicator::new(Comm(handle), team, errhandler, "", attributes)
-        });
-        entered
-            .map(Comm)
-            .ok_or_else(|| Error::new(Class::Other, "too many communicators"))
-    }
-}
-
-#[cold]
-fn no_comm(handle: Comm) -> Error {
-    let text = match handle {
-        Comm::NULL => "the communicator is MPI_COMM_NULL".to_owned(),
-        Comm(number) => format!("{number:#x} is no communicator"),
-    };
-    Error::new(Class::Comm, text)
 }

@@ -4,7 +4,7 @@ use crate::abi::{Comm, Errhandler, Group, Info, MAX_OBJECT_NAME, UNDEFINED};
 use crate::attributes::Attributes;
 use crate::comm::Communicator;
 use crate::error::{Class, Error, On, Result};
-use crate::groups::{compare, compared};
+use crate::group::{compare, compared};
 use crate::p2p::on_comm;
 use crate::process::Process;
 use crate::raw::{Pointer, Ref, Text, TextOut};

@@ -1,65 +1,10 @@
 //! Groups of processes (MPI-5.0, section 7.3).
 
-use std::sync::Arc;
-
-use tagwire_base::Rank;
-
 use crate::abi::{Comm, Group, PROC_NULL, UNDEFINED};
 use crate::error::{Class, Error, Result};
+use crate::group::compared;
 use crate::process::Process;
 use crate::raw::{List, Ref};
-
-/// Comparisons (MPI-5.0, section 7.3.1).
-pub(crate) mod compare {
-    pub(crate) const IDENT: i32 = 201;
-    pub(crate) const CONGRUENT: i32 = 202;
-    pub(crate) const SIMILAR: i32 = 203;
-    pub(crate) const UNEQUAL: i32 = 204;
-}
-
-/// The members of a group, as ranks of the job.
-pub(crate) type Ranks = Vec<Rank>;
-
-impl Process {
-    pub(crate) fn group(&self, handle: Group) -> Result<Arc<Ranks>> {
-        if handle == Group::EMPTY {
-            return Ok(Arc::new(Ranks::new()));
-        }
-        self.groups.get(handle.0).ok_or_else(|| {
-            let text = match handle {
-                Group::NULL => "the group is MPI_GROUP_NULL".to_owned(),
-                Group(number) => format!("{number:#x} is no group"),
-            };
-            Error::new(Class::Group, text)
-        })
-    }
-
-    fn enter_group(&self, ranks: Ranks) -> Result<Group> {
-        if ranks.is_empty() {
-            return Ok(Group::EMPTY);
-        }
-        let entered = self.groups.insert_with(|_| ranks);
-        entered
-            .map(Group)
-            .ok_or_else(|| Error::new(Class::Other, "too many groups"))
-    }
-}
-
-/// Returns how two lists of ranks compare.
-pub(crate) fn compared(first: &[Rank], second: &[Rank]) -> i32 {
-    if first == second {
-        return compare::IDENT;
-    }
-    let sorted = |ranks: &[Rank]| {
-        let mut numbers: Vec<_> = ranks.iter().map(|rank| rank.as_u32()).collect();
-        numbers.sort_unstable();
-        numbers
-    };
-    match sorted(first) == sorted(second) {
-        true => compare::SIMILAR,
-        false => compare::UNEQUAL,
-    }
-}
 
 /// `MPI_Comm_group`.
 pub fn comm_group(process: &Process, comm: Comm, group: Ref<Group>) -> Result {

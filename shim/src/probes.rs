@@ -2,24 +2,16 @@
 
 use std::sync::Arc;
 
-use tagwire_coll::Members;
 use tagwire_pml::MessageId;
 
 use crate::abi::{Comm, Datatype, Message, PROC_NULL, Request, Status};
 use crate::comm::{Held, status as status_of, tags};
 use crate::error::{Class, Error, On, Result};
+use crate::message::Claimed;
 use crate::p2p::on_comm;
 use crate::process::Process;
 use crate::raw::{Out, Ref, StatusRef};
 use crate::request::{Pending, end_of};
-
-/// A message that was taken out of matching.
-#[derive(Debug)]
-pub(crate) struct Claimed {
-    id: MessageId,
-    members: Option<Members>,
-    comm: Comm,
-}
 
 fn enter(
     process: &Process,

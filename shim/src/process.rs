@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
+use tagwire_coll::Team;
 use tagwire_pml::{Messenger, ThreadLevel};
 
-use crate::abi::{Comm, Errhandler, thread};
+use crate::abi::{Comm, Errhandler, Group, thread};
 use crate::attributes::{Attributes, key};
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Held};
 use crate::datatype::Types;
 use crate::error::{Class, Error, On, Result};
-use crate::groups::Ranks;
+use crate::group::Ranks;
+use crate::message::Claimed;
 use crate::operation::Operations;
-use crate::probes::Claimed;
 use crate::request::Requests;
 use crate::table::{Kind, Table};
 
@@ -226,6 +227,74 @@ impl Process {
             _ => class.text().to_owned(),
         })
     }
+}
+
+impl Process {
+    /// Returns a communicator.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` where there is none.
+    #[inline]
+    pub(crate) fn comm(&self, handle: Comm) -> Result<Held<'_>> {
+        match handle {
+            Comm::WORLD => Ok(Held::Predefined(&self.world)),
+            Comm::SELF => Ok(Held::Predefined(&self.own)),
+            _ => match self.comms.get(handle.0) {
+                Some(comm) => Ok(Held::Made(comm)),
+                None => Err(no_comm(handle)),
+            },
+        }
+    }
+
+    /// Takes a new communicator in, which has the error handler of another.
+    pub(crate) fn enter_comm(
+        &self,
+        team: Team,
+        errhandler: Errhandler,
+        attributes: Attributes,
+    ) -> Result<Comm> {
+        let team = Arc::new(team);
+        let entered = self.comms.insert_with(|handle| {
+            Communicator::new(Comm(handle), team, errhandler, "", attributes)
+        });
+        entered
+            .map(Comm)
+            .ok_or_else(|| Error::new(Class::Other, "too many communicators"))
+    }
+}
+
+impl Process {
+    pub(crate) fn group(&self, handle: Group) -> Result<Arc<Ranks>> {
+        if handle == Group::EMPTY {
+            return Ok(Arc::new(Ranks::new()));
+        }
+        self.groups.get(handle.0).ok_or_else(|| {
+            let text = match handle {
+                Group::NULL => "the group is MPI_GROUP_NULL".to_owned(),
+                Group(number) => format!("{number:#x} is no group"),
+            };
+            Error::new(Class::Group, text)
+        })
+    }
+
+    pub(crate) fn enter_group(&self, ranks: Ranks) -> Result<Group> {
+        if ranks.is_empty() {
+            return Ok(Group::EMPTY);
+        }
+        let entered = self.groups.insert_with(|_| ranks);
+        entered
+            .map(Group)
+            .ok_or_else(|| Error::new(Class::Other, "too many groups"))
+    }
+}
+
+#[cold]
+fn no_comm(handle: Comm) -> Error {
+    let text = match handle {
+        Comm::NULL => "the communicator is MPI_COMM_NULL".to_owned(),
+        Comm(number) => format!("{number:#x} is no communicator"),
+    };
+    Error::new(Class::Comm, text)
 }
 
 /// `MPI_ERR_LASTCODE`.
