@@ -28,6 +28,8 @@ pub mod groups;
 mod message;
 mod operation;
 pub mod p2p;
+mod partitioned;
+pub mod partitions;
 pub mod probes;
 mod process;
 pub mod raw;

@@ -120,6 +120,11 @@ impl Out {
         self.0.addr() == IN_PLACE
     }
 
+    /// Returns the address of memory of this crate, for an operation that is complete before it goes.
+    pub(crate) const fn over(memory: &mut [u8]) -> Self {
+        Self(memory.as_mut_ptr())
+    }
+
     /// Returns the address of data that is only read, for where both kinds are held.
     pub(crate) const fn of_input(data: In) -> Self {
         Self(data.0.cast_mut())

@@ -19,6 +19,7 @@ use tagwire_pml::{Messenger, RequestId};
 use crate::abi::{Comm, Request, Status};
 use crate::comm::status;
 use crate::error::{Class, Error, On, Result, class_of};
+use crate::partitioned::Part;
 
 const SLOT_BITS: u32 = 22;
 const SLOTS: usize = (1 << SLOT_BITS) - 1;
@@ -60,6 +61,7 @@ pub(crate) enum Pending {
     Recv(RequestId, Option<Members>),
     Collective(coll::Request, Option<Then>),
     Round(Arc<Mutex<coll::Persistent>>, Option<Then>),
+    Partitioned(Part),
 }
 
 impl fmt::Debug for Pending {
@@ -71,6 +73,7 @@ impl fmt::Debug for Pending {
             Self::Recv(..) => "receive",
             Self::Collective(..) => "collective",
             Self::Round(..) => "persistent collective",
+            Self::Partitioned(_) => "partitioned",
         })
     }
 }
@@ -83,6 +86,7 @@ struct Entry {
     /// Errors are raised there.
     comm: Comm,
     again: Option<Again>,
+    part: Option<Part>,
 }
 
 /// The requests of a process.
@@ -145,6 +149,7 @@ impl Requests {
             pending,
             comm,
             again: None,
+            part: None,
         })
     }
 
@@ -154,6 +159,35 @@ impl Requests {
             pending: Pending::Inactive,
             comm,
             again: Some(again),
+            part: None,
+        })
+    }
+
+    /// Takes a partitioned request in, inactive.
+    pub(crate) fn enter_partitioned(&self, part: Part, comm: Comm) -> Result<Request> {
+        let starts = part.clone();
+        let again: Again = Arc::new(move || {
+            starts.start()?;
+            Ok(Pending::Partitioned(starts.clone()))
+        });
+        self.insert(Entry {
+            pending: Pending::Inactive,
+            comm,
+            again: Some(again),
+            part: Some(part),
+        })
+    }
+
+    /// Returns the end of a partitioned operation.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where the request is none.
+    pub(crate) fn part(&self, request: Request) -> Result<Part> {
+        let mut slots = self.slots();
+        let entry = slots.entry(request)?;
+        entry.part.clone().ok_or_else(|| {
+            let text = "the request is not partitioned";
+            Error::new(Class::Request, text).on(On::Comm(entry.comm))
         })
     }
 
@@ -270,6 +304,7 @@ impl Requests {
                 let held = persistent.lock().unwrap_or_else(PoisonError::into_inner);
                 held.round().is_none_or(coll::Request::is_complete)
             }
+            Pending::Partitioned(part) => part.is_complete(),
         }
     }
 
@@ -293,6 +328,10 @@ impl Requests {
                 drop(held);
                 end.map(|end| collective(end, then.as_ref()))
             }
+            Pending::Partitioned(part) => part.take().map(|end| End {
+                status: Status::EMPTY,
+                error: end.err(),
+            }),
         }
     }
 

@@ -1,0 +1,248 @@
+//! Partitioned operations with data of any datatype (MPI-5.0, chapter 4).
+//!
+//! Partitions with gaps are packed beside when they are ready, and unpacked when they have arrived.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tagwire_pml::{PartitionedRecv, PartitionedSend};
+
+use crate::datatype::Span;
+use crate::error::{Error, Result};
+use crate::raw::{Out, Staging};
+
+/// The partitions of a buffer.
+#[derive(Debug)]
+pub(crate) struct Partitions {
+    address: Out,
+    /// One of them.
+    span: Span,
+    count: u32,
+    /// Where they do not follow each other as one block.
+    staging: Option<Staging>,
+}
+
+impl Partitions {
+    pub(crate) fn new(address: Out, span: Span, count: u32) -> Self {
+        let whole = Span {
+            count: span.count * u64::from(count),
+            bytes: span.bytes * count as usize,
+            program: span.program.clone(),
+        };
+        let staging = whole.block().is_none().then(|| Staging::new(whole.bytes));
+        Self {
+            address,
+            span,
+            count,
+            staging,
+        }
+    }
+
+    /// Returns all of their bytes, where they are sent from or received into.
+    pub(crate) fn bytes<'a>(&self) -> &'a mut [u8] {
+        match &self.staging {
+            Some(staging) => staging.bytes(),
+            None => {
+                let offset = self.span.block().unwrap_or(0);
+                let bytes = self.span.bytes * self.count as usize;
+                self.address.bytes(offset, bytes)
+            }
+        }
+    }
+
+    fn part<'a>(&self, staging: &Staging, partition: u32) -> (Out, &'a mut [u8]) {
+        let distance = self.span.extent() * self.span.count as i64 * i64::from(partition);
+        let start = self.span.bytes * partition as usize;
+        let packed = &mut staging.bytes()[start..start + self.span.bytes];
+        (self.address.moved(distance), packed)
+    }
+
+    /// Packs one.
+    fn fill(&self, partition: u32) -> Result {
+        if let Some(staging) = self.staging.as_ref().filter(|_| partition < self.count) {
+            let (address, packed) = self.part(staging, partition);
+            self.span.packer(address.read())?.pack(packed);
+        }
+        Ok(())
+    }
+
+    /// Unpacks one.
+    fn drain(&self, partition: u32) -> Result {
+        if let Some(staging) = &self.staging {
+            let (address, packed) = self.part(staging, partition);
+            self.span.unpacker(address)?.unpack(packed);
+        }
+        Ok(())
+    }
+}
+
+/// How a round ended, once it has, until that is taken.
+#[derive(Debug, Default)]
+struct Ended(Mutex<Option<Result>>);
+
+impl Ended {
+    fn held(&self) -> MutexGuard<'_, Option<Result>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks with `test` whether the round has ended.
+    fn look(&self, test: impl FnOnce() -> tagwire_pml::Result<bool>) -> bool {
+        let mut held = self.held();
+        if held.is_none() {
+            *held = match test() {
+                Ok(false) => None,
+                Ok(true) => Some(Ok(())),
+                Err(error) => Some(Err(error.into())),
+            };
+        }
+        held.is_some()
+    }
+}
+
+/// A partitioned send.
+pub(crate) struct Send {
+    inner: PartitionedSend,
+    partitions: Partitions,
+    ended: Ended,
+}
+
+/// A partitioned receive.
+pub(crate) struct Recv {
+    inner: PartitionedRecv,
+    partitions: Partitions,
+    /// Which were unpacked in this round.
+    unpacked: Box<[AtomicBool]>,
+    ended: Ended,
+}
+
+impl fmt::Debug for Send {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for Recv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl Send {
+    pub(crate) const fn new(inner: PartitionedSend, partitions: Partitions) -> Self {
+        Self {
+            inner,
+            partitions,
+            ended: Ended(Mutex::new(None)),
+        }
+    }
+
+    pub(crate) fn start(&self) -> Result {
+        self.inner.start()?;
+        if self.partitions.count == 0 {
+            // The one that stands for none.
+            self.inner.ready(0)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn ready(&self, partition: u32) -> Result {
+        self.partitions.fill(partition)?;
+        Ok(self.inner.ready(partition)?)
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.ended.look(|| self.inner.test())
+    }
+
+    /// Takes how the round ended.
+    pub(crate) fn take(&self) -> Option<Result> {
+        self.is_complete();
+        self.ended.held().take()
+    }
+}
+
+impl Recv {
+    pub(crate) fn new(inner: PartitionedRecv, partitions: Partitions) -> Self {
+        let unpacked = (0..partitions.count).map(|_| AtomicBool::new(false));
+        Self {
+            inner,
+            unpacked: unpacked.collect(),
+            partitions,
+            ended: Ended::default(),
+        }
+    }
+
+    pub(crate) fn start(&self) -> Result {
+        for unpacked in &self.unpacked {
+            unpacked.store(false, std::sync::atomic::Ordering::Release);
+        }
+        Ok(self.inner.start()?)
+    }
+
+    /// Returns whether a partition has arrived, and is where it belongs.
+    pub(crate) fn arrived(&self, partition: u32) -> Result<bool> {
+        if !self.inner.arrived(partition)? {
+            return Ok(false);
+        }
+        self.unpack(partition)?;
+        Ok(true)
+    }
+
+    fn unpack(&self, partition: u32) -> Result {
+        match self.unpacked.get(partition as usize) {
+            Some(unpacked) if !unpacked.swap(true, AcqRel) => self.partitions.drain(partition),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.ended.look(|| self.inner.test())
+    }
+
+    /// Takes how the round ended.
+    pub(crate) fn take(&self) -> Option<Result> {
+        self.is_complete();
+        let ended = self.ended.held().take()?;
+        Some(ended.and_then(|()| (0..self.partitions.count).try_for_each(|one| self.unpack(one))))
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.inner.is_active()
+    }
+}
+
+/// One end of a partitioned operation.
+#[derive(Debug, Clone)]
+pub(crate) enum Part {
+    /// To or from no process.
+    None,
+    Send(std::sync::Arc<Send>),
+    Recv(std::sync::Arc<Recv>),
+}
+
+impl Part {
+    pub(crate) fn start(&self) -> Result {
+        match self {
+            Self::None => Ok(()),
+            Self::Send(send) => send.start(),
+            Self::Recv(recv) => recv.start(),
+        }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Send(send) => send.is_complete(),
+            Self::Recv(recv) => recv.is_complete(),
+        }
+    }
+
+    pub(crate) fn take(&self) -> Option<std::result::Result<(), Error>> {
+        match self {
+            Self::None => Some(Ok(())),
+            Self::Send(send) => send.take(),
+            Self::Recv(recv) => recv.take(),
+        }
+    }
+}

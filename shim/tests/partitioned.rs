@@ -1,0 +1,169 @@
+//! Partitioned communication, on ranks that are threads of the test.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod common;
+
+use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room};
+use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request};
+use tagwire_shim::error::Class;
+use tagwire_shim::{complete, partitions as part, types};
+
+/// The ends have different numbers of partitions; each way of saying that some are ready.
+#[test]
+fn partitions_arrive_one_by_one() {
+    ranks(2, |process, me| {
+        let (mut request, mut flag) = (Request::NULL, 0);
+        let requested = result(&mut request);
+        let info = Info::NULL;
+        if me == 0 {
+            let mut values = vec![0_i32; 24];
+            part::psend_init(
+                process,
+                data(&values),
+                6,
+                4,
+                INT,
+                1,
+                3,
+                WORLD,
+                info,
+                requested,
+            )
+            .unwrap();
+            for round in 0..5 {
+                complete::start(process, result(&mut request)).unwrap();
+                let base = 100 * round;
+                values
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(n, value)| *value = base + n as i32);
+                part::pready(process, 5, request).unwrap();
+                part::pready_range(process, 1, 2, request).unwrap();
+                part::pready_list(process, 3, list(&[4, 0, 3]), request).unwrap();
+                let again = part::pready(process, 5, request).unwrap_err();
+                assert_ne!(again.code(), 0);
+                complete::wait(process, result(&mut request), ignore()).unwrap();
+                assert_ne!(request, Request::NULL);
+            }
+        } else {
+            let mut values = vec![-1_i32; 24];
+            let into = room(&mut values);
+            part::precv_init(process, into, 3, 8, INT, 0, 3, WORLD, info, requested).unwrap();
+            part::parrived(process, request, 2, result(&mut flag)).unwrap();
+            assert_eq!(flag, 1, "inactive");
+            for round in 0..5 {
+                complete::start(process, result(&mut request)).unwrap();
+                for one in [2, 0, 1] {
+                    flag = 0;
+                    while flag == 0 {
+                        part::parrived(process, request, one, result(&mut flag)).unwrap();
+                    }
+                    assert_eq!(values[8 * one as usize], 100 * round + 8 * one);
+                }
+                complete::wait(process, result(&mut request), ignore()).unwrap();
+                assert_eq!(values[23], 100 * round + 23);
+            }
+            let wrong = part::pready(process, 0, request).unwrap_err();
+            assert_eq!(wrong.code(), Class::Request as i32);
+        }
+        complete::request_free(process, result(&mut request)).unwrap();
+    });
+}
+
+/// Every second double, each partition of three.
+#[test]
+fn partitions_have_gaps() {
+    ranks(2, |process, me| {
+        let mut gapped = Datatype::NULL;
+        types::type_create_resized(process, DOUBLE, 0, 16, result(&mut gapped)).unwrap();
+        types::type_commit(process, result(&mut gapped)).unwrap();
+        let (mut request, mut flag, info) = (Request::NULL, 0, Info::NULL);
+        let requested = result(&mut request);
+        let mut values = vec![-1.0; 24];
+        if me == 0 {
+            values
+                .iter_mut()
+                .enumerate()
+                .for_each(|(n, value)| *value = n as f64);
+            part::psend_init(
+                process,
+                data(&values),
+                4,
+                3,
+                gapped,
+                1,
+                0,
+                WORLD,
+                info,
+                requested,
+            )
+            .unwrap();
+        } else {
+            let into = room(&mut values);
+            part::precv_init(process, into, 2, 6, gapped, 0, 0, WORLD, info, requested).unwrap();
+        }
+        for _round in 0..3 {
+            complete::start(process, result(&mut request)).unwrap();
+            if me == 0 {
+                part::pready_range(process, 0, 3, request).unwrap();
+            } else {
+                while flag == 0 {
+                    part::parrived(process, request, 1, result(&mut flag)).unwrap();
+                }
+                assert_eq!((values[12], values[13], values[22]), (12.0, -1.0, 22.0));
+            }
+            complete::wait(process, result(&mut request), ignore()).unwrap();
+        }
+        if me == 1 {
+            for (place, value) in values.iter().enumerate() {
+                assert_eq!(*value, if place % 2 == 0 { place as f64 } else { -1.0 });
+            }
+        }
+        complete::request_free(process, result(&mut request)).unwrap();
+    });
+}
+
+/// No partitions, no bytes, no process.
+#[test]
+fn nothing_is_sent_in_partitions() {
+    ranks(2, |process, me| {
+        let mut value = [7_i32; 4];
+        for (partitions, count) in [(0, 4), (3, 0)] {
+            let mut request = Request::NULL;
+            let (requested, info) = (result(&mut request), Info::NULL);
+            if me == 0 {
+                let from = data(&value);
+                part::psend_init(
+                    process, from, partitions, count, INT, 1, 0, WORLD, info, requested,
+                )
+                .unwrap();
+            } else {
+                let into = room(&mut value);
+                part::precv_init(
+                    process, into, partitions, count, INT, 0, 0, WORLD, info, requested,
+                )
+                .unwrap();
+            }
+            for _round in 0..2 {
+                complete::start(process, result(&mut request)).unwrap();
+                if me == 0 && partitions > 0 {
+                    part::pready_range(process, 0, partitions - 1, request).unwrap();
+                }
+                complete::wait(process, result(&mut request), ignore()).unwrap();
+            }
+            complete::request_free(process, result(&mut request)).unwrap();
+        }
+        let (mut request, info) = (Request::NULL, Info::NULL);
+        let requested = result(&mut request);
+        let from = data(&value);
+        part::psend_init(
+            process, from, 2, 2, INT, PROC_NULL, 0, WORLD, info, requested,
+        )
+        .unwrap();
+        complete::start(process, result(&mut request)).unwrap();
+        part::pready(process, 0, request).unwrap();
+        complete::wait(process, result(&mut request), ignore()).unwrap();
+        complete::request_free(process, result(&mut request)).unwrap();
+        assert_eq!(value, [7; 4]);
+    });
+}
