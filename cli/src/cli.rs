@@ -9,7 +9,7 @@ use clap::{
 use tagwire_base::config::{Kind, Registry, Setting};
 use tagwire_bench::TestName;
 
-use crate::{info, run, stamp};
+use crate::{info, mpi, run, stamp};
 
 /// Tagged messages between processes, with no MPI installed.
 #[derive(Debug, Parser)]
@@ -36,6 +36,8 @@ pub enum Action {
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
+    /// MPI programs on Tagwire, with no MPI installed
+    Mpi(mpi::MpiOptions),
 }
 
 const AFTER_HELP: &str = "\
@@ -51,7 +53,8 @@ Examples:
   tagwire run -n 4 --tag-output -- ./program   four ranks of a program
   tagwire bench latency                        half round trips between two ranks
   tagwire compare old.json new.json            whether it got worse
-  tagwire tune coll -o here.toml               which algorithms are fastest here";
+  tagwire tune coll -o here.toml               which algorithms are fastest here
+  tagwire mpi install ~/tagwire-mpi            mpicc and a library for MPI programs";
 
 const AFTER_BENCH: &str = "\
 Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; K is 1024.
@@ -199,7 +202,7 @@ fn only(bench: Command, test: TestName) -> Command {
 }
 
 /// Subcommands that only look at files.
-const WITHOUT_SETTINGS: &[&str] = &["compare"];
+const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi"];
 
 /// The command with all its options.
 pub fn command(registry: &Registry) -> Command {

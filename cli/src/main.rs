@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 mod failure;
 mod info;
+mod mpi;
 mod output;
 mod run;
 mod stamp;
@@ -42,6 +43,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Run(options) => run::run(options, &invocation.settings),
         Action::Bench(options) => bench::bench(options, &invocation.settings),
         Action::Tune(options) => bench::tune(options, &invocation.settings),
+        Action::Mpi(options) => mpi::mpi(options),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }
 }

@@ -1,0 +1,179 @@
+//! `tagwire mpi`: MPI programs on Tagwire.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+/// The options of `tagwire mpi`.
+#[derive(Debug, Args)]
+pub struct MpiOptions {
+    #[command(subcommand)]
+    action: MpiAction,
+}
+
+/// What is asked for.
+#[derive(Debug, Subcommand)]
+enum MpiAction {
+    /// Write a tree in which MPI programs are compiled and run: mpicc, mpi.h, libmpi_abi.so.1, mpiexec
+    Install(InstallOptions),
+}
+
+/// The options of `tagwire mpi install`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_INSTALL)]
+struct InstallOptions {
+    /// The directory of the tree; it is made where it is not there, and may be moved later
+    prefix: PathBuf,
+
+    /// The shared library, where it is not beside this command
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+}
+
+const AFTER_INSTALL: &str = "\
+The shared library is built by 'cargo build --release --workspace', which leaves it beside this command.
+
+Examples:
+  tagwire mpi install ~/tagwire-mpi
+  ~/tagwire-mpi/bin/mpicc program.c -o program
+  tagwire run -n 4 -- ./program                 or srun --mpi=pmi2, prterun, mpiexec of MPICH";
+
+/// The name by which programs want the library.
+const SONAME: &str = "libmpi_abi.so.1";
+
+/// The name by which they are linked, and by which it is built.
+const NAME: &str = "libmpi_abi.so";
+
+const HEADER: &str = include_str!("../../shim/include/mpi.h");
+const COMPILER: &str = include_str!("../mpi/compiler.sh");
+const MPIEXEC: &str = include_str!("../mpi/mpiexec.sh");
+const PKG_CONFIG: &str = include_str!("../mpi/mpi_abi.pc");
+const CMAKE: &str = include_str!("../mpi/mpi_abi-config.cmake");
+
+/// Does what is asked for.
+pub fn mpi(options: &MpiOptions) -> Result<ExitCode, Failure> {
+    match &options.action {
+        MpiAction::Install(options) => install(options),
+    }
+}
+
+fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::run(format!("this command does not find itself: {error}")))?;
+    let library = match &options.library {
+        Some(file) => file.clone(),
+        None => beside(&own)?,
+    };
+    let tree = Tree(&options.prefix);
+    tree.copy(&library, &format!("lib/{SONAME}"))?;
+    tree.link(SONAME, &format!("lib/{NAME}"))?;
+    tree.copy(&own, "bin/tagwire")?;
+    tree.write("include/mpi.h", HEADER)?;
+    for (name, variable, compiler) in [
+        ("mpicc", "MPI_CC", "cc"),
+        ("mpicxx", "MPI_CXX", "c++"),
+        ("mpic++", "MPI_CXX", "c++"),
+    ] {
+        let script = COMPILER
+            .replace("@NAME@", name)
+            .replace("@VARIABLE@", variable)
+            .replace("@COMPILER@", compiler);
+        tree.script(&format!("bin/{name}"), &script)?;
+    }
+    for name in ["mpiexec", "mpirun"] {
+        tree.script(&format!("bin/{name}"), &MPIEXEC.replace("mpiexec:", &format!("{name}:")))?;
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    tree.write(
+        "lib/pkgconfig/mpi_abi.pc",
+        &PKG_CONFIG.replace("@VERSION@", version),
+    )?;
+    tree.write("lib/cmake/mpi_abi/mpi_abi-config.cmake", CMAKE)?;
+    let prefix = options.prefix.display();
+    let _ = writeln!(
+        std::io::stdout(),
+        "MPI on Tagwire is in {prefix}: {prefix}/bin/mpicc program.c -o program, then tagwire run -n 4 -- ./program"
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the shared library beside this command: where it was built, or in a tree that was installed.
+fn beside(own: &Path) -> Result<PathBuf, Failure> {
+    let folder = own.parent().unwrap_or_else(|| Path::new("."));
+    let places = [
+        folder.join(NAME),
+        folder.join("../lib").join(SONAME),
+    ];
+    let found = places.into_iter().find(|place| place.is_file());
+    found.ok_or_else(|| {
+        Failure::usage(format!(
+            "{NAME} is not beside this command, in {}; 'cargo build --release --workspace' builds it, --library FILE names it",
+            folder.display()
+        ))
+    })
+}
+
+/// A tree that is being written.
+struct Tree<'a>(&'a Path);
+
+impl Tree<'_> {
+    /// Returns a place in it, whose directory is there.
+    fn place(&self, name: &str) -> Result<PathBuf, Failure> {
+        let place = self.0.join(name);
+        if let Some(folder) = place.parent() {
+            fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
+        }
+        Ok(place)
+    }
+
+    /// Puts what `make` writes into its place at once: a program that uses what is there keeps it.
+    fn put(
+        &self,
+        name: &str,
+        mode: u32,
+        make: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let place = self.place(name)?;
+        let mut new = place.clone().into_os_string();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        let made = make(&new)
+            .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(mode)))
+            .and_then(|()| fs::rename(&new, &place));
+        made.map_err(|error| {
+            let _ = fs::remove_file(&new);
+            unwritten(&place, &error)
+        })
+    }
+
+    fn copy(&self, from: &Path, name: &str) -> Result<(), Failure> {
+        let bytes = fs::read(from)
+            .map_err(|error| Failure::usage(format!("{}: {error}", from.display())))?;
+        self.put(name, 0o755, |new| fs::write(new, &bytes))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
+        self.put(name, 0o644, |new| fs::write(new, text))
+    }
+
+    fn script(&self, name: &str, text: &str) -> Result<(), Failure> {
+        self.put(name, 0o755, |new| fs::write(new, text))
+    }
+
+    fn link(&self, to: &str, name: &str) -> Result<(), Failure> {
+        let place = self.place(name)?;
+        // What was there before.
+        let _ = fs::remove_file(&place);
+        symlink(to, &place).map_err(|error| unwritten(&place, &error))
+    }
+}
+
+fn unwritten(place: &Path, error: &std::io::Error) -> Failure {
+    Failure::run(format!("{}: {error}", place.display()))
+}
