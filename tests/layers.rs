@@ -90,6 +90,9 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-bench",
         ],
     ),
+    ("tagwire-mpi-api", &[]),
+    ("tagwire-shim", &[]),
+    ("mpi_abi", &["tagwire-mpi-api", "tagwire-shim"]),
     (
         "tagwire-cli",
         &[
@@ -140,6 +143,8 @@ const UNSAFE: &[&str] = &[
     "pml/src/guard.rs",
     "pml/src/lend.rs",
     "pml/src/ob1/writes/flags.rs",
+    "shim/abi/src/lib.rs",
+    "shim/src/raw.rs",
     "src/buffer.rs",
     "src/context.rs",
     "src/owned.rs",

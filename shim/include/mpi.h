@@ -19,12 +19,9 @@
 extern "C" {
 #endif
 
-/* Where the compiler reports a conflict with one of these types, the mpi.h of another MPI has been included after Tagwire's:
- * look for its folder in the include path. */
-
-typedef intptr_t MPI_Aint;   /* a conflict here: the mpi.h of another MPI follows Tagwire's */
-typedef int64_t MPI_Offset;  /* a conflict here: the mpi.h of another MPI follows Tagwire's */
-typedef int64_t MPI_Count;   /* a conflict here: the mpi.h of another MPI follows Tagwire's */
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Offset;
+typedef int64_t MPI_Count;
 
 typedef struct {
     int MPI_SOURCE;
@@ -42,7 +39,7 @@ typedef struct {
 
 /* Communicators */
 
-typedef struct MPI_ABI_Comm *MPI_Comm;
+typedef struct MPI_ABI_Comm *MPI_Comm; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_COMM_NULL                          ((MPI_Comm)0x100)
 #define MPI_COMM_WORLD                         ((MPI_Comm)0x101)
 #define MPI_COMM_SELF                          ((MPI_Comm)0x102)
@@ -57,13 +54,13 @@ typedef struct MPI_ABI_Comm *MPI_Comm;
 
 /* Groups */
 
-typedef struct MPI_ABI_Group *MPI_Group;
+typedef struct MPI_ABI_Group *MPI_Group; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_GROUP_NULL                         ((MPI_Group)0x108)
 #define MPI_GROUP_EMPTY                        ((MPI_Group)0x109)
 
 /* Datatypes */
 
-typedef struct MPI_ABI_Datatype *MPI_Datatype;
+typedef struct MPI_ABI_Datatype *MPI_Datatype; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_DATATYPE_NULL                      ((MPI_Datatype)0x200)
 #define MPI_AINT                               ((MPI_Datatype)0x201)
 #define MPI_COUNT                              ((MPI_Datatype)0x202)
@@ -166,12 +163,12 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 
 /* Requests, messages and operations */
 
-typedef struct MPI_ABI_Request *MPI_Request;
+typedef struct MPI_ABI_Request *MPI_Request; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_REQUEST_NULL                       ((MPI_Request)0x180)
-typedef struct MPI_ABI_Message *MPI_Message;
+typedef struct MPI_ABI_Message *MPI_Message; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_MESSAGE_NULL                       ((MPI_Message)0x128)
 #define MPI_MESSAGE_NO_PROC                    ((MPI_Message)0x129)
-typedef struct MPI_ABI_Op *MPI_Op;
+typedef struct MPI_ABI_Op *MPI_Op; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_OP_NULL                            ((MPI_Op)0x20)
 #define MPI_SUM                                ((MPI_Op)0x21)
 #define MPI_MIN                                ((MPI_Op)0x22)
@@ -190,7 +187,7 @@ typedef struct MPI_ABI_Op *MPI_Op;
 
 /* Windows */
 
-typedef struct MPI_ABI_Win *MPI_Win;
+typedef struct MPI_ABI_Win *MPI_Win; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_WIN_NULL                           ((MPI_Win)0x110)
 #define MPI_LOCK_EXCLUSIVE                     301
 #define MPI_LOCK_SHARED                        302
@@ -208,7 +205,7 @@ typedef struct MPI_ABI_Win *MPI_Win;
 
 /* Files */
 
-typedef struct MPI_ABI_File *MPI_File;
+typedef struct MPI_ABI_File *MPI_File; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_FILE_NULL                          ((MPI_File)0x118)
 #define MPI_MODE_APPEND                        1
 #define MPI_MODE_CREATE                        2
@@ -226,12 +223,12 @@ typedef struct MPI_ABI_File *MPI_File;
 
 /* Sessions, info and error handlers */
 
-typedef struct MPI_ABI_Session *MPI_Session;
+typedef struct MPI_ABI_Session *MPI_Session; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_SESSION_NULL                       ((MPI_Session)0x120)
-typedef struct MPI_ABI_Info *MPI_Info;
+typedef struct MPI_ABI_Info *MPI_Info; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_INFO_NULL                          ((MPI_Info)0x130)
 #define MPI_INFO_ENV                           ((MPI_Info)0x131)
-typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
+typedef struct MPI_ABI_Errhandler *MPI_Errhandler; /* a conflict here: another MPI's mpi.h follows Tagwire's */
 #define MPI_ERRHANDLER_NULL                    ((MPI_Errhandler)0x140)
 #define MPI_ERRORS_ARE_FATAL                   ((MPI_Errhandler)0x141)
 #define MPI_ERRORS_ABORT                       ((MPI_Errhandler)0x142)

@@ -56,7 +56,7 @@ fn constant(out: &mut String, section: &Section, entry: &Constant) {
         Constant::Typed(of, name, value) => define(out, name, &cast(of, *value)),
         Constant::Alias(name, other) => define(out, name, &format!("MPI_{other}")),
         Constant::Handle(name) => {
-            let _ = writeln!(out, "typedef struct MPI_ABI_{name} *MPI_{name};");
+            let _ = writeln!(out, "typedef struct MPI_ABI_{name} *MPI_{name}; {CONFLICT}");
         }
         Constant::Tool(name, tag) => {
             let _ = writeln!(out, "typedef struct MPI_{tag} *MPI_{name};");
@@ -133,6 +133,9 @@ fn wrapped(text: &str) -> String {
 
 const COLUMNS: usize = 118;
 
+/// Compilers print the line that a later declaration contradicts.
+const CONFLICT: &str = "/* a conflict here: another MPI's mpi.h follows Tagwire's */";
+
 const HEAD: &str = r#"/* Tagwire's mpi.h: the standard ABI of MPI 5.0.
  *
  * Written by shim/api from functions.txt and constants.txt: change those, not this file.
@@ -154,12 +157,9 @@ const HEAD: &str = r#"/* Tagwire's mpi.h: the standard ABI of MPI 5.0.
 extern "C" {
 #endif
 
-/* Where the compiler reports a conflict with one of these types, the mpi.h of another MPI has been included after Tagwire's:
- * look for its folder in the include path. */
-
-typedef intptr_t MPI_Aint;   /* a conflict here: the mpi.h of another MPI follows Tagwire's */
-typedef int64_t MPI_Offset;  /* a conflict here: the mpi.h of another MPI follows Tagwire's */
-typedef int64_t MPI_Count;   /* a conflict here: the mpi.h of another MPI follows Tagwire's */
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Offset;
+typedef int64_t MPI_Count;
 
 typedef struct {
     int MPI_SOURCE;
