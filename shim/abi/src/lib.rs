@@ -1,3 +1,5 @@
+#![doc = include_str!("../README.md")]
+//!
 //! `libmpi_abi.so.1`: the exported functions of the MPI-5.0 standard ABI, each under its name and under that of tools.
 //!
 //! `build.rs` writes them from `shim/api/functions.txt`. A function wraps the caller's addresses and widens its counts; its
