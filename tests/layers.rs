@@ -69,6 +69,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-coll",
         ],
     ),
+    ("tagwire-mpi-api", &[]),
+    ("mpi_abi", &["tagwire-mpi-api", "tagwire-shim"]),
     (
         SUITES,
         &["tagwire-base", "tagwire-transport", "tagwire-pml"],
@@ -155,6 +157,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/guard.rs",
     "pml/src/lend.rs",
     "pml/src/ob1/writes/flags.rs",
+    "shim/abi/src/lib.rs",
     "shim/src/collectives.rs",
     "shim/src/raw.rs",
     "src/buffer.rs",

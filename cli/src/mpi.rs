@@ -87,7 +87,10 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
         tree.script(&format!("bin/{name}"), &script)?;
     }
     for name in ["mpiexec", "mpirun"] {
-        tree.script(&format!("bin/{name}"), &MPIEXEC.replace("mpiexec:", &format!("{name}:")))?;
+        tree.script(
+            &format!("bin/{name}"),
+            &MPIEXEC.replace("mpiexec:", &format!("{name}:")),
+        )?;
     }
     let version = env!("CARGO_PKG_VERSION");
     tree.write(
@@ -106,10 +109,7 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
 /// Returns the shared library beside this command: where it was built, or in a tree that was installed.
 fn beside(own: &Path) -> Result<PathBuf, Failure> {
     let folder = own.parent().unwrap_or_else(|| Path::new("."));
-    let places = [
-        folder.join(NAME),
-        folder.join("../lib").join(SONAME),
-    ];
+    let places = [folder.join(NAME), folder.join("../lib").join(SONAME)];
     let found = places.into_iter().find(|place| place.is_file());
     found.ok_or_else(|| {
         Failure::usage(format!(

@@ -1,5 +1,7 @@
 //! Making communicators, and what is asked of them (MPI-5.0, chapter 7).
 
+use std::sync::Arc;
+
 use crate::abi::{Comm, Errhandler, Group, Info, MAX_OBJECT_NAME, UNDEFINED};
 use crate::attributes::Attributes;
 use crate::comm::Communicator;
@@ -196,7 +198,7 @@ pub fn comm_get_errhandler(process: &Process, comm: Comm, handler: Ref<Errhandle
 }
 
 /// `MPI_Errhandler_free`. Predefined ones stay.
-pub fn errhandler_free(_: &Process, handler: Ref<Errhandler>) -> Result {
+pub fn errhandler_free(_: Option<&Arc<Process>>, handler: Ref<Errhandler>) -> Result {
     handler.set(Errhandler::NULL);
     Ok(())
 }

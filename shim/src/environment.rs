@@ -147,13 +147,12 @@ pub fn get_count(
     let bytes = status.get().bytes();
     let one = process.types.get(datatype)?;
     let size = one.program()?.size();
-    count.set_or_undefined(match (bytes, size) {
+    count.set(match (bytes, size) {
         (0, _) => 0,
         (_, 0) => i64::from(UNDEFINED),
         (bytes, size) if bytes % size == 0 => (bytes / size) as i64,
         _ => i64::from(UNDEFINED),
-    });
-    Ok(())
+    })
 }
 
 /// `MPI_Get_elements`.
@@ -166,11 +165,10 @@ pub fn get_elements(
     let bytes = status.get().bytes();
     let one = process.types.get(datatype)?;
     let elements = one.program()?.signature().elements_in(bytes);
-    count.set_or_undefined(match elements.rest {
+    count.set(match elements.rest {
         0 => elements.whole as i64,
         _ => i64::from(UNDEFINED),
-    });
-    Ok(())
+    })
 }
 
 /// `MPI_Status_set_elements`.

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::abi::SUCCESS;
-use crate::error::{Class, Error, On, Result};
+pub use crate::error::On;
+use crate::error::{Class, Error, Result};
 use crate::process::Process;
 
 /// The process, once it was initialized: MPI has no object for it.
@@ -37,6 +38,11 @@ pub fn early(name: &str, handler: impl FnOnce(Option<&Arc<Process>>) -> Result) 
     }
 }
 
+/// The same for the tools' interface, whose errors have no handlers.
+pub fn tool(_: &str, handler: impl FnOnce(Option<&Arc<Process>>) -> Result) -> i32 {
+    handler(PROCESS.get()).map_or_else(|error| error.code(), |()| SUCCESS)
+}
+
 /// What calls return that do nothing here.
 #[cold]
 pub fn unsupported(name: &str, on: On) -> i32 {
@@ -44,6 +50,15 @@ pub fn unsupported(name: &str, on: On) -> i32 {
         let text = "it is not supported by this library";
         Err(Error::new(Class::UnsupportedOperation, text).on(on))
     })
+}
+
+/// The same for what may be called at any time.
+#[cold]
+pub fn unsupported_early(name: &str, on: On) -> i32 {
+    match PROCESS.get() {
+        Some(_) => unsupported(name, on),
+        None => Class::UnsupportedOperation as i32,
+    }
 }
 
 /// Joins the job.

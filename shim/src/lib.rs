@@ -14,6 +14,7 @@
 
 pub mod abi;
 mod attributes;
+pub mod callbacks;
 pub mod collectives;
 mod comm;
 pub mod communicators;
@@ -36,8 +37,8 @@ pub mod raw;
 pub mod reductions;
 mod request;
 mod table;
+pub mod time;
 pub mod types;
 
 pub use error::{Error, Result};
-pub use operation::{Function, WideFunction};
 pub use process::Process;

@@ -11,10 +11,11 @@ use crate::raw::call_operation;
 use crate::table::{Kind, Table};
 
 /// A user's function, with its number of elements in an `int`: `MPI_User_function`.
-pub type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i32, *mut Datatype);
+pub(crate) type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i32, *mut Datatype);
 
 /// The same with a wider number: `MPI_User_function_c`.
-pub type WideFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Datatype);
+pub(crate) type WideFunction =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Datatype);
 
 /// What a user's operation calls.
 #[derive(Debug, Clone, Copy)]

@@ -304,6 +304,12 @@ impl<T: Copy> Array<T> {
         unsafe { self.0.add(index).read() }
     }
 
+    /// Returns no array.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self(ptr::null_mut())
+    }
+
     /// Sets an element, where there is an array.
     pub fn set(self, index: usize, value: T) {
         if !self.0.is_null() {
@@ -364,6 +370,12 @@ impl<T: Copy> Ref<T> {
         Ok(unsafe { self.0.read() })
     }
 
+    /// Returns no room: the result is dropped.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self(ptr::null_mut())
+    }
+
     /// Returns whether there is no room for it.
     #[must_use]
     pub const fn is_null(self) -> bool {
@@ -371,56 +383,71 @@ impl<T: Copy> Ref<T> {
     }
 }
 
-/// A count that a call returns: in an `int` or in an `MPI_Count`.
+/// What a count becomes that does not fit its `int`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Narrow {
+    /// `MPI_UNDEFINED`.
+    Undefined,
+    /// An error of the call, `MPI_ERR_VALUE_TOO_LARGE`.
+    Error,
+}
+
+/// A count that a call returns, or moves on: in an `int` or in an `MPI_Count`.
 #[derive(Debug, Clone, Copy)]
-pub enum CountOut {
-    /// `int *`.
-    Int(*mut i32),
-    /// `MPI_Count *`.
-    Big(*mut i64),
+pub struct CountOut(Width);
+
+#[derive(Debug, Clone, Copy)]
+enum Width {
+    Int(Ref<i32>, Narrow),
+    Big(Ref<i64>),
 }
 
 impl CountOut {
-    /// Sets it; to `MPI_UNDEFINED` where it does not fit.
-    pub fn set_or_undefined(self, value: i64) {
-        match self {
-            Self::Int(result) => {
-                let narrow = i32::try_from(value).unwrap_or(UNDEFINED);
-                // SAFETY: the caller of MPI promises room for results.
-                unsafe { Ref::new(result) }.set(narrow);
-            }
-            Self::Big(result) => {
-                // SAFETY: as above.
-                unsafe { Ref::new(result) }.set(value);
-            }
-        }
+    /// Returns the count in an `int`.
+    ///
+    /// # Safety
+    /// It is null, or may be read and written during the call.
+    #[must_use]
+    pub const unsafe fn int(count: *mut i32, narrow: Narrow) -> Self {
+        // SAFETY: the caller's promise.
+        Self(Width::Int(unsafe { Ref::new(count) }, narrow))
+    }
+
+    /// Returns the count in an `MPI_Count`.
+    ///
+    /// # Safety
+    /// As [`int`](Self::int).
+    #[must_use]
+    pub const unsafe fn big(count: *mut i64) -> Self {
+        // SAFETY: the caller's promise.
+        Self(Width::Big(unsafe { Ref::new(count) }))
     }
 
     /// Sets it.
     ///
     /// # Errors
-    /// `MPI_ERR_VALUE_TOO_LARGE` where it does not fit.
+    /// `MPI_ERR_VALUE_TOO_LARGE` where it does not fit, and is not to be `MPI_UNDEFINED` then.
     pub fn set(self, value: i64) -> Result {
-        if let Self::Int(_) = self
-            && i32::try_from(value).is_err()
-        {
-            return Err(Error::new(
-                Class::ValueTooLarge,
-                format!("{value} does not fit an int"),
-            ));
+        match (self.0, i32::try_from(value)) {
+            (Width::Big(count), _) => count.set(value),
+            (Width::Int(count, _), Ok(narrow)) => count.set(narrow),
+            (Width::Int(count, Narrow::Undefined), Err(_)) => count.set(UNDEFINED),
+            (Width::Int(_, Narrow::Error), Err(_)) => {
+                let text = format!("{value} does not fit an int");
+                return Err(Error::new(Class::ValueTooLarge, text));
+            }
         }
-        self.set_or_undefined(value);
         Ok(())
     }
 
-    /// Returns what it is: for counts that a call moves on.
-    #[must_use]
-    pub fn get(self) -> i64 {
-        match self {
-            // SAFETY: the caller of MPI promises what is read.
-            Self::Int(value) => i64::from(unsafe { *value }),
-            // SAFETY: as above.
-            Self::Big(value) => unsafe { *value },
+    /// Returns what it is.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` where there is none.
+    pub fn get(self) -> Result<i64> {
+        match self.0 {
+            Width::Int(count, _) => Ok(i64::from(count.get()?)),
+            Width::Big(count) => count.get(),
         }
     }
 }
@@ -571,6 +598,7 @@ impl TextOut {
 
 /// A pointer that is kept or given back, and not looked behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct Pointer(pub *mut c_void);
 
 // SAFETY: nobody looks behind it here.

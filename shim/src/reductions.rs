@@ -1,35 +1,21 @@
 //! Making operations of reductions (MPI-5.0, section 6.9.5).
 
 use crate::abi::Op;
+use crate::callbacks::Reduction;
 use crate::error::{Class, Error, Result};
-use crate::operation::{Callback, Function, WideFunction};
+use crate::operation::Callback;
 use crate::process::Process;
 use crate::raw::Ref;
 
-fn entered(process: &Process, callback: Option<Callback>, commutes: i32, op: Ref<Op>) -> Result {
+/// `MPI_Op_create`, for counts of both widths.
+pub fn op_create(process: &Process, function: Reduction, commutes: i32, op: Ref<Op>) -> Result {
+    let callback = match function {
+        Reduction::Int(function) => function.map(Callback::Int),
+        Reduction::Big(function) => function.map(Callback::Wide),
+    };
     let callback = callback.ok_or_else(|| Error::new(Class::Arg, "the function is null"))?;
     op.set(process.operations.enter(callback, commutes != 0)?);
     Ok(())
-}
-
-/// `MPI_Op_create`.
-pub fn op_create(
-    process: &Process,
-    function: Option<Function>,
-    commutes: i32,
-    op: Ref<Op>,
-) -> Result {
-    entered(process, function.map(Callback::Int), commutes, op)
-}
-
-/// `MPI_Op_create_c`.
-pub fn op_create_wide(
-    process: &Process,
-    function: Option<WideFunction>,
-    commutes: i32,
-    op: Ref<Op>,
-) -> Result {
-    entered(process, function.map(Callback::Wide), commutes, op)
 }
 
 /// `MPI_Op_free`.

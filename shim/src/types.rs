@@ -227,8 +227,7 @@ pub fn type_create_subarray(
 
 /// `MPI_Type_size`.
 pub fn type_size(process: &Process, datatype: Datatype, size: CountOut) -> Result {
-    size.set_or_undefined(process.types.get(datatype)?.tree.size());
-    Ok(())
+    size.set(process.types.get(datatype)?.tree.size())
 }
 
 /// `MPI_Type_get_extent`.
@@ -296,7 +295,7 @@ pub fn pack(
 ) -> Result {
     process.comm(comm)?;
     let span = process.types.span(count, datatype)?;
-    let start = position.get();
+    let start = position.get()?;
     let end = end_of(start, span.bytes, size)?;
     let room = out.bytes(start, span.bytes);
     span.packer(data)?.pack(room);
@@ -317,7 +316,7 @@ pub fn unpack(
 ) -> Result {
     process.comm(comm)?;
     let span = process.types.span(count, datatype)?;
-    let start = position.get();
+    let start = position.get()?;
     let end = end_of(start, span.bytes, size)?;
     let packed = input.bytes(start, span.bytes);
     span.unpacker(room)?.unpack(packed);
@@ -333,14 +332,7 @@ pub fn pack_size(
     size: CountOut,
 ) -> Result {
     process.comm(comm)?;
-    let bytes = process.types.span(count, datatype)?.bytes as i64;
-    match i32::try_from(bytes) {
-        Ok(_) => size.set(bytes),
-        Err(_) => {
-            size.set_or_undefined(bytes);
-            Ok(())
-        }
-    }
+    size.set(process.types.span(count, datatype)?.bytes as i64)
 }
 
 /// Returns where packed data ends that begins at a position of a buffer.

@@ -12,6 +12,7 @@ use common::{
     room,
 };
 use tagwire_shim::abi::{Comm, Datatype, Info, Op, Request};
+use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::error::Class;
 use tagwire_shim::{Process, collectives as coll, communicators, complete, reductions, types};
 
@@ -314,7 +315,8 @@ fn pairs_and_users_operations_combine() {
             );
 
             let (mut op, mut pair) = (Op::NULL, Datatype::NULL);
-            reductions::op_create(process, Some(compose), 0, result(&mut op)).unwrap();
+            let function = Reduction::Int(Some(compose));
+            reductions::op_create(process, function, 0, result(&mut op)).unwrap();
             let long = Datatype(0x20a);
             types::type_contiguous(process, 2, long, result(&mut pair)).unwrap();
             types::type_commit(process, result(&mut pair)).unwrap();

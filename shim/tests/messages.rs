@@ -4,7 +4,7 @@
 mod common;
 
 use common::{
-    BYTE, DOUBLE, INT, WORLD, array, data, ignore, ignore_all, ranks, result, room, status,
+    BYTE, DOUBLE, INT, WORLD, array, count, data, ignore, ignore_all, ranks, result, room, status,
     statuses,
 };
 use tagwire_shim::Process;
@@ -375,7 +375,7 @@ fn data_with_gaps_is_packed_on_its_way() {
         let (mut ended, mut number) = (EMPTY, 0);
         let into = room(&mut into);
         p2p::recv(process, into, 1, column, 0, 2, WORLD, status(&mut ended)).unwrap();
-        let number_of = tagwire_shim::raw::CountOut::Int(&raw mut number);
+        let number_of = count(&mut number);
         environment::get_count(process, status(&mut ended), DOUBLE, number_of).unwrap();
         assert_eq!(number, UNDEFINED, "7 bytes are no whole doubles");
     });

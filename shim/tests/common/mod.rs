@@ -9,7 +9,7 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Op, Status};
 use tagwire_shim::communicators::comm_set_errhandler;
-use tagwire_shim::raw::{Array, Counts, In, List, Out, Ref, StatusRef, Statuses};
+use tagwire_shim::raw::{Array, CountOut, Counts, In, List, Narrow, Out, Ref, StatusRef, Statuses};
 
 pub const INT: Datatype = Datatype(0x209);
 pub const DOUBLE: Datatype = Datatype(0x214);
@@ -72,6 +72,12 @@ pub fn array<T: Copy>(values: &mut [T]) -> Array<T> {
 pub fn list<T: Copy>(values: &[T]) -> List<T> {
     // SAFETY: as above.
     unsafe { List::new(values.as_ptr()) }
+}
+
+/// A count that a call returns.
+pub fn count(value: &mut i32) -> CountOut {
+    // SAFETY: as above.
+    unsafe { CountOut::int(value, Narrow::Undefined) }
 }
 
 pub fn counts(values: &[i32]) -> Counts {

@@ -1,0 +1,119 @@
+//! The checked-in `mpi.h`: it is what the tables say, it compiles everywhere, and another MPI's header beside it is refused.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::{env, fs};
+
+use tagwire_mpi_api::Api;
+use tempfile::TempDir;
+
+fn header() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../include/mpi.h").to_owned()
+}
+
+/// Compiles a program with `mpi.h` in the include path, after the folder of the program.
+fn compile(folder: &Path, language: &[&str], program: &str) -> Output {
+    let file = folder.join("program.c");
+    fs::write(&file, program).unwrap();
+    let include = Path::new(&header()).parent().unwrap().to_owned();
+    let cc = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    Command::new(cc)
+        .args(language)
+        .args(["-c", "-o", "/dev/null", "-I"])
+        .arg(include)
+        .arg(file)
+        .output()
+        .expect("a C compiler is there")
+}
+
+#[test]
+fn the_header_is_what_the_tables_say() {
+    let is = fs::read_to_string(header()).unwrap();
+    let same = is == Api::load().unwrap().header();
+    let command = "cargo run -p tagwire-mpi-api --example write header > shim/include/mpi.h";
+    assert!(same, "shim/include/mpi.h is out of date: {command}");
+}
+
+/// Uses what a header could get wrong: constants in initializers, callbacks, enumerations, varargs.
+const PROGRAM: &str = r"
+#include <mpi.h>
+#include <mpi.h>
+static MPI_Comm comm = MPI_COMM_WORLD;
+static const int modes = MPI_MODE_CREATE | MPI_MODE_RDWR;
+static void fails(MPI_Comm *on, int *code, ...) { (void)on; (void)code; }
+static void sums(void *from, void *to, int *n, MPI_Datatype *type) { (void)from; (void)to; (void)n; (void)type; }
+#if MPI_VERSION != 5 || MPI_ABI_VERSION != 1
+#error version
+#endif
+int main(int argc, char **argv) {
+    int rank = MPI_PROC_NULL, ranges[1][3] = {{0, 1, 1}};
+    char name[MPI_MAX_PROCESSOR_NAME];
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Group group = MPI_GROUP_EMPTY;
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_T_cb_safety safety = MPI_T_CB_REQUIRE_NONE;
+    MPI_Status status;
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_create_errhandler(fails, &handler);
+    MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &rank, 0);
+    MPI_Op_create(sums, modes, &op);
+    MPI_Group_range_incl(group, 1, ranges, &group);
+    MPI_Get_processor_name(name, &rank);
+    MPI_Bcast(MPI_IN_PLACE, 1, MPI_LONG_LONG_INT, 0, comm);
+    MPI_Send_c(name, (MPI_Count)1, MPI_BYTE, rank, MPI_ANY_TAG, MPI_COMM_SELF);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Recv(name, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, &status);
+    PMPI_Pcontrol(1, status.MPI_SOURCE, (int)safety);
+    return MPI_Finalize() + (int)MPI_Wtime();
+}
+";
+
+#[test]
+fn it_compiles_in_every_language_without_a_warning() {
+    let folder = TempDir::new().unwrap();
+    for language in [
+        ["-xc", "-std=c99"],
+        ["-xc", "-std=c11"],
+        ["-xc", "-std=gnu17"],
+        ["-xc++", "-std=c++98"],
+        ["-xc++", "-std=c++11"],
+        ["-xc++", "-std=c++17"],
+    ] {
+        let mut options = vec!["-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Werror"];
+        options.extend(language);
+        let out = compile(folder.path(), &options, PROGRAM);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{language:?}: {said}");
+    }
+}
+
+/// The head of a header of another MPI.
+const OTHER: &str =
+    "#ifndef OTHER_H\n#define OTHER_H\n#define MPI_VERSION 3\ntypedef int MPI_Comm;\n#endif\n";
+
+#[test]
+fn the_header_of_another_mpi_is_refused_with_a_message() {
+    let folder = TempDir::new().unwrap();
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("mpi.h"), OTHER).unwrap();
+    let (ours, others) = ("#include <mpi.h>\n", "#include \"other/mpi.h\"\n");
+    for (program, message) in [
+        (
+            format!("{others}{ours}"),
+            "the mpi.h of another MPI has been included before",
+        ),
+        (
+            format!("{ours}{others}"),
+            "a conflict here: another MPI's mpi.h follows Tagwire's",
+        ),
+    ] {
+        for language in ["-xc", "-xc++"] {
+            let out = compile(folder.path(), &[language], &program);
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert!(!out.status.success(), "{language}: {program}");
+            assert!(said.contains(message), "{language}: {program}: {said}");
+        }
+    }
+}
