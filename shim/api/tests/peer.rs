@@ -1,4 +1,5 @@
 //! The tables against another library's header of the same ABI: MPICH's, where `ci/peers mpich` has installed it.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
