@@ -1,4 +1,5 @@
 //! The shared library from outside: what it exports, what it needs, and that programs and tools can be linked with it.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 mod library;
 

@@ -1,4 +1,5 @@
 //! The checked-in `mpi.h`: it is what the tables say, it compiles everywhere, and another MPI's header beside it is refused.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::path::Path;
 use std::process::{Command, Output};

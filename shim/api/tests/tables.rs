@@ -1,4 +1,5 @@
 //! The tables themselves.
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::collections::BTreeSet;
 
