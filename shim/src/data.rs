@@ -1,6 +1,6 @@
 //! The data of collectives: in the caller's memory where they follow each other there, else packed beside.
 
-use tagwire_layout::Layout;
+use tagwire_layout::{Basic, Layout};
 
 use crate::abi::Datatype;
 use crate::datatype::Span;
@@ -120,6 +120,11 @@ impl Data {
                 "reductions of datatypes with gaps, or of several basic types, are not supported";
             Error::new(Class::UnsupportedOperation, text)
         })?;
+        // The standard has no arithmetic of MPI_CHAR; other libraries have, and programs use it.
+        let layout = match layout.basic() {
+            Some(Basic::Char) => Layout::of(Basic::I8).contiguous(layout.extent())?,
+            _ => layout,
+        };
         let bytes = layout.extent().checked_mul(span.count as usize);
         let bytes =
             bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;

@@ -1,0 +1,231 @@
+//! `tagwire mpi install`, and C programs that are compiled and run with what it has written.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+
+mod process;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use process::{Line, Outcome, has, run_line, tagwire};
+use tempfile::TempDir;
+
+/// A tree that was installed, for all tests of this program.
+fn tree() -> &'static Path {
+    static TREE: OnceLock<TempDir> = OnceLock::new();
+    TREE.get_or_init(|| {
+        let folder = TempDir::with_prefix("mpi").unwrap();
+        let library = library();
+        let outcome = Line::new(["mpi", "install"])
+            .args([folder.path()])
+            .args([OsStr::new("--library"), library.as_os_str()])
+            .finish();
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+        folder
+    })
+    .path()
+}
+
+/// The shared library of this build. `cargo test` does not build it.
+fn library() -> PathBuf {
+    let profile_folder = tagwire().parent().unwrap().to_owned();
+    let library = profile_folder.join("libmpi_abi.so");
+    if std::env::var_os("CI_ARTIFACTS").is_some() && library.is_file() {
+        return library;
+    }
+    let profile = match profile_folder.file_name().and_then(OsStr::to_str) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let built = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args([
+            "build",
+            "--quiet",
+            "--package",
+            "mpi_abi",
+            "--profile",
+            profile,
+        ])
+        .arg("--target-dir")
+        .arg(profile_folder.parent().unwrap())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&built.stderr);
+    assert!(built.status.success(), "cannot build the library: {said}");
+    library
+}
+
+/// Runs a command of the tree, and returns what it says.
+fn said(name: &str, arguments: &[&str]) -> String {
+    let output = Command::new(tree().join("bin").join(name))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name} {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A program of `tests/programs/mpi`, compiled by the tree's `mpicc`.
+fn program(name: &str) -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi");
+    let source = sources.join(name).with_extension("c");
+    let folder = tree().join("programs");
+    std::fs::create_dir_all(&folder).unwrap();
+    // Several tests may compile the same one.
+    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let program = folder.join(format!("{name}-{number}"));
+    let (source, out) = (source.to_str().unwrap(), program.to_str().unwrap());
+    said(
+        "mpicc",
+        &[
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-O1",
+            source,
+            "-o",
+            out,
+            "-lm",
+            "-lpthread",
+        ],
+    );
+    program
+}
+
+fn good(name: &str, ranks: u32, outcome: &Outcome) {
+    assert_eq!(outcome.status, 0, "{name}, {ranks} ranks: {outcome:#?}");
+    outcome.line(&format!("{name}: {ranks} ranks"));
+}
+
+#[test]
+fn programs_run_with_any_number_of_ranks() {
+    for name in ["messages", "heat", "threads"] {
+        let program = program(name);
+        for ranks in [1, 2, 3, 5] {
+            let outcome = run_line(ranks, &[]).args([&program]).finish();
+            good(name, ranks, &outcome);
+        }
+    }
+}
+
+/// Without a launcher a program is a job of one.
+#[test]
+fn a_program_runs_alone() {
+    let output = Command::new(program("messages")).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text, "messages: 1 ranks, good\n");
+}
+
+#[test]
+fn programs_run_over_networks_and_where_the_transport_matches() {
+    let program = program("messages");
+    for options in [
+        &["-t", "ofi:tcp;ofi_rxm"][..],
+        &["-t", "ucx:tcp"],
+        &["-t", "shm", "--pml", "cm"],
+        &["-t", "ofi:tcp;ofi_rxm", "--pml", "cm"],
+        &["-t", "shm", "--shm-cma", "off"],
+    ] {
+        if has("programs_run_over_networks", options[1]) {
+            let outcome = run_line(3, options).args([&program]).finish();
+            good("messages", 3, &outcome);
+        }
+    }
+}
+
+#[test]
+fn errors_are_as_the_standard_says() {
+    let program = program("misplaced");
+    let run = |what: &str| run_line(1, &[]).args([&program]).args([what]).finish();
+    for what in ["", "return", "unsupported"] {
+        let outcome = run(what);
+        assert_eq!(outcome.status, 0, "{what}: {outcome:#?}");
+        outcome.line("good");
+    }
+    for (what, says) in [
+        ("before", "MPI_Comm_rank was called before MPI_Init"),
+        ("after", "MPI_Barrier was called after MPI_Finalize"),
+        ("fatal", "MPI_Send: there is no rank 99 in a group of 1"),
+    ] {
+        let outcome = run(what);
+        assert_ne!(outcome.status, 0, "{what}: {outcome:#?}");
+        assert!(outcome.errors().contains(says), "{what}: {outcome:#?}");
+    }
+    assert_eq!(run("abort").status, 7);
+    let outcome = run("leave");
+    assert_eq!(outcome.status, 3, "{outcome:#?}");
+}
+
+/// What build systems ask for.
+#[test]
+fn compilers_say_what_they_do() {
+    let prefix = tree().to_str().unwrap();
+    let shown = said("mpicc", &["-show", "a.c"]);
+    assert!(
+        shown.starts_with("cc ") && shown.contains("-lmpi_abi"),
+        "{shown}"
+    );
+    assert_eq!(
+        said("mpicc", &["-showme:incdirs"]),
+        format!("{prefix}/include\n")
+    );
+    assert_eq!(
+        said("mpicxx", &["-showme:libdirs"]),
+        format!("{prefix}/lib\n")
+    );
+    assert!(said("mpicxx", &["-showme:link"]).contains("-rpath"));
+    assert!(said("mpicc", &["-compile-info"]).starts_with("cc -I"));
+    assert!(said("mpicc", &["--version"]).contains("cc"));
+    let outcome = Command::new(tree().join("bin/mpiexec"))
+        .args(["-n", "2", "--hostfile", "hosts", "true"])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&outcome.stderr);
+    assert!(
+        !outcome.status.success() && errors.contains("--hostfile"),
+        "{errors}"
+    );
+}
+
+/// The tree is moved, and programs are compiled and started by what is in it.
+#[test]
+fn a_tree_can_be_moved() {
+    let folder = TempDir::new().unwrap();
+    let moved = folder.path().join("elsewhere");
+    let copied = Command::new("cp")
+        .args([OsStr::new("-a"), tree().as_os_str(), moved.as_os_str()])
+        .status();
+    assert!(copied.unwrap().success());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi/heat.c");
+    let program = folder.path().join("heat");
+    let compiled = Command::new(moved.join("bin/mpicc"))
+        .args([source.as_os_str(), OsStr::new("-o"), program.as_os_str()])
+        .arg("-lm")
+        .status();
+    assert!(compiled.unwrap().success());
+    let output = Command::new(moved.join("bin/mpiexec"))
+        .args(["-n", "2"])
+        .arg(&program)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("heat: 2 ranks"), "{output:?}");
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named() {
+    let folder = TempDir::new().unwrap();
+    let refused = Line::new(["mpi", "install"])
+        .args([folder.path()])
+        .args(["--library", "/no/such/libmpi_abi.so"])
+        .finish();
+    assert_eq!(refused.status, 1, "{refused:#?}");
+    assert!(refused.errors().contains("/no/such/libmpi_abi.so"));
+}

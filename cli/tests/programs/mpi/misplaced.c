@@ -1,0 +1,38 @@
+/* Calls where none is allowed: the argument says which. */
+#include "check.h"
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    int flag = -1, version, subversion, rank;
+    OK(MPI_Initialized(&flag));
+    CHECK(flag == 0);
+    OK(MPI_Get_version(&version, &subversion));
+    CHECK(version == 5);
+    if (!strcmp(what, "before")) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    OK(MPI_Init(NULL, NULL));
+    if (!strcmp(what, "fatal")) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    if (!strcmp(what, "abort")) MPI_Abort(MPI_COMM_WORLD, 7);
+    if (!strcmp(what, "leave")) return 3;
+    if (!strcmp(what, "unsupported")) {
+        MPI_Win win = MPI_WIN_NULL;
+        OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+        int code = MPI_Win_create(&rank, sizeof rank, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win), class;
+        OK(MPI_Error_class(code, &class));
+        CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION && win == MPI_WIN_NULL);
+    }
+    if (!strcmp(what, "return")) {
+        OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+        int code = MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD), class, length;
+        char text[MPI_MAX_ERROR_STRING];
+        OK(MPI_Error_class(code, &class));
+        CHECK(class == MPI_ERR_RANK);
+        OK(MPI_Error_string(code, text, &length));
+        CHECK(strstr(text, "99") != NULL && (int)strlen(text) == length);
+    }
+    OK(MPI_Finalize());
+    OK(MPI_Finalized(&flag));
+    CHECK(flag == 1);
+    if (!strcmp(what, "after")) MPI_Barrier(MPI_COMM_WORLD);
+    puts("good");
+    return 0;
+}
