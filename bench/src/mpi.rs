@@ -79,6 +79,8 @@ pub(crate) enum Family {
     Hydra,
     /// Open MPI, started by PRRTE.
     OpenMpi,
+    /// MPI on Tagwire, started by `tagwire run`.
+    Tagwire,
 }
 
 impl Family {
@@ -86,6 +88,8 @@ impl Family {
     pub(crate) fn of(version: &str) -> Self {
         if version.contains("Open MPI") {
             Self::OpenMpi
+        } else if version.starts_with("Tagwire") {
+            Self::Tagwire
         } else {
             Self::Hydra
         }
@@ -101,6 +105,11 @@ impl Family {
                 add(&["-bind-to", &format!("user:{}", list.join(","))]);
             }
             (Self::Hydra, None) => add(&["-bind-to", "none"]),
+            (Self::Tagwire, Some(cpus)) => {
+                let list: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+                add(&["--bind", &list.join(",")]);
+            }
+            (Self::Tagwire, None) => add(&["--bind", "none"]),
             // The ranks bind themselves: its own lists are not in the order of ranks.
             (Self::OpenMpi, _) => {
                 add(&["--bind-to", "none", "--map-by", ":oversubscribe"]);

@@ -1,106 +1,22 @@
 //! Collectives (MPI-5.0, chapter 6): each call in its blocking, nonblocking and persistent form.
-#![allow(unsafe_code)]
 #![allow(clippy::too_many_arguments, reason = "those of the standard")]
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use tagwire_coll::Operator;
 use tagwire_coll::operations::{
-    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation,
-    Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Barrier, Broadcast, Exscan, Gather,
+    Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
 };
-use tagwire_coll::{Operator, Team};
 
-use crate::abi::{Comm, Datatype, Info, Op, Request};
+use crate::abi::{Datatype, Op};
 use crate::comm::Held;
 use crate::data::{Blocks, Data};
 use crate::error::{Class, Error, Result};
-use crate::p2p::on_comm;
 use crate::process::Process;
-use crate::raw::{Counts, In, List, Out, Ref};
-use crate::request::{Pending, Then};
-
-/// The form of a call.
-#[derive(Debug, Clone, Copy)]
-enum Form {
-    Blocking,
-    Nonblocking(Ref<Request>),
-    Persistent(Ref<Request>),
-}
-
-/// What is done with data before an operation and after it.
-#[derive(Debug, Default)]
-struct Moves {
-    /// Packed before.
-    fill: Vec<Arc<Data>>,
-    /// Copied before, once all is packed.
-    copy: Vec<(Arc<Data>, Arc<Data>)>,
-    /// Unpacked after.
-    drain: Vec<Arc<Data>>,
-}
-
-impl Moves {
-    fn before(&self) -> Result {
-        self.fill.iter().try_for_each(|data| data.fill())?;
-        for (from, to) in &self.copy {
-            to.write().copy_from_slice(from.read());
-        }
-        Ok(())
-    }
-
-    fn after(&self) -> Result {
-        self.drain.iter().try_for_each(|data| data.drain())
-    }
-}
-
-/// Runs an operation in its form. `make` returns it, for each round.
-fn run<O: CollectiveOperation + 'static>(
-    process: &Process,
-    comm: &Held<'_>,
-    form: Form,
-    moves: Moves,
-    make: impl Fn() -> O + Send + Sync + 'static,
-) -> Result {
-    let team: &Arc<Team> = &comm.team;
-    let moves = Arc::new(moves);
-    let finished = Arc::clone(&moves);
-    // What was lent is kept by it too. Data that was packed can be unpacked.
-    let then: Then = Arc::new(move || {
-        let _ = finished.after();
-    });
-    match form {
-        Form::Blocking => {
-            moves.before()?;
-            team.call(make())?;
-            moves.after()
-        }
-        Form::Nonblocking(request) => {
-            moves.before()?;
-            // SAFETY: the program keeps its buffers until the request is complete, and the request what was packed.
-            let started = unsafe { team.start(make()) }?;
-            let pending = Pending::Collective(started, Some(then));
-            request.set(process.requests.enter(pending, comm.handle)?);
-            Ok(())
-        }
-        Form::Persistent(request) => {
-            // SAFETY: the same for each round, and until the request is freed.
-            let made = unsafe { team.init(make) }?;
-            let made = Arc::new(Mutex::new(made));
-            let again = move || {
-                moves.before()?;
-                made.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .start()?;
-                Ok(Pending::Round(Arc::clone(&made), Some(Arc::clone(&then))))
-            };
-            let entered = process
-                .requests
-                .enter_persistent(Arc::new(again), comm.handle)?;
-            request.set(entered);
-            Ok(())
-        }
-    }
-}
+use crate::raw::{Counts, In, List, Out};
+use crate::run::{Form, Moves, forms, in_place, run};
 
 /// Returns a root as a member.
 fn root_of(comm: &Held<'_>, root: i32) -> Result<usize> {
@@ -110,43 +26,6 @@ fn root_of(comm: &Held<'_>, root: i32) -> Result<usize> {
         let text = format!("there is no rank {root} in a group of {}", comm.size());
         Error::new(Class::Root, text)
     })
-}
-
-fn input(data: In) -> Out {
-    Out::of_input(data)
-}
-
-/// Makes the three forms of calls: `blocking, nonblocking, persistent by body: arguments`.
-macro_rules! forms {
-    ($($name:ident, $iname:ident, $init:ident by $body:ident($($argument:ident: $Type:ty),*), $Name:literal;)*) => {$(
-        #[doc = concat!("`MPI_", $Name, "`.")]
-        pub fn $name(process: &Process, $($argument: $Type,)* comm: Comm) -> Result {
-            on_comm(process, comm, |comm| $body(process, comm, Form::Blocking, $($argument),*))
-        }
-
-        #[doc = concat!("The nonblocking form of `MPI_", $Name, "`.")]
-        pub fn $iname(
-            process: &Process,
-            $($argument: $Type,)*
-            comm: Comm,
-            request: Ref<Request>,
-        ) -> Result {
-            let form = Form::Nonblocking(request);
-            on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
-        }
-
-        #[doc = concat!("The persistent form of `MPI_", $Name, "`.")]
-        pub fn $init(
-            process: &Process,
-            $($argument: $Type,)*
-            comm: Comm,
-            _info: Info,
-            request: Ref<Request>,
-        ) -> Result {
-            let form = Form::Persistent(request);
-            on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
-        }
-    )*};
 }
 
 forms! {
@@ -209,7 +88,7 @@ fn reduction(
     let data = match data.is_in_place() {
         true => None,
         false => Some(Arc::new(
-            Data::elements(process, input(data), count, datatype)?.0,
+            Data::elements(process, Out::of_input(data), count, datatype)?.0,
         )),
     };
     Ok((Operator::owned(operation, layout), data, Arc::new(room)))
@@ -238,10 +117,6 @@ fn reduce_by(
         out: is_root.then(|| room.write()),
         root,
     })
-}
-
-fn in_place() -> Error {
-    Error::new(Class::Buffer, "MPI_IN_PLACE is not allowed here")
 }
 
 fn allreduce_by(
@@ -365,7 +240,7 @@ fn reduce_scattered(
     let whole = if data.is_in_place() {
         room
     } else {
-        input(data)
+        Out::of_input(data)
     };
     let operation = process.operations.get(op, datatype)?;
     let (whole, layout) = Data::elements(process, whole, total, datatype)?;
@@ -403,7 +278,7 @@ fn given(
     moves: &mut Moves,
 ) -> Result<Arc<Data>> {
     if !data.is_in_place() {
-        let own = Arc::new(Data::of(process, input(data), count, datatype)?);
+        let own = Arc::new(Data::of(process, Out::of_input(data), count, datatype)?);
         moves.fill.push(Arc::clone(&own));
         return Ok(own);
     }
@@ -412,34 +287,6 @@ fn given(
     let copy = Arc::new(Data::beside(block.len()));
     moves.copy.push((block, Arc::clone(&copy)));
     Ok(copy)
-}
-
-/// Returns the address of block `member` of equal ones.
-fn block_at(
-    process: &Process,
-    room: Out,
-    (count, datatype): (i64, Datatype),
-    member: usize,
-) -> Result<Out> {
-    let span = process.types.span(count, datatype)?;
-    let distance = span
-        .extent()
-        .checked_mul(count)
-        .and_then(|block| block.checked_mul(member as i64));
-    let distance =
-        distance.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
-    Ok(room.moved(distance))
-}
-
-/// Returns the address of block `member` of a `v` operation.
-fn varying_at(process: &Process, room: Out, blocks: Blocks, member: usize) -> Result<Out> {
-    let span = process
-        .types
-        .span(blocks.counts.get(member), blocks.datatype)?;
-    let distance = span.extent().checked_mul(blocks.displacements.get(member));
-    let distance =
-        distance.ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))?;
-    Ok(room.moved(distance))
 }
 
 fn total(count: i64, size: usize) -> Result<i64> {
@@ -461,10 +308,7 @@ fn allgather_by(
 ) -> Result {
     let (me, size) = (comm.team.me(), comm.team.size());
     let mut moves = Moves::default();
-    let block = || {
-        let at = block_at(process, room, (room_count, room_type), me)?;
-        Data::of(process, at, room_count, room_type)
-    };
+    let block = || Data::block(process, room, (room_count, room_type), me);
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = Data::of(process, room, total(room_count, size)?, room_type)?;
     let all = Arc::new(all);
@@ -494,10 +338,7 @@ fn allgatherv_by(
         datatype: room_type,
     };
     let mut moves = Moves::default();
-    let block = || {
-        let at = varying_at(process, room, blocks, me)?;
-        Data::of(process, at, counts.get(me), room_type)
-    };
+    let block = || Data::block_of(process, room, blocks, me);
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = Arc::new(Data::blocks(process, room, blocks, size)?);
     moves.drain.push(Arc::clone(&all));
@@ -527,10 +368,7 @@ fn gather_by(
         return Err(in_place());
     }
     let mut moves = Moves::default();
-    let block = || {
-        let at = block_at(process, room, (room_count, room_type), root)?;
-        Data::of(process, at, room_count, room_type)
-    };
+    let block = || Data::block(process, room, (room_count, room_type), root);
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = match is_root {
         true => Data::of(process, room, total(room_count, size)?, room_type)?,
@@ -569,10 +407,7 @@ fn gatherv_by(
         datatype: room_type,
     };
     let mut moves = Moves::default();
-    let block = || {
-        let at = varying_at(process, room, blocks, root)?;
-        Data::of(process, at, counts.get(root), room_type)
-    };
+    let block = || Data::block_of(process, room, blocks, root);
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = match is_root {
         true => Data::blocks(process, room, blocks, size)?,
@@ -623,7 +458,7 @@ fn scatter_by(
     }
     let mut moves = Moves::default();
     let all = match is_root {
-        true => Data::of(process, input(data), total(count, size)?, datatype)?,
+        true => Data::of(process, Out::of_input(data), total(count, size)?, datatype)?,
         false => Data::none(),
     };
     let all = Arc::new(all);
@@ -662,7 +497,7 @@ fn scatterv_by(
     };
     let mut moves = Moves::default();
     let all = match is_root {
-        true => Data::blocks(process, input(data), blocks, size)?,
+        true => Data::blocks(process, Out::of_input(data), blocks, size)?,
         false => Data::none(),
     };
     let all = Arc::new(all);
@@ -710,7 +545,7 @@ fn alltoall_by(
         true => None,
         false => Some(Data::of(
             process,
-            input(data),
+            Out::of_input(data),
             total(count, size)?,
             datatype,
         )?),
@@ -771,7 +606,7 @@ fn alltoallv_by(
     };
     let data = match data.is_in_place() {
         true => None,
-        false => Some(Data::blocks(process, input(data), blocks, size)?),
+        false => Some(Data::blocks(process, Out::of_input(data), blocks, size)?),
     };
     exchange(process, &comm, form, data, room)
 }
@@ -797,7 +632,12 @@ fn alltoallw_by(
         false => {
             let at = (counts, displacements);
             let types = types.slice(size);
-            Some(Data::blocks_of_types(process, input(data), at, types)?)
+            Some(Data::blocks_of_types(
+                process,
+                Out::of_input(data),
+                at,
+                types,
+            )?)
         }
     };
     exchange(process, &comm, form, data, room)
@@ -814,6 +654,6 @@ pub fn reduce_local(
 ) -> Result {
     let operation = process.operations.get(op, datatype)?;
     let (room, layout) = Data::elements(process, room, count, datatype)?;
-    let (data, _) = Data::elements(process, input(data), count, datatype)?;
+    let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
     Ok(operation.combine(&layout, data.read(), room.write())?)
 }

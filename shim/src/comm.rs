@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::{Members, Team};
@@ -11,6 +11,7 @@ use tagwire_pml as pml;
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Errhandler, Status};
 use crate::attributes::Attributes;
 use crate::error::{Class, Error, On, Result};
+use crate::topology::Topology;
 
 /// A communicator.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(crate) struct Communicator {
     errhandler: AtomicUsize,
     name: Mutex<String>,
     attributes: Mutex<Attributes>,
+    topology: OnceLock<Arc<Topology>>,
     /// Numbers are those of the job's ranks.
     is_identity: bool,
 }
@@ -60,6 +62,7 @@ impl Communicator {
             errhandler: AtomicUsize::new(errhandler.0),
             name: Mutex::new(name.to_owned()),
             attributes: Mutex::new(attributes),
+            topology: OnceLock::new(),
             is_identity,
             team,
         }
@@ -89,6 +92,17 @@ impl Communicator {
         self.attributes
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the topology that it was made with, where there is one.
+    pub(crate) fn topology(&self) -> Option<&Arc<Topology>> {
+        self.topology.get()
+    }
+
+    /// Gives a new communicator its topology.
+    pub(crate) fn set_topology(&self, topology: Arc<Topology>) {
+        let set = self.topology.set(topology);
+        debug_assert!(set.is_ok(), "a communicator has one topology");
     }
 
     /// Returns where a message to `rank` goes.

@@ -45,11 +45,14 @@ pub fn comm_compare(process: &Process, first: Comm, second: Comm, result: Ref<i3
     Ok(())
 }
 
-/// `MPI_Comm_dup`.
+/// `MPI_Comm_dup`. The topology is kept (MPI-5.0, section 7.4.2).
 pub fn comm_dup(process: &Process, comm: Comm, new: Ref<Comm>) -> Result {
     on_comm(process, comm, |comm| {
         let team = comm.team.duplicate()?;
         let made = process.enter_comm(team, comm.errhandler(), Attributes::new())?;
+        if let Some(topology) = comm.topology() {
+            process.comm(made)?.set_topology(Arc::clone(topology));
+        }
         new.set(made);
         Ok(())
     })

@@ -40,6 +40,16 @@ pub(crate) struct Blocks {
     pub(crate) datatype: Datatype,
 }
 
+impl Blocks {
+    fn part(self, process: &Process, number: usize) -> Result<Part> {
+        let span = process.types.span(self.counts.get(number), self.datatype)?;
+        let offset = self.displacements.get(number).checked_mul(span.extent());
+        let offset =
+            offset.ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))?;
+        Ok(Part { offset, span })
+    }
+}
+
 impl Data {
     /// Returns nothing.
     pub(crate) fn none() -> Self {
@@ -57,6 +67,43 @@ impl Data {
         Ok(Self::new(address, vec![Part { offset: 0, span }]))
     }
 
+    /// Returns block `number` of equal ones, which follow each other.
+    pub(crate) fn block(
+        process: &Process,
+        address: Out,
+        (count, datatype): (i64, Datatype),
+        number: usize,
+    ) -> Result<Self> {
+        let span = process.types.span(count, datatype)?;
+        let whole = span.extent().checked_mul(count);
+        let offset = whole.and_then(|whole| whole.checked_mul(number as i64));
+        let offset =
+            offset.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
+        Ok(Self::new(address, vec![Part { offset, span }]))
+    }
+
+    /// Returns block `number` of a `v` operation.
+    pub(crate) fn block_of(
+        process: &Process,
+        address: Out,
+        blocks: Blocks,
+        number: usize,
+    ) -> Result<Self> {
+        let part = blocks.part(process, number)?;
+        Ok(Self::new(address, vec![part]))
+    }
+
+    /// Returns `count` elements at a displacement in bytes.
+    pub(crate) fn displaced(
+        process: &Process,
+        address: Out,
+        (count, datatype): (i64, Datatype),
+        offset: i64,
+    ) -> Result<Self> {
+        let span = process.types.span(count, datatype)?;
+        Ok(Self::new(address, vec![Part { offset, span }]))
+    }
+
     /// Returns a block for each of `size` members.
     pub(crate) fn blocks(
         process: &Process,
@@ -64,17 +111,7 @@ impl Data {
         blocks: Blocks,
         size: usize,
     ) -> Result<Self> {
-        let parts = (0..size).map(|member| {
-            let span = process
-                .types
-                .span(blocks.counts.get(member), blocks.datatype)?;
-            let offset = blocks
-                .displacements
-                .get(member)
-                .checked_mul(span.extent())
-                .ok_or_else(|| Error::new(Class::Arg, "a displacement does not fit 64 bits"))?;
-            Ok(Part { offset, span })
-        });
+        let parts = (0..size).map(|member| blocks.part(process, member));
         Ok(Self::new(address, parts.collect::<Result<_>>()?))
     }
 
@@ -95,7 +132,7 @@ impl Data {
 
     fn new(address: Out, parts: Vec<Part>) -> Self {
         let bytes = parts.iter().map(|part| part.span.bytes).sum();
-        let place = match block(&parts) {
+        let place = match start_of(&parts) {
             Some(offset) => Place::Direct(offset),
             None => Place::Staged(Staging::new(bytes)),
         };
@@ -206,7 +243,7 @@ impl Data {
 }
 
 /// Returns where parts begin that follow each other as one block.
-fn block(parts: &[Part]) -> Option<i64> {
+fn start_of(parts: &[Part]) -> Option<i64> {
     let mut whole: Option<(i64, i64)> = None;
     for part in parts.iter().filter(|part| part.span.bytes > 0) {
         let start = part.offset.checked_add(part.span.block()?)?;

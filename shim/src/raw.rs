@@ -20,6 +20,12 @@ use crate::operation::Callback;
 /// `MPI_IN_PLACE`.
 const IN_PLACE: usize = 1;
 
+/// `MPI_UNWEIGHTED`.
+const UNWEIGHTED: usize = 10;
+
+/// `MPI_WEIGHTS_EMPTY`.
+const WEIGHTS_EMPTY: usize = 11;
+
 /// The address of data that is read. The null address is `MPI_BOTTOM`.
 #[derive(Debug, Clone, Copy)]
 pub struct In(*const u8);
@@ -271,6 +277,24 @@ impl<T: Copy> List<T> {
     }
 }
 
+impl List<i32> {
+    /// Returns the weights of `count` edges; `None` where they are `MPI_UNWEIGHTED`.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ARG` where edges have none: for `MPI_WEIGHTS_EMPTY`, or a null pointer.
+    pub fn weights<'a>(self, count: usize) -> Result<Option<&'a [i32]>> {
+        match self.0.addr() {
+            UNWEIGHTED => Ok(None),
+            _ if count == 0 => Ok(Some(&[])),
+            0 | WEIGHTS_EMPTY => {
+                let text = format!("there are no weights for {count} edges");
+                Err(Error::new(Class::Arg, text))
+            }
+            _ => Ok(Some(self.slice(count))),
+        }
+    }
+}
+
 /// An array that the call reads and writes.
 #[derive(Debug)]
 pub struct Array<T>(*mut T);
@@ -322,6 +346,17 @@ impl<T: Copy> Array<T> {
     #[must_use]
     pub const fn is_null(self) -> bool {
         self.0.is_null()
+    }
+}
+
+impl Array<i32> {
+    /// Returns the same as room for weights of edges: none where it is `MPI_UNWEIGHTED` or `MPI_WEIGHTS_EMPTY`.
+    #[must_use]
+    pub fn for_weights(self) -> Self {
+        match self.0.addr() {
+            UNWEIGHTED | WEIGHTS_EMPTY => Self(ptr::null_mut()),
+            _ => self,
+        }
     }
 }
 

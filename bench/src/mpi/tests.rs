@@ -164,6 +164,11 @@ fn launchers_are_told_where_ranks_go() {
         "-n 2 -bind-to user:0,1"
     );
     assert_eq!(join(Family::Hydra, None), "-n 2 -bind-to none");
+    assert_eq!(
+        join(Family::of("Tagwire 0.1.0"), Some(&[0, 1])),
+        "-n 2 --bind 0,1"
+    );
+    assert_eq!(join(Family::Tagwire, None), "-n 2 --bind none");
     assert_eq!(Family::of("Open MPI v5.1.0"), Family::OpenMpi);
     assert!(join(Family::OpenMpi, None).contains("--bind-to none"));
 }

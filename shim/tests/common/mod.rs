@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -52,6 +53,12 @@ pub fn room<T>(values: &mut [T]) -> Out {
     unsafe { Out::new(values.as_mut_ptr().cast()) }
 }
 
+/// The same that the test looks at between the rounds of an operation.
+pub fn cells<T>(values: &[Cell<T>]) -> Out {
+    // SAFETY: as above.
+    unsafe { Out::new(values.as_ptr().cast_mut().cast()) }
+}
+
 /// `MPI_IN_PLACE`, to be read.
 pub fn in_place() -> In {
     // SAFETY: an address that is not used.
@@ -80,8 +87,25 @@ pub fn count(value: &mut i32) -> CountOut {
     unsafe { CountOut::int(value, Narrow::Undefined) }
 }
 
+/// A constant that stands for an array.
+pub fn named(constant: usize) -> List<i32> {
+    // SAFETY: an address that is not used.
+    unsafe { List::new(std::ptr::without_provenance(constant)) }
+}
+
+/// `MPI_UNWEIGHTED`, for what is returned.
+pub fn unweighted() -> Array<i32> {
+    // SAFETY: as above.
+    unsafe { Array::new(std::ptr::without_provenance_mut(10)) }
+}
+
 pub fn counts(values: &[i32]) -> Counts {
     Counts::Int(values.as_ptr())
+}
+
+/// An array of `MPI_Count` or of `MPI_Aint`.
+pub fn wide(values: &[i64]) -> Counts {
+    Counts::Big(values.as_ptr())
 }
 
 pub fn status(value: &mut Status) -> StatusRef {

@@ -1,0 +1,142 @@
+//! Runs collectives in their forms: what those of groups and those of neighbours share.
+#![allow(unsafe_code)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tagwire_coll::Team;
+use tagwire_coll::operations::CollectiveOperation;
+
+use crate::abi::Request;
+use crate::comm::Held;
+use crate::data::Data;
+use crate::error::{Class, Error, Result};
+use crate::process::Process;
+use crate::raw::Ref;
+use crate::request::{Pending, Then};
+
+/// The form of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    Blocking,
+    Nonblocking(Ref<Request>),
+    Persistent(Ref<Request>),
+}
+
+/// What is done with data before an operation and after it.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    /// Packed before.
+    pub(crate) fill: Vec<Arc<Data>>,
+    /// Copied before, once all is packed.
+    pub(crate) copy: Vec<(Arc<Data>, Arc<Data>)>,
+    /// Unpacked after.
+    pub(crate) drain: Vec<Arc<Data>>,
+}
+
+impl Moves {
+    fn before(&self) -> Result {
+        self.fill.iter().try_for_each(|data| data.fill())?;
+        for (from, to) in &self.copy {
+            to.write().copy_from_slice(from.read());
+        }
+        Ok(())
+    }
+
+    fn after(&self) -> Result {
+        self.drain.iter().try_for_each(|data| data.drain())
+    }
+}
+
+/// Runs an operation in its form. `make` returns it, for each round.
+pub(crate) fn run<O: CollectiveOperation + 'static>(
+    process: &Process,
+    comm: &Held<'_>,
+    form: Form,
+    moves: Moves,
+    make: impl Fn() -> O + Send + Sync + 'static,
+) -> Result {
+    let team: &Arc<Team> = &comm.team;
+    let moves = Arc::new(moves);
+    let finished = Arc::clone(&moves);
+    // What was lent is kept by it too. Data that was packed can be unpacked.
+    let then: Then = Arc::new(move || {
+        let _ = finished.after();
+    });
+    match form {
+        Form::Blocking => {
+            moves.before()?;
+            team.call(make())?;
+            moves.after()
+        }
+        Form::Nonblocking(request) => {
+            moves.before()?;
+            // SAFETY: the program keeps its buffers until the request is complete, and the request what was packed.
+            let started = unsafe { team.start(make()) }?;
+            let pending = Pending::Collective(started, Some(then));
+            request.set(process.requests.enter(pending, comm.handle)?);
+            Ok(())
+        }
+        Form::Persistent(request) => {
+            // SAFETY: the same for each round, and until the request is freed.
+            let made = unsafe { team.init(make) }?;
+            let made = Arc::new(Mutex::new(made));
+            let again = move || {
+                moves.before()?;
+                made.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .start()?;
+                Ok(Pending::Round(Arc::clone(&made), Some(Arc::clone(&then))))
+            };
+            let entered = process
+                .requests
+                .enter_persistent(Arc::new(again), comm.handle)?;
+            request.set(entered);
+            Ok(())
+        }
+    }
+}
+
+/// Returns the error of a call that does not allow `MPI_IN_PLACE`.
+pub(crate) fn in_place() -> Error {
+    Error::new(Class::Buffer, "MPI_IN_PLACE is not allowed here")
+}
+
+/// Makes the three forms of calls: `blocking, nonblocking, persistent by body: arguments`.
+macro_rules! forms {
+    ($($name:ident, $iname:ident, $init:ident by $body:ident($($argument:ident: $Type:ty),*), $Name:literal;)*) => {$(
+        #[doc = concat!("`MPI_", $Name, "`.")]
+        pub fn $name(
+            process: &$crate::Process,
+            $($argument: $Type,)*
+            comm: $crate::abi::Comm,
+        ) -> $crate::Result {
+            let form = $crate::run::Form::Blocking;
+            $crate::p2p::on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+        }
+
+        #[doc = concat!("The nonblocking form of `MPI_", $Name, "`.")]
+        pub fn $iname(
+            process: &$crate::Process,
+            $($argument: $Type,)*
+            comm: $crate::abi::Comm,
+            request: $crate::raw::Ref<$crate::abi::Request>,
+        ) -> $crate::Result {
+            let form = $crate::run::Form::Nonblocking(request);
+            $crate::p2p::on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+        }
+
+        #[doc = concat!("The persistent form of `MPI_", $Name, "`.")]
+        pub fn $init(
+            process: &$crate::Process,
+            $($argument: $Type,)*
+            comm: $crate::abi::Comm,
+            _info: $crate::abi::Info,
+            request: $crate::raw::Ref<$crate::abi::Request>,
+        ) -> $crate::Result {
+            let form = $crate::run::Form::Persistent(request);
+            $crate::p2p::on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+        }
+    )*};
+}
+
+pub(crate) use forms;
