@@ -24,7 +24,7 @@ pub use crate::pmix::LIBRARY as LIBPMIX;
 pub use crate::rendezvous::SECRET as RENDEZVOUS_SECRET;
 
 /// The variables of this module that are no settings: whoever refuses unknown `TAGWIRE_` variables lets these pass.
-pub const RESERVED: [&str; 10] = [
+pub const RESERVED: [&str; 11] = [
     RANK,
     SIZE,
     LOCAL_RANK,
@@ -35,6 +35,8 @@ pub const RESERVED: [&str; 10] = [
     LATE,
     LIBPMIX,
     RENDEZVOUS_SECRET,
+    // What `tagwire bench` tells the ranks that it starts, those of MPI on Tagwire too.
+    "TAGWIRE_BENCH_PLAN",
 ];
 
 /// The choices beside the launchers' own.
