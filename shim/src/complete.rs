@@ -144,14 +144,14 @@ pub fn request_get_status(
 }
 
 /// Sets the statuses of several ends. Errors are in the statuses, where there are any.
-fn settle(ends: Vec<(Given, End)>, statuses: Statuses) -> Result {
+fn settle(ends: Vec<(usize, Comm, End)>, statuses: Statuses) -> Result {
     let mut first = None;
-    for (given, end) in ends {
-        statuses.at(given.place).set(end.status);
+    for (place, comm, end) in ends {
+        statuses.at(place).set(end.status);
         let code = end.error.as_ref().map_or(SUCCESS, Error::code);
-        statuses.set_error(given.place, code);
+        statuses.set_error(place, code);
         if let Some(error) = end.error {
-            first.get_or_insert_with(|| error.on(On::Comm(given.comm)));
+            first.get_or_insert_with(|| error.on(On::Comm(comm)));
         }
     }
     in_status(first)
@@ -175,19 +175,39 @@ pub fn waitall(
     requests: Array<Request>,
     statuses: Statuses,
 ) -> Result {
-    let mut ends = Vec::new();
-    for place in 0..count_of(count)? {
-        let Some(given) = given(process, place, requests.get(place))? else {
-            statuses.succeed(place, Status::EMPTY);
-            continue;
+    let mut all = Vec::with_capacity(count_of(count)?);
+    let given = (0..count as usize).map(|place| requests.get(place));
+    process
+        .requests
+        .pending_of_all(given, |request, pending, comm| {
+            let place = all.len();
+            all.push(Given {
+                place,
+                request,
+                pending,
+                comm,
+            });
+        })?;
+    let (mut ends, mut waited) = (Vec::new(), 0);
+    let mut failed = None;
+    for one in &all {
+        let end = match process.await_end(one) {
+            Ok(end) => end,
+            Err(error) => {
+                failed = Some(error);
+                break;
+            }
         };
-        let end = process.await_end(&given)?;
-        requests.set(place, process.retire(&given));
-        if statuses.are_ignored() && end.error.is_none() {
-            continue;
+        waited += 1;
+        if !statuses.are_ignored() || end.error.is_some() {
+            ends.push((one.place, one.comm, end));
         }
-        ends.push((given, end));
     }
+    // Those whose ends were taken are no more, also where the call fails at another.
+    let ended = all[..waited].iter().map(|one| (one.place, one.request));
+    let replace = |place, request| requests.set(place, request);
+    process.requests.retire_all(ended, replace);
+    failed.map_or(Ok(()), Err)?;
     settle(ends, statuses)
 }
 
@@ -216,7 +236,11 @@ pub fn testall(
     for given in all {
         let end = process.end_now(&given);
         requests.set(given.place, process.retire(&given));
-        ends.push((given, end.unwrap_or(End::good(Status::EMPTY))));
+        ends.push((
+            given.place,
+            given.comm,
+            end.unwrap_or(End::good(Status::EMPTY)),
+        ));
     }
     settle(ends, statuses)
 }

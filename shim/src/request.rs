@@ -120,6 +120,21 @@ impl Slots {
         entry.ok_or_else(|| invalid(request))
     }
 
+    fn retire(&mut self, request: Request) -> Request {
+        match self.entry(request) {
+            Ok(entry) if entry.again.is_some() => {
+                entry.pending = Pending::Inactive;
+                request
+            }
+            Ok(_) => {
+                self.remove(request);
+                Request::NULL
+            }
+            // Null, or a send that was complete at once.
+            Err(_) => Request::NULL,
+        }
+    }
+
     fn remove(&mut self, request: Request) {
         let place = request.0 & SLOTS;
         let slot = &mut self.all[place];
@@ -213,21 +228,41 @@ impl Requests {
         Ok((entry.pending.clone(), entry.comm))
     }
 
+    /// Calls `each` with what each of some requests has under way, and where its errors are raised, all at once.
+    pub(crate) fn pending_of_all(
+        &self,
+        requests: impl Iterator<Item = Request>,
+        mut each: impl FnMut(Request, Pending, Comm),
+    ) -> Result {
+        let mut slots = self.slots();
+        for request in requests {
+            let (pending, comm) = match request {
+                Request::NULL => (Pending::Inactive, Comm::SELF),
+                DONE => (Pending::Ended(Status::EMPTY), Comm::SELF),
+                _ => {
+                    let entry = slots.entry(request)?;
+                    (entry.pending.clone(), entry.comm)
+                }
+            };
+            each(request, pending, comm);
+        }
+        Ok(())
+    }
+
     /// Says that the operation of a request has ended, which was taken: it is inactive where it is persistent, else there is none.
     /// Returns what its handle is from now on.
     pub(crate) fn retire(&self, request: Request) -> Request {
+        self.slots().retire(request)
+    }
+
+    /// The same for all of some requests, of which `replace` is told.
+    pub(crate) fn retire_all(
+        &self,
+        requests: impl Iterator<Item = (usize, Request)>,
+        mut replace: impl FnMut(usize, Request),
+    ) {
         let mut slots = self.slots();
-        match slots.entry(request) {
-            Ok(entry) if entry.again.is_some() => {
-                entry.pending = Pending::Inactive;
-                request
-            }
-            Ok(_) => {
-                slots.remove(request);
-                Request::NULL
-            }
-            Err(_) => Request::NULL,
-        }
+        requests.for_each(|(place, request)| replace(place, slots.retire(request)));
     }
 
     /// Starts a round of a persistent request.
