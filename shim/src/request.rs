@@ -121,6 +121,9 @@ impl Slots {
     }
 
     fn retire(&mut self, request: Request) -> Request {
+        if matches!(request, DONE | Request::NULL) {
+            return Request::NULL;
+        }
         match self.entry(request) {
             Ok(entry) if entry.again.is_some() => {
                 entry.pending = Pending::Inactive;
@@ -130,7 +133,6 @@ impl Slots {
                 self.remove(request);
                 Request::NULL
             }
-            // Null, or a send that was complete at once.
             Err(_) => Request::NULL,
         }
     }
