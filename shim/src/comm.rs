@@ -22,8 +22,8 @@ pub(crate) struct Communicator {
     name: Mutex<String>,
     attributes: Mutex<Attributes>,
     topology: OnceLock<Arc<Topology>>,
-    /// Numbers are those of the job's ranks.
-    is_identity: bool,
+    /// The members, where their numbers are not those of the job's ranks.
+    members: Option<Arc<Members>>,
 }
 
 /// A communicator that a call has looked up.
@@ -63,7 +63,7 @@ impl Communicator {
             name: Mutex::new(name.to_owned()),
             attributes: Mutex::new(attributes),
             topology: OnceLock::new(),
-            is_identity,
+            members: (!is_identity).then(|| Arc::new(team.members().clone())),
             team,
         }
     }
@@ -140,8 +140,8 @@ impl Communicator {
     }
 
     /// Returns the members, where they have other numbers than in the job.
-    pub(crate) fn members(&self) -> Option<Members> {
-        (!self.is_identity).then(|| self.team.members().clone())
+    pub(crate) fn members(&self) -> Option<Arc<Members>> {
+        self.members.clone()
     }
 }
 

@@ -26,7 +26,7 @@ impl Given {
 fn given(process: &Process, place: usize, request: Request) -> Result<Option<Given>> {
     let (pending, comm) = match request {
         Request::NULL => return Ok(None),
-        DONE => (Pending::Ended(Status::EMPTY), Comm::SELF),
+        DONE => (Pending::Sent, Comm::SELF),
         _ => process.requests.pending(request)?,
     };
     Ok(Some(Given {
@@ -62,7 +62,7 @@ impl Process {
             }
             Pending::Recv(id, members) => {
                 let ended = self.messenger.wait(*id, None)?;
-                Ok(crate::request::end_of(&ended, members.as_ref(), false))
+                Ok(crate::request::end_of(&ended, members.as_deref(), false))
             }
             pending => {
                 self.messenger

@@ -1,5 +1,7 @@
 //! Messages that were taken out of matching, by handle.
 
+use std::sync::Arc;
+
 use tagwire_coll::Members;
 use tagwire_pml::MessageId;
 
@@ -9,6 +11,6 @@ use crate::abi::Comm;
 #[derive(Debug)]
 pub(crate) struct Claimed {
     pub(crate) id: MessageId,
-    pub(crate) members: Option<Members>,
+    pub(crate) members: Option<Arc<Members>>,
     pub(crate) comm: Comm,
 }

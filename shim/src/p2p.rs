@@ -84,7 +84,7 @@ fn irecv_from(
 ) -> Result<Pending> {
     on_comm(process, from.comm, |comm| {
         if from.rank == PROC_NULL {
-            return Ok(Pending::Ended(Status::NO_PROC));
+            return Ok(Pending::NoProcess);
         }
         let (tag, source) = (tags(from.tag)?, comm.source(from.rank)?);
         let room = process.types.recv(room, count, datatype)?;
@@ -100,10 +100,10 @@ fn finish(process: &Process, pending: &Pending, comm: Comm, status: StatusRef) -
         Pending::Recv(id, members) => {
             let ended = process.messenger.wait(*id, None);
             let ended = ended.map_err(|error| crate::Error::from(error).on(On::Comm(comm)))?;
-            end_of(&ended, members.as_ref(), false)
+            end_of(&ended, members.as_deref(), false)
         }
-        Pending::Ended(ended) => {
-            status.set(*ended);
+        Pending::NoProcess => {
+            status.set(Status::NO_PROC);
             return Ok(());
         }
         _ => return Ok(()),
@@ -184,7 +184,7 @@ fn send_init_by(
         };
         let sent = isend_to(&process, data, to, mode)?;
         Ok(match sent {
-            None | Some(RequestId::COMPLETE) => Pending::Ended(Status::EMPTY),
+            None | Some(RequestId::COMPLETE) => Pending::Sent,
             Some(id) => Pending::Send(id),
         })
     };
@@ -367,7 +367,7 @@ pub fn iprobe(
         let found = process.messenger.probe(from, tags, comm.team.context())?;
         flag.set(i32::from(found.is_some()));
         if let Some(found) = found {
-            status.set(crate::comm::status(&found, comm.members().as_ref()));
+            status.set(crate::comm::status(&found, comm.members().as_deref()));
         }
         Ok(())
     })
@@ -383,7 +383,7 @@ pub fn probe(process: &Process, rank: i32, tag: i32, comm: Comm, status: StatusR
         let (from, tags) = (comm.source(rank)?, tags(tag)?);
         let context = comm.team.context();
         let found = process.messenger.wait_probe(from, tags, context, None)?;
-        status.set(crate::comm::status(&found, comm.members().as_ref()));
+        status.set(crate::comm::status(&found, comm.members().as_deref()));
         Ok(())
     })
 }

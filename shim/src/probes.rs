@@ -21,7 +21,7 @@ fn enter(
     status: StatusRef,
 ) -> Result {
     let members = comm.members();
-    status.set(status_of(&found, members.as_ref()));
+    status.set(status_of(&found, members.as_deref()));
     let comm = comm.handle;
     let claimed = Claimed { id, members, comm };
     let entered = process.messages.insert_with(|_| claimed);
@@ -89,7 +89,7 @@ fn start(
     let given = message.get()?;
     if given == Message::NO_PROC {
         message.set(Message::NULL);
-        return Ok((Pending::Ended(Status::NO_PROC), Comm::SELF));
+        return Ok((Pending::NoProcess, Comm::SELF));
     }
     let claimed = process.messages.get(given.0);
     let claimed: Arc<Claimed> =
@@ -133,7 +133,7 @@ pub fn mrecv(
         return Ok(());
     };
     let ended = process.messenger.wait(id, None)?;
-    let end = end_of(&ended, members.as_ref(), false);
+    let end = end_of(&ended, members.as_deref(), false);
     status.set(end.status);
     end.error
         .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))

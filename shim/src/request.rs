@@ -48,27 +48,32 @@ impl End {
     }
 }
 
-/// An operation under way.
+/// An operation under way. Small: waits copy them out of the table.
 #[derive(Clone)]
 pub(crate) enum Pending {
     /// There is none: a persistent request that is inactive.
     Inactive,
-    /// It has ended well.
-    Ended(Status),
+    /// A send that has ended well.
+    Sent,
+    /// A receive from no process.
+    NoProcess,
     /// It has ended, as a call has reported that left its end to be taken.
-    Failed(Arc<Mutex<Option<Error>>>, Status),
+    Reported(Arc<Mutex<Option<End>>>),
     Send(RequestId),
-    Recv(RequestId, Option<Members>),
+    /// With the members, where they have other numbers than in the job.
+    Recv(RequestId, Option<Arc<Members>>),
     Collective(coll::Request, Option<Then>),
     Round(Arc<Mutex<coll::Persistent>>, Option<Then>),
     Partitioned(Part),
 }
 
+const _: () = assert!(size_of::<Pending>() <= 40);
+
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Inactive => "inactive",
-            Self::Ended(_) | Self::Failed(..) => "ended",
+            Self::Sent | Self::NoProcess | Self::Reported(_) => "ended",
             Self::Send(_) => "send",
             Self::Recv(..) => "receive",
             Self::Collective(..) => "collective",
@@ -240,7 +245,7 @@ impl Requests {
         for request in requests {
             let (pending, comm) = match request {
                 Request::NULL => (Pending::Inactive, Comm::SELF),
-                DONE => (Pending::Ended(Status::EMPTY), Comm::SELF),
+                DONE => (Pending::Sent, Comm::SELF),
                 _ => {
                     let entry = slots.entry(request)?;
                     (entry.pending.clone(), entry.comm)
@@ -318,7 +323,9 @@ impl Requests {
             && !matches!(pending, Pending::Inactive)
             && let Ok(entry) = self.slots().entry(request)
         {
-            entry.pending = Pending::Failed(Arc::new(Mutex::new(end.error)), end.status);
+            let status = end.status;
+            entry.pending = Pending::Reported(Arc::new(Mutex::new(Some(end))));
+            return Some(status);
         }
         Some(end.status)
     }
@@ -331,7 +338,7 @@ impl Requests {
     /// Returns whether an operation has ended, without progress.
     pub(crate) fn is_complete(&self, pending: &Pending) -> bool {
         match pending {
-            Pending::Inactive | Pending::Ended(_) | Pending::Failed(..) => true,
+            Pending::Inactive | Pending::Sent | Pending::NoProcess | Pending::Reported(_) => true,
             // One that is not known any more has ended.
             Pending::Send(id) | Pending::Recv(id, _) => {
                 self.messenger.is_complete(*id).unwrap_or(true)
@@ -348,14 +355,14 @@ impl Requests {
     /// Takes how an operation ended; `None` while it is under way.
     pub(crate) fn take(&self, pending: &Pending) -> Option<End> {
         match pending {
-            Pending::Inactive => Some(End::good(Status::EMPTY)),
-            Pending::Ended(status) => Some(End::good(*status)),
-            Pending::Failed(error, status) => Some(End {
-                status: *status,
-                error: error.lock().unwrap_or_else(PoisonError::into_inner).take(),
-            }),
+            Pending::Inactive | Pending::Sent => Some(End::good(Status::EMPTY)),
+            Pending::NoProcess => Some(End::good(Status::NO_PROC)),
+            Pending::Reported(end) => {
+                let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
+                Some(end.take().unwrap_or(End::good(Status::EMPTY)))
+            }
             Pending::Send(id) => self.message(*id, None, true),
-            Pending::Recv(id, members) => self.message(*id, members.as_ref(), false),
+            Pending::Recv(id, members) => self.message(*id, members.as_deref(), false),
             Pending::Collective(request, then) => {
                 request.take().map(|end| collective(end, then.as_ref()))
             }
