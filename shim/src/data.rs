@@ -63,6 +63,14 @@ impl Data {
         count: i64,
         datatype: Datatype,
     ) -> Result<Self> {
+        if let Some(bytes) = process.types.simple_bytes(count, datatype) {
+            return Ok(Self {
+                address,
+                parts: Vec::new(),
+                bytes,
+                place: Place::Direct(0),
+            });
+        }
         let span = process.types.span(count, datatype)?;
         Ok(Self::new(address, vec![Part { offset: 0, span }]))
     }

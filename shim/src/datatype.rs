@@ -127,13 +127,17 @@ impl Types {
         size.filter(|size| **size > 0).map(|size| *size as usize)
     }
 
+    /// Returns how many bytes so many elements of a predefined datatype without padding are.
+    #[inline]
+    pub(crate) fn simple_bytes(&self, count: i64, handle: Datatype) -> Option<usize> {
+        let (count, size) = (usize::try_from(count).ok()?, self.simple(handle)?);
+        count.checked_mul(size)
+    }
+
     /// Returns data to be sent.
     #[inline]
     pub(crate) fn send(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
-        if let Some(size) = self.simple(handle)
-            && count >= 0
-            && let Some(bytes) = (count as usize).checked_mul(size)
-        {
+        if let Some(bytes) = self.simple_bytes(count, handle) {
             return Ok(data.buffer(0, bytes));
         }
         self.span(count, handle)?.send(data)
@@ -142,10 +146,7 @@ impl Types {
     /// Returns room for data that is received.
     #[inline]
     pub(crate) fn recv(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
-        if let Some(size) = self.simple(handle)
-            && count >= 0
-            && let Some(bytes) = (count as usize).checked_mul(size)
-        {
+        if let Some(bytes) = self.simple_bytes(count, handle) {
             return Ok(room.buffer(0, bytes));
         }
         self.span(count, handle)?.recv(room)

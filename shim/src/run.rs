@@ -56,12 +56,6 @@ pub(crate) fn run<O: CollectiveOperation + 'static>(
     make: impl Fn() -> O + Send + Sync + 'static,
 ) -> Result {
     let team: &Arc<Team> = &comm.team;
-    let moves = Arc::new(moves);
-    let finished = Arc::clone(&moves);
-    // What was lent is kept by it too. Data that was packed can be unpacked.
-    let then: Then = Arc::new(move || {
-        let _ = finished.after();
-    });
     match form {
         Form::Blocking => {
             moves.before()?;
@@ -70,16 +64,26 @@ pub(crate) fn run<O: CollectiveOperation + 'static>(
         }
         Form::Nonblocking(request) => {
             moves.before()?;
-            // SAFETY: the program keeps its buffers until the request is complete, and the request what was packed.
+            // SAFETY: the program keeps its buffers until the request is complete, and the request keeps `make`, by which all
+            // is held that the operation was made of.
             let started = unsafe { team.start(make()) }?;
+            // Data that was packed can be unpacked.
+            let then: Then = Arc::new(move || {
+                let _ = (&make, moves.after());
+            });
             let pending = Pending::Collective(started, Some(then));
             request.set(process.requests.enter(pending, comm.handle)?);
             Ok(())
         }
         Form::Persistent(request) => {
-            // SAFETY: the same for each round, and until the request is freed.
+            // SAFETY: the same for each round; the operation keeps `make` itself, and a round the operation.
             let made = unsafe { team.init(make) }?;
             let made = Arc::new(Mutex::new(made));
+            let moves = Arc::new(moves);
+            let finished = Arc::clone(&moves);
+            let then: Then = Arc::new(move || {
+                let _ = finished.after();
+            });
             let again = move || {
                 moves.before()?;
                 made.lock()
