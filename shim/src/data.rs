@@ -3,7 +3,7 @@
 use tagwire_layout::{Basic, Layout};
 
 use crate::abi::Datatype;
-use crate::datatype::Span;
+use crate::datatype::{Span, no_buffer};
 use crate::error::{Class, Error, Result};
 use crate::process::Process;
 use crate::raw::{Counts, In, Out, Staging};
@@ -64,6 +64,9 @@ impl Data {
         datatype: Datatype,
     ) -> Result<Self> {
         if let Some(bytes) = process.types.simple_bytes(count, datatype) {
+            if address.is_constant() && bytes > 0 {
+                return Err(no_buffer());
+            }
             return Ok(Self {
                 address,
                 parts: Vec::new(),
@@ -173,6 +176,9 @@ impl Data {
         let bytes = layout.extent().checked_mul(span.count as usize);
         let bytes =
             bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
+        if address.is_constant() && bytes > 0 {
+            return Err(no_buffer());
+        }
         let data = Self {
             address,
             parts: Vec::new(),

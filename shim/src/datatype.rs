@@ -138,7 +138,13 @@ impl Types {
     #[inline]
     pub(crate) fn send(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
+            if data.is_constant() && bytes > 0 {
+                return Err(no_buffer());
+            }
             return Ok(data.buffer(0, bytes));
+        }
+        if data.is_in_place() {
+            return Err(no_buffer());
         }
         self.span(count, handle)?.send(data)
     }
@@ -147,7 +153,13 @@ impl Types {
     #[inline]
     pub(crate) fn recv(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
+            if room.is_constant() && bytes > 0 {
+                return Err(no_buffer());
+            }
             return Ok(room.buffer(0, bytes));
+        }
+        if room.is_in_place() {
+            return Err(no_buffer());
         }
         self.span(count, handle)?.recv(room)
     }
@@ -255,6 +267,12 @@ impl Unpack for Unpacked {
     fn unpack(&self, offset: usize, bytes: &[u8]) {
         self.with(|unpacker| unpacker.unpack_at(offset as u64, bytes));
     }
+}
+
+/// Returns the error of an address that no data of the datatype is at.
+#[cold]
+pub(crate) fn no_buffer() -> Error {
+    Error::new(Class::Buffer, "there is no buffer at this address")
 }
 
 #[cold]

@@ -206,7 +206,7 @@ impl Process {
             _ => {
                 let class = Class::of(error.code()).map_or("", Class::text);
                 let rank = self.messenger.rank();
-                let line = format!("tagwire: {rank}: {text} ({class}): ending the job\n");
+                let line = format!("tagwire: rank {rank}: {text} ({class}): ending the job\n");
                 let _ = std::io::stderr().write_all(line.as_bytes());
                 self.abort(error.code())
             }

@@ -20,6 +20,9 @@ use crate::operation::Callback;
 /// `MPI_IN_PLACE`.
 const IN_PLACE: usize = 1;
 
+/// `MPI_BUFFER_AUTOMATIC`, the last of the constants that stand for buffers.
+const BUFFER_AUTOMATIC: usize = 2;
+
 /// `MPI_UNWEIGHTED`.
 const UNWEIGHTED: usize = 10;
 
@@ -63,6 +66,13 @@ impl In {
     #[must_use]
     pub fn is_in_place(self) -> bool {
         self.0.addr() == IN_PLACE
+    }
+
+    /// Returns whether it is one of the constants that no data is at, `MPI_BOTTOM` among them.
+    #[inline]
+    #[must_use]
+    pub fn is_constant(self) -> bool {
+        self.0.addr() <= BUFFER_AUTOMATIC
     }
 
     /// Returns the address.
@@ -134,6 +144,13 @@ impl Out {
     /// Returns the address of data that is only read, for where both kinds are held.
     pub(crate) const fn of_input(data: In) -> Self {
         Self(data.0.cast_mut())
+    }
+
+    /// Returns whether it is one of the constants that no room is at, `MPI_BOTTOM` among them.
+    #[inline]
+    #[must_use]
+    pub fn is_constant(self) -> bool {
+        self.0.addr() <= BUFFER_AUTOMATIC
     }
 
     /// Returns the same, to be read: for data that is replaced.

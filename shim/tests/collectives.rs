@@ -384,6 +384,24 @@ fn types_with_gaps_are_gathered() {
     });
 }
 
+/// Where it is not allowed, and where it is no buffer.
+#[test]
+fn in_place_is_refused_where_it_means_nothing() {
+    ranks(2, |process, me| {
+        let mut values = [1, 2];
+        let into = room(&mut values);
+        if me == 1 {
+            let refused = coll::reduce(process, in_place(), into, 2, INT, SUM, 0, WORLD);
+            assert_eq!(refused.unwrap_err().code(), Class::Buffer as i32);
+            let refused = coll::gather(process, in_place(), 2, INT, into, 2, INT, 0, WORLD);
+            assert_eq!(refused.unwrap_err().code(), Class::Buffer as i32);
+        }
+        let root = coll::bcast(process, into, 2, INT, 2, WORLD);
+        assert_eq!(root.unwrap_err().code(), Class::Root as i32);
+        coll::barrier(process, WORLD).unwrap();
+    });
+}
+
 #[test]
 fn groups_are_split_and_compared() {
     use tagwire_shim::abi::Group;

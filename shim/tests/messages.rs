@@ -87,6 +87,8 @@ fn wrong_arguments_have_their_classes() {
         let mut made = Datatype::NULL;
         types::type_contiguous(process, 2, INT, result(&mut made)).unwrap();
         assert_eq!(send(1, made, 0, 0, WORLD), Class::Type, "not committed");
+        let sent = p2p::send(process, common::in_place(), 1, INT, 0, 0, WORLD);
+        assert_eq!(code(sent), Class::Buffer);
         for mut request in [Request(0), Request(1 << 30), Request(1 << 30 | 3)] {
             let waited = complete::wait(process, result(&mut request), ignore());
             assert_eq!(code(waited), Class::Request, "{request:?}");
