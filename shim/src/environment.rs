@@ -1,4 +1,4 @@
-//! Initialization, finalization and inquiry (MPI-5.0, chapters 9 and 11).
+//! Initialization, finalization and inquiry (MPI-5.0, chapter 11).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
