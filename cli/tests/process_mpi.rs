@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use process::launchers::{of_mpich, of_open_mpi};
 use process::{Line, Outcome, has, run_line, tagwire};
 use tempfile::TempDir;
 
@@ -136,6 +137,21 @@ fn programs_run_over_networks_and_where_the_transport_matches() {
         if has("programs_run_over_networks", options[1]) {
             let outcome = run_line(3, options).args([&program]).finish();
             good("messages", 3, &outcome);
+        }
+    }
+}
+
+/// Hydra, gforker and PRRTE, as far as they are here.
+#[test]
+fn programs_run_under_other_launchers() {
+    let programs = ["messages", "heat"].map(|name| (name, program(name)));
+    let mut all = of_mpich("MPI programs under other launchers");
+    all.extend(of_open_mpi("MPI programs under other launchers"));
+    for launcher in all {
+        for (name, program) in &programs {
+            let outcome = launcher.line(3).args([program]).finish();
+            assert_eq!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
+            good(name, 3, &outcome);
         }
     }
 }
