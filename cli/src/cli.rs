@@ -37,6 +37,7 @@ pub enum Action {
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
     /// MPI programs on Tagwire, with no MPI installed
+    #[command(after_help = AFTER_MPI)]
     Mpi(mpi::MpiOptions),
 }
 
@@ -87,6 +88,14 @@ Examples:
   tagwire tune coll --quick -n 2,4 -o here.toml      fewer sizes and launches
   tagwire tune coll -t ofi:tcp -o tcp.toml           over a network
   TAGWIRE_COLL_TABLE=here.toml tagwire run -n 4 -- ./program";
+
+const AFTER_MPI: &str = "\
+Exit status: 0 good, 1 usage, or a library that is not there, 2 the tree could not be written.
+
+Examples:
+  tagwire mpi install ~/tagwire-mpi                  a tree with mpicc, mpi.h, libmpi_abi.so.1 and mpiexec
+  ~/tagwire-mpi/bin/mpicc program.c -o program       any compiler's options
+  tagwire run -n 4 -- ./program                      or srun --mpi=pmi2, prterun, mpiexec of MPICH";
 
 const AFTER_COMPARE: &str = "\
 Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their
