@@ -155,6 +155,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/guard.rs",
     "pml/src/lend.rs",
     "pml/src/ob1/writes/flags.rs",
+    "shim/src/callbacks.rs",
     "shim/src/collectives.rs",
     "shim/src/raw.rs",
     "src/buffer.rs",

@@ -1,25 +1,30 @@
 //! Communicators by handle.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::{Members, Team};
 use tagwire_pml as pml;
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Errhandler, Status};
+use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Status};
 use crate::attributes::Attributes;
+use crate::buffer::Slot;
+use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
+use crate::info::Entries;
 
 /// A communicator.
 #[derive(Debug)]
 pub(crate) struct Communicator {
     pub(crate) handle: Comm,
     pub(crate) team: Arc<Team>,
-    errhandler: AtomicUsize,
+    errhandler: Mutex<Handler>,
     name: Mutex<String>,
-    attributes: Mutex<Attributes>,
+    attributes: Attributes,
+    hints: Mutex<Entries>,
+    /// For buffered sends.
+    buffer: Slot,
     /// Numbers are those of the job's ranks.
     is_identity: bool,
 }
@@ -47,7 +52,7 @@ impl Communicator {
     pub(crate) fn new(
         handle: Comm,
         team: Arc<Team>,
-        errhandler: Errhandler,
+        errhandler: Handler,
         name: &str,
         attributes: Attributes,
     ) -> Self {
@@ -57,9 +62,11 @@ impl Communicator {
             .all(|(number, rank)| rank == Some(Rank::new(number as u32)));
         Self {
             handle,
-            errhandler: AtomicUsize::new(errhandler.0),
+            errhandler: Mutex::new(errhandler),
             name: Mutex::new(name.to_owned()),
-            attributes: Mutex::new(attributes),
+            attributes,
+            hints: Mutex::default(),
+            buffer: Slot::default(),
             is_identity,
             team,
         }
@@ -73,22 +80,30 @@ impl Communicator {
         self.team.size() as i32
     }
 
-    pub(crate) fn errhandler(&self) -> Errhandler {
-        Errhandler(self.errhandler.load(Relaxed))
+    pub(crate) fn errhandler(&self) -> Handler {
+        let held = self.errhandler.lock();
+        held.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_errhandler(&self, handler: Errhandler) {
-        self.errhandler.store(handler.0, Relaxed);
+    pub(crate) fn set_errhandler(&self, handler: Handler) {
+        let held = self.errhandler.lock();
+        *held.unwrap_or_else(PoisonError::into_inner) = handler;
     }
 
     pub(crate) fn name(&self) -> MutexGuard<'_, String> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
-        self.attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) const fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    pub(crate) fn hints(&self) -> MutexGuard<'_, Entries> {
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) const fn buffer(&self) -> &Slot {
+        &self.buffer
     }
 
     /// Returns where a message to `rank` goes.

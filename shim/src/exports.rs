@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::abi::SUCCESS;
+use crate::early::Early;
 use crate::error::{Class, Error, On, Result};
 use crate::process::Process;
 
@@ -44,6 +45,11 @@ pub fn unsupported(name: &str, on: On) -> i32 {
         let text = "it is not supported by this library";
         Err(Error::new(Class::UnsupportedOperation, text).on(on))
     })
+}
+
+/// Returns the objects that there are without a process too: those of the process, or the program's where there is none yet.
+pub(crate) fn early_objects(process: Option<&Arc<Process>>) -> Arc<Early> {
+    process.map_or_else(Early::shared, |process| Arc::clone(&process.early))
 }
 
 /// Joins the job.
