@@ -13,7 +13,7 @@ use tagwire_shim::callbacks::{CommCopy, CommErrorFunction};
 use tagwire_shim::communicators::comm_set_errhandler;
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{
-    Array, Counts, In, List, Out, Pointer, Ref, StatusRef, Statuses, Text, TextOut,
+    Array, CountOut, Counts, In, List, Out, Pointer, Ref, StatusRef, Statuses, Text, TextOut,
 };
 
 pub const INT: Datatype = Datatype(0x209);
@@ -162,4 +162,27 @@ pub fn duplicate_function() -> CommCopy {
 /// Returns the class of an error.
 pub fn code(result: tagwire_shim::Result) -> Class {
     Class::of(result.unwrap_err().code()).unwrap()
+}
+
+/// A count that is returned.
+pub fn count_out(value: &mut i32) -> CountOut {
+    CountOut::Int(value)
+}
+
+/// `MPI_BUFFER_AUTOMATIC`.
+pub fn automatic() -> Out {
+    // SAFETY: an address that is not used.
+    unsafe { Out::new(std::ptr::without_provenance_mut(2)) }
+}
+
+/// Memory that MPI has given.
+pub fn out_at(start: Pointer) -> Out {
+    // SAFETY: tests use as much of it as they asked for.
+    unsafe { Out::new(start.0) }
+}
+
+/// Data at a number.
+pub fn at(address: usize) -> In {
+    // SAFETY: tests use it with offsets that lead to what they have.
+    unsafe { In::new(std::ptr::without_provenance(address)) }
 }
