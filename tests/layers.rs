@@ -158,6 +158,7 @@ const UNSAFE: &[&str] = &[
     "pml/src/lend.rs",
     "pml/src/ob1/writes/flags.rs",
     "shim/abi/src/lib.rs",
+    "shim/src/functions.rs",
     "shim/src/raw.rs",
     "shim/src/run.rs",
     "src/buffer.rs",

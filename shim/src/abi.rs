@@ -57,6 +57,11 @@ impl Message {
     pub const NO_PROC: Self = Self(0x129);
 }
 
+impl Info {
+    /// `MPI_INFO_ENV`.
+    pub const ENV: Self = Self(0x131);
+}
+
 impl Errhandler {
     /// `MPI_ERRORS_ARE_FATAL`.
     pub const ARE_FATAL: Self = Self(0x141);

@@ -1,16 +1,18 @@
 //! Communicators by handle.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::{Members, Team};
 use tagwire_pml as pml;
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Errhandler, Status};
+use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Status};
 use crate::attributes::Attributes;
+use crate::buffer::Slot;
+use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
+use crate::info::Entries;
 use crate::topology::Topology;
 
 /// A communicator.
@@ -18,10 +20,13 @@ use crate::topology::Topology;
 pub(crate) struct Communicator {
     pub(crate) handle: Comm,
     pub(crate) team: Arc<Team>,
-    errhandler: AtomicUsize,
+    errhandler: Mutex<Handler>,
     name: Mutex<String>,
-    attributes: Mutex<Attributes>,
+    attributes: Attributes,
     topology: OnceLock<Arc<Topology>>,
+    hints: Mutex<Entries>,
+    /// For buffered sends.
+    buffer: Slot,
     /// The members, where their numbers are not those of the job's ranks.
     members: Option<Arc<Members>>,
 }
@@ -49,7 +54,7 @@ impl Communicator {
     pub(crate) fn new(
         handle: Comm,
         team: Arc<Team>,
-        errhandler: Errhandler,
+        errhandler: Handler,
         name: &str,
         attributes: Attributes,
     ) -> Self {
@@ -59,10 +64,12 @@ impl Communicator {
             .all(|(number, rank)| rank == Some(Rank::new(number as u32)));
         Self {
             handle,
-            errhandler: AtomicUsize::new(errhandler.0),
+            errhandler: Mutex::new(errhandler),
             name: Mutex::new(name.to_owned()),
-            attributes: Mutex::new(attributes),
+            attributes,
             topology: OnceLock::new(),
+            hints: Mutex::default(),
+            buffer: Slot::default(),
             members: (!is_identity).then(|| Arc::new(team.members().clone())),
             team,
         }
@@ -76,22 +83,30 @@ impl Communicator {
         self.team.size() as i32
     }
 
-    pub(crate) fn errhandler(&self) -> Errhandler {
-        Errhandler(self.errhandler.load(Relaxed))
+    pub(crate) fn errhandler(&self) -> Handler {
+        let held = self.errhandler.lock();
+        held.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_errhandler(&self, handler: Errhandler) {
-        self.errhandler.store(handler.0, Relaxed);
+    pub(crate) fn set_errhandler(&self, handler: Handler) {
+        let held = self.errhandler.lock();
+        *held.unwrap_or_else(PoisonError::into_inner) = handler;
     }
 
     pub(crate) fn name(&self) -> MutexGuard<'_, String> {
         self.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
-        self.attributes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) const fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    pub(crate) fn hints(&self) -> MutexGuard<'_, Entries> {
+        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) const fn buffer(&self) -> &Slot {
+        &self.buffer
     }
 
     /// Returns the topology that it was made with, where there is one.

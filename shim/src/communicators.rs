@@ -7,9 +7,10 @@ use crate::attributes::Attributes;
 use crate::comm::Communicator;
 use crate::error::{Class, Error, On, Result};
 use crate::group::{compare, compared};
+use crate::info::Entries;
 use crate::p2p::on_comm;
 use crate::process::Process;
-use crate::raw::{Pointer, Ref, Text, TextOut};
+use crate::raw::{Ref, Text, TextOut};
 
 /// `MPI_Comm_rank`.
 pub fn comm_rank(process: &Process, comm: Comm, rank: Ref<i32>) -> Result {
@@ -47,20 +48,41 @@ pub fn comm_compare(process: &Process, first: Comm, second: Comm, result: Ref<i3
 
 /// `MPI_Comm_dup`. The topology is kept (MPI-5.0, section 7.4.2).
 pub fn comm_dup(process: &Process, comm: Comm, new: Ref<Comm>) -> Result {
+    new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
-        let team = comm.team.duplicate()?;
-        let made = process.enter_comm(team, comm.errhandler(), Attributes::new())?;
-        if let Some(topology) = comm.topology() {
-            process.comm(made)?.set_topology(Arc::clone(topology));
-        }
-        new.set(made);
+        let hints = comm.hints().clone();
+        new.set(duplicate(process, &comm, hints)?);
         Ok(())
     })
 }
 
 /// `MPI_Comm_dup_with_info`.
-pub fn comm_dup_with_info(process: &Process, comm: Comm, _: Info, new: Ref<Comm>) -> Result {
-    comm_dup(process, comm, new)
+pub fn comm_dup_with_info(process: &Process, comm: Comm, info: Info, new: Ref<Comm>) -> Result {
+    new.set(Comm::NULL);
+    on_comm(process, comm, |comm| {
+        let hints = process.early.infos.hints(info)?;
+        new.set(duplicate(process, &comm, hints)?);
+        Ok(())
+    })
+}
+
+/// Makes a duplicate, with the attributes that their functions copy.
+fn duplicate(process: &Process, comm: &Communicator, hints: Entries) -> Result<Comm> {
+    // Other ranks are in the call, so the group is made before a function of the program may fail.
+    let team = comm.team.duplicate()?;
+    let handle = process.enter_comm(team, comm.errhandler(), Attributes::new())?;
+    let made = process.comm(handle)?;
+    *made.hints() = hints;
+    if let Some(topology) = comm.topology() {
+        made.set_topology(Arc::clone(topology));
+    }
+    let (from, to) = (comm.handle.0, handle.0);
+    let copied = comm.attributes().copy_to(from, to, made.attributes());
+    if let Err(error) = copied {
+        process.comms.remove(handle.0);
+        return Err(error);
+    }
+    Ok(handle)
 }
 
 /// `MPI_Comm_split`.
@@ -154,7 +176,10 @@ pub fn comm_free(process: &Process, comm: Ref<Comm>) -> Result {
         let text = "a predefined communicator cannot be freed";
         return Err(Error::new(Class::Comm, text).on(On::Comm(given)));
     }
-    process.comm(given)?;
+    on_comm(process, given, |comm| {
+        comm.attributes().delete_all(given.0)?;
+        comm.buffer().detach(&process.messenger)
+    })?;
     // What is under way keeps the group until it has ended.
     process.comms.remove(given.0);
     comm.set(Comm::NULL);
@@ -180,47 +205,16 @@ pub fn comm_get_name(process: &Process, comm: Comm, name: TextOut, length: Ref<i
 
 /// `MPI_Comm_set_errhandler`.
 pub fn comm_set_errhandler(process: &Process, comm: Comm, handler: Errhandler) -> Result {
-    let comm = process.comm(comm)?;
-    if !matches!(
-        handler,
-        Errhandler::ARE_FATAL | Errhandler::ABORT | Errhandler::RETURN
-    ) {
-        return Err(Error::new(
-            Class::Errhandler,
-            "there is no such error handler",
-        ));
-    }
-    comm.set_errhandler(handler);
-    Ok(())
+    on_comm(process, comm, |comm| {
+        comm.set_errhandler(process.early.handlers.get(handler)?);
+        Ok(())
+    })
 }
 
-/// `MPI_Comm_get_errhandler`.
+/// `MPI_Comm_get_errhandler`. The program frees what it gets.
 pub fn comm_get_errhandler(process: &Process, comm: Comm, handler: Ref<Errhandler>) -> Result {
-    handler.set(process.comm(comm)?.errhandler());
-    Ok(())
-}
-
-/// `MPI_Errhandler_free`. Predefined ones stay.
-pub fn errhandler_free(_: Option<&Arc<Process>>, handler: Ref<Errhandler>) -> Result {
-    handler.set(Errhandler::NULL);
-    Ok(())
-}
-
-/// `MPI_Comm_get_attr`.
-pub fn comm_get_attr(
-    process: &Process,
-    comm: Comm,
-    key: i32,
-    value: Ref<Pointer>,
-    flag: Ref<i32>,
-) -> Result {
-    let comm = process.comm(comm)?;
-    let predefined = process.predefined_attribute(key);
-    let predefined = predefined.map(|value| Pointer(value.cast_mut().cast()));
-    let found = predefined.or_else(|| comm.attributes().get(&key).copied());
-    flag.set(i32::from(found.is_some()));
-    if let Some(found) = found {
-        value.set(found);
-    }
-    Ok(())
+    on_comm(process, comm, |comm| {
+        handler.set(process.early.handlers.show(&comm.errhandler())?);
+        Ok(())
+    })
 }

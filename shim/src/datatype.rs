@@ -6,6 +6,7 @@ use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Unpacker};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::abi::Datatype;
+use crate::attributes::Attributes;
 use crate::error::{Class, Error, Result};
 use crate::raw::{In, Out};
 use crate::table::{Kind, Table};
@@ -22,6 +23,7 @@ pub(crate) struct Type {
     pub(crate) tree: Tree,
     program: OnceLock<Program>,
     name: Mutex<Option<String>>,
+    attributes: Attributes,
 }
 
 impl Type {
@@ -30,6 +32,7 @@ impl Type {
             tree,
             program: OnceLock::new(),
             name: Mutex::default(),
+            attributes: Attributes::new(),
         }
     }
 
@@ -45,6 +48,10 @@ impl Type {
     pub(crate) fn program(&self) -> Result<&Program> {
         let program = self.program.get();
         program.ok_or_else(|| Error::new(Class::Type, "the datatype is not committed"))
+    }
+
+    pub(crate) const fn attributes(&self) -> &Attributes {
+        &self.attributes
     }
 
     pub(crate) fn name(&self) -> Option<String> {

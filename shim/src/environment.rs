@@ -119,7 +119,10 @@ pub fn error_string(
 ) -> Result {
     let known = match process {
         Some(process) => process.text_of(code),
-        None => Class::of(code).map(|class| class.text().to_owned()),
+        None => match Class::of(code) {
+            Some(class) => Some(class.text().to_owned()),
+            None => exports::early_objects(None).codes.text(code),
+        },
     };
     let known = known.ok_or_else(|| no_code(code))?;
     length.set(text.set(&known, MAX_ERROR_STRING));
@@ -127,9 +130,9 @@ pub fn error_string(
 }
 
 /// `MPI_Error_class`.
-pub fn error_class(_: Option<&Arc<Process>>, code: i32, class: Ref<i32>) -> Result {
-    let known = Class::of(code).ok_or_else(|| no_code(code))?;
-    class.set(known as i32);
+pub fn error_class(process: Option<&Arc<Process>>, code: i32, class: Ref<i32>) -> Result {
+    let known = exports::early_objects(process).codes.class(code);
+    class.set(known.ok_or_else(|| no_code(code))?);
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::abi::SUCCESS;
+use crate::early::Early;
 pub use crate::error::On;
 use crate::error::{Class, Error, Result};
 use crate::process::Process;
@@ -59,6 +60,11 @@ pub fn unsupported_early(name: &str, on: On) -> i32 {
         Some(_) => unsupported(name, on),
         None => Class::UnsupportedOperation as i32,
     }
+}
+
+/// Returns the objects that there are without a process too: those of the process, or the program's where there is none yet.
+pub(crate) fn early_objects(process: Option<&Arc<Process>>) -> Arc<Early> {
+    process.map_or_else(Early::shared, |process| Arc::clone(&process.early))
 }
 
 /// Joins the job.

@@ -13,8 +13,12 @@
 //! Handlers are safe code: the pointers of the C program come as values of [`raw`], which say what may be done with them.
 
 pub mod abi;
+pub mod allocations;
 mod attributes;
+pub mod bsend;
+mod buffer;
 pub mod callbacks;
+mod codes;
 pub mod collectives;
 mod comm;
 pub mod communicators;
@@ -22,11 +26,19 @@ pub mod complete;
 mod data;
 mod datatype;
 mod dimensions;
+mod early;
 pub mod environment;
+mod errhandler;
+pub mod errhandlers;
 pub mod error;
 pub mod exports;
+pub mod functions;
 mod group;
 pub mod groups;
+mod info;
+pub mod infos;
+pub mod keyvals;
+mod memory;
 mod message;
 pub mod neighbours;
 mod operation;

@@ -24,10 +24,10 @@ pub(crate) fn on_comm<'p, R>(
 
 /// Where a message goes, or what a receive accepts: the last arguments of calls.
 #[derive(Debug, Clone, Copy)]
-struct Envelope {
-    rank: i32,
-    tag: i32,
-    comm: Comm,
+pub(crate) struct Envelope {
+    pub(crate) rank: i32,
+    pub(crate) tag: i32,
+    pub(crate) comm: Comm,
 }
 
 /// Starts a send. `None` where it goes to no process.
@@ -196,7 +196,7 @@ fn send_init_by(
 }
 
 /// Checks the arguments of a message that is still to be started.
-fn check(process: &Process, count: i64, datatype: Datatype, at: Envelope) -> Result {
+pub(crate) fn check(process: &Process, count: i64, datatype: Datatype, at: Envelope) -> Result {
     on_comm(process, at.comm, |comm| {
         process.types.span(count, datatype)?;
         if at.rank != PROC_NULL {

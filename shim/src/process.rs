@@ -12,12 +12,16 @@ use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
 use tagwire_pml::{Messenger, ThreadLevel};
 
-use crate::abi::{Comm, Errhandler, Group, thread};
-use crate::attributes::{Attributes, key};
+use crate::abi::{Comm, Group, thread};
+use crate::attributes::{Attributes, Keys, key};
+use crate::buffer::Slot;
 use crate::comm::{Communicator, Held};
 use crate::datatype::Types;
+use crate::early::Early;
+use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
 use crate::group::Ranks;
+use crate::memory::Memory;
 use crate::message::Claimed;
 use crate::operation::Operations;
 use crate::request::Requests;
@@ -38,6 +42,11 @@ pub struct Process {
     pub(crate) types: Types,
     pub(crate) operations: Operations,
     pub(crate) requests: Requests,
+    pub(crate) keys: Keys,
+    pub(crate) early: Arc<Early>,
+    /// For buffered sends.
+    pub(crate) buffer: Slot,
+    pub(crate) memory: Memory,
     pub(crate) thread_level: AtomicI32,
     pub(crate) main_thread: ThreadId,
     close_timeout: Duration,
@@ -53,7 +62,6 @@ struct Values {
     tag_ub: Box<i32>,
     no: Box<i32>,
     any: Box<i32>,
-    last_used_code: Box<i32>,
     universe_size: Option<Box<i32>>,
     application: Option<Box<i32>>,
 }
@@ -81,7 +89,7 @@ impl Process {
     /// What is wrong, in a sentence.
     pub fn join() -> std::result::Result<Self, String> {
         let found = tagwire_launch::detect::detect().map_err(|error| error.to_string())?;
-        Self::open(found.bootstrap, &[])
+        Self::open_with(found.bootstrap, &[], Early::shared())
     }
 
     /// Opens a rank of the job that `bootstrap` knows, with settings beside those of the environment.
@@ -91,6 +99,14 @@ impl Process {
     pub fn open(
         bootstrap: Box<dyn Bootstrap>,
         settings: &[(&str, &str)],
+    ) -> std::result::Result<Self, String> {
+        Self::open_with(bootstrap, settings, Arc::new(Early::new()))
+    }
+
+    fn open_with(
+        bootstrap: Box<dyn Bootstrap>,
+        settings: &[(&str, &str)],
+        early: Arc<Early>,
     ) -> std::result::Result<Self, String> {
         let config = Config::from_process(&registry(), settings.iter().copied());
         let config = config.map_err(|error| error.to_string())?;
@@ -102,10 +118,10 @@ impl Process {
         let alone = world.subset(&[world.me()]);
         let alone = Arc::new(alone.map_err(|error| error.to_string())?);
         let messenger = Arc::clone(world.messenger());
-        let fatal = Errhandler::ARE_FATAL;
         let communicator = |handle, team, name| {
             let attributes = Attributes::new();
-            Arc::new(Communicator::new(handle, team, fatal, name, attributes))
+            let handler = Handler::Fatal;
+            Arc::new(Communicator::new(handle, team, handler, name, attributes))
         };
         let first_local = bootstrap.locality().first_local;
         let mut asked = bootstrap.clone();
@@ -115,12 +131,17 @@ impl Process {
                 .and_then(|number| i32::try_from(number).ok())
                 .map(Box::new)
         };
+        let size = messenger.size().to_string();
+        early.infos.describe("maxprocs", &size);
         Ok(Self {
+            keys: Keys::new(),
+            early,
+            buffer: Slot::default(),
+            memory: Memory::default(),
             values: Values {
                 tag_ub: Box::new(i32::MAX),
                 no: Box::new(0),
                 any: Box::new(crate::abi::ANY_SOURCE),
-                last_used_code: Box::new(LAST_CODE),
                 universe_size: number(Attribute::UniverseSize),
                 application: number(Attribute::ApplicationNumber),
             },
@@ -151,7 +172,7 @@ impl Process {
             key::IO => &values.any,
             key::HOST => return None,
             key::WTIME_IS_GLOBAL => &values.no,
-            key::LASTUSEDCODE => &values.last_used_code,
+            key::LASTUSEDCODE => return Some(self.early.codes.last()),
             key::UNIVERSE_SIZE => values.universe_size.as_ref()?,
             key::APPNUM => values.application.as_ref()?,
             _ => return None,
@@ -170,15 +191,32 @@ impl Process {
     }
 
     /// Leaves the job: waits for all ranks, and closes (MPI-5.0, section 11.2.2).
+    ///
+    /// # Errors
+    /// Those of functions that delete attributes of `MPI_COMM_SELF`: then it is still initialized. Those of closing.
     pub fn finalize(&self) -> Result {
+        // As the standard says: before anything else, so that libraries still may use MPI.
+        self.own.attributes().delete_all(Comm::SELF.0)?;
         // Who leaves early would show as a peer that has left. After a failure nobody is waited for.
         if self.messenger.failed()?.is_empty() {
+            self.flush()?;
             let _ = self.world.team.barrier();
         }
         self.requests.abandon();
         let closed = self.messenger.close(self.close_timeout);
         self.is_finalized.store(true, Relaxed);
         Ok(closed?)
+    }
+
+    /// Waits until all buffered sends have been delivered.
+    fn flush(&self) -> Result {
+        self.buffer.flush(&self.messenger)?;
+        let made = self.comms.all();
+        let predefined = [&self.world, &self.own];
+        for comm in made.iter().chain(predefined) {
+            comm.buffer().flush(&self.messenger)?;
+        }
+        Ok(())
     }
 
     /// Ends the job (MPI-5.0, section 9.6).
@@ -196,15 +234,25 @@ impl Process {
             On::Comm(comm) => self.comm(comm).ok(),
             _ => None,
         };
-        let handler = comm.map_or_else(|| self.own.errhandler(), |comm| comm.errhandler());
+        let comm = comm.unwrap_or(Held::Predefined(&self.own));
+        let (handle, handler) = (comm.handle, comm.errhandler());
+        // The function of a handler may free it.
+        drop(comm);
         let text = format!("{call}: {}", error.text());
         match handler {
-            Errhandler::RETURN => {
+            Handler::Return => {
                 self.keep(error.code(), text);
                 error.code()
             }
-            _ => {
-                let class = Class::of(error.code()).map_or("", Class::text);
+            Handler::Made(made) => {
+                self.keep(error.code(), text);
+                made.call(handle, error.code());
+                error.code()
+            }
+            Handler::Fatal | Handler::Abort => {
+                let class = self.early.codes.text(error.code());
+                let class = class
+                    .unwrap_or_else(|| Class::of(error.code()).map_or("", Class::text).to_owned());
                 let rank = self.messenger.rank();
                 let line = format!("tagwire: rank {rank}: {text} ({class}): ending the job\n");
                 let _ = std::io::stderr().write_all(line.as_bytes());
@@ -220,7 +268,9 @@ impl Process {
 
     /// Returns what an error code says: in the words of the last error, where that had it.
     pub(crate) fn text_of(&self, code: i32) -> Option<String> {
-        let class = Class::of(code)?;
+        let Some(class) = Class::of(code) else {
+            return self.early.codes.text(code);
+        };
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match &*last {
             Some((last, text)) if *last == code => format!("{} ({text})", class.text()),
@@ -250,7 +300,7 @@ impl Process {
     pub(crate) fn enter_comm(
         &self,
         team: Team,
-        errhandler: Errhandler,
+        errhandler: Handler,
         attributes: Attributes,
     ) -> Result<Comm> {
         let team = Arc::new(team);
@@ -296,6 +346,3 @@ fn no_comm(handle: Comm) -> Error {
     };
     Error::new(Class::Comm, text)
 }
-
-/// `MPI_ERR_LASTCODE`.
-const LAST_CODE: i32 = 0x3fff;

@@ -24,6 +24,10 @@ pub(crate) enum Kind {
     Datatype = 3,
     Op = 4,
     Message = 7,
+    Info = 10,
+    Errhandler = 11,
+    /// Of attributes.
+    Key = 12,
 }
 
 /// The objects of one kind.
@@ -100,6 +104,16 @@ impl<T> Table<T> {
         slot.generation = (generation + 1) % GENERATIONS;
         slots.free.push(place);
         Some(value)
+    }
+
+    /// Returns all objects.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots
+            .all
+            .iter()
+            .filter_map(|slot| slot.value.clone())
+            .collect()
     }
 
     fn parts(&self, handle: usize) -> Option<(usize, usize)> {

@@ -44,6 +44,8 @@ pub fn type_free(process: &Process, datatype: Ref<Datatype>) -> Result {
         let text = "a predefined datatype cannot be freed";
         return Err(Error::new(Class::Type, text));
     }
+    let one = process.types.get(given)?;
+    one.attributes().delete_all(given.0)?;
     process.types.free(given)?;
     datatype.set(Datatype::NULL);
     Ok(())
@@ -51,11 +53,20 @@ pub fn type_free(process: &Process, datatype: Ref<Datatype>) -> Result {
 
 /// `MPI_Type_dup`.
 pub fn type_dup(process: &Process, of: Datatype, new: Ref<Datatype>) -> Result {
-    let of = process.types.get(of)?;
-    let is_committed = of.program().is_ok();
-    let handle = process.types.enter(of.tree.duplicate()?)?;
+    new.set(Datatype::NULL);
+    let given = process.types.get(of)?;
+    let is_committed = given.program().is_ok();
+    let handle = process.types.enter(given.tree.duplicate()?)?;
+    let made = process.types.get(handle)?;
     if is_committed {
-        process.types.get(handle)?.commit();
+        made.commit();
+    }
+    let copied = given
+        .attributes()
+        .copy_to(of.0, handle.0, made.attributes());
+    if let Err(error) = copied {
+        process.types.free(handle)?;
+        return Err(error);
     }
     new.set(handle);
     Ok(())

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
+use std::ffi::{CStr, c_void};
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -10,7 +11,12 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Op, Status};
 use tagwire_shim::communicators::comm_set_errhandler;
-use tagwire_shim::raw::{Array, CountOut, Counts, In, List, Narrow, Out, Ref, StatusRef, Statuses};
+use tagwire_shim::error::Class;
+use tagwire_shim::functions::{CommCopy, CommErrorFunction};
+use tagwire_shim::raw::{
+    Array, CountOut, Counts, In, List, Narrow, Out, Pointer, Ref, StatusRef, Statuses, Text,
+    TextOut,
+};
 
 pub const INT: Datatype = Datatype(0x209);
 pub const DOUBLE: Datatype = Datatype(0x214);
@@ -128,4 +134,86 @@ pub fn ignore() -> StatusRef {
 pub fn ignore_all() -> Statuses {
     // SAFETY: there are none.
     unsafe { Statuses::new(std::ptr::null_mut()) }
+}
+
+/// A text that a call reads.
+pub fn text(value: &CStr) -> Text {
+    // SAFETY: a constant of the test.
+    unsafe { Text::new(value.as_ptr()) }
+}
+
+/// Room for a text.
+pub fn text_out(room: &mut [u8]) -> TextOut {
+    // SAFETY: a variable of the test.
+    unsafe { TextOut::new(room.as_mut_ptr().cast()) }
+}
+
+/// Returns the text in `room`.
+pub fn said(room: &[u8]) -> &str {
+    CStr::from_bytes_until_nul(room).unwrap().to_str().unwrap()
+}
+
+/// A number as the value of an attribute.
+pub fn number(value: usize) -> Pointer {
+    Pointer(std::ptr::without_provenance_mut(value))
+}
+
+/// A value of the test as what a program gives with a function.
+pub fn extra<T>(value: &T) -> Pointer {
+    Pointer((&raw const *value).cast_mut().cast())
+}
+
+/// What a function of the program was given.
+pub fn given<'a, T>(pointer: *mut c_void) -> &'a T {
+    // SAFETY: tests give what outlives their functions, of the type that those ask for.
+    unsafe { &*pointer.cast() }
+}
+
+/// A result of a function of the program.
+pub fn out<T: Copy>(pointer: *mut c_void) -> Ref<T> {
+    // SAFETY: it points to a result.
+    unsafe { Ref::new(pointer.cast()) }
+}
+
+/// A function of an error handler.
+pub fn error_function(function: extern "C" fn(*mut Comm, *mut i32)) -> CommErrorFunction {
+    // SAFETY: in the calling conventions of the platforms that the tests run on, a variadic call with no further arguments is one
+    // of a function without them.
+    unsafe {
+        std::mem::transmute::<extern "C" fn(*mut Comm, *mut i32), CommErrorFunction>(function)
+    }
+}
+
+/// `MPI_COMM_DUP_FN`.
+pub fn duplicate_function() -> CommCopy {
+    // SAFETY: a function pointer that is not null. Nobody calls it.
+    unsafe { std::mem::transmute::<usize, CommCopy>(1) }
+}
+
+/// Returns the class of an error.
+pub fn code(result: tagwire_shim::Result) -> Class {
+    Class::of(result.unwrap_err().code()).unwrap()
+}
+
+/// A count that is returned.
+pub fn count_out(value: &mut i32) -> CountOut {
+    count(value)
+}
+
+/// `MPI_BUFFER_AUTOMATIC`.
+pub fn automatic() -> Out {
+    // SAFETY: an address that is not used.
+    unsafe { Out::new(std::ptr::without_provenance_mut(2)) }
+}
+
+/// Memory that MPI has given.
+pub fn out_at(start: Pointer) -> Out {
+    // SAFETY: tests use as much of it as they asked for.
+    unsafe { Out::new(start.0) }
+}
+
+/// Data at a number.
+pub fn at(address: usize) -> In {
+    // SAFETY: tests use it with offsets that lead to what they have.
+    unsafe { In::new(std::ptr::without_provenance(address)) }
 }

@@ -1,0 +1,33 @@
+//! Objects that programs may use before initialization and after finalization (MPI-5.0, section 11.4.1).
+
+use std::sync::{Arc, OnceLock};
+
+use crate::codes::Codes;
+use crate::errhandler::Handlers;
+use crate::info::Infos;
+
+/// Infos, error handlers and error codes.
+#[derive(Debug)]
+pub(crate) struct Early {
+    pub(crate) infos: Infos,
+    pub(crate) handlers: Handlers,
+    pub(crate) codes: Codes,
+}
+
+/// Those of the program, which its process has too.
+static SHARED: OnceLock<Arc<Early>> = OnceLock::new();
+
+impl Early {
+    pub(crate) fn new() -> Self {
+        Self {
+            infos: Infos::new(),
+            handlers: Handlers::new(),
+            codes: Codes::new(),
+        }
+    }
+
+    /// Returns those of the program.
+    pub(crate) fn shared() -> Arc<Self> {
+        Arc::clone(SHARED.get_or_init(|| Arc::new(Self::new())))
+    }
+}

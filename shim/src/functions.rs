@@ -1,0 +1,126 @@
+//! Functions of the program that keep attributes and handle errors, and the calls of them.
+//!
+//! Whoever calls one holds no lock: it may call MPI again.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::abi::{Comm, Datatype, SUCCESS};
+use crate::error::{Error, Result};
+use crate::raw::Pointer;
+
+/// `MPI_Comm_copy_attr_function`.
+pub type CommCopy =
+    unsafe extern "C" fn(Comm, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
+
+/// `MPI_Comm_delete_attr_function`.
+pub type CommDelete = unsafe extern "C" fn(Comm, i32, *mut c_void, *mut c_void) -> i32;
+
+/// `MPI_Type_copy_attr_function`.
+pub type TypeCopy =
+    unsafe extern "C" fn(Datatype, i32, *mut c_void, *mut c_void, *mut c_void, *mut i32) -> i32;
+
+/// `MPI_Type_delete_attr_function`.
+pub type TypeDelete = unsafe extern "C" fn(Datatype, i32, *mut c_void, *mut c_void) -> i32;
+
+/// `MPI_Comm_errhandler_function`.
+pub type CommErrorFunction = unsafe extern "C" fn(*mut Comm, *mut i32, ...);
+
+/// `MPI_COMM_DUP_FN` and its like. The functions that do nothing are null.
+const DUPLICATE: usize = 1;
+
+/// The functions of a key of attributes. What they are of tells which objects the key is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Functions {
+    Comm(Option<CommCopy>, Option<CommDelete>),
+    Type(Option<TypeCopy>, Option<TypeDelete>),
+}
+
+/// An attribute as its functions are given it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attached {
+    /// The handle of its object.
+    pub(crate) object: usize,
+    pub(crate) key: i32,
+    /// What the program gave with the key.
+    pub(crate) extra: Pointer,
+    pub(crate) value: Pointer,
+}
+
+impl Functions {
+    /// Whether both are of objects of one kind.
+    pub(crate) const fn are_like(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Comm(..), Self::Comm(..)) | (Self::Type(..), Self::Type(..))
+        )
+    }
+
+    /// Returns the value that a duplicate of the object gets; `None` where it gets none.
+    ///
+    /// # Errors
+    /// The code that the function returns.
+    pub(crate) fn copy(&self, from: Attached) -> Result<Option<Pointer>> {
+        let Attached { key, .. } = from;
+        let (extra, value) = (from.extra.0, from.value.0);
+        let (mut copied, mut flag) = (ptr::null_mut::<c_void>(), 0);
+        let (out, is_copied) = ((&raw mut copied).cast::<c_void>(), &raw mut flag);
+        let code = match *self {
+            Self::Comm(None, _) | Self::Type(None, _) => return Ok(None),
+            Self::Comm(Some(copy), _) if copy as usize == DUPLICATE => return Ok(Some(from.value)),
+            Self::Type(Some(copy), _) if copy as usize == DUPLICATE => return Ok(Some(from.value)),
+            Self::Comm(Some(copy), _) => {
+                // SAFETY: the program made the key with this function, and has promised that it is one that copies attributes of
+                // communicators; it is called with what that is given, and room for its two results that lives through the call.
+                unsafe { copy(Comm(from.object), key, extra, value, out, is_copied) }
+            }
+            Self::Type(Some(copy), _) => {
+                // SAFETY: as above, for datatypes.
+                unsafe { copy(Datatype(from.object), key, extra, value, out, is_copied) }
+            }
+        };
+        returned(code, "copies")?;
+        Ok((flag != 0).then_some(Pointer(copied)))
+    }
+
+    /// Tells the program that an attribute is deleted.
+    ///
+    /// # Errors
+    /// The code that the function returns.
+    pub(crate) fn delete(&self, of: Attached) -> Result {
+        let Attached { key, .. } = of;
+        let (extra, value) = (of.extra.0, of.value.0);
+        let code = match *self {
+            Self::Comm(_, None) | Self::Type(_, None) => return Ok(()),
+            Self::Comm(_, Some(delete)) => {
+                // SAFETY: the program made the key with this function, and has promised that it is one that deletes attributes of
+                // communicators; it is called with what that is given.
+                unsafe { delete(Comm(of.object), key, value, extra) }
+            }
+            Self::Type(_, Some(delete)) => {
+                // SAFETY: as above, for datatypes.
+                unsafe { delete(Datatype(of.object), key, value, extra) }
+            }
+        };
+        returned(code, "deletes")
+    }
+}
+
+/// Calls the function of an error handler.
+pub(crate) fn handle(function: CommErrorFunction, comm: Comm, code: i32) {
+    let (mut comm, mut code) = (comm, code);
+    // SAFETY: the program made the error handler with this function, and has promised that it is one of an error handler of
+    // communicators; both variables live through the call. The standard leaves to the library which arguments follow: none do.
+    unsafe { function(&raw mut comm, &raw mut code) };
+}
+
+fn returned(code: i32, does: &str) -> Result {
+    match code {
+        SUCCESS => Ok(()),
+        _ => {
+            let text = format!("the function that {does} an attribute returned {code}");
+            Err(Error::of_code(code, text))
+        }
+    }
+}
