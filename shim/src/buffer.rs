@@ -56,17 +56,21 @@ impl Slot {
         self.get().map_or(Ok(()), |buffer| buffer.flush(messenger))
     }
 
-    /// Waits as well, and takes the buffer.
+    /// Takes the buffer, and waits as well. Another thread that is about to send finds no buffer.
     pub(crate) fn detach(&self, messenger: &Messenger) -> Result<Option<Arc<Buffer>>> {
-        self.flush(messenger)?;
-        Ok(self.held().take())
+        let detached = self.held().take();
+        if let Some(buffer) = &detached {
+            buffer.close(messenger)?;
+        }
+        Ok(detached)
     }
 }
 
 /// A buffer.
 pub(crate) struct Buffer {
     room: Option<Room>,
-    messages: Mutex<Vec<Message>>,
+    /// In order of their places. `None` once it was detached.
+    messages: Mutex<Option<Vec<Message>>>,
 }
 
 /// The program's memory. Where a buffer has none, it is `MPI_BUFFER_AUTOMATIC`: each message has memory of its own.
@@ -107,7 +111,7 @@ impl Buffer {
         };
         Self {
             room,
-            messages: Mutex::new(Vec::new()),
+            messages: Mutex::new(Some(Vec::new())),
         }
     }
 
@@ -116,7 +120,7 @@ impl Buffer {
         self.room.map(|room| (room.address, room.size))
     }
 
-    fn messages(&self) -> MutexGuard<'_, Vec<Message>> {
+    fn messages(&self) -> MutexGuard<'_, Option<Vec<Message>>> {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,8 +142,11 @@ impl Buffer {
 
     fn try_send(&self, messenger: &Messenger, data: In, span: &Span, to: To) -> Result<bool> {
         let bytes = span.bytes;
-        let mut messages = self.messages();
-        reap(&mut messages, messenger);
+        let mut held = self.messages();
+        let messages = held
+            .as_mut()
+            .ok_or_else(|| Error::new(Class::Buffer, "the buffer was detached"))?;
+        reap(messages, messenger);
         let (place, start, memory, address) = match self.room {
             None => {
                 let memory = Staging::new(bytes);
@@ -148,7 +155,7 @@ impl Buffer {
                 (messages.len(), 0, Some(memory), address)
             }
             Some(room) => {
-                let Some((place, start)) = gap(&messages, room.size, bytes) else {
+                let Some((place, start)) = gap(messages, room.size, bytes) else {
                     return Ok(false);
                 };
                 let copy = room.address.moved(start as i64);
@@ -172,12 +179,32 @@ impl Buffer {
 
     /// Waits until all messages that are in it now have been delivered.
     pub(crate) fn flush(&self, messenger: &Messenger) -> Result {
-        let mut awaited: Vec<RequestId> = self.messages().iter().map(|one| one.id).collect();
+        let now = self.messages();
+        let mut awaited: Vec<RequestId> = now.iter().flatten().map(|one| one.id).collect();
+        drop(now);
         messenger.progress_until(None, || {
-            let mut messages = self.messages();
-            reap(&mut messages, messenger);
+            let mut held = self.messages();
+            let Some(messages) = held.as_mut() else {
+                return Ok(Some(()));
+            };
+            reap(messages, messenger);
             awaited.retain(|id| messages.iter().any(|one| one.id == *id));
             Ok(awaited.is_empty().then_some(()))
+        })?;
+        Ok(())
+    }
+
+    /// Waits until no message is in it, and takes none from then on.
+    fn close(&self, messenger: &Messenger) -> Result {
+        messenger.progress_until(None, || {
+            let mut held = self.messages();
+            let messages = held.get_or_insert_default();
+            reap(messages, messenger);
+            let is_empty = messages.is_empty();
+            if is_empty {
+                *held = None;
+            }
+            Ok(is_empty.then_some(()))
         })?;
         Ok(())
     }

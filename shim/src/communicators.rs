@@ -169,7 +169,7 @@ pub fn comm_create_group(
     comm_create(process, comm, group, new)
 }
 
-/// `MPI_Comm_free`.
+/// `MPI_Comm_free`. A buffer that is attached to it is detached, which waits until its messages have been delivered.
 pub fn comm_free(process: &Process, comm: Ref<Comm>) -> Result {
     let given = comm.get()?;
     if matches!(given, Comm::WORLD | Comm::SELF) {

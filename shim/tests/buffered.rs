@@ -171,3 +171,27 @@ fn the_end_waits_for_what_is_buffered() {
         assert_eq!(receive(process, LONG, 0, 0, WORLD), vec![7; LONG]);
     });
 }
+
+/// Several threads send from one buffer. (None flushes it before all have received: it would wait for what others send.)
+#[test]
+fn threads_share_a_buffer() {
+    const THREADS: i32 = 4;
+    const ROUNDS: i32 = 50;
+    ranks(2, |process, me| {
+        let other = 1 - me;
+        let mut buffer = vec![0; 3 * THREADS as usize * (4 * 4096 + OVERHEAD)];
+        attach(process, &mut buffer);
+        std::thread::scope(|scope| {
+            for tag in 0..THREADS {
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        let values = vec![round * THREADS + tag; 4096];
+                        send(process, &values, other, tag, WORLD).unwrap();
+                        assert_eq!(receive(process, 4096, other, tag, WORLD), values);
+                    }
+                });
+            }
+        });
+        assert_eq!(detach(process).1 as usize, buffer.len());
+    });
+}
