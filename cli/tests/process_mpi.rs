@@ -106,7 +106,7 @@ fn good(name: &str, ranks: u32, outcome: &Outcome) {
 
 #[test]
 fn programs_run_with_any_number_of_ranks() {
-    for name in ["messages", "heat", "threads"] {
+    for name in ["messages", "heat", "threads", "attributes"] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {
             let outcome = run_line(ranks, &[]).args([&program]).finish();

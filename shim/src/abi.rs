@@ -117,6 +117,20 @@ impl Status {
         self
     }
 
+    /// Returns the same with another source.
+    #[must_use]
+    pub const fn with_source(mut self, source: i32) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// Returns the same with another tag.
+    #[must_use]
+    pub const fn with_tag(mut self, tag: i32) -> Self {
+        self.tag = tag;
+        self
+    }
+
     /// Returns the same with an error code.
     #[must_use]
     pub const fn with_error(mut self, code: i32) -> Self {

@@ -186,6 +186,42 @@ pub fn status_set_elements(
     Ok(())
 }
 
+/// `MPI_Status_get_source`.
+pub fn status_get_source(_: &Process, status: StatusRef, source: Ref<i32>) -> Result {
+    source.set(status.get().source);
+    Ok(())
+}
+
+/// `MPI_Status_get_tag`.
+pub fn status_get_tag(_: &Process, status: StatusRef, tag: Ref<i32>) -> Result {
+    tag.set(status.get().tag);
+    Ok(())
+}
+
+/// `MPI_Status_get_error`.
+pub fn status_get_error(_: &Process, status: StatusRef, code: Ref<i32>) -> Result {
+    code.set(status.get().error);
+    Ok(())
+}
+
+/// `MPI_Status_set_source`.
+pub fn status_set_source(_: &Process, status: StatusRef, source: i32) -> Result {
+    status.change(|status| status.with_source(source));
+    Ok(())
+}
+
+/// `MPI_Status_set_tag`.
+pub fn status_set_tag(_: &Process, status: StatusRef, tag: i32) -> Result {
+    status.change(|status| status.with_tag(tag));
+    Ok(())
+}
+
+/// `MPI_Status_set_error`.
+pub fn status_set_error(_: &Process, status: StatusRef, code: i32) -> Result {
+    status.change(|status| status.with_error(code));
+    Ok(())
+}
+
 /// `MPI_Status_set_cancelled`.
 pub fn status_set_cancelled(_: &Process, status: StatusRef, flag: i32) -> Result {
     status.change(|status| status.with_cancelled(flag != 0));
