@@ -110,6 +110,8 @@ fn reduce_by(
     if data.is_in_place() && !is_root {
         return Err(in_place());
     }
+    // The others' rooms mean nothing, and may be null.
+    let room = if is_root { room } else { Out::of_input(data) };
     let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
     run(process, &comm, form, Moves::default(), move || Reduce {
         operator: operator.clone(),
@@ -180,7 +182,18 @@ fn exscan_by(
     datatype: Datatype,
     op: Op,
 ) -> Result {
-    let (operator, moves, room) = scanned(process, (data, room), count, datatype, op)?;
+    // The first member's room means nothing: it stays as it is.
+    let is_beside = comm.team.me() == 0 && !data.is_in_place();
+    let room = if is_beside { Out::of_input(data) } else { room };
+    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    let room = match is_beside {
+        true => Arc::new(Data::beside(room.len())),
+        false => room,
+    };
+    let mut moves = Moves::default();
+    moves
+        .copy
+        .extend(data.map(|data| (data, Arc::clone(&room))));
     run(process, &comm, form, moves, move || Exscan {
         operator: operator.clone(),
         data: room.write(),

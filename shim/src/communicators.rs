@@ -186,6 +186,17 @@ pub fn comm_free(process: &Process, comm: Ref<Comm>) -> Result {
     Ok(())
 }
 
+/// `MPI_Comm_disconnect`. What is under way goes on until it has ended.
+pub fn comm_disconnect(process: &Process, comm: Ref<Comm>) -> Result {
+    comm_free(process, comm)
+}
+
+/// `MPI_Comm_get_parent`. No process was started by another's call.
+pub fn comm_get_parent(_: &Process, parent: Ref<Comm>) -> Result {
+    parent.set(Comm::NULL);
+    Ok(())
+}
+
 /// `MPI_Comm_set_name`.
 pub fn comm_set_name(process: &Process, comm: Comm, name: Text) -> Result {
     let (comm, mut name) = (process.comm(comm)?, name.get()?);
@@ -198,6 +209,10 @@ pub fn comm_set_name(process: &Process, comm: Comm, name: Text) -> Result {
 
 /// `MPI_Comm_get_name`.
 pub fn comm_get_name(process: &Process, comm: Comm, name: TextOut, length: Ref<i32>) -> Result {
+    if comm == Comm::NULL {
+        length.set(name.set("MPI_COMM_NULL", MAX_OBJECT_NAME));
+        return Ok(());
+    }
     let comm = process.comm(comm)?;
     length.set(name.set(&comm.name(), MAX_OBJECT_NAME));
     Ok(())

@@ -146,10 +146,14 @@ pub fn request_get_status(
 /// Sets the statuses of several ends. Errors are in the statuses, where there are any.
 fn settle(ends: Vec<(usize, Comm, End)>, statuses: Statuses) -> Result {
     let mut first = None;
+    // The errors of statuses mean something where the call reports that they do.
+    let has_failed = ends.iter().any(|(.., end)| end.error.is_some());
     for (place, comm, end) in ends {
         statuses.at(place).set(end.status);
         let code = end.error.as_ref().map_or(SUCCESS, Error::code);
-        statuses.set_error(place, code);
+        if has_failed {
+            statuses.set_error(place, code);
+        }
         if let Some(error) = end.error {
             first.get_or_insert_with(|| error.on(On::Comm(comm)));
         }
@@ -231,7 +235,7 @@ pub fn testall(
         return Ok(());
     }
     flag.set(1);
-    (0..count).for_each(|place| statuses.succeed(place, Status::EMPTY));
+    (0..count).for_each(|place| statuses.at(place).set(Status::EMPTY));
     let mut ends = Vec::with_capacity(all.len());
     for given in all {
         let end = process.end_now(&given);
@@ -338,12 +342,15 @@ fn report_some(
 ) -> Result {
     count.set(ends.len() as i32);
     let mut first = None;
+    let has_failed = ends.iter().any(|(_, end)| end.error.is_some());
     for (number, (given, end)) in ends.into_iter().enumerate() {
         indices.set(number, given.place as i32);
         requests.set(given.place, process.retire(&given));
         statuses.at(number).set(end.status);
         let code = end.error.as_ref().map_or(SUCCESS, Error::code);
-        statuses.set_error(number, code);
+        if has_failed {
+            statuses.set_error(number, code);
+        }
         if let Some(error) = end.error {
             first.get_or_insert_with(|| error.on(On::Comm(given.comm)));
         }

@@ -217,14 +217,14 @@ impl Span {
         self.program.datatype().extent()
     }
 
-    fn send(&self, data: In) -> Result<SendBuffer> {
+    pub(crate) fn send(&self, data: In) -> Result<SendBuffer> {
         match self.block() {
             Some(offset) => Ok(data.buffer(offset, self.bytes)),
             None => Ok(SendBuffer::packed(Box::new(Packed(self.packer(data)?)))),
         }
     }
 
-    fn recv(&self, room: Out) -> Result<RecvBuffer> {
+    pub(crate) fn recv(&self, room: Out) -> Result<RecvBuffer> {
         match self.block() {
             Some(offset) => Ok(room.buffer(offset, self.bytes)),
             None => Ok(RecvBuffer::unpacked(Box::new(Unpacked(Mutex::new(
@@ -233,12 +233,23 @@ impl Span {
         }
     }
 
+    /// Checks that there can be data at an address: at `MPI_BOTTOM` those of derived datatypes alone.
+    fn check(&self, is_in_place: bool, is_constant: bool) -> Result {
+        let is_basic = self.program.datatype().basic().is_some();
+        match self.bytes > 0 && (is_in_place || is_constant && is_basic) {
+            true => Err(no_buffer()),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn packer(&self, data: In) -> Result<Packer<'static>> {
+        self.check(data.is_in_place(), data.is_constant())?;
         let span = self.program.span(self.count)?;
         Ok(Packer::new(&self.program, self.count, data.source(span))?)
     }
 
     pub(crate) fn unpacker(&self, room: Out) -> Result<Unpacker<'static>> {
+        self.check(room.is_in_place(), room.is_constant())?;
         let span = self.program.span(self.count)?;
         Ok(Unpacker::new(&self.program, self.count, room.target(span))?)
     }

@@ -176,17 +176,27 @@ fn send_init_by(
     request: Ref<Request>,
     mode: SendMode,
 ) -> Result {
-    check(process, data.1, data.2, to)?;
-    let weak = Arc::downgrade(process);
+    let (data, count, datatype) = data;
+    let (comm, span) = on_comm(process, to.comm, |comm| {
+        if to.rank != PROC_NULL {
+            comm.peer(to.rank)?;
+            tag(to.tag)?;
+        }
+        Ok((Arc::clone(&comm), process.types.span(count, datatype)?))
+    })?;
+    let messenger = Arc::clone(&process.messenger);
+    // It keeps what the handles stand for, which may be freed before it starts.
     let again = move || {
-        let Some(process) = weak.upgrade() else {
-            return Ok(Pending::Inactive);
-        };
-        let sent = isend_to(&process, data, to, mode)?;
-        Ok(match sent {
-            None | Some(RequestId::COMPLETE) => Pending::Sent,
-            Some(id) => Pending::Send(id),
-        })
+        if to.rank == PROC_NULL {
+            return Ok(Pending::Sent);
+        }
+        let ((rank, context), tag) = (comm.peer(to.rank)?, tag(to.tag)?);
+        Ok(
+            match messenger.isend(span.send(data)?, rank, tag, context, mode)? {
+                RequestId::COMPLETE => Pending::Sent,
+                id => Pending::Send(id),
+            },
+        )
     };
     let entered = process
         .requests
@@ -195,13 +205,13 @@ fn send_init_by(
     Ok(())
 }
 
-/// Checks the arguments of a message that is still to be started.
-pub(crate) fn check(process: &Process, count: i64, datatype: Datatype, at: Envelope) -> Result {
-    on_comm(process, at.comm, |comm| {
+/// Checks the arguments of a send that is still to be started.
+pub(crate) fn check(process: &Process, count: i64, datatype: Datatype, to: Envelope) -> Result {
+    on_comm(process, to.comm, |comm| {
         process.types.span(count, datatype)?;
-        if at.rank != PROC_NULL {
-            tags(at.tag)?;
-            comm.source(at.rank)?;
+        if to.rank != PROC_NULL {
+            comm.peer(to.rank)?;
+            tag(to.tag)?;
         }
         Ok(())
     })
@@ -255,13 +265,26 @@ pub fn recv_init(
     request: Ref<Request>,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    check(process, count, datatype, from)?;
-    let weak = Arc::downgrade(process);
-    let again = move || match weak.upgrade() {
-        Some(process) => irecv_from(&process, (room, count, datatype), from),
-        None => Ok(Pending::Inactive),
+    let (comm, span) = on_comm(process, comm, |comm| {
+        if rank != PROC_NULL {
+            tags(tag)?;
+            comm.source(rank)?;
+        }
+        Ok((Arc::clone(&comm), process.types.span(count, datatype)?))
+    })?;
+    let messenger = Arc::clone(&process.messenger);
+    let again = move || {
+        if from.rank == PROC_NULL {
+            return Ok(Pending::NoProcess);
+        }
+        let (source, tag) = (comm.source(from.rank)?, tags(from.tag)?);
+        let context = comm.team.context();
+        let id = messenger.irecv(span.recv(room)?, source, tag, context)?;
+        Ok(Pending::Recv(id, comm.members()))
     };
-    let entered = process.requests.enter_persistent(Arc::new(again), comm)?;
+    let entered = process
+        .requests
+        .enter_persistent(Arc::new(again), from.comm)?;
     request.set(entered);
     Ok(())
 }

@@ -54,7 +54,7 @@ impl Partitions {
     fn part<'a>(&self, staging: &Staging, partition: u32) -> (Out, &'a mut [u8]) {
         let distance = self.span.extent() * self.span.count as i64 * i64::from(partition);
         let start = self.span.bytes * partition as usize;
-        let packed = &mut staging.bytes()[start..start + self.span.bytes];
+        let packed = staging.part(start, self.span.bytes);
         (self.address.moved(distance), packed)
     }
 
@@ -197,14 +197,20 @@ impl Recv {
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        self.ended.look(|| self.inner.test())
+        self.ended.look(|| {
+            let has_ended = self.inner.test()?;
+            if has_ended {
+                // From now on each has arrived. What was received can be unpacked.
+                let _ = (0..self.partitions.count).try_for_each(|one| self.unpack(one));
+            }
+            Ok(has_ended)
+        })
     }
 
     /// Takes how the round ended.
     pub(crate) fn take(&self) -> Option<Result> {
         self.is_complete();
-        let ended = self.ended.held().take()?;
-        Some(ended.and_then(|()| (0..self.partitions.count).try_for_each(|one| self.unpack(one))))
+        self.ended.held().take()
     }
 
     pub(crate) fn is_active(&self) -> bool {

@@ -123,6 +123,8 @@ impl Process {
             let handler = Handler::Fatal;
             Arc::new(Communicator::new(handle, team, handler, name, attributes))
         };
+        let limits = messenger.tag_limits().map_err(|error| error.to_string())?;
+        let largest_tag = limits.largest_tag;
         let first_local = bootstrap.locality().first_local;
         let mut asked = bootstrap.clone();
         let mut number = |attribute| {
@@ -139,7 +141,7 @@ impl Process {
             buffer: Slot::default(),
             memory: Memory::default(),
             values: Values {
-                tag_ub: Box::new(i32::MAX),
+                tag_ub: Box::new(largest_tag),
                 no: Box::new(0),
                 any: Box::new(crate::abi::ANY_SOURCE),
                 universe_size: number(Attribute::UniverseSize),
@@ -232,6 +234,11 @@ impl Process {
     pub fn raise(&self, error: &Error, call: &str) -> i32 {
         let comm = match error.raised_on() {
             On::Comm(comm) => self.comm(comm).ok(),
+            // The initial error handler of files returns.
+            On::File(_) => {
+                self.keep(error.code(), format!("{call}: {}", error.text()));
+                return error.code();
+            }
             _ => None,
         };
         let comm = comm.unwrap_or(Held::Predefined(&self.own));

@@ -221,6 +221,12 @@ impl Staging {
         }
     }
 
+    /// Returns a part of the memory, which is there. Whoever asks does so while nobody else uses that part.
+    pub(crate) fn part<'a>(&self, start: usize, bytes: usize) -> &'a mut [u8] {
+        assert!(start + bytes <= self.bytes, "a part of what is there");
+        self.address.moved(start as i64).bytes(0, bytes)
+    }
+
     /// Returns the memory. Whoever asks does so while nobody else uses what an earlier call has returned.
     pub(crate) fn bytes<'a>(&self) -> &'a mut [u8] {
         self.address.bytes(0, self.bytes)

@@ -384,6 +384,31 @@ fn types_with_gaps_are_gathered() {
     });
 }
 
+/// What means something at one rank alone may be null at others, and stays as it is.
+#[test]
+fn rooms_that_mean_nothing_are_not_looked_at() {
+    ranks(3, |process, me| {
+        let (own, mut out) = ([me + 1], [-1]);
+        let into = if me == 1 {
+            room(&mut out)
+        } else {
+            common::nowhere()
+        };
+        coll::reduce(process, data(&own), into, 1, INT, SUM, 1, WORLD).unwrap();
+        assert!(me != 1 || out == [6]);
+        out = [-1];
+        let into = room(&mut out);
+        coll::exscan(process, data(&own), into, 1, INT, SUM, WORLD).unwrap();
+        assert_eq!(out, [[-1], [1], [3]][me as usize]);
+        let into = if me == 0 {
+            common::nowhere()
+        } else {
+            room(&mut out)
+        };
+        coll::exscan(process, data(&own), into, 1, INT, SUM, WORLD).unwrap();
+    });
+}
+
 /// Where it is not allowed, and where it is no buffer.
 #[test]
 fn in_place_is_refused_where_it_means_nothing() {

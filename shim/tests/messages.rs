@@ -284,6 +284,35 @@ fn persistent_requests_start_again() {
     });
 }
 
+/// Persistent requests keep what their handles stood for.
+#[test]
+fn datatypes_and_communicators_are_freed_before_the_start() {
+    ranks(2, |process, me| {
+        let other = 1 - me;
+        let (mut pair, mut twin) = (Datatype::NULL, Comm::NULL);
+        types::type_vector(process, 2, 1, 2, INT, result(&mut pair)).unwrap();
+        types::type_commit(process, result(&mut pair)).unwrap();
+        communicators::comm_dup(process, WORLD, result(&mut twin)).unwrap();
+        let (out, mut into) = ([me, -1, me + 10], [-7; 3]);
+        let mut requests = [Request::NULL; 2];
+        let [send, recv] = &mut requests;
+        p2p::send_init(process, data(&out), 1, pair, other, 5, twin, result(send)).unwrap();
+        let room_of = room(&mut into);
+        p2p::recv_init(process, room_of, 1, pair, other, 5, twin, result(recv)).unwrap();
+        types::type_free(process, result(&mut pair)).unwrap();
+        for _round in 0..3 {
+            complete::startall(process, 2, array(&mut requests)).unwrap();
+            let all = array(&mut requests);
+            complete::waitall(process, 2, all, ignore_all()).unwrap();
+            assert_eq!(into, [other, -7, other + 10]);
+        }
+        for request in &mut requests {
+            complete::request_free(process, result(request)).unwrap();
+        }
+        communicators::comm_free(process, result(&mut twin)).unwrap();
+    });
+}
+
 /// A freed request's operation goes on.
 #[test]
 fn active_requests_are_freed() {

@@ -65,6 +65,12 @@ pub fn cells<T>(values: &[Cell<T>]) -> Out {
     unsafe { Out::new(values.as_ptr().cast_mut().cast()) }
 }
 
+/// No room.
+pub fn nowhere() -> Out {
+    // SAFETY: an address that is not used.
+    unsafe { Out::new(std::ptr::null_mut()) }
+}
+
 /// `MPI_IN_PLACE`, to be read.
 pub fn in_place() -> In {
     // SAFETY: an address that is not used.
