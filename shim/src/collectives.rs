@@ -139,20 +139,13 @@ fn allreduce_by(
     })
 }
 
-/// Returns the operation of a scan, whose data is copied into its room first.
-fn scanned(
-    process: &Process,
-    both: (In, Out),
-    count: i64,
-    datatype: Datatype,
-    op: Op,
-) -> Result<(Operator<'static>, Moves, Arc<Data>)> {
-    let (operator, data, room) = reduction(process, both, count, datatype, op)?;
-    let mut moves = Moves::default();
-    moves
-        .copy
-        .extend(data.map(|data| (data, Arc::clone(&room))));
-    Ok((operator, moves, room))
+/// Returns the copy of a scan's data into its room.
+fn copied(data: Option<Arc<Data>>, room: &Arc<Data>) -> Moves {
+    let both = data.map(|data| (data, Arc::clone(room)));
+    Moves {
+        copy: both.into_iter().collect(),
+        ..Moves::default()
+    }
 }
 
 fn scan_by(
@@ -165,7 +158,8 @@ fn scan_by(
     datatype: Datatype,
     op: Op,
 ) -> Result {
-    let (operator, moves, room) = scanned(process, (data, room), count, datatype, op)?;
+    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    let moves = copied(data, &room);
     run(process, &comm, form, moves, move || Scan {
         operator: operator.clone(),
         data: room.write(),
@@ -190,10 +184,7 @@ fn exscan_by(
         true => Arc::new(Data::beside(room.len())),
         false => room,
     };
-    let mut moves = Moves::default();
-    moves
-        .copy
-        .extend(data.map(|data| (data, Arc::clone(&room))));
+    let moves = copied(data, &room);
     run(process, &comm, form, moves, move || Exscan {
         operator: operator.clone(),
         data: room.write(),

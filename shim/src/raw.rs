@@ -13,7 +13,7 @@ use std::ptr;
 use tagwire_layout::{Source, Target};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
-use crate::abi::{Datatype, SUCCESS, Status, UNDEFINED};
+use crate::abi::{Datatype, Status, UNDEFINED};
 use crate::error::{Class, Error, Result};
 use crate::operation::Callback;
 
@@ -588,12 +588,6 @@ impl Statuses {
     /// Sets the error of one.
     pub fn set_error(self, index: usize, code: i32) {
         self.at(index).change(|status| status.with_error(code));
-    }
-
-    /// Sets one that went well.
-    pub fn succeed(self, index: usize, status: Status) {
-        self.at(index).set(status);
-        self.set_error(index, SUCCESS);
     }
 }
 
