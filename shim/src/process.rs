@@ -10,7 +10,7 @@ use std::time::Duration;
 use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
-use tagwire_pml::{Messenger, ThreadLevel};
+use tagwire_pml::{Guarded, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, thread};
 use crate::attributes::{Attributes, Keys, key};
@@ -27,6 +27,9 @@ use crate::operation::Operations;
 use crate::request::Requests;
 use crate::table::{Kind, Table};
 
+/// What is packed before it is sent has at most so many bytes: what one packet holds on shared memory.
+pub(crate) const SCRATCH: usize = 8192;
+
 /// A rank: every call of MPI between initialization and finalization is one of its methods, or a handler that is given it.
 ///
 /// A process has one at a time; tests have several.
@@ -42,6 +45,8 @@ pub struct Process {
     pub(crate) types: Types,
     pub(crate) operations: Operations,
     pub(crate) requests: Requests,
+    /// For short data that is packed before it is sent.
+    pub(crate) scratch: Guarded<Box<[u8; SCRATCH]>>,
     pub(crate) keys: Keys,
     pub(crate) early: Arc<Early>,
     /// For buffered sends.
@@ -148,6 +153,7 @@ impl Process {
                 application: number(Attribute::ApplicationNumber),
             },
             requests: Requests::new(&messenger),
+            scratch: Guarded::new(ThreadLevel::Multiple, Box::new([0; SCRATCH])),
             messenger,
             bootstrap,
             world: communicator(Comm::WORLD, world, "MPI_COMM_WORLD"),
