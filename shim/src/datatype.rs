@@ -171,14 +171,17 @@ impl Types {
         self.span(count, handle)?.recv(room)
     }
 
-    /// Returns what `count` elements of a datatype are.
+    /// Returns what `count` elements of a datatype are. No elements of `MPI_DATATYPE_NULL` are taken, as other libraries take them.
     ///
     /// # Errors
     /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`.
     pub(crate) fn span(&self, count: i64, handle: Datatype) -> Result<Span> {
         let count = u64::try_from(count)
             .map_err(|_| Error::new(Class::Count, format!("the count is {count}")))?;
-        let one = self.get(handle)?;
+        let one = match (count, handle) {
+            (0, Datatype::NULL) => self.get(Datatype::BYTE)?,
+            _ => self.get(handle)?,
+        };
         let program = one.program()?.clone();
         let bytes = usize::try_from(program.packed(count)?);
         let bytes =

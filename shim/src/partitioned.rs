@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
+use crate::abi::Status;
 use crate::datatype::Span;
 use crate::error::{Error, Result};
 use crate::raw::{Out, Staging};
@@ -114,6 +115,8 @@ pub(crate) struct Recv {
     /// Which were unpacked in this round.
     unpacked: Box<[AtomicBool]>,
     ended: Ended,
+    /// Where it receives from: it names a process and a tag, and all of the data arrives.
+    status: Status,
 }
 
 impl fmt::Debug for Send {
@@ -163,10 +166,17 @@ impl Send {
 }
 
 impl Recv {
-    pub(crate) fn new(inner: PartitionedRecv, partitions: Partitions) -> Self {
+    /// Returns one from `source` in its communicator, with a tag.
+    pub(crate) fn new(
+        inner: PartitionedRecv,
+        partitions: Partitions,
+        (source, tag): (i32, i32),
+    ) -> Self {
         let unpacked = (0..partitions.count).map(|_| AtomicBool::new(false));
+        let bytes = partitions.span.bytes * partitions.count as usize;
         Self {
             inner,
+            status: Status::new(source, tag, bytes as u64),
             unpacked: unpacked.collect(),
             partitions,
             ended: Ended::default(),
@@ -241,6 +251,15 @@ impl Part {
             Self::None => true,
             Self::Send(send) => send.is_complete(),
             Self::Recv(recv) => recv.is_complete(),
+        }
+    }
+
+    /// Returns the status of a round that has ended well.
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self::None => Status::NO_PROC,
+            Self::Send(_) => Status::EMPTY,
+            Self::Recv(recv) => recv.status,
         }
     }
 

@@ -93,12 +93,13 @@ pub fn precv_init(
         if rank == PROC_NULL {
             return Ok(Part::None);
         }
+        let from = (rank, number);
         let (tag, (rank, context)) = (tag(number)?, pair(&comm, rank)?);
         let all = buffer.bytes();
         let (room, messenger) = (Out::over(all).buffer(0, all.len()), &process.messenger);
         let partitions = partitions.max(1);
         let inner = PartitionedRecv::init(messenger, &room, partitions, rank, tag, context)?;
-        Ok(Part::Recv(Arc::new(Recv::new(inner, buffer))))
+        Ok(Part::Recv(Arc::new(Recv::new(inner, buffer, from))))
     })?;
     request.set(process.requests.enter_partitioned(part, comm)?);
     Ok(())

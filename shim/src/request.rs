@@ -373,7 +373,7 @@ impl Requests {
                 end.map(|end| collective(end, then.as_ref()))
             }
             Pending::Partitioned(part) => part.take().map(|end| End {
-                status: Status::EMPTY,
+                status: part.status(),
                 error: end.err(),
             }),
         }

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room};
-use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request};
+use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room, status};
+use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request, Status};
 use tagwire_shim::error::Class;
 use tagwire_shim::{complete, partitions as part, types};
 
@@ -92,7 +92,7 @@ fn partitions_have_gaps() {
                 3,
                 gapped,
                 1,
-                0,
+                9,
                 WORLD,
                 info,
                 requested,
@@ -100,7 +100,7 @@ fn partitions_have_gaps() {
             .unwrap();
         } else {
             let into = room(&mut values);
-            part::precv_init(process, into, 2, 6, gapped, 0, 0, WORLD, info, requested).unwrap();
+            part::precv_init(process, into, 2, 6, gapped, 0, 9, WORLD, info, requested).unwrap();
         }
         for _round in 0..3 {
             complete::start(process, result(&mut request)).unwrap();
@@ -112,7 +112,11 @@ fn partitions_have_gaps() {
                 }
                 assert_eq!((values[12], values[13], values[22]), (12.0, -1.0, 22.0));
             }
-            complete::wait(process, result(&mut request), ignore()).unwrap();
+            let mut ended = Status::EMPTY;
+            complete::wait(process, result(&mut request), status(&mut ended)).unwrap();
+            if me == 1 {
+                assert_eq!(ended, Status::new(0, 9, 12 * 8), "as of a plain receive");
+            }
         }
         if me == 1 {
             for (place, value) in values.iter().enumerate() {
@@ -165,5 +169,16 @@ fn nothing_is_sent_in_partitions() {
         complete::wait(process, result(&mut request), ignore()).unwrap();
         complete::request_free(process, result(&mut request)).unwrap();
         assert_eq!(value, [7; 4]);
+
+        let into = room(&mut value);
+        part::precv_init(
+            process, into, 2, 2, INT, PROC_NULL, 5, WORLD, info, requested,
+        )
+        .unwrap();
+        let mut ended = Status::EMPTY;
+        complete::start(process, result(&mut request)).unwrap();
+        complete::wait(process, result(&mut request), status(&mut ended)).unwrap();
+        assert_eq!(ended, Status::NO_PROC);
+        complete::request_free(process, result(&mut request)).unwrap();
     });
 }
