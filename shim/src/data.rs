@@ -224,6 +224,25 @@ impl Data {
         }
     }
 
+    /// Returns where the bytes are that an operation uses.
+    fn place(&self) -> std::ops::Range<usize> {
+        let bytes = self.read().as_ptr_range();
+        bytes.start.addr()..bytes.end.addr()
+    }
+
+    /// Checks that an operation does not write what it reads (MPI-5.0, section 6.2).
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` where both are in the same memory.
+    pub(crate) fn apart_from(&self, written: &Self) -> Result {
+        let (read, written) = (self.place(), written.place());
+        let is_apart = read.end <= written.start || written.end <= read.start;
+        match is_apart || read.is_empty() || written.is_empty() {
+            true => Ok(()),
+            false => Err(aliased()),
+        }
+    }
+
     /// Packs what the caller's memory has.
     pub(crate) fn fill(&self) -> Result {
         self.each(|part, staged| {
@@ -254,6 +273,12 @@ impl Data {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn aliased() -> Error {
+    let text = "the same memory is read and written: MPI_IN_PLACE is for that";
+    Error::new(Class::Buffer, text)
 }
 
 /// Returns where parts begin that follow each other as one block.
