@@ -67,6 +67,16 @@ impl Kind {
         self.form
     }
 
+    /// Returns whether it is the address of one number, handle or pointer that the callee writes. A status may be ignored.
+    pub fn is_result(&self) -> bool {
+        let is_written = matches!(self.form, Form::Out | Form::InOut);
+        is_written
+            && matches!(
+                self.base,
+                Base::Number { .. } | Base::Handle(..) | Base::Pointer
+            )
+    }
+
     /// Returns the handle's name, as `Comm`, where it is one of MPI's objects.
     pub fn handle(&self) -> Option<&'static str> {
         match self.base {
