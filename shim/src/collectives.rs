@@ -188,6 +188,12 @@ fn exscan_by(
 ) -> Result {
     // The first member's room means nothing: it stays as it is.
     let is_beside = comm.team.me() == 0 && !data.is_in_place();
+    if is_beside && !room.is_constant() {
+        // Where it is the same memory at all members, all refuse it.
+        let (room, _) = Data::elements(process, room, count, datatype)?;
+        let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
+        data.apart_from(&room)?;
+    }
     let room = if is_beside { Out::of_input(data) } else { room };
     let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
     let room = match is_beside {
@@ -678,5 +684,6 @@ pub fn reduce_local(
     let operation = process.operations.get(op, datatype)?;
     let (room, layout) = Data::elements(process, room, count, datatype)?;
     let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
+    data.apart_from(&room)?;
     Ok(operation.combine(&layout, data.read(), room.write())?)
 }

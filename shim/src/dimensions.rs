@@ -1,9 +1,7 @@
 //! Extents of a grid for a number of processes (MPI-5.0, section 8.5.2).
 
-use std::cmp::Ordering;
-
-/// Returns `count` extents whose product is `total`, in decreasing order: as close to each other as they can be, and then with the
-/// greatest last one, as MPICH has them.
+/// Returns `count` extents whose product is `total`, in decreasing order: as close to each other as they can be, and of
+/// those lists the one with the greatest last one, then last but one, and so on, as MPICH has it.
 pub(crate) fn balanced(total: usize, count: usize) -> Vec<usize> {
     if count == 0 {
         return Vec::new();
@@ -44,16 +42,16 @@ impl Search {
         }
         if count == 1 {
             let first = *self.chosen.first().unwrap_or(&rest);
-            let is_better = match first.abs_diff(rest).cmp(&self.spread) {
-                Ordering::Less => true,
-                Ordering::Equal => self.best.last().is_some_and(|last| *last < rest),
-                Ordering::Greater => false,
-            };
-            if rest <= most && is_better {
+            if rest > most || first - rest > self.spread {
+                return;
+            }
+            self.chosen.push(rest);
+            let is_greater = self.chosen.iter().rev().gt(self.best.iter().rev());
+            if first - rest < self.spread || is_greater {
                 self.spread = first - rest;
                 self.best.clone_from(&self.chosen);
-                self.best.push(rest);
             }
+            self.chosen.pop();
             return;
         }
         for place in 0..self.divisors.len() {
@@ -136,6 +134,7 @@ mod tests {
             (495, &[33, 15]),
             (5040, &[21, 16, 15]),
             (55440, &[44, 36, 35]),
+            (98784, &[14, 14, 9, 8, 7]),
             (495, &[11, 9, 5]),
             (495, &[11, 5, 3, 3, 1]),
             (4096, &[16, 16, 16]),

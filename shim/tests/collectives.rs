@@ -478,6 +478,8 @@ fn the_same_memory_is_not_read_and_written() {
         let refused = [
             coll::allreduce(process, from, into, 2, INT, SUM, WORLD),
             coll::scan(process, from, into, 2, INT, SUM, WORLD),
+            coll::exscan(process, from, into, 2, INT, SUM, WORLD),
+            coll::reduce_local(process, from, into, 2, INT, SUM),
             coll::reduce_scatter_block(process, from, into, 1, INT, SUM, WORLD),
             coll::allgather(process, own, 1, INT, into, 1, INT, WORLD),
             coll::alltoall(process, from, 1, INT, into, 1, INT, WORLD),
