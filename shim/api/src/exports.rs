@@ -64,11 +64,23 @@ fn check(out: &mut String, function: &Function, twin: Twin, name: &str) {
     if function.is_tool() || function.result.is_some() {
         return;
     }
-    let nulls: Vec<_> = function
-        .parameters_of(twin)
-        .filter(|parameter| parameter.kind.is_result() && !MAY_BE_NULL.contains(&&*parameter.name))
+    let is_result = |parameter: &&Parameter| {
+        parameter.kind.is_result() && !MAY_BE_NULL.contains(&&*parameter.name)
+    };
+    let results = function.parameters_of(twin).filter(is_result);
+    let mut nulls: Vec<_> = results
         .map(|parameter| format!("{}.is_null()", identifier(&parameter.name)))
         .collect();
+    // Where the table calls it so, it is the number of elements of all arrays.
+    let mut parameters = function.parameters_of(twin);
+    if parameters.any(|parameter| parameter.name == "n" && parameter.kind.form() == Form::Value) {
+        let arrays = function
+            .parameters_of(twin)
+            .filter(|parameter| parameter.kind.is_array());
+        nulls.extend(
+            arrays.map(|parameter| format!("n > 0 && {}.is_null()", identifier(&parameter.name))),
+        );
+    }
     if nulls.is_empty() {
         return;
     }

@@ -77,6 +77,13 @@ impl Kind {
             )
     }
 
+    /// Returns whether it is an array of integers or requests, which has elements where their number says so.
+    pub fn is_array(&self) -> bool {
+        let is_array = matches!(self.form, Form::List | Form::Array);
+        let is_int = matches!(self.base, Base::Number { name: "int", .. });
+        is_array && (is_int || matches!(self.base, Base::Handle("request", _)))
+    }
+
     /// Returns the handle's name, as `Comm`, where it is one of MPI's objects.
     pub fn handle(&self) -> Option<&'static str> {
         match self.base {

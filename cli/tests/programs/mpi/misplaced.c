@@ -32,6 +32,8 @@ int main(int argc, char **argv) {
         CHECK(MPI_Comm_size(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
         CHECK(MPI_Type_contiguous(2, MPI_INT, NULL) == MPI_ERR_ARG);
         CHECK(MPI_Group_union(MPI_GROUP_EMPTY, MPI_GROUP_EMPTY, NULL) == MPI_ERR_ARG);
+        CHECK(MPI_Waitall(1, NULL, MPI_STATUSES_IGNORE) == MPI_ERR_ARG);
+        OK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE));
         CHECK(MPI_Type_size(MPI_DATATYPE_NULL, &length) == MPI_ERR_TYPE);
         OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
         OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
