@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use process::launchers::{of_mpich, of_open_mpi};
+use process::launchers::{Slurm, of_mpich, of_open_mpi};
 use process::{Line, Outcome, has, run_line, tagwire};
 use tempfile::TempDir;
 
@@ -106,7 +106,7 @@ fn good(name: &str, ranks: u32, outcome: &Outcome) {
 
 #[test]
 fn programs_run_with_any_number_of_ranks() {
-    for name in ["messages", "heat", "threads", "attributes"] {
+    for name in ["messages", "heat", "threads", "attributes", "partitions"] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {
             let outcome = run_line(ranks, &[]).args([&program]).finish();
@@ -153,6 +153,20 @@ fn programs_run_under_other_launchers() {
             assert_eq!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
             good(name, 3, &outcome);
         }
+    }
+}
+
+/// `srun`, by its plugins for both interfaces and without any.
+#[test]
+fn programs_run_under_slurm() {
+    let Some(slurm) = Slurm::start("MPI programs under Slurm") else {
+        return;
+    };
+    let program = program("messages");
+    for launcher in slurm.launchers() {
+        let outcome = launcher.line(2).args([&program]).finish();
+        assert_eq!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
+        good("messages", 2, &outcome);
     }
 }
 
