@@ -57,7 +57,10 @@ pub fn no_result_early(name: &str, on: On) -> i32 {
 }
 
 fn null_result() -> Error {
-    Error::new(Class::Arg, "the address of a result, or of an array, is null")
+    Error::new(
+        Class::Arg,
+        "the address of a result, or of an array, is null",
+    )
 }
 
 /// What calls return that do nothing here.

@@ -487,6 +487,12 @@ fn the_same_memory_is_not_read_and_written() {
         for (number, done) in refused.into_iter().enumerate() {
             assert_eq!(class(done), Class::Buffer as i32, "{number}");
         }
+        // Blocks in another order than their places.
+        let (one, places) = (counts(&[1, 1]), counts(&[1, 0]));
+        let swapped = coll::alltoallv(
+            process, from, one, places, INT, into, one, places, INT, WORLD,
+        );
+        assert_eq!(class(swapped), Class::Buffer as i32);
         if me == 0 {
             for done in [
                 coll::reduce(process, from, into, 2, INT, SUM, 0, WORLD),
