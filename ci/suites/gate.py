@@ -72,11 +72,11 @@ def entries(path, seconds):
     return found
 
 
-def undone(root):
-    """Returns the names of functions, without MPI_, that the library does not have yet."""
-    names = set()
+def functions(root):
+    """Returns the names of the standard's functions, without MPI_, with whether the library has them."""
+    found = {}
     for line in (root / "shim/api/functions.txt").read_text().splitlines():
         head, bar, tail = line.partition("|")
-        if bar and not line.startswith("#") and tail.split("|")[0].strip() == "-":
-            names.add(head.split()[0])
-    return names
+        if bar and not line.startswith("#"):
+            found[head.split()[0]] = tail.split("|")[0].strip() != "-"
+    return found
