@@ -3,14 +3,15 @@
 //! Partitions with gaps are packed beside when they are ready, and unpacked when they have arrived.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
 use crate::abi::Status;
 use crate::datatype::Span;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pending::{End, PendingOperation};
 use crate::raw::{Out, Staging};
 
 /// The partitions of a buffer.
@@ -101,6 +102,10 @@ impl Ended {
     }
 }
 
+fn held(unpacked: &Mutex<bool>) -> MutexGuard<'_, bool> {
+    unpacked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A partitioned send.
 pub(crate) struct Send {
     inner: PartitionedSend,
@@ -112,8 +117,8 @@ pub(crate) struct Send {
 pub(crate) struct Recv {
     inner: PartitionedRecv,
     partitions: Partitions,
-    /// Which were unpacked in this round.
-    unpacked: Box<[AtomicBool]>,
+    /// Which were unpacked in this round. Who unpacks one holds it, so that nobody is told before that it has arrived.
+    unpacked: Box<[Mutex<bool>]>,
     ended: Ended,
     /// Where it receives from: it names a process and a tag, and all of the data arrives.
     status: Status,
@@ -172,7 +177,7 @@ impl Recv {
         partitions: Partitions,
         (source, tag): (i32, i32),
     ) -> Self {
-        let unpacked = (0..partitions.count).map(|_| AtomicBool::new(false));
+        let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
         let bytes = partitions.span.bytes * partitions.count as usize;
         Self {
             inner,
@@ -185,7 +190,7 @@ impl Recv {
 
     pub(crate) fn start(&self) -> Result {
         for unpacked in &self.unpacked {
-            unpacked.store(false, std::sync::atomic::Ordering::Release);
+            *held(unpacked) = false;
         }
         Ok(self.inner.start()?)
     }
@@ -200,9 +205,13 @@ impl Recv {
     }
 
     fn unpack(&self, partition: u32) -> Result {
-        match self.unpacked.get(partition as usize) {
-            Some(unpacked) if !unpacked.swap(true, AcqRel) => self.partitions.drain(partition),
-            _ => Ok(()),
+        let Some(unpacked) = self.unpacked.get(partition as usize) else {
+            return Ok(());
+        };
+        let mut is_unpacked = held(unpacked);
+        match mem::replace(&mut *is_unpacked, true) {
+            true => Ok(()),
+            false => self.partitions.drain(partition),
         }
     }
 
@@ -245,8 +254,10 @@ impl Part {
             Self::Recv(recv) => recv.start(),
         }
     }
+}
 
-    pub(crate) fn is_complete(&self) -> bool {
+impl PendingOperation for Part {
+    fn is_complete(&self) -> bool {
         match self {
             Self::None => true,
             Self::Send(send) => send.is_complete(),
@@ -254,20 +265,14 @@ impl Part {
         }
     }
 
-    /// Returns the status of a round that has ended well.
-    pub(crate) fn status(&self) -> Status {
+    fn take(&self) -> Option<End> {
         match self {
-            Self::None => Status::NO_PROC,
-            Self::Send(_) => Status::EMPTY,
-            Self::Recv(recv) => recv.status,
-        }
-    }
-
-    pub(crate) fn take(&self) -> Option<std::result::Result<(), Error>> {
-        match self {
-            Self::None => Some(Ok(())),
-            Self::Send(send) => send.take(),
-            Self::Recv(recv) => recv.take(),
+            Self::None => Some(End::good(Status::NO_PROC)),
+            Self::Send(send) => send.take().map(End::of),
+            Self::Recv(recv) => recv.take().map(|outcome| End {
+                status: recv.status,
+                error: outcome.err(),
+            }),
         }
     }
 }
