@@ -10,7 +10,7 @@ use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
 use crate::abi::Status;
 use crate::datatype::Span;
-use crate::error::Result;
+use crate::error::{Class, Error, Result};
 use crate::pending::{End, PendingOperation};
 use crate::raw::{Out, Staging};
 
@@ -254,6 +254,17 @@ impl Part {
             Self::Recv(recv) => recv.start(),
         }
     }
+
+    /// Refuses what an operation under way is not for (MPI-5.0, section 4.2).
+    fn check_ended(&self, what: &str) -> Result {
+        match self.is_complete() {
+            true => Ok(()),
+            false => Err(Error::new(
+                Class::Request,
+                format!("a partitioned operation under way cannot be {what}"),
+            )),
+        }
+    }
 }
 
 impl PendingOperation for Part {
@@ -274,5 +285,13 @@ impl PendingOperation for Part {
                 error: outcome.err(),
             }),
         }
+    }
+
+    fn cancel(&self) -> Result {
+        self.check_ended("cancelled")
+    }
+
+    fn check_free(&self) -> Result {
+        self.check_ended("freed")
     }
 }

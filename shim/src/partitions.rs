@@ -150,8 +150,12 @@ pub fn pready_list(
     all.try_for_each(|partition| send.ready(partition_of(*partition)?))
 }
 
-/// `MPI_Parrived`.
+/// `MPI_Parrived`. Of a request that is null or inactive everything has arrived.
 pub fn parrived(process: &Process, request: Request, partition: i32, flag: Ref<i32>) -> Result {
+    if request == Request::NULL {
+        flag.set(1);
+        return Ok(());
+    }
     let partition = partition_of(partition)?;
     let arrived = match process.requests.part(request)? {
         Part::None => true,
