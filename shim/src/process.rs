@@ -67,6 +67,7 @@ struct Values {
     tag_ub: Box<i32>,
     no: Box<i32>,
     any: Box<i32>,
+    no_process: Box<i32>,
     universe_size: Option<Box<i32>>,
     application: Option<Box<i32>>,
 }
@@ -125,7 +126,7 @@ impl Process {
         let messenger = Arc::clone(world.messenger());
         let communicator = |handle, team, name| {
             let attributes = Attributes::new();
-            let handler = Handler::Fatal;
+            let handler = Handler::Initial;
             Arc::new(Communicator::new(handle, team, handler, name, attributes))
         };
         let limits = messenger.tag_limits().map_err(|error| error.to_string())?;
@@ -149,6 +150,7 @@ impl Process {
                 tag_ub: Box::new(largest_tag),
                 no: Box::new(0),
                 any: Box::new(crate::abi::ANY_SOURCE),
+                no_process: Box::new(crate::abi::PROC_NULL),
                 universe_size: number(Attribute::UniverseSize),
                 application: number(Attribute::ApplicationNumber),
             },
@@ -178,7 +180,7 @@ impl Process {
         let found = match number {
             key::TAG_UB => &values.tag_ub,
             key::IO => &values.any,
-            key::HOST => return None,
+            key::HOST => &values.no_process,
             key::WTIME_IS_GLOBAL => &values.no,
             key::LASTUSEDCODE => return Some(self.early.codes.last()),
             key::UNIVERSE_SIZE => values.universe_size.as_ref()?,
@@ -247,7 +249,7 @@ impl Process {
             }
             _ => None,
         };
-        let comm = comm.unwrap_or(Held::Predefined(&self.own));
+        let comm = comm.unwrap_or_else(|| Held::Predefined(self.default_comm()));
         let (handle, handler) = (comm.handle, comm.errhandler());
         // The function of a handler may free it.
         drop(comm);
@@ -262,7 +264,7 @@ impl Process {
                 made.call(handle, error.code());
                 error.code()
             }
-            Handler::Fatal | Handler::Abort => {
+            Handler::Initial | Handler::Fatal | Handler::Abort => {
                 let class = self.early.codes.text(error.code());
                 let class = class
                     .unwrap_or_else(|| Class::of(error.code()).map_or("", Class::text).to_owned());
@@ -271,6 +273,16 @@ impl Process {
                 let _ = std::io::stderr().write_all(line.as_bytes());
                 self.abort(error.code())
             }
+        }
+    }
+
+    /// Returns the communicator for errors of calls without one: `MPI_COMM_SELF` (MPI-5.0, section 9.3). Until MPI-3.1 it was
+    /// `MPI_COMM_WORLD`: where a program has set the error handler of that one alone, it is meant.
+    fn default_comm(&self) -> &Arc<Communicator> {
+        let is_initial = |comm: &Communicator| matches!(comm.errhandler(), Handler::Initial);
+        match is_initial(&self.own) && !is_initial(&self.world) {
+            true => &self.world,
+            false => &self.own,
         }
     }
 
