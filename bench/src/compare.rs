@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::environment::MPI;
 use crate::error::{Error, ExitStatus, Result};
-use crate::load::{OTHERS, SWITCHES, WAIT, is_disturbed};
+use crate::judgement::{Change, Launches, NOTABLE, Verdict, is_row_disturbed, is_variable};
 use crate::record::{Quantity, SCHEMA};
 use crate::report::main_quantity;
 use crate::stats::Summary;
@@ -69,9 +69,6 @@ impl FromStr for Threshold {
         }
     }
 }
-
-/// From which change on a row counts as changed when no threshold is given.
-const NOTABLE: f64 = 5.0;
 
 /// Compares two reports and prints what came of it. Errors go to standard error.
 #[must_use]
@@ -135,10 +132,7 @@ struct Group {
     /// What the library opened.
     provider: Option<String>,
     quantity: Quantity,
-    /// Launches beside which other processes ran.
-    disturbed: usize,
-    medians: Vec<f64>,
-    bounds: Vec<(f64, f64)>,
+    launches: Launches,
 }
 
 impl Results {
@@ -203,13 +197,9 @@ impl Results {
                 library: row.library,
                 provider: row.provider,
                 quantity: main_quantity(test),
-                disturbed: 0,
-                medians: Vec::new(),
-                bounds: Vec::new(),
+                launches: Launches::default(),
             });
-            group.disturbed += usize::from(row.is_disturbed);
-            group.medians.push(row.figure.median);
-            group.bounds.push((row.figure.min, row.figure.max));
+            group.launches.add(row.figure, row.is_disturbed);
         }
         Ok(Self { groups, failed })
     }
@@ -275,7 +265,7 @@ fn read_row(test: &str, row: &Value, oversubscribed: bool) -> Result<Measured, S
     );
     let seen = |key: &str| fields.get(key).and_then(Value::as_f64);
     Ok(Measured {
-        is_disturbed: is_disturbed(seen(WAIT), seen(OTHERS), oversubscribed),
+        is_disturbed: is_row_disturbed(seen, oversubscribed),
         provider: text("provider").map(str::to_owned),
         name,
         figure: Summary { median, min, max },
@@ -283,68 +273,18 @@ fn read_row(test: &str, row: &Value, oversubscribed: bool) -> Result<Measured, S
     })
 }
 
-/// Whether a key is an independent variable.
-fn is_variable(key: &str) -> bool {
-    const UNITS: [&str; 7] = ["_us", "_ns", "_ms", "_mb_s", "_msg_s", "_pct", "_ratio"];
-    const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
-    // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 8] = [
-        "overhead",
-        "application_availability",
-        "early_bird",
-        "samples",
-        "way",
-        "load",
-        "provider",
-        SWITCHES,
-    ];
-    !COUNTS.contains(&key)
-        && !BARE.iter().any(|stem| key.starts_with(stem))
-        && !key.starts_with("ratio_")
-        && !UNITS.iter().any(|unit| key.ends_with(unit))
-}
-
 impl Group {
     fn summary(&self) -> Summary {
-        Summary::of(&self.medians).expect("a group has a row, and rows have finite figures")
+        self.launches.summary().expect(HAS_ROW)
     }
 
-    /// Whether the median is not to be trusted: other processes ran beside half of the launches or more.
-    fn is_disturbed(&self) -> bool {
-        2 * self.disturbed >= self.medians.len().max(1)
-    }
-
-    /// Where the figure lies if it is measured again: between the extremes of the launches, or,
-    /// when there are too few of them, of the repetitions inside the launches.
-    fn interval(&self) -> (f64, f64) {
-        let launches = self.summary();
-        if self.medians.len() >= ENOUGH_LAUNCHES {
-            return (launches.min, launches.max);
-        }
-        self.bounds
-            .iter()
-            .fold((launches.min, launches.max), |(min, max), bounds| {
-                (min.min(bounds.0), max.max(bounds.1))
-            })
+    fn estimate(&self) -> Summary {
+        self.launches.estimate().expect(HAS_ROW)
     }
 }
 
-/// How many launches tell their own noise.
-const ENOUGH_LAUNCHES: usize = 3;
-
-/// What became of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Verdict {
-    /// Worse than the threshold, and outside the noise.
-    Worse,
-    /// Better than the threshold, and outside the noise.
-    Better,
-    /// Beyond the threshold, but the measured intervals overlap.
-    Noise,
-    /// Within the threshold.
-    Same,
-}
+/// Why a group has figures.
+const HAS_ROW: &str = "a group has a row, and rows have finite figures";
 
 #[derive(Debug, Clone, Serialize)]
 struct Compared {
@@ -469,29 +409,12 @@ impl Comparison {
 
 fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compared {
     let (base, new) = (before.summary(), after.summary());
-    let relative = |part: f64, whole: f64| match (part, whole) {
-        // A share may be nothing, or less: below one percent all are the same.
-        _ if before.quantity.is_share() => part.max(1.0) / whole.max(1.0),
-        (0.0, 0.0) => 1.0,
-        _ => part / whole,
-    };
-    let ratio = relative(new.median, base.median);
-    let less_is_better = before.quantity.less_is_better;
-    let worse_pct = 100.0
-        * if less_is_better {
-            ratio - 1.0
-        } else {
-            1.0 - ratio
-        };
-    let (low, high) = before.interval();
-    let (new_low, new_high) = after.interval();
-    let overlap = low <= new_high && new_low <= high;
-    let verdict = match worse_pct {
-        change if change.abs() <= threshold => Verdict::Same,
-        _ if overlap => Verdict::Noise,
-        change if change > 0.0 => Verdict::Worse,
-        _ => Verdict::Better,
-    };
+    let change = Change::of(
+        before.quantity.into(),
+        before.estimate(),
+        after.estimate(),
+        threshold,
+    );
     let mut row = name.to_owned();
     if before.library != after.library {
         let known = |group: &Group| group.library.clone().unwrap_or_else(|| "?".to_owned());
@@ -507,26 +430,16 @@ fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compare
         unit: before.quantity.unit,
         base: base.median,
         new: new.median,
-        ratio,
-        worse_pct,
-        base_spread_pct: interval_pct(before),
-        new_spread_pct: interval_pct(after),
-        base_launches: before.medians.len(),
-        new_launches: after.medians.len(),
-        base_disturbed: before.is_disturbed(),
-        new_disturbed: after.is_disturbed(),
-        verdict,
+        ratio: change.ratio,
+        worse_pct: change.worse_pct,
+        base_spread_pct: before.estimate().spread_pct(),
+        new_spread_pct: after.estimate().spread_pct(),
+        base_launches: before.launches.count(),
+        new_launches: after.launches.count(),
+        base_disturbed: before.launches.is_disturbed(),
+        new_disturbed: after.launches.is_disturbed(),
+        verdict: change.verdict,
     }
-}
-
-fn interval_pct(group: &Group) -> f64 {
-    let (min, max) = group.interval();
-    Summary {
-        median: group.summary().median,
-        min,
-        max,
-    }
-    .spread_pct()
 }
 
 #[cfg(test)]
