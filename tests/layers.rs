@@ -88,6 +88,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-launch",
         ],
     ),
+    ("tagwire-report", &["tagwire-bench"]),
     (
         "tagwire",
         &[
@@ -115,6 +116,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
+            "tagwire-report",
         ],
     ),
 ];

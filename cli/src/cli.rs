@@ -9,7 +9,7 @@ use clap::{
 use tagwire_base::config::{Kind, Registry, Setting};
 use tagwire_bench::TestName;
 
-use crate::{info, mpi, run, stamp};
+use crate::{info, mpi, report, run, stamp};
 
 /// Tagged messages between processes, with no MPI installed.
 #[derive(Debug, Parser)]
@@ -36,6 +36,9 @@ pub enum Action {
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
+    /// Plots and tables of results of 'bench': a page to open in a browser, or files for papers
+    #[command(after_help = AFTER_REPORT)]
+    Report(report::ReportOptions),
     /// MPI programs on Tagwire, with no MPI installed
     #[command(after_help = AFTER_MPI)]
     Mpi(mpi::MpiOptions),
@@ -54,6 +57,7 @@ Examples:
   tagwire run -n 4 --tag-output -- ./program   four ranks of a program
   tagwire bench latency                        half round trips between two ranks
   tagwire compare old.json new.json            whether it got worse
+  tagwire report results.json -o report.html   plots to open in a browser
   tagwire tune coll -o here.toml               which algorithms are fastest here
   tagwire mpi install ~/tagwire-mpi            mpicc and a library for MPI programs";
 
@@ -113,6 +117,24 @@ Exit status:
 Examples:
   tagwire compare before.json after.json
   tagwire compare before.json after.json --fail-above 5%";
+
+const AFTER_REPORT: &str = "\
+Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file
+where they have the same. Points are medians over launches, with the interval from the least launch to the greatest
+(from the least block to the greatest where there are fewer than three launches). 'Ahead' and 'worse' mean by more than
+5 %, with intervals that do not overlap, as for 'tagwire compare'. Nothing is loaded from the network, and a file that
+is there is replaced as a whole or not at all.
+
+Exit status: 0 good, 1 a file that is no report, is cut off or of another version, or an output that cannot be written.
+
+Examples:
+  tagwire bench latency -t shm,mpi --launches 5 -o both.json
+  tagwire report both.json -o report.html                    one page: summary, plots, tables, environment
+  tagwire report --base before.json after.json -o diff.html  what got worse, what got better
+  tagwire report both.json -o latency.svg                    one plot, for a paper
+  tagwire report *.json --format svg -o plots                a folder of plots
+  tagwire report both.json --format md                       for a pull request
+  tagwire report part.json -o part.html --x partitions       another variable along the axis";
 
 /// A command line that has been understood.
 #[derive(Debug)]
@@ -211,7 +233,7 @@ fn only(bench: Command, test: TestName) -> Command {
 }
 
 /// Subcommands that only look at files.
-const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi"];
+const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi", "report"];
 
 /// The command with all its options.
 pub fn command(registry: &Registry) -> Command {

@@ -1,0 +1,366 @@
+//! The summary in words. Text without marks: each format escapes it.
+
+use tagwire_bench::{Sense, Verdict};
+
+use crate::judge::{Compared, Overall, Standing, compared, missing, overall, standings};
+use crate::model::{Model, Plot, Role, Series, Variable};
+use crate::number;
+
+/// The sentences about one test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// The test's title.
+    pub title: String,
+    /// A sentence or two each.
+    pub sentences: Vec<String>,
+}
+
+/// Returns what the main plots say, test by test.
+#[must_use]
+pub fn findings(model: &Model) -> Vec<Findings> {
+    // A selection of metrics may have no main one.
+    let chief = |test: &&str| {
+        let mut plots = model.plots.iter().filter(|plot| plot.test == **test);
+        let first = plots.next();
+        first.map(|plot| Findings {
+            title: plot.title(),
+            sentences: sentences(plot),
+        })
+    };
+    model.tests().iter().filter_map(chief).collect()
+}
+
+fn sentences(plot: &Plot) -> Vec<String> {
+    let mut all = Vec::new();
+    let measured: Vec<&Series> = plot.measured().map(|(_, series)| series).collect();
+    match measured[..] {
+        [only] => all.push(span(plot, only)),
+        _ => {
+            let standings = standings(plot);
+            all.extend(leaders(plot, &standings));
+            all.extend(ties(plot, &standings));
+            all.extend(beside_first(plot, &measured));
+        }
+    }
+    all.extend(against_base(plot));
+    all.extend(caveats(plot));
+    all
+}
+
+/// What the only series does.
+fn span(plot: &Plot, series: &Series) -> String {
+    let unit = plot.metric.unit;
+    let at = |point: &crate::model::Point| {
+        format!(
+            "{} at {}",
+            number::with_unit(point.estimate.median, unit),
+            place(&plot.x, point.x)
+        )
+    };
+    match &series.points[..] {
+        [only] => {
+            let (low, high) = (only.estimate.min, only.estimate.max);
+            let value = number::with_unit(only.estimate.median, unit);
+            format!(
+                "{}: {value} ({} to {}).",
+                series.name,
+                number::value(low, unit),
+                number::value(high, unit)
+            )
+        }
+        [first, .., last] => format!("{}: from {} to {}.", series.name, at(first), at(last)),
+        [] => format!("{}: nothing measured.", series.name),
+    }
+}
+
+/// For each series that is ahead somewhere: where, and by how much.
+fn leaders(plot: &Plot, standings: &[Standing]) -> Vec<String> {
+    let xs: Vec<f64> = standings.iter().map(|standing| standing.x).collect();
+    let is_clear = |standing: &&Standing| standing.best.len() == 1;
+    let sentence = |(place, series): (usize, &Series)| {
+        let led: Vec<&Standing> = standings
+            .iter()
+            .filter(is_clear)
+            .filter(|standing| standing.best[0] == place)
+            .collect();
+        if led.is_empty() {
+            return None;
+        }
+        let mut next: Vec<&str> = Vec::new();
+        for standing in &led {
+            let name = standing
+                .next
+                .map_or("", |next| plot.series[next].name.as_str());
+            if !next.contains(&name) {
+                next.push(name);
+            }
+        }
+        let where_ = ranges(
+            &plot.x,
+            &xs,
+            &led.iter().map(|standing| standing.x).collect::<Vec<_>>(),
+        );
+        let lead = extent(plot.metric.sense, led.iter().map(|standing| standing.lead));
+        let next = match next[..] {
+            [only] => format!("the next best, {only}"),
+            _ => format!("the next best ({})", listed(&next, "and")),
+        };
+        Some(format!(
+            "{} is ahead, beyond the noise, {where_}: {lead} than {next}.",
+            series.name
+        ))
+    };
+    plot.measured().filter_map(sentence).collect()
+}
+
+/// Where several lie within the noise of each other.
+fn ties(plot: &Plot, standings: &[Standing]) -> Vec<String> {
+    let xs: Vec<f64> = standings.iter().map(|standing| standing.x).collect();
+    let mut sets: Vec<(Vec<usize>, Vec<f64>)> = Vec::new();
+    for standing in standings.iter().filter(|standing| standing.best.len() > 1) {
+        let mut set = standing.best.clone();
+        set.sort_unstable();
+        match sets.iter_mut().find(|(known, _)| *known == set) {
+            Some((_, at)) => at.push(standing.x),
+            None => sets.push((set, vec![standing.x])),
+        }
+    }
+    let all = plot.measured().count();
+    let sentence = |(set, at): &(Vec<usize>, Vec<f64>)| {
+        let names: Vec<&str> = set
+            .iter()
+            .map(|place| plot.series[*place].name.as_str())
+            .collect();
+        let where_ = capitalized(&ranges(&plot.x, &xs, at));
+        if set.len() == all && all > 3 {
+            return format!(
+                "{where_} the series cannot be told apart: within 5 % or within the noise."
+            );
+        }
+        let rest = if set.len() == all {
+            ""
+        } else {
+            " lead together and"
+        };
+        format!(
+            "{where_} {}{rest} cannot be told apart: within 5 % or within the noise.",
+            listed(&names, "and")
+        )
+    };
+    sets.iter().map(sentence).collect()
+}
+
+/// All others beside the first series.
+fn beside_first(plot: &Plot, measured: &[&Series]) -> Option<String> {
+    let sense = plot.metric.sense;
+    let (first, others) = measured.split_first()?;
+    if sense == Sense::Share || plot.is_single() {
+        return None;
+    }
+    let told = |other: &&Series| {
+        let overall = overall(sense, first, other)?;
+        Some(format!("{} {}", other.name, extremes(&plot.x, &overall)))
+    };
+    let told: Vec<String> = others.iter().filter_map(told).collect();
+    if told.is_empty() {
+        return None;
+    }
+    let metric = plot.metric.name.to_lowercase();
+    Some(format!(
+        "{metric} over that of {}, in the geometric mean: {}.",
+        first.name,
+        told.join("; ")
+    ))
+    .map(|text| capitalized(&text))
+}
+
+fn extremes(x: &Variable, overall: &Overall) -> String {
+    let at = |(ratio, at): (f64, f64)| format!("{} at {}", number::ratio(ratio), place(x, at));
+    match overall.count {
+        1 => at(overall.least),
+        _ => format!(
+            "{} ({} to {})",
+            number::ratio(overall.mean),
+            at(overall.least),
+            at(overall.greatest)
+        ),
+    }
+}
+
+/// What got worse, what got better.
+fn against_base(plot: &Plot) -> Vec<String> {
+    let all = compared(plot);
+    let mut sentences = Vec::new();
+    for (place, series) in plot.measured() {
+        let own: Vec<&Compared> = all
+            .iter()
+            .filter(|compared| compared.series == place)
+            .collect();
+        let Some(base) = series.counterpart.map(|base| &plot.series[base]) else {
+            if plot.series.iter().any(|series| series.role == Role::Base) {
+                sentences.push(format!("{} has no counterpart in the base.", series.name));
+            }
+            continue;
+        };
+        let xs: Vec<f64> = own.iter().map(|compared| compared.new.x).collect();
+        let mut parts = Vec::new();
+        for (verdict, word) in [(Verdict::Worse, "worse"), (Verdict::Better, "better")] {
+            let of: Vec<&&Compared> = own
+                .iter()
+                .filter(|compared| compared.change.verdict == verdict)
+                .collect();
+            if of.is_empty() {
+                continue;
+            }
+            let changes = of.iter().map(|compared| compared.change.worse_pct.abs());
+            let (least, greatest) = (
+                changes.clone().fold(f64::MAX, f64::min),
+                changes.fold(0.0, f64::max),
+            );
+            let by = between(&number::plain(least), &number::plain(greatest), " %");
+            let where_ = ranges(
+                &plot.x,
+                &xs,
+                &of.iter().map(|compared| compared.new.x).collect::<Vec<_>>(),
+            );
+            parts.push(format!("{word} by {by} {where_}"));
+        }
+        if own.is_empty() {
+            parts.push("nothing in common".to_owned());
+        } else if parts.is_empty() {
+            parts.push("no change beyond the noise".to_owned());
+        }
+        let mut sentence = format!("{} against the base: {}", series.name, parts.join("; "));
+        if plot.metric.sense != Sense::Share
+            && let Some(overall) = overall(plot.metric.sense, base, series)
+        {
+            sentence += &format!(
+                "; new over base {} in the geometric mean",
+                number::ratio(overall.mean)
+            );
+        }
+        sentences.push(sentence + ".");
+    }
+    let lacking = missing(plot);
+    if !lacking.is_empty() {
+        let cases: Vec<String> = lacking
+            .iter()
+            .take(4)
+            .map(|(series, x)| format!("{} at {}", plot.series[*series].name, place(&plot.x, *x)))
+            .collect();
+        let more = if lacking.len() > cases.len() {
+            format!(" and {} more", lacking.len() - cases.len())
+        } else {
+            String::new()
+        };
+        sentences.push(format!(
+            "Missing from the new results: {}{more}.",
+            cases.join(", ")
+        ));
+    }
+    sentences
+}
+
+/// What makes the plot doubtful as a whole.
+fn caveats(plot: &Plot) -> Vec<String> {
+    let points = || plot.series.iter().flat_map(|series| &series.points);
+    let mut all = Vec::new();
+    let fewest = points().map(|point| point.launches).min().unwrap_or(0);
+    if fewest < 3 {
+        let count = if fewest == 1 {
+            "one launch".to_owned()
+        } else {
+            format!("{fewest} launches")
+        };
+        all.push(format!(
+            "Some points are of {count}: their noise is that of the blocks inside, which is less than that between \
+             launches. Measure with --launches 5 before you conclude."
+        ));
+    }
+    let (disturbed, total) = (
+        points().filter(|point| point.is_disturbed).count(),
+        points().count(),
+    );
+    if disturbed > 0 {
+        all.push(format!(
+            "{disturbed} of {total} points were measured beside other load, pale in the plots: they are not to be trusted."
+        ));
+    }
+    all
+}
+
+/// How many times better, or by how many points.
+fn extent(sense: Sense, leads: impl Iterator<Item = f64>) -> String {
+    let (mut least, mut greatest) = (f64::MAX, 0.0_f64);
+    for lead in leads {
+        (least, greatest) = (least.min(lead), greatest.max(lead));
+    }
+    match sense {
+        Sense::Share => format!(
+            "{} more",
+            between(&number::plain(least), &number::plain(greatest), " points")
+        ),
+        _ => format!(
+            "{} better",
+            between(&number::ratio(least), &number::ratio(greatest), "")
+        ),
+    }
+}
+
+fn between(least: &str, greatest: &str, unit: &str) -> String {
+    if least == greatest {
+        format!("{least}{unit}")
+    } else {
+        format!("{least} to {greatest}{unit}")
+    }
+}
+
+/// A value of the variable in a sentence.
+fn place(x: &Variable, value: f64) -> String {
+    if x.is_bytes() {
+        x.value(value)
+    } else {
+        format!("{} {}", x.key(), x.value(value))
+    }
+}
+
+/// Where some of the values lie: "from 8 B to 4 KiB and at 1 MiB".
+fn ranges(x: &Variable, all: &[f64], some: &[f64]) -> String {
+    let mut runs: Vec<(f64, f64)> = Vec::new();
+    let mut before = false;
+    for &value in all {
+        let is_in = some.contains(&value);
+        match runs.last_mut() {
+            Some(run) if is_in && before => run.1 = value,
+            _ if is_in => runs.push((value, value)),
+            _ => {}
+        }
+        before = is_in;
+    }
+    let words = runs.iter().map(|&(from, to)| {
+        if from == to {
+            format!("at {}", place(x, from))
+        } else {
+            format!("from {} to {}", place(x, from), x.value(to))
+        }
+    });
+    let words: Vec<String> = words.collect();
+    listed(&words.iter().map(String::as_str).collect::<Vec<_>>(), "and")
+}
+
+fn listed(words: &[&str], and: &str) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [before @ .., last] => format!("{} {and} {last}", before.join(", ")),
+    }
+}
+
+/// A text with a capital letter in front.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().collect());
+    first + letters.as_str()
+}
