@@ -142,6 +142,7 @@ fn value(results: &Results, key: &str) -> String {
             all.iter().map(transport).collect::<Vec<_>>().join("; ")
         }
         (_, Value::Bool(is_so)) => if *is_so { "yes" } else { "no" }.to_owned(),
+        ("settings", Value::Object(map)) if map.is_empty() => "all at their default".to_owned(),
         (_, Value::Object(map)) => {
             let pairs = map
                 .iter()

@@ -193,6 +193,3 @@ pub fn rules(of: impl Fn(Colour) -> &'static str) -> String {
     }
     rules.join(" ")
 }
-
-#[cfg(test)]
-mod tests;

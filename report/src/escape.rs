@@ -25,7 +25,10 @@ pub fn markdown(text: &str) -> String {
     for letter in text.chars() {
         match plain(letter) {
             '\n' | '\t' => escaped.push(' '),
-            letter @ ('\\' | '`' | '*' | '_' | '[' | ']' | '|' | '<' | '>' | '&' | '#' | '~') => {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            letter @ ('\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~') => {
                 escaped.push('\\');
                 escaped.push(letter);
             }
@@ -86,7 +89,7 @@ mod tests {
         );
         assert_eq!(
             markdown("a|b<c>\n`d` https://x @me"),
-            "a\\|b\\<c\\> \\`d\\` https&#58;//x &#64;me"
+            "a\\|b&lt;c&gt; \\`d\\` https&#58;//x &#64;me"
         );
         assert_eq!(code_block("a```b"), "````\na```b\n````\n");
         assert_eq!(csv("a,\"b\""), "\"a,\"\"b\"\"\"");

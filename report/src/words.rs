@@ -1,10 +1,16 @@
 //! The summary in words. Text without marks: each format escapes it.
 
-use tagwire_bench::{Sense, Verdict};
+use tagwire_bench::Sense;
 
-use crate::judge::{Compared, Overall, Standing, compared, missing, overall, standings};
-use crate::model::{Model, Plot, Role, Series, Variable};
+use crate::judge::{Overall, Standing, overall, standings};
+use crate::model::{Model, Plot, Series, Variable};
 use crate::number;
+
+mod base;
+mod phrases;
+
+pub(crate) use phrases::capitalized;
+use phrases::{between, listed, place, ranges};
 
 /// The sentences about one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +48,7 @@ fn sentences(plot: &Plot) -> Vec<String> {
             all.extend(beside_first(plot, &measured));
         }
     }
-    all.extend(against_base(plot));
+    all.extend(base::sentences(plot));
     all.extend(caveats(plot));
     all
 }
@@ -103,7 +109,7 @@ fn leaders(plot: &Plot, standings: &[Standing]) -> Vec<String> {
         let lead = extent(plot.metric.sense, led.iter().map(|standing| standing.lead));
         let next = match next[..] {
             [only] => format!("the next best, {only}"),
-            _ => format!("the next best ({})", listed(&next, "and")),
+            _ => format!("the next best ({})", listed(&next)),
         };
         Some(format!(
             "{} is ahead, beyond the noise, {where_}: {lead} than {next}.",
@@ -144,11 +150,14 @@ fn ties(plot: &Plot, standings: &[Standing]) -> Vec<String> {
         };
         format!(
             "{where_} {}{rest} cannot be told apart: within 5 % or within the noise.",
-            listed(&names, "and")
+            listed(&names)
         )
     };
     sets.iter().map(sentence).collect()
 }
+
+/// From how many series on their ratios are told without extremes.
+const MANY: usize = 4;
 
 /// All others beside the first series.
 fn beside_first(plot: &Plot, measured: &[&Series]) -> Option<String> {
@@ -159,7 +168,12 @@ fn beside_first(plot: &Plot, measured: &[&Series]) -> Option<String> {
     }
     let told = |other: &&Series| {
         let overall = overall(sense, first, other)?;
-        Some(format!("{} {}", other.name, extremes(&plot.x, &overall)))
+        let ratio = if others.len() > MANY {
+            number::ratio(overall.mean)
+        } else {
+            extremes(&plot.x, &overall)
+        };
+        Some(format!("{} {ratio}", other.name))
     };
     let told: Vec<String> = others.iter().filter_map(told).collect();
     if told.is_empty() {
@@ -176,8 +190,10 @@ fn beside_first(plot: &Plot, measured: &[&Series]) -> Option<String> {
 
 fn extremes(x: &Variable, overall: &Overall) -> String {
     let at = |(ratio, at): (f64, f64)| format!("{} at {}", number::ratio(ratio), place(x, at));
+    let is_even = number::ratio(overall.least.0) == number::ratio(overall.greatest.0);
     match overall.count {
         1 => at(overall.least),
+        _ if is_even => number::ratio(overall.mean),
         _ => format!(
             "{} ({} to {})",
             number::ratio(overall.mean),
@@ -185,80 +201,6 @@ fn extremes(x: &Variable, overall: &Overall) -> String {
             at(overall.greatest)
         ),
     }
-}
-
-/// What got worse, what got better.
-fn against_base(plot: &Plot) -> Vec<String> {
-    let all = compared(plot);
-    let mut sentences = Vec::new();
-    for (place, series) in plot.measured() {
-        let own: Vec<&Compared> = all
-            .iter()
-            .filter(|compared| compared.series == place)
-            .collect();
-        let Some(base) = series.counterpart.map(|base| &plot.series[base]) else {
-            if plot.series.iter().any(|series| series.role == Role::Base) {
-                sentences.push(format!("{} has no counterpart in the base.", series.name));
-            }
-            continue;
-        };
-        let xs: Vec<f64> = own.iter().map(|compared| compared.new.x).collect();
-        let mut parts = Vec::new();
-        for (verdict, word) in [(Verdict::Worse, "worse"), (Verdict::Better, "better")] {
-            let of: Vec<&&Compared> = own
-                .iter()
-                .filter(|compared| compared.change.verdict == verdict)
-                .collect();
-            if of.is_empty() {
-                continue;
-            }
-            let changes = of.iter().map(|compared| compared.change.worse_pct.abs());
-            let (least, greatest) = (
-                changes.clone().fold(f64::MAX, f64::min),
-                changes.fold(0.0, f64::max),
-            );
-            let by = between(&number::plain(least), &number::plain(greatest), " %");
-            let where_ = ranges(
-                &plot.x,
-                &xs,
-                &of.iter().map(|compared| compared.new.x).collect::<Vec<_>>(),
-            );
-            parts.push(format!("{word} by {by} {where_}"));
-        }
-        if own.is_empty() {
-            parts.push("nothing in common".to_owned());
-        } else if parts.is_empty() {
-            parts.push("no change beyond the noise".to_owned());
-        }
-        let mut sentence = format!("{} against the base: {}", series.name, parts.join("; "));
-        if plot.metric.sense != Sense::Share
-            && let Some(overall) = overall(plot.metric.sense, base, series)
-        {
-            sentence += &format!(
-                "; new over base {} in the geometric mean",
-                number::ratio(overall.mean)
-            );
-        }
-        sentences.push(sentence + ".");
-    }
-    let lacking = missing(plot);
-    if !lacking.is_empty() {
-        let cases: Vec<String> = lacking
-            .iter()
-            .take(4)
-            .map(|(series, x)| format!("{} at {}", plot.series[*series].name, place(&plot.x, *x)))
-            .collect();
-        let more = if lacking.len() > cases.len() {
-            format!(" and {} more", lacking.len() - cases.len())
-        } else {
-            String::new()
-        };
-        sentences.push(format!(
-            "Missing from the new results: {}{more}.",
-            cases.join(", ")
-        ));
-    }
-    sentences
 }
 
 /// What makes the plot doubtful as a whole.
@@ -305,62 +247,4 @@ fn extent(sense: Sense, leads: impl Iterator<Item = f64>) -> String {
             between(&number::ratio(least), &number::ratio(greatest), "")
         ),
     }
-}
-
-fn between(least: &str, greatest: &str, unit: &str) -> String {
-    if least == greatest {
-        format!("{least}{unit}")
-    } else {
-        format!("{least} to {greatest}{unit}")
-    }
-}
-
-/// A value of the variable in a sentence.
-fn place(x: &Variable, value: f64) -> String {
-    if x.is_bytes() {
-        x.value(value)
-    } else {
-        format!("{} {}", x.key(), x.value(value))
-    }
-}
-
-/// Where some of the values lie: "from 8 B to 4 KiB and at 1 MiB".
-fn ranges(x: &Variable, all: &[f64], some: &[f64]) -> String {
-    let mut runs: Vec<(f64, f64)> = Vec::new();
-    let mut before = false;
-    for &value in all {
-        let is_in = some.contains(&value);
-        match runs.last_mut() {
-            Some(run) if is_in && before => run.1 = value,
-            _ if is_in => runs.push((value, value)),
-            _ => {}
-        }
-        before = is_in;
-    }
-    let words = runs.iter().map(|&(from, to)| {
-        if from == to {
-            format!("at {}", place(x, from))
-        } else {
-            format!("from {} to {}", place(x, from), x.value(to))
-        }
-    });
-    let words: Vec<String> = words.collect();
-    listed(&words.iter().map(String::as_str).collect::<Vec<_>>(), "and")
-}
-
-fn listed(words: &[&str], and: &str) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [before @ .., last] => format!("{} {and} {last}", before.join(", ")),
-    }
-}
-
-/// A text with a capital letter in front.
-pub(crate) fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().collect());
-    first + letters.as_str()
 }

@@ -49,6 +49,8 @@ struct Layout {
 const BELOW: f64 = 52.0;
 /// The room for the title of the axis at the left, which stands above it.
 const ABOVE: f64 = 30.0;
+/// A label as long as those of a part that the page's script enlarges.
+const ENLARGED: &str = "0.125";
 /// The height of a series where there is one value of the variable.
 const ROW: f64 = 42.0;
 
@@ -72,7 +74,11 @@ impl<'a> Chart<'a> {
             .flat_map(|series| series.points.iter().flat_map(ends))
             .collect();
         values.extend(plot.reference);
-        let metric = Scale::of_metric(plot.metric.unit, &values);
+        let metric = if plot.reference.is_some() {
+            Scale::of_ratios(&values)
+        } else {
+            Scale::of_metric(plot.metric.unit, &values)
+        };
         if plot.is_single() {
             return Self::of_rows(plot, size, metric);
         }
@@ -81,7 +87,7 @@ impl<'a> Chart<'a> {
         let widest = y_ticks
             .iter()
             .map(|tick| width_of(&tick.label, LABEL))
-            .fold(0.0, f64::max);
+            .fold(width_of(ENLARGED, LABEL), f64::max);
         let layout = Layout {
             left: widest + 16.0 + size.inset,
             right: 18.0,

@@ -63,6 +63,17 @@ impl Scale {
         Self::padded(kind, Some(2.0), zero.unwrap_or(first), last, zero, 0.03)
     }
 
+    /// Returns the axis of ratios to a base with these values, the ends of intervals among them.
+    #[must_use]
+    pub fn of_ratios(values: &[f64]) -> Self {
+        let scale = Self::of_metric(Unit::None, values);
+        if scale.base.is_some() {
+            scale
+        } else {
+            Self::linear(Kind::Value(Unit::None), values, 0.08)
+        }
+    }
+
     /// Returns the axis of a metric with these values, the ends of intervals among them.
     #[must_use]
     pub fn of_metric(unit: Unit, values: &[f64]) -> Self {

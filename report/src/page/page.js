@@ -79,6 +79,7 @@
           return { element, x, y, low, high, bar: element.querySelector('.bar') };
         }),
       }));
+      this.clip = svg.querySelector('clipPath rect');
       this.parts = ['grid', 'axes'].map((name) => svg.querySelector(`.${name}`));
       this.whole = this.parts.map((part) => [...part.childNodes]);
       this.reset();
@@ -88,6 +89,7 @@
     reset() {
       this.view = [this.left, this.top, this.width, this.height];
       this.place();
+      this.clipAt(6);
       this.parts.forEach((part, n) => part.replaceChildren(...this.whole[n]));
     }
 
@@ -96,11 +98,15 @@
       const [kx, ky] = [w / this.width, h / this.height];
       this.view = [x + (left - this.left) * kx, y + (top - this.top) * ky, width * kx, height * ky];
       this.place();
+      this.clipAt(0);
       this.label();
     }
 
-    get isWhole() {
-      return this.view[2] === this.width && this.view[3] === this.height;
+    // Markers reach over the frame of the whole plot; the lines of a part end there.
+    clipAt(over) {
+      if (!this.clip) return;
+      const box = { x: this.left - over, y: this.top - over, width: this.width + 2 * over, height: this.height + 2 * over };
+      for (const key in box) this.clip.setAttribute(key, box[key]);
     }
 
     at(x, y) {
@@ -152,12 +158,15 @@
         make(labels, 'path', { d: `M${place} ${top + height}v4` });
         make(labels, 'text', { x: place, y: top + height + 17, 'text-anchor': 'middle', stroke: 'none' }, text);
       }
-      for (const [at, text] of span(this.y, ys, height / 34)) {
+      const beside = span(this.y, ys, height / 34).map(([at, text]) => {
         const place = tenth(top + (1 - at) * height);
         make(grid, 'path', { d: `M${left} ${place}H${left + width}` });
         make(labels, 'path', { d: `M${left} ${place}h-4` });
-        make(labels, 'text', { x: left - 8, y: place + 4.2, 'text-anchor': 'end', stroke: 'none' }, text);
-      }
+        return make(labels, 'text', { x: left - 8, y: place + 4.2, 'text-anchor': 'end', stroke: 'none' }, text);
+      });
+      // Numbers with many digits are smaller, so that they have room.
+      const widest = Math.max(0, ...beside.map((text) => text.getComputedTextLength()));
+      if (widest > left - 8) beside.forEach((text) => text.setAttribute('font-size', tenth(12 * (left - 8) / widest)));
     }
 
     // Where an event is, in the drawing's pixels.
