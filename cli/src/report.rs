@@ -71,16 +71,37 @@ pub fn report(options: &ReportOptions) -> Result<ExitCode, Failure> {
     };
     let report = Report::read(&options.files, options.base.as_deref(), &selection)
         .map_err(Failure::usage)?;
+    refuse_inputs(options)?;
     let format = options
         .format
         .unwrap_or_else(|| format_of(options.output.as_deref()));
     let written = report.write(format.into()).map_err(Failure::usage)?;
     match (written, &options.output) {
         (Written::One(text), Some(path)) => write(path, &text)?,
-        (Written::One(text), None) => output::print(&text)?,
+        (Written::One(text), None) => print(&text)?,
         (Written::Each(plots), path) => write_plots(&plots, path.as_deref())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Results are not overwritten by their report.
+fn refuse_inputs(options: &ReportOptions) -> Result<(), Failure> {
+    let Some(output) = options
+        .output
+        .as_deref()
+        .and_then(|path| fs::canonicalize(path).ok())
+    else {
+        return Ok(());
+    };
+    let inputs = options.files.iter().chain(&options.base);
+    let is_input = |file: &&PathBuf| fs::canonicalize(file).is_ok_and(|file| file == output);
+    match inputs.into_iter().find(is_input) {
+        Some(file) => Err(Failure::usage(format!(
+            "{} is read, and cannot be the output (-o) as well",
+            file.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn format_of(output: Option<&Path>) -> ReportFormat {
@@ -97,7 +118,7 @@ fn write_plots(plots: &[(String, String)], path: Option<&Path>) -> Result<(), Fa
         path.extension().is_some_and(|extension| extension == "svg") && !path.is_dir()
     };
     match (plots, path) {
-        ([(_, only)], None) => output::print(only),
+        ([(_, only)], None) => print(only),
         ([(_, only)], Some(path)) if is_file(path) => write(path, only),
         (_, Some(path)) if !is_file(path) => {
             fs::create_dir_all(path).map_err(|error| {
@@ -119,6 +140,10 @@ fn write_plots(plots: &[(String, String)], path: Option<&Path>) -> Result<(), Fa
             )))
         }
     }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    output::print(text).map_err(Failure::into_usage)
 }
 
 /// Replaces a file as a whole.

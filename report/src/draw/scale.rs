@@ -26,6 +26,8 @@ pub struct Scale {
     high: f64,
     /// Where zero is on a logarithmic axis.
     zero: Option<f64>,
+    /// The values of a variable: where all of them have room, they are the labels.
+    own: Vec<f64>,
 }
 
 /// A label and its place.
@@ -60,7 +62,11 @@ impl Scale {
         }
         let (first, last) = (least.log2(), greatest.log2());
         let zero = zero.then_some(first - 1.0);
-        Self::padded(kind, Some(2.0), zero.unwrap_or(first), last, zero, 0.03)
+        let scale = Self::padded(kind, Some(2.0), zero.unwrap_or(first), last, zero, 0.03);
+        Self {
+            own: values.to_vec(),
+            ..scale
+        }
     }
 
     /// Returns the axis of ratios to a base with these values, the ends of intervals among them.
@@ -98,13 +104,14 @@ impl Scale {
 
     /// Returns an axis of so many rows, without labels.
     #[must_use]
-    pub const fn of_rows(rows: f64) -> Self {
+    pub fn of_rows(rows: f64) -> Self {
         Self {
             kind: Kind::Count,
             base: None,
             low: 0.0,
             high: rows,
             zero: None,
+            own: Vec::new(),
         }
     }
 
@@ -139,6 +146,7 @@ impl Scale {
             low: low - padding * span,
             high: high + padding * span,
             zero,
+            own: Vec::new(),
         }
     }
 
@@ -168,6 +176,19 @@ impl Scale {
     #[must_use]
     pub fn ticks(&self, length: f64, width: f64) -> Vec<Tick> {
         let room = (length / width).max(2.0);
+        let apart = (self.high - self.low) / room;
+        let own: Vec<Tick> = self
+            .own
+            .iter()
+            .map(|value| Tick {
+                place: self.place(*value),
+                label: self.label(*value),
+            })
+            .collect();
+        let has_room = |pair: &[Tick]| pair[1].place - pair[0].place >= apart;
+        if !own.is_empty() && own.windows(2).all(has_room) {
+            return own;
+        }
         match self.base {
             Some(2.0) => self.octaves(room),
             Some(_) => self.decades(room),
@@ -325,7 +346,7 @@ mod tests {
             ["1 B", "32 B", "1 KiB", "32 KiB", "1 MiB"]
         );
         assert_eq!(
-            sizes(&[0.0, 1.0, 1024.0], 6.0),
+            sizes(&[0.0, 1.0, 2.0, 1024.0], 6.0),
             ["0 B", "4 B", "16 B", "64 B", "256 B", "1 KiB"]
         );
         assert_eq!(
@@ -333,6 +354,11 @@ mod tests {
             ["8 B", "16 B", "24 B", "32 B"]
         );
         assert_eq!(sizes(&[8.0], 6.0), ["8 B"]);
+        // Few values are labelled themselves.
+        assert_eq!(
+            sizes(&[8.0, 1000.0, 65536.0], 6.0),
+            ["8 B", "1000 B", "64 KiB"]
+        );
     }
 
     #[test]
