@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::phrase::capitalized;
 use crate::read::{Results, word};
 use crate::table::{Cell, Mark, Table};
-use crate::words::capitalized;
 
 /// What is told first, and how it is called. Other keys follow under their own names.
 const KNOWN: [(&str, &str); 22] = [

@@ -216,7 +216,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::model::{Model, Selection};
+    use crate::build::Selection;
+    use crate::model::Model;
     use crate::read::Results;
 
     /// Latencies of series, for sizes 8, 16, ...: launches of each.

@@ -126,6 +126,25 @@ impl Results {
     }
 }
 
+/// Returns a short name for each file: its stem, or the whole path where two have the same stem.
+#[must_use]
+pub fn labels(files: &[Results]) -> Vec<String> {
+    let stem = |results: &Results| {
+        let stem = results.file.file_stem().unwrap_or(results.file.as_os_str());
+        stem.to_string_lossy().into_owned()
+    };
+    let stems: Vec<String> = files.iter().map(stem).collect();
+    let is_double = |stem: &String| stems.iter().filter(|other| *other == stem).count() > 1;
+    let named = files.iter().zip(&stems).map(|(results, stem)| {
+        if is_double(stem) {
+            results.file.display().to_string()
+        } else {
+            stem.clone()
+        }
+    });
+    named.collect()
+}
+
 impl Row {
     fn of(test: &str, fields: &Map<String, Value>, oversubscribed: bool) -> Result<Self, String> {
         let number = |key: &str| fields.get(key).and_then(Value::as_f64);

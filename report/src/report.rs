@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use crate::build::Selection;
 use crate::circumstances;
 use crate::error::{Error, Result};
-use crate::model::{Model, Selection, labels};
-use crate::read::Results;
-use crate::words::{Findings, capitalized, findings};
+use crate::model::Model;
+use crate::phrase::capitalized;
+use crate::read::{Results, labels};
+use crate::words::{Findings, findings};
 
 /// All that is written, whatever the format.
 #[derive(Debug)]

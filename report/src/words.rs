@@ -5,12 +5,12 @@ use tagwire_bench::Sense;
 use crate::judge::{Overall, Standing, overall, standings};
 use crate::model::{Model, Plot, Series, Variable};
 use crate::number;
+use crate::phrase::{between, capitalized, listed};
 
 mod base;
-mod phrases;
+mod places;
 
-pub(crate) use phrases::capitalized;
-use phrases::{between, listed, place, ranges};
+use places::{place, ranges};
 
 /// The sentences about one test.
 #[derive(Debug, Clone, PartialEq, Eq)]

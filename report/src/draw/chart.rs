@@ -16,8 +16,9 @@ use super::axis::Axis;
 use super::ink::{Backend, FINE, Ink, fine, width_of};
 use super::legend::{dash, group, mark, shortened};
 use super::scale::{Scale, Tick};
+use super::size::{FILE, LABEL, Size};
 use super::style::{AXIS, GRID, MUTED, PAPER, TEXT, short};
-use super::{LABEL, Size};
+
 use crate::error::{Error, Result};
 use crate::model::{Plot, Point, Series, Variable};
 use crate::number;
@@ -484,7 +485,7 @@ impl<'a> Chart<'a> {
             ("data-of", &format!("{launches}{disturbed}")),
         ];
         ink.open("g", &attributes);
-        if self.size.suffix == super::FILE.suffix {
+        if self.size.suffix == FILE.suffix {
             let title = format!(
                 "{}: {value} ({range}; {launches}{disturbed})",
                 variable(&self.plot.x, point.x)

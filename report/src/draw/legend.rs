@@ -1,8 +1,8 @@
 //! Which line is whose.
 
-use super::LABEL;
 use super::ink::{Ink, width_of};
-use super::style::{COLOURS, MUTED, dashes, marker, of_slot, short};
+use super::size::LABEL;
+use super::style::{COLOURS, MUTED, PAPER, dashes, marker, of_slot, short};
 use crate::model::{Plot, Role, Series};
 
 /// The series of a plot in lines below each other, for a file.
@@ -123,7 +123,7 @@ pub fn mark(ink: &Ink, series: &Series, x: f64, y: f64) {
             &[
                 ("class", "mark hollow"),
                 ("d", &path),
-                ("fill", super::PAPER.light),
+                ("fill", PAPER.light),
             ],
         ),
     }

@@ -2,10 +2,11 @@
 
 use tagwire_bench::{Sense, Verdict};
 
-use super::phrases::{between, listed, place, ranges};
+use super::places::{place, ranges};
 use crate::judge::{Compared, compared, missing, overall};
 use crate::model::{Plot, Role, Series};
 use crate::number;
+use crate::phrase::{between, listed};
 
 /// How many missing points are named.
 const NAMED: usize = 4;

@@ -1,15 +1,7 @@
-//! Parts of sentences.
+//! Where something is, in a sentence.
 
 use crate::model::Variable;
-
-/// One figure, or two.
-pub(super) fn between(least: &str, greatest: &str, unit: &str) -> String {
-    if least == greatest {
-        format!("{least}{unit}")
-    } else {
-        format!("{least} to {greatest}{unit}")
-    }
-}
+use crate::phrase::listed;
 
 /// A value of the variable in a sentence.
 pub(super) fn place(x: &Variable, value: f64) -> String {
@@ -42,22 +34,4 @@ pub(super) fn ranges(x: &Variable, all: &[f64], some: &[f64]) -> String {
     });
     let words: Vec<String> = words.collect();
     listed(&words.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// Words, the last one behind an "and".
-pub(super) fn listed(words: &[&str]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
-    }
-}
-
-/// A text with a capital letter in front.
-pub(crate) fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().collect());
-    first + letters.as_str()
 }
