@@ -7,6 +7,7 @@ mod binding;
 mod body;
 mod buffer;
 mod compare;
+mod document;
 mod drive;
 mod environment;
 mod error;
@@ -29,8 +30,9 @@ mod warnings;
 
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
 pub use compare::{CompareArgs, CompareFormat, Threshold, run_compare};
+pub use document::document;
 pub use drive::run;
-pub use environment::{Environment, Used};
+pub use environment::{Difference, Environment, Used, differences};
 pub use error::{Error, ExitStatus, Mismatch, Result};
 pub use judgement::{Change, Launches, NOTABLE, Sense, Verdict, is_row_disturbed, is_variable};
 pub use load::RankLoad;

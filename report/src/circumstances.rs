@@ -1,6 +1,7 @@
 //! Under which circumstances was measured, file by file.
 
 use serde_json::Value;
+use tagwire_bench::differences;
 
 use crate::phrase::capitalized;
 use crate::read::{Results, word};
@@ -32,17 +33,6 @@ const KNOWN: [(&str, &str); 22] = [
     ("seed", "Seed"),
 ];
 
-/// What differs from run to run on the same machine: no reason to doubt a comparison.
-const EACH_RUN: [&str; 7] = [
-    "started_unix_s",
-    "commit",
-    "version",
-    "seed",
-    "clock_cost_ns",
-    "launches",
-    "transports",
-];
-
 /// Returns a table of the circumstances, with a column for each file.
 #[must_use]
 pub fn table(files: &[&Results], labels: &[String]) -> Table {
@@ -62,12 +52,11 @@ pub fn table(files: &[&Results], labels: &[String]) -> Table {
         if values.iter().all(String::is_empty) {
             return None;
         }
-        let differs = values.iter().any(|value| *value != values[0]);
-        let mark = if differs && !EACH_RUN.contains(&key.as_str()) {
-            Mark::Differs
-        } else {
-            Mark::None
-        };
+        let differs = files[1..].iter().any(|other| {
+            let all = differences(&files[0].environment, &other.environment);
+            all.iter().any(|difference| difference.key == key)
+        });
+        let mark = if differs { Mark::Differs } else { Mark::None };
         let mut row = vec![Cell::new(title)];
         row.extend(values.into_iter().map(|text| Cell {
             text,

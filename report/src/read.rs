@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tagwire_bench::{SCHEMA, is_row_disturbed, is_variable, main_quantity};
+use tagwire_bench::{document, is_row_disturbed, is_variable, main_quantity};
 
 use crate::error::{Error, Result};
 
@@ -172,33 +172,6 @@ impl Row {
     }
 }
 
-/// The whole file, if its schema is ours.
-fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err("is empty".to_owned());
-    }
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| {
-        let line = error.line();
-        if error.is_eof() {
-            format!("is cut off in line {line}: it is no complete JSON document")
-        } else if bytes.starts_with(b"test,") {
-            "is CSV, give the file of 'bench -o NAME.json'".to_owned()
-        } else {
-            format!("is no JSON: {error}")
-        }
-    })?;
-    let Value::Object(document) = document else {
-        return Err("is no JSON object".to_owned());
-    };
-    match document.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => Ok(document),
-        Some(other) => Err(format!(
-            "has the schema '{other}', this version reads '{SCHEMA}'"
-        )),
-        None => Err(format!("has no key 'schema', expected '{SCHEMA}'")),
-    }
-}
-
 /// A value as text, without the quotes of a string.
 pub(crate) fn word(value: &Value) -> String {
     match value {
@@ -233,6 +206,8 @@ fn warnings(document: &Map<String, Value>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use tagwire_bench::SCHEMA;
+
     use super::*;
 
     fn reason(text: &str) -> String {
@@ -266,7 +241,7 @@ mod tests {
             "has no key 'schema', expected 'tagwire.bench/1'"
         );
         assert_eq!(reason("[1]"), "is no JSON object");
-        assert!(reason("test,size\nlatency,8").starts_with("is CSV"));
+        assert!(reason("test,size\nlatency,8").starts_with("is cut off"));
         assert!(reason("nonsense").starts_with("is no JSON: "));
         assert_eq!(reason(&with_rows("")), "has no rows: nothing was measured");
         assert_eq!(reason(&with_rows("1")), "row 0: not an object");
