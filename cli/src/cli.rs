@@ -106,7 +106,9 @@ Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their
 variables: size, transport, layer and so on. Message sizes are bytes; K is 1024.
 A change counts when it is over the threshold (--fail-above, else 5 %) and outside
 of what was measured on the other side. Rows that were measured beside other load
-are named as not to be trusted.
+are named as not to be trusted, and so are circumstances that differ. --by compares
+the values of one variable, within one file too; --ignore joins whatever they are.
+Both files may be CSV.
 
 Exit status:
   0  compared; with --fail-above also: nothing got worse
@@ -116,7 +118,10 @@ Exit status:
 
 Examples:
   tagwire compare before.json after.json
-  tagwire compare before.json after.json --fail-above 5%";
+  tagwire compare before.json after.json --fail-above 5%
+  tagwire compare both.json --by transport           all others against the first one
+  tagwire compare list.json bins.json --by engine
+  tagwire compare shm.json ucx.json --ignore transport";
 
 const AFTER_REPORT: &str = "\
 Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file

@@ -210,11 +210,23 @@ fn results_are_not_overwritten() {
 fn what_bench_writes_report_reads() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ring.json");
+    let csv = folder.path().join("ring.csv");
     let bench = tagwire()
         .args(["bench", "ring", "-n", "2", "-m", "8", "-i", "100", "-o"])
         .arg(&file)
         .outcome();
     assert_eq!(bench.status, 0, "{bench:?}");
+    let bench = tagwire()
+        .args(["bench", "ring", "-n", "2", "-m", "8", "-i", "100", "-o"])
+        .arg(&csv)
+        .outcome();
+    assert_eq!(bench.status, 0, "{bench:?}");
+    let outcome = report(&[&csv, Path::new("--base"), &file]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(
+        outcome.stdout.contains("shm against the base: "),
+        "{outcome:?}"
+    );
     let outcome = tagwire().arg("report").arg(&file).outcome();
     assert_eq!(outcome.status, 0, "{outcome:?}");
     assert!(

@@ -130,6 +130,10 @@ pub fn compared(plot: &Plot) -> Vec<Compared> {
             .points
             .iter()
             .filter_map(|new| Some((*base?.at(new.x)?, *new)));
+        // Ratios of what is nothing, or less, say nothing.
+        let is_positive = |point: &Point| point.estimate.median > 0.0;
+        let pairs = pairs
+            .filter(|(base, new)| sense == Sense::Share || (is_positive(base) && is_positive(new)));
         let pairs = pairs.map(|(base, new)| Compared {
             series: place,
             base,

@@ -94,7 +94,10 @@ pub fn figures(plot: &Plot) -> Table {
                 },
             }));
             if place > 0 && has_ratio {
-                let ratio = first.zip(point).map(|(first, point)| {
+                let is_positive = |point: &crate::model::Point| point.estimate.median > 0.0;
+                let both = first.zip(point);
+                let both = both.filter(|(first, point)| is_positive(first) && is_positive(point));
+                let ratio = both.map(|(first, point)| {
                     number::ratio(
                         plot.metric
                             .sense
