@@ -7,9 +7,10 @@ use crate::buffer::{Buffer, Slot, To};
 use crate::comm::tag;
 use crate::error::{Class, Error, Result};
 use crate::p2p::{Envelope, check, on_comm};
+use crate::pending::Pending;
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
-use crate::request::{DONE, Pending};
+use crate::request::DONE;
 
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
@@ -153,7 +154,7 @@ pub fn bsend_init(
         }
         Ok(Pending::Sent)
     };
-    let entered = process.requests.enter_persistent(Arc::new(again), comm)?;
+    let entered = process.requests.enter_persistent(Box::new(again), comm)?;
     request.set(entered);
     Ok(())
 }

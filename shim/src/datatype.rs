@@ -128,21 +128,21 @@ impl Types {
     }
 
     /// Returns the size of a predefined datatype without padding.
-    #[inline]
+    #[inline(always)]
     fn simple(&self, handle: Datatype) -> Option<usize> {
         let size = self.sizes.get(handle.0.wrapping_sub(FIRST));
         size.filter(|size| **size > 0).map(|size| *size as usize)
     }
 
     /// Returns how many bytes so many elements of a predefined datatype without padding are.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn simple_bytes(&self, count: i64, handle: Datatype) -> Option<usize> {
         let (count, size) = (usize::try_from(count).ok()?, self.simple(handle)?);
         count.checked_mul(size)
     }
 
     /// Returns data to be sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
             if data.is_constant() && bytes > 0 {
@@ -150,6 +150,11 @@ impl Types {
             }
             return Ok(data.buffer(0, bytes));
         }
+        self.send_elements(data, count, handle)
+    }
+
+    #[inline(never)]
+    fn send_elements(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
         if data.is_in_place() {
             return Err(no_buffer());
         }
@@ -157,7 +162,7 @@ impl Types {
     }
 
     /// Returns room for data that is received.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn recv(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
             if room.is_constant() && bytes > 0 {
@@ -165,6 +170,11 @@ impl Types {
             }
             return Ok(room.buffer(0, bytes));
         }
+        self.recv_elements(room, count, handle)
+    }
+
+    #[inline(never)]
+    fn recv_elements(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
         if room.is_in_place() {
             return Err(no_buffer());
         }

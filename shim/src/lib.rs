@@ -45,6 +45,7 @@ mod operation;
 pub mod p2p;
 mod partitioned;
 pub mod partitions;
+mod pending;
 pub mod probes;
 mod process;
 pub mod raw;

@@ -3,13 +3,14 @@
 //! Partitions with gaps are packed beside when they are ready, and unpacked when they have arrived.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
 use crate::datatype::Span;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::pending::{End, PendingOperation};
 use crate::raw::{Out, Staging};
 
 /// The partitions of a buffer.
@@ -100,6 +101,10 @@ impl Ended {
     }
 }
 
+fn held(unpacked: &Mutex<bool>) -> MutexGuard<'_, bool> {
+    unpacked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A partitioned send.
 pub(crate) struct Send {
     inner: PartitionedSend,
@@ -111,8 +116,8 @@ pub(crate) struct Send {
 pub(crate) struct Recv {
     inner: PartitionedRecv,
     partitions: Partitions,
-    /// Which were unpacked in this round.
-    unpacked: Box<[AtomicBool]>,
+    /// Which were unpacked in this round. Who unpacks one holds it, so that nobody is told before that it has arrived.
+    unpacked: Box<[Mutex<bool>]>,
     ended: Ended,
 }
 
@@ -164,7 +169,7 @@ impl Send {
 
 impl Recv {
     pub(crate) fn new(inner: PartitionedRecv, partitions: Partitions) -> Self {
-        let unpacked = (0..partitions.count).map(|_| AtomicBool::new(false));
+        let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
         Self {
             inner,
             unpacked: unpacked.collect(),
@@ -175,7 +180,7 @@ impl Recv {
 
     pub(crate) fn start(&self) -> Result {
         for unpacked in &self.unpacked {
-            unpacked.store(false, std::sync::atomic::Ordering::Release);
+            *held(unpacked) = false;
         }
         Ok(self.inner.start()?)
     }
@@ -190,9 +195,13 @@ impl Recv {
     }
 
     fn unpack(&self, partition: u32) -> Result {
-        match self.unpacked.get(partition as usize) {
-            Some(unpacked) if !unpacked.swap(true, AcqRel) => self.partitions.drain(partition),
-            _ => Ok(()),
+        let Some(unpacked) = self.unpacked.get(partition as usize) else {
+            return Ok(());
+        };
+        let mut is_unpacked = held(unpacked);
+        match mem::replace(&mut *is_unpacked, true) {
+            true => Ok(()),
+            false => self.partitions.drain(partition),
         }
     }
 
@@ -235,8 +244,10 @@ impl Part {
             Self::Recv(recv) => recv.start(),
         }
     }
+}
 
-    pub(crate) fn is_complete(&self) -> bool {
+impl PendingOperation for Part {
+    fn is_complete(&self) -> bool {
         match self {
             Self::None => true,
             Self::Send(send) => send.is_complete(),
@@ -244,11 +255,11 @@ impl Part {
         }
     }
 
-    pub(crate) fn take(&self) -> Option<std::result::Result<(), Error>> {
+    fn take(&self) -> Option<End> {
         match self {
-            Self::None => Some(Ok(())),
-            Self::Send(send) => send.take(),
-            Self::Recv(recv) => recv.take(),
+            Self::None => Some(End::EMPTY),
+            Self::Send(send) => send.take().map(End::of),
+            Self::Recv(recv) => recv.take().map(End::of),
         }
     }
 }
