@@ -139,4 +139,19 @@ mod tests {
         let mixed = "test,size\nlatency,8\nring,8\n";
         assert!(document(mixed.as_bytes()).unwrap_err().contains("'ring'"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_the_bytes_are_there_is_an_answer(bytes: Vec<u8>) {
+            let _ = document(&bytes);
+            let _ = document(&[b"test,size\n", &bytes[..]].concat());
+        }
+
+        #[test]
+        fn any_text_survives_csv(fields in proptest::collection::vec("[^\r]{0,20}", 1..6)) {
+            let quoted = fields.iter().map(|field| format!("\"{}\"", field.replace('"', "\"\"")));
+            let line = quoted.collect::<Vec<_>>().join(",") + "\n";
+            proptest::prop_assert_eq!(records(&line).unwrap(), vec![fields]);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! A report: files, what they are compared with, and the plots of both.
 
+use std::fs;
 use std::path::Path;
 
 use crate::build::Selection;
@@ -31,6 +32,19 @@ impl Report {
         base: Option<&Path>,
         selection: &Selection,
     ) -> Result<Self> {
+        // A link or another way to the same file gives the same rows once more.
+        for (place, file) in files.iter().enumerate() {
+            let own = fs::canonicalize(file).ok();
+            let others = &files[..place];
+            if own.is_some()
+                && others
+                    .iter()
+                    .any(|other| fs::canonicalize(other).ok() == own)
+            {
+                let file = file.as_ref().display();
+                return Err(Error::Usage(format!("{file} is given twice")));
+            }
+        }
         let read: Vec<Results> = files
             .iter()
             .map(|file| Results::read(file.as_ref()))
@@ -44,17 +58,6 @@ impl Report {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn of(files: Vec<Results>, base: Option<Results>, selection: &Selection) -> Result<Self> {
-        for (place, results) in files.iter().enumerate() {
-            if files[..place]
-                .iter()
-                .any(|other| other.file == results.file)
-            {
-                return Err(Error::Usage(format!(
-                    "{} is given twice",
-                    results.file.display()
-                )));
-            }
-        }
         if let Some(base) = &base
             && !files.iter().any(|results| results.test == base.test)
         {

@@ -278,3 +278,29 @@ fn zooms(browser: &mut Browser) {
     assert_eq!(browser.evaluate(labels), before);
     assert!((point(browser, 0, 10).0 - point(browser, 0, 8).0 - distance).abs() < 0.5);
 }
+
+/// A name that wants to be a script is a name, in the page and in what the script makes of it.
+#[test]
+fn names_of_a_file_run_nothing() {
+    let hostile = "<img src=x onerror=\"window.ran = 1\"><script>window.ran = 2</script>";
+    let report = Latency {
+        transports: &[hostile, "shm"],
+        words: hostile,
+        ..Latency::default()
+    }
+    .report();
+    let Some((mut browser, _folder, file)) = browser("names_of_a_file_run_nothing", &report) else {
+        return;
+    };
+    browser.open(&file, DESKTOP, "light");
+    let (x, y) = point(&mut browser, 0, 5);
+    browser.mouse("mouseMoved", x, y);
+    let tip = browser.evaluate(TIP);
+    assert!(
+        tip.as_array().unwrap().iter().any(|part| part == hostile),
+        "{tip}"
+    );
+    assert_eq!(browser.evaluate("typeof window.ran"), "undefined");
+    assert_eq!(browser.evaluate("document.images.length"), 0);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}

@@ -317,10 +317,6 @@ fn what_does_not_go_together_is_said() {
     let sample = || Latency::default().results("a.json");
     let error =
         |files, selection: &Selection| Report::of(files, None, selection).unwrap_err().to_string();
-    assert_eq!(
-        error(vec![sample(), sample()], &Selection::default()),
-        "a.json is given twice"
-    );
     let with_x = Selection {
         x: Some("partitions".to_owned()),
         ..Selection::default()
