@@ -243,12 +243,20 @@ fn label(row: &Row, one: bool) -> String {
 fn carrier(row: &Row) -> String {
     match &row.library {
         Some(library) if row.is_foreign() => {
-            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2".
-            let words = library
-                .split_whitespace()
-                .filter(|word| !word.contains("ersion"));
-            let short: Vec<&str> = words.take(2).collect();
-            format!("mpi:{}", short.join("-").trim_end_matches(','))
+            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2", "Open MPI v5.0.11, package: ..." "Open-MPI-5.0.11".
+            let words = library.split_whitespace();
+            let words = words.filter(|word| !word.contains("ersion"));
+            let mut short = Vec::new();
+            for word in words.take(5) {
+                let word = word.trim_end_matches(',');
+                let number = word.trim_start_matches('v');
+                let is_version = number.starts_with(|letter: char| letter.is_ascii_digit());
+                short.push(if is_version { number } else { word });
+                if is_version {
+                    break;
+                }
+            }
+            format!("mpi:{}", short.join("-"))
         }
         Some(library) => format!("{}({})", row.transport, library.replace(' ', "-")),
         None => row.transport.clone(),
