@@ -40,27 +40,33 @@ pub(crate) fn distinct_names(
     new: usize,
     counterparts: &[Option<usize>],
 ) -> Vec<String> {
-    let mut own: Vec<&Variables> = all[..new].to_vec();
-    let mut named_as: Vec<usize> = (0..new).collect();
-    for base in new..all.len() {
-        match counterparts[base] {
-            // By the name of what it is compared with, unless several files are.
-            Some(place) if !all[place].contains_key(FILE) => named_as.push(place),
-            _ => {
-                let place = own.iter().position(|known| *known == all[base]);
-                named_as.push(place.unwrap_or(own.len()));
-                if place.is_none() {
-                    own.push(all[base]);
-                }
-            }
-        }
-    }
-    let names = names(&own);
-    let with_role = |(place, named): (usize, &usize)| {
-        let suffix = if place < new { "" } else { " (base)" };
-        format!("{}{suffix}", names[*named])
+    // The base is one file: which one of the others a series is in does not tell its own apart.
+    let without_file = |variables: &&Variables| {
+        let mut variables = (*variables).clone();
+        variables.remove(FILE);
+        variables
     };
-    let mut all: Vec<String> = named_as.iter().enumerate().map(with_role).collect();
-    number(&mut all);
-    all
+    let bare: Vec<Variables> = all.iter().map(without_file).collect();
+    // A series is called as its base: what only one of them has (a library's version) stands with the rest of the plot.
+    let standing = |place: usize| match counterparts[place] {
+        Some(own) if place >= new => own,
+        _ => place,
+    };
+    let of_bases = names(
+        &(0..all.len())
+            .map(|place| &bare[standing(place)])
+            .collect::<Vec<_>>(),
+    );
+    let is_one_file = all[..new]
+        .iter()
+        .all(|variables| !variables.contains_key(FILE));
+    let of_new = if is_one_file {
+        of_bases[..new].to_vec()
+    } else {
+        names(&all[..new])
+    };
+    let bases = of_bases[new..].iter().map(|name| format!("{name} (base)"));
+    let mut names: Vec<String> = of_new.into_iter().chain(bases).collect();
+    number(&mut names);
+    names
 }

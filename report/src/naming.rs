@@ -38,9 +38,22 @@ const SELF_EXPLAINING: [&str; 12] = [
 /// A row's variables.
 pub type Variables = BTreeMap<String, String>;
 
-/// Returns a name for each of `all`. Two names differ wherever the variables do.
+/// Returns a name for each of `all`. Two names differ if, and only if, the variables do.
 #[must_use]
 pub fn names(all: &[&Variables]) -> Vec<String> {
+    let different: BTreeSet<&Variables> = all.iter().copied().collect();
+    let mut different: Vec<&Variables> = different.into_iter().collect();
+    // Numbers go by the order of the series.
+    different.sort_by_key(|variables| all.iter().position(|one| one == variables));
+    let names = names_of_different(&different);
+    let name = |variables: &&Variables| {
+        let place = different.iter().position(|one| one == variables);
+        place.map_or_else(String::new, |place| names[place].clone())
+    };
+    all.iter().map(name).collect()
+}
+
+fn names_of_different(all: &[&Variables]) -> Vec<String> {
     let telling = telling(all);
     let mut names: Vec<String> = all
         .iter()
@@ -288,6 +301,15 @@ mod tests {
                 &[(FILE, "b"), ("transport", "shm")]
             ]),
             ["a", "b"]
+        );
+    }
+
+    #[test]
+    fn the_same_variables_have_the_same_name() {
+        let shm = &[("transport", "shm")][..];
+        assert_eq!(
+            named(&[shm, &[("transport", "ucx")], shm]),
+            ["shm", "ucx", "shm"]
         );
     }
 

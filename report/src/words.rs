@@ -153,8 +153,31 @@ fn ties(plot: &Plot, standings: &[Standing]) -> Vec<String> {
             listed(&names)
         )
     };
-    sets.iter().map(sentence).collect()
+    // Many small groups are in the table; the largest ones say enough.
+    let mut order: Vec<usize> = (0..sets.len()).collect();
+    order.sort_by_key(|place| std::cmp::Reverse(sets[*place].1.len()));
+    let (told, rest) =
+        order.split_at(
+            order
+                .len()
+                .min(if sets.len() > TIES { TIES - 1 } else { TIES }),
+        );
+    let mut told = told.to_vec();
+    told.sort_unstable();
+    let mut sentences: Vec<String> = told.iter().map(|place| sentence(&sets[*place])).collect();
+    if !rest.is_empty() {
+        let at = rest.iter().flat_map(|place| sets[*place].1.iter().copied());
+        let at: Vec<f64> = at.collect();
+        sentences.push(format!(
+            "{} other groups of series lead together within 5 % or within the noise.",
+            capitalized(&ranges(&plot.x, &xs, &at))
+        ));
+    }
+    sentences
 }
+
+/// How many sentences there are about series that cannot be told apart.
+const TIES: usize = 4;
 
 /// From how many series on their ratios are told without extremes.
 const MANY: usize = 4;

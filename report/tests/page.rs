@@ -303,6 +303,22 @@ fn several_files_are_series_by_their_names() {
         .map(|series| series.name.as_str())
         .collect();
     assert_eq!(names[..2], ["shm · one", "ofi:tcp · one"]);
+    // The base is one file, and has no need of its name.
+    let base = Latency::default().results("c/base.json");
+    let files = vec![
+        Latency::default().results("a/one.json"),
+        Latency::default().results("b/two.json"),
+    ];
+    let report = Report::of(files, Some(base), &Selection::default()).unwrap();
+    let names: Vec<_> = report.model.plots[0]
+        .series
+        .iter()
+        .map(|series| series.name.as_str())
+        .collect();
+    assert_eq!(
+        names[5..8],
+        ["ucx:tcp · two", "shm (base)", "ofi:tcp (base)"]
+    );
     // The same stem: the whole path tells.
     let files = vec![
         Latency::default().results("a/one.json"),
