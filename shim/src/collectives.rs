@@ -94,6 +94,11 @@ fn reduction(
     Ok((Operator::owned(operation, layout), data, Arc::new(room)))
 }
 
+/// Checks that what is read is not what is written. In place nothing else is read.
+fn apart(data: Option<&Data>, room: &Data) -> Result {
+    data.map_or(Ok(()), |data| data.apart_from(room))
+}
+
 fn reduce_by(
     process: &Process,
     comm: Held<'_>,
@@ -113,6 +118,9 @@ fn reduce_by(
     // The others' rooms mean nothing, and may be null.
     let room = if is_root { room } else { Out::of_input(data) };
     let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    if is_root {
+        apart(data.as_deref(), &room)?;
+    }
     run(process, &comm, form, Moves::default(), move || Reduce {
         operator: operator.clone(),
         input: data.as_ref().map(|data| data.read()),
@@ -132,6 +140,7 @@ fn allreduce_by(
     op: Op,
 ) -> Result {
     let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    apart(data.as_deref(), &room)?;
     run(process, &comm, form, Moves::default(), move || Allreduce {
         operator: operator.clone(),
         input: data.as_ref().map(|data| data.read()),
@@ -159,6 +168,7 @@ fn scan_by(
     op: Op,
 ) -> Result {
     let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
+    apart(data.as_deref(), &room)?;
     let moves = copied(data, &room);
     run(process, &comm, form, moves, move || Scan {
         operator: operator.clone(),
@@ -178,12 +188,19 @@ fn exscan_by(
 ) -> Result {
     // The first member's room means nothing: it stays as it is.
     let is_beside = comm.team.me() == 0 && !data.is_in_place();
+    if is_beside && !room.is_constant() {
+        // Where it is the same memory at all members, all refuse it.
+        let (room, _) = Data::elements(process, room, count, datatype)?;
+        let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
+        data.apart_from(&room)?;
+    }
     let room = if is_beside { Out::of_input(data) } else { room };
     let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
     let room = match is_beside {
         true => Arc::new(Data::beside(room.len())),
         false => room,
     };
+    apart(data.as_deref(), &room)?;
     let moves = copied(data, &room);
     run(process, &comm, form, moves, move || Exscan {
         operator: operator.clone(),
@@ -259,6 +276,7 @@ fn reduce_scattered(
         moves.copy.push((whole, Arc::clone(&copy)));
         copy
     } else {
+        whole.apart_from(&out)?;
         whole
     };
     let lengths: Vec<usize> = counts
@@ -316,6 +334,7 @@ fn allgather_by(
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = Data::of(process, room, total(room_count, size)?, room_type)?;
     let all = Arc::new(all);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     run(process, &comm, form, moves, move || Allgather {
         own: own.read(),
@@ -345,6 +364,7 @@ fn allgatherv_by(
     let block = || Data::block_of(process, room, blocks, me);
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = Arc::new(Data::blocks(process, room, blocks, size)?);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     let lengths = all.lengths();
     run(process, &comm, form, moves, move || Allgatherv {
@@ -379,6 +399,7 @@ fn gather_by(
         false => Data::none(),
     };
     let all = Arc::new(all);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     run(process, &comm, form, moves, move || Gather {
         own: own.read(),
@@ -418,6 +439,7 @@ fn gatherv_by(
         false => Data::none(),
     };
     let all = Arc::new(all);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     let lengths = all.lengths();
     run(process, &comm, form, moves, move || Gatherv {
@@ -469,6 +491,7 @@ fn scatter_by(
     moves.fill.push(Arc::clone(&all));
     let own = (room, room_count, room_type);
     let own = taken(process, own, || all.len() / size, &mut moves)?;
+    all.apart_from(&own)?;
     run(process, &comm, form, moves, move || Scatter {
         input: is_root.then(|| all.read()),
         own: own.write(),
@@ -509,6 +532,7 @@ fn scatterv_by(
     let lengths = all.lengths();
     let own = (room, room_count, room_type);
     let own = taken(process, own, || lengths[root], &mut moves)?;
+    all.apart_from(&own)?;
     run(process, &comm, form, moves, move || Scatterv {
         input: is_root.then(|| all.read()),
         lengths: Cow::Owned(lengths.clone()),
@@ -518,17 +542,18 @@ fn scatterv_by(
 }
 
 /// Returns the input of an exchange of all with all: a copy of the room where that lies in place.
-fn exchanged(data: Option<Data>, room: &Arc<Data>, moves: &mut Moves) -> Arc<Data> {
+fn exchanged(data: Option<Data>, room: &Arc<Data>, moves: &mut Moves) -> Result<Arc<Data>> {
     moves.drain.push(Arc::clone(room));
     if let Some(data) = data {
+        data.apart_from(room)?;
         let data = Arc::new(data);
         moves.fill.push(Arc::clone(&data));
-        return data;
+        return Ok(data);
     }
     moves.fill.push(Arc::clone(room));
     let copy = Arc::new(Data::beside(room.len()));
     moves.copy.push((Arc::clone(room), Arc::clone(&copy)));
-    copy
+    Ok(copy)
 }
 
 fn alltoall_by(
@@ -555,7 +580,7 @@ fn alltoall_by(
         )?),
     };
     let mut moves = Moves::default();
-    let data = exchanged(data, &room, &mut moves);
+    let data = exchanged(data, &room, &mut moves)?;
     run(process, &comm, form, moves, move || Alltoall {
         input: data.read(),
         out: room.write(),
@@ -574,7 +599,7 @@ fn exchange(
     let from = room.lengths();
     let to = data.as_ref().map_or_else(|| from.clone(), Data::lengths);
     let mut moves = Moves::default();
-    let data = exchanged(data, &room, &mut moves);
+    let data = exchanged(data, &room, &mut moves)?;
     run(process, comm, form, moves, move || Alltoallv {
         input: data.read(),
         to: Cow::Owned(to.clone()),
@@ -659,5 +684,6 @@ pub fn reduce_local(
     let operation = process.operations.get(op, datatype)?;
     let (room, layout) = Data::elements(process, room, count, datatype)?;
     let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
+    data.apart_from(&room)?;
     Ok(operation.combine(&layout, data.read(), room.write())?)
 }

@@ -181,14 +181,17 @@ impl Types {
         self.span(count, handle)?.recv(room)
     }
 
-    /// Returns what `count` elements of a datatype are.
+    /// Returns what `count` elements of a datatype are. No elements of `MPI_DATATYPE_NULL` are taken, as other libraries take them.
     ///
     /// # Errors
     /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`.
     pub(crate) fn span(&self, count: i64, handle: Datatype) -> Result<Span> {
         let count = u64::try_from(count)
             .map_err(|_| Error::new(Class::Count, format!("the count is {count}")))?;
-        let one = self.get(handle)?;
+        let one = match (count, handle) {
+            (0, Datatype::NULL) => self.get(Datatype::BYTE)?,
+            _ => self.get(handle)?,
+        };
         let program = one.program()?.clone();
         let bytes = usize::try_from(program.packed(count)?);
         let bytes =
@@ -322,13 +325,13 @@ fn predefined(number: usize) -> Option<(Basic, &'static str)> {
         0x208 => (Basic::I16, "MPI_SHORT"),
         0x209 => (Basic::I32, "MPI_INT"),
         0x20a => (Basic::Long, "MPI_LONG"),
-        0x20b => (Basic::I64, "MPI_LONG_LONG"),
+        0x20b => (Basic::I64, "MPI_LONG_LONG_INT"),
         0x20c => (Basic::U16, "MPI_UNSIGNED_SHORT"),
         0x20d => (Basic::U32, "MPI_UNSIGNED"),
         0x20e => (Basic::UnsignedLong, "MPI_UNSIGNED_LONG"),
         0x20f => (Basic::U64, "MPI_UNSIGNED_LONG_LONG"),
         0x210 => (Basic::F32, "MPI_FLOAT"),
-        0x212 => (Basic::Complex32, "MPI_C_FLOAT_COMPLEX"),
+        0x212 => (Basic::Complex32, "MPI_C_COMPLEX"),
         0x213 => (Basic::Complex32, "MPI_CXX_FLOAT_COMPLEX"),
         0x214 => (Basic::F64, "MPI_DOUBLE"),
         0x216 => (Basic::Complex64, "MPI_C_DOUBLE_COMPLEX"),

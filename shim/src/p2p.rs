@@ -10,7 +10,7 @@ use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status
 use crate::comm::{Communicator, Held, tag, tags};
 use crate::error::{Class, Error, On, Result};
 use crate::pending::{End, Pending};
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::raw::{In, Out, Ref, StatusRef};
 use crate::request::DONE;
 
@@ -51,10 +51,10 @@ fn send_now(
     to: Envelope,
     mode: SendMode,
 ) -> Option<RequestId> {
-    let (bytes, tag) = (
-        process.types.simple_bytes(count, datatype)?,
-        Tag::user(to.tag)?,
-    );
+    let Some(bytes) = process.types.simple_bytes(count, datatype) else {
+        return send_elements_now(process, (data, count, datatype), to, mode);
+    };
+    let tag = Tag::user(to.tag)?;
     if data.is_constant() {
         return None;
     }
@@ -75,6 +75,31 @@ fn send_now(
         .send(&data, rank, tag, context, mode);
     mem::forget(data);
     sent
+}
+
+/// The same for elements of a datatype that is made: short ones with gaps are packed beside, and copied from there.
+#[inline(never)]
+fn send_elements_now(
+    process: &Process,
+    (data, count, datatype): (In, i64, Datatype),
+    to: Envelope,
+    mode: SendMode,
+) -> Option<RequestId> {
+    let tag = Tag::user(to.tag)?;
+    let span = process.types.span(count, datatype).ok()?;
+    if span.bytes > process::SCRATCH || mode == SendMode::Synchronous {
+        return None;
+    }
+    let comm = process.comm(to.comm).ok()?;
+    let (members, number) = (comm.team.members(), to.rank as u32 as usize);
+    let (rank, context) = (members.rank(number)?, members.context(number)?);
+    let mut scratch = process.scratch.enter_by_bias()?;
+    let packed = &mut scratch.value()[..span.bytes];
+    span.packer(data).ok()?.pack(packed);
+    let messenger = process.messenger.at_once();
+    messenger
+        .send_copy(packed, rank, tag, context)
+        .then_some(RequestId::COMPLETE)
 }
 
 /// Returns what a receive from `rank` accepts. `None` where that is no rank.

@@ -8,8 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
+use crate::abi::Status;
 use crate::datatype::Span;
-use crate::error::Result;
+use crate::error::{Class, Error, Result};
 use crate::pending::{End, PendingOperation};
 use crate::raw::{Out, Staging};
 
@@ -119,6 +120,8 @@ pub(crate) struct Recv {
     /// Which were unpacked in this round. Who unpacks one holds it, so that nobody is told before that it has arrived.
     unpacked: Box<[Mutex<bool>]>,
     ended: Ended,
+    /// Where it receives from: it names a process and a tag, and all of the data arrives.
+    status: Status,
 }
 
 impl fmt::Debug for Send {
@@ -168,10 +171,17 @@ impl Send {
 }
 
 impl Recv {
-    pub(crate) fn new(inner: PartitionedRecv, partitions: Partitions) -> Self {
+    /// Returns one from `source` in its communicator, with a tag.
+    pub(crate) fn new(
+        inner: PartitionedRecv,
+        partitions: Partitions,
+        (source, tag): (i32, i32),
+    ) -> Self {
         let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
+        let bytes = partitions.span.bytes * partitions.count as usize;
         Self {
             inner,
+            status: Status::new(source, tag, bytes as u64),
             unpacked: unpacked.collect(),
             partitions,
             ended: Ended::default(),
@@ -244,6 +254,17 @@ impl Part {
             Self::Recv(recv) => recv.start(),
         }
     }
+
+    /// Refuses what an operation under way is not for (MPI-5.0, section 4.2).
+    fn check_ended(&self, what: &str) -> Result {
+        match self.is_complete() {
+            true => Ok(()),
+            false => Err(Error::new(
+                Class::Request,
+                format!("a partitioned operation under way cannot be {what}"),
+            )),
+        }
+    }
 }
 
 impl PendingOperation for Part {
@@ -257,9 +278,20 @@ impl PendingOperation for Part {
 
     fn take(&self) -> Option<End> {
         match self {
-            Self::None => Some(End::EMPTY),
+            Self::None => Some(End::good(Status::NO_PROC)),
             Self::Send(send) => send.take().map(End::of),
-            Self::Recv(recv) => recv.take().map(End::of),
+            Self::Recv(recv) => recv.take().map(|outcome| End {
+                status: recv.status,
+                error: outcome.err(),
+            }),
         }
+    }
+
+    fn cancel(&self) -> Result {
+        self.check_ended("cancelled")
+    }
+
+    fn check_free(&self) -> Result {
+        self.check_ended("freed")
     }
 }

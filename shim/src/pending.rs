@@ -25,6 +25,14 @@ pub(crate) trait PendingOperation: fmt::Debug + Send + Sync {
     fn cancel(&self) -> Result {
         Ok(())
     }
+
+    /// Returns whether its request may be freed.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where it must have ended before.
+    fn check_free(&self) -> Result {
+        Ok(())
+    }
 }
 
 /// What a request stands for.

@@ -542,10 +542,16 @@ impl Requests {
     /// Frees a request. What it has under way goes on.
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` where there is none.
+    /// `MPI_ERR_REQUEST` where there is none, or where the operation has to end before.
     pub(crate) fn free(&self, request: Request) -> Result {
         if request == DONE {
             return Ok(());
+        }
+        if let Awaited::Operation(operation) = self.awaited(request)? {
+            let comm = self.slots()?.get(request)?.comm;
+            operation
+                .check_free()
+                .map_err(|error| error.on(On::Comm(comm)))?;
         }
         let mut slots = self.slots()?;
         let awaited = slots.awaited(request)?;

@@ -31,6 +31,19 @@ impl AtOnce<'_> {
         layer.value().send_now(data, to, tag, context, mode)
     }
 
+    /// Sends a copy of `data`, over ob1. Returns whether it went.
+    #[inline(always)]
+    #[must_use]
+    pub fn send_copy(self, data: &[u8], to: Rank, tag: Tag, context: ContextId) -> bool {
+        let Some(mut layer) = self.0.pml.enter_by_bias() else {
+            return false;
+        };
+        let Some(pml) = layer.value().ob1() else {
+            return false;
+        };
+        pml.send_bytes_now(data, to, tag, context)
+    }
+
     /// Posts a receive into one region, as [`Messenger::irecv`], where it is simply queued. What was posted owns nothing: the
     /// caller forgets it.
     #[inline(always)]
