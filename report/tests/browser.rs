@@ -21,7 +21,7 @@ const TELEPHONE: (u32, u32) = (390, 844);
 /// A browser and a folder with a page, or nothing where there is no browser.
 fn browser(test: &str, report: &Report) -> Option<(Browser, tempfile::TempDir, PathBuf)> {
     let Some(program) = installed() else {
-        println!("\n*** SKIPPED {test}: there is no Chromium; apt-get install chromium ***");
+        eprintln!("SKIPPED: {test} needs chromium");
         return None;
     };
     let folder = tempfile::tempdir().unwrap();
