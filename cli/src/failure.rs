@@ -36,6 +36,14 @@ impl Failure {
         Self::with_status(status::RUN_FAILED, message)
     }
 
+    /// The same, as an end of a command that runs nothing: whatever it lacks is the caller's to mend.
+    pub fn into_usage(self) -> Self {
+        Self {
+            status: status::USAGE,
+            ..self
+        }
+    }
+
     /// An end with a status that someone else chose.
     pub fn with_status(status: u8, message: impl Display) -> Self {
         Self {

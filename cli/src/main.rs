@@ -9,6 +9,7 @@ mod failure;
 mod info;
 mod mpi;
 mod output;
+mod report;
 mod reproduce;
 mod run;
 mod stamp;
@@ -46,6 +47,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Tune(options) => bench::tune(options, &invocation.settings),
         Action::Mpi(options) => mpi::mpi(options),
         Action::Reproduce(options) => reproduce::reproduce(options),
+        Action::Report(options) => report::report(options),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use clap::{Args, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tagwire_papers::{Item, Needs, Outcome, Rows, Run, Verdict};
+use tagwire_report::{Format, Report, Selection, Written};
 
 use crate::failure::{Failure, status};
 use crate::output::print;
@@ -125,7 +126,21 @@ fn one(
     let file = options.output.join(format!("{stem}.json"));
     let text = serde_json::to_string_pretty(&outcome).map_err(Failure::run)?;
     write(&file, &format!("{text}\n"))?;
+    draw(&options.output, &stem, outcome.results())?;
     Ok((outcome, failed))
+}
+
+/// Writes the page of an item's results, as `tagwire report` does.
+fn draw(folder: &Path, stem: &str, results: &[String]) -> Result<(), Failure> {
+    let files: Vec<PathBuf> = results.iter().map(|name| folder.join(name)).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let report = Report::read(&files, None, &Selection::default()).map_err(Failure::usage)?;
+    match report.write(Format::Html).map_err(Failure::usage)? {
+        Written::One(page) => write(&folder.join(format!("{stem}.html")), &page),
+        Written::Each(_) => Ok(()),
+    }
 }
 
 /// Runs the suite, whose results take the place of the file once they are whole. Returns whether it went well.

@@ -66,6 +66,12 @@ impl Outcome {
         }
     }
 
+    /// Returns the names of the files with its results.
+    #[must_use]
+    pub fn results(&self) -> &[String] {
+        &self.results
+    }
+
     /// Returns how many judgements are of a kind.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
