@@ -29,16 +29,30 @@ fn stderr(output: &Output) -> String {
 
 /// Leaves results as an interrupted run leaves them: of figure 4, for one layer, with one rate at each size.
 fn leave(directory: &Path, number: u32, layer: &str, rate: f64) {
-    let rows: Vec<Value> = [1_u64, 8, 2048, 8192]
-        .iter()
-        .map(|size| json!({"size": size, "transport": "shm", "pml": layer, "rate_msg_s": rate}))
-        .collect();
+    let measured = directory.join("measured.json");
+    let options = "message-rate -m 8 -i 100 -x 10 --bind none -o measured.json -p";
+    let status = Command::new(env!("CARGO_BIN_EXE_tagwire"))
+        .arg("bench")
+        .args(options.split(' '))
+        .arg(layer)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+        .status;
+    assert!(status.success());
+    let mut results: Value = serde_json::from_str(&fs::read_to_string(measured).unwrap()).unwrap();
+    for rows in ["rows", "summary"] {
+        let one = results[rows][0].clone();
+        let of = |size: u64| {
+            let mut row = one.clone();
+            row["size"] = json!(size);
+            row["rate_msg_s"] = json!(rate);
+            row
+        };
+        results[rows] = [1, 8, 2048, 8192].map(of).into_iter().collect();
+    }
     let run = format!("bench message-rate -m 1:8K -W 64 -p {layer} -t shm --launches 3");
-    let results = json!({
-        "schema": "tagwire.bench/1",
-        "command": format!("tagwire {run} -o left.json"),
-        "rows": rows,
-    });
+    results["command"] = json!(format!("tagwire {run} -o left.json"));
     let folder = directory.join("reproduced");
     fs::create_dir_all(&folder).unwrap();
     let file = folder.join(format!("mtl-fig4-{number}.json"));
@@ -101,6 +115,9 @@ fn claims_are_judged_by_what_is_there() {
     );
     assert_eq!(outcome["claims"][0]["judgements"][0]["verdict"], "holds");
     assert_eq!(outcome["published"].as_array().unwrap().len(), 4);
+
+    let page = fs::read_to_string(directory.path().join("reproduced/mtl-fig4.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") || page.starts_with("<!doctype html>"));
 
     let strict = [&options[..], &["--fail-on", "fails"]].concat();
     let strict = reproduce(directory.path(), &strict);
