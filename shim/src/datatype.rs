@@ -1,6 +1,6 @@
 //! Datatypes by handle, and the data of messages.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Unpacker};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
@@ -24,6 +24,33 @@ pub(crate) struct Type {
     program: OnceLock<Program>,
     name: Mutex<Option<String>>,
     attributes: Attributes,
+    use_of: Mutex<Use>,
+}
+
+/// Who needs the handle of a datatype.
+#[derive(Debug, Default)]
+struct Use {
+    /// Operations under way that give it to functions of the program.
+    holds: usize,
+    is_freed: bool,
+}
+
+/// Keeps the handle of a datatype that the program may free meanwhile.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    made: Arc<Table<Type>>,
+    one: Arc<Type>,
+    handle: Datatype,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut use_of = self.one.use_of();
+        use_of.holds -= 1;
+        if use_of.holds == 0 && use_of.is_freed {
+            self.made.remove(self.handle.0);
+        }
+    }
 }
 
 impl Type {
@@ -33,7 +60,12 @@ impl Type {
             program: OnceLock::new(),
             name: Mutex::default(),
             attributes: Attributes::new(),
+            use_of: Mutex::default(),
         }
+    }
+
+    fn use_of(&self) -> MutexGuard<'_, Use> {
+        self.use_of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Commits it (MPI-5.0, section 5.1.9).
@@ -71,7 +103,7 @@ pub(crate) struct Types {
     predefined: Box<[Option<Arc<Type>>]>,
     /// The size of those that are contiguous; zero of others.
     sizes: [u8; COUNT],
-    made: Table<Type>,
+    made: Arc<Table<Type>>,
 }
 
 impl Types {
@@ -90,7 +122,7 @@ impl Types {
         Self {
             predefined: predefined.collect(),
             sizes,
-            made: Table::new(Kind::Datatype),
+            made: Arc::new(Table::new(Kind::Datatype)),
         }
     }
 
@@ -117,8 +149,27 @@ impl Types {
 
     /// Frees one. Operations under way keep what they need of it.
     pub(crate) fn free(&self, handle: Datatype) -> Result {
-        let freed = self.made.remove(handle.0);
-        freed.map(drop).ok_or_else(|| invalid(handle))
+        let one = self.made.get(handle.0).ok_or_else(|| invalid(handle))?;
+        let mut use_of = one.use_of();
+        if use_of.is_freed {
+            return Err(invalid(handle));
+        }
+        use_of.is_freed = true;
+        if use_of.holds == 0 {
+            self.made.remove(handle.0);
+        }
+        Ok(())
+    }
+
+    /// Keeps the handle of a datatype valid; `None` for those that cannot be freed.
+    pub(crate) fn hold(&self, handle: Datatype) -> Result<Option<Hold>> {
+        if self.is_predefined(handle) {
+            return Ok(None);
+        }
+        let one = self.made.get(handle.0).ok_or_else(|| invalid(handle))?;
+        one.use_of().holds += 1;
+        let made = Arc::clone(&self.made);
+        Ok(Some(Hold { made, one, handle }))
     }
 
     /// Whether it is one of the standard's.

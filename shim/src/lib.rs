@@ -41,6 +41,7 @@ pub mod keyvals;
 mod memory;
 mod message;
 pub mod neighbours;
+mod operands;
 mod operation;
 pub mod p2p;
 mod partitioned;
