@@ -264,6 +264,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "cli/tests/programs/rank/shortage.rs",
     "conformance/src/memory.rs",
     "shim/tests/collectives.rs",
+    "shim/tests/reductions.rs",
     "shim/tests/common/mod.rs",
     "transport/src/board/models.rs",
     "transport/src/shm/channel/models.rs",

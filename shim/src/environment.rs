@@ -186,6 +186,16 @@ pub fn status_set_elements(
     Ok(())
 }
 
+/// `MPI_Get_elements_x`.
+pub fn get_elements_x(
+    process: &Process,
+    status: StatusRef,
+    datatype: Datatype,
+    count: Ref<i64>,
+) -> Result {
+    get_elements(process, status, datatype, CountOut::wide(count))
+}
+
 /// `MPI_Status_get_source`.
 pub fn status_get_source(_: &Process, status: StatusRef, source: Ref<i32>) -> Result {
     source.set(status.get().source);

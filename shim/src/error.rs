@@ -229,6 +229,7 @@ impl From<tagwire_layout::Error> for Error {
         let class = match &error {
             Error::Undefined { .. } => Class::Op,
             Error::Lengths { .. } => Class::Count,
+            Error::NotExternal { .. } => Class::Type,
             _ => Class::Arg,
         };
         Self::new(class, error.to_string())

@@ -233,6 +233,15 @@ impl Staging {
     }
 }
 
+/// Which function of a pair was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Twin {
+    /// The one with counts of type `int`.
+    Int,
+    /// The one with counts of type `MPI_Count`, whose name ends in `_c`.
+    Big,
+}
+
 /// An array of counts or displacements, of `int` or of wider integers.
 #[derive(Debug, Clone, Copy)]
 pub enum Counts {
@@ -479,6 +488,12 @@ impl CountOut {
     pub const unsafe fn big(count: *mut i64) -> Self {
         // SAFETY: the caller's promise.
         Self(Width::Big(unsafe { Ref::new(count) }))
+    }
+
+    /// Returns the same for a result that is an `MPI_Count` in any case.
+    #[must_use]
+    pub const fn wide(count: Ref<i64>) -> Self {
+        Self(Width::Big(count))
     }
 
     /// Sets it.

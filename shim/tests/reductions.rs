@@ -12,7 +12,7 @@ use common::{SUM, WORLD, counts, ignore, in_place, list, ranks, result};
 use tagwire_shim::abi::{Datatype, Info, Op, Request};
 use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::error::Class;
-use tagwire_shim::raw::{In, Out};
+use tagwire_shim::raw::{In, Out, Twin};
 use tagwire_shim::{Process, collectives as coll, complete, reductions, types};
 
 const LONG: Datatype = Datatype(0x20a);
@@ -197,9 +197,18 @@ impl Shape {
         let at = self.places.map(|place| place as i64);
         let types = list(&[LONG, LONG]);
         let (blocks, at) = (counts(&[1, 1]), common::wide(&at));
-        types::type_create_struct(process, 2, blocks, at, types, result(&mut pair)).unwrap();
+        types::type_create_struct(process, Twin::Int, 2, blocks, at, types, result(&mut pair))
+            .unwrap();
         let extent = self.extent as i64;
-        types::type_create_resized(process, pair, self.lower, extent, result(&mut made)).unwrap();
+        types::type_create_resized(
+            process,
+            Twin::Int,
+            pair,
+            self.lower,
+            extent,
+            result(&mut made),
+        )
+        .unwrap();
         types::type_free(process, result(&mut pair)).unwrap();
         types::type_commit(process, result(&mut made)).unwrap();
         made

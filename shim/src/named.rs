@@ -1,0 +1,82 @@
+//! The predefined datatypes by their numbers (MPI-5.0, appendix A.1.1).
+
+use tagwire_layout::Basic;
+
+/// Whether it is a predefined datatype that a library need not have: its size is `MPI_UNDEFINED` (MPI-5.0, section 20.3).
+pub(crate) const fn is_optional(number: usize) -> bool {
+    // MPI_REAL2, MPI_COMPLEX4, MPI_REAL16 and MPI_COMPLEX32.
+    matches!(number, 0x2ca | 0x2d3 | 0x2e2 | 0x2eb)
+}
+
+/// Returns the predefined datatype with a number, and its name.
+pub(crate) const fn predefined(number: usize) -> Option<(Basic, &'static str)> {
+    Some(match number {
+        0x201 => (Basic::I64, "MPI_AINT"),
+        0x202 => (Basic::I64, "MPI_COUNT"),
+        0x203 => (Basic::I64, "MPI_OFFSET"),
+        0x207 => (Basic::Byte, "MPI_PACKED"),
+        0x208 => (Basic::I16, "MPI_SHORT"),
+        0x209 => (Basic::I32, "MPI_INT"),
+        0x20a => (Basic::Long, "MPI_LONG"),
+        0x20b => (Basic::I64, "MPI_LONG_LONG"),
+        0x20c => (Basic::U16, "MPI_UNSIGNED_SHORT"),
+        0x20d => (Basic::U32, "MPI_UNSIGNED"),
+        0x20e => (Basic::UnsignedLong, "MPI_UNSIGNED_LONG"),
+        0x20f => (Basic::U64, "MPI_UNSIGNED_LONG_LONG"),
+        0x210 => (Basic::F32, "MPI_FLOAT"),
+        0x212 => (Basic::Complex32, "MPI_C_FLOAT_COMPLEX"),
+        0x213 => (Basic::Complex32, "MPI_CXX_FLOAT_COMPLEX"),
+        0x214 => (Basic::F64, "MPI_DOUBLE"),
+        0x216 => (Basic::Complex64, "MPI_C_DOUBLE_COMPLEX"),
+        0x217 => (Basic::Complex64, "MPI_CXX_DOUBLE_COMPLEX"),
+        0x218 => (Basic::Logical32, "MPI_LOGICAL"),
+        0x219 => (Basic::I32, "MPI_INTEGER"),
+        0x21a => (Basic::F32, "MPI_REAL"),
+        0x21b => (Basic::Complex32, "MPI_COMPLEX"),
+        0x21c => (Basic::F64, "MPI_DOUBLE_PRECISION"),
+        0x21d => (Basic::Complex64, "MPI_DOUBLE_COMPLEX"),
+        0x21e => (Basic::Char, "MPI_CHARACTER"),
+        0x220 => (Basic::LongDouble, "MPI_LONG_DOUBLE"),
+        0x224 => (Basic::ComplexLongDouble, "MPI_C_LONG_DOUBLE_COMPLEX"),
+        0x225 => (Basic::ComplexLongDouble, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
+        0x228 => (Basic::F32Int, "MPI_FLOAT_INT"),
+        0x229 => (Basic::F64Int, "MPI_DOUBLE_INT"),
+        0x22a => (Basic::LongInt, "MPI_LONG_INT"),
+        0x22b => (Basic::TwoInt, "MPI_2INT"),
+        0x22c => (Basic::ShortInt, "MPI_SHORT_INT"),
+        0x22d => (Basic::LongDoubleInt, "MPI_LONG_DOUBLE_INT"),
+        0x230 => (Basic::TwoF32, "MPI_2REAL"),
+        0x231 => (Basic::TwoF64, "MPI_2DOUBLE_PRECISION"),
+        0x232 => (Basic::TwoInt, "MPI_2INTEGER"),
+        0x238 => (Basic::Bool, "MPI_C_BOOL"),
+        0x239 => (Basic::Bool, "MPI_CXX_BOOL"),
+        0x23c => (Basic::WideChar, "MPI_WCHAR"),
+        0x240 => (Basic::I8, "MPI_INT8_T"),
+        0x241 => (Basic::U8, "MPI_UINT8_T"),
+        0x243 => (Basic::Char, "MPI_CHAR"),
+        0x244 => (Basic::I8, "MPI_SIGNED_CHAR"),
+        0x245 => (Basic::U8, "MPI_UNSIGNED_CHAR"),
+        0x247 => (Basic::Byte, "MPI_BYTE"),
+        0x248 => (Basic::I16, "MPI_INT16_T"),
+        0x249 => (Basic::U16, "MPI_UINT16_T"),
+        0x250 => (Basic::I32, "MPI_INT32_T"),
+        0x251 => (Basic::U32, "MPI_UINT32_T"),
+        0x258 => (Basic::I64, "MPI_INT64_T"),
+        0x259 => (Basic::U64, "MPI_UINT64_T"),
+        0x2c0 => (Basic::Logical8, "MPI_LOGICAL1"),
+        0x2c1 => (Basic::I8, "MPI_INTEGER1"),
+        0x2c8 => (Basic::Logical16, "MPI_LOGICAL2"),
+        0x2c9 => (Basic::I16, "MPI_INTEGER2"),
+        0x2d0 => (Basic::Logical32, "MPI_LOGICAL4"),
+        0x2d1 => (Basic::I32, "MPI_INTEGER4"),
+        0x2d2 => (Basic::F32, "MPI_REAL4"),
+        0x2d8 => (Basic::Logical64, "MPI_LOGICAL8"),
+        0x2d9 => (Basic::I64, "MPI_INTEGER8"),
+        0x2da => (Basic::F64, "MPI_REAL8"),
+        0x2db => (Basic::Complex32, "MPI_COMPLEX8"),
+        0x2e0 => (Basic::Logical128, "MPI_LOGICAL16"),
+        0x2e1 => (Basic::I128, "MPI_INTEGER16"),
+        0x2e3 => (Basic::Complex64, "MPI_COMPLEX16"),
+        _ => return None,
+    })
+}
