@@ -265,6 +265,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "conformance/src/memory.rs",
     "shim/tests/collectives.rs",
     "shim/tests/reductions.rs",
+    "shim/tests/requests.rs",
     "shim/tests/common/mod.rs",
     "transport/src/board/models.rs",
     "transport/src/shm/channel/models.rs",

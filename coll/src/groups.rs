@@ -10,7 +10,7 @@ use crate::team::Team;
 use crate::two_level;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.
-const NONE: ContextId = ContextId::WORLD;
+pub(crate) const NONE: ContextId = ContextId::WORLD;
 
 impl Team {
     /// Makes another group of the same members, with a context of its own (MPI-5.0, section 7.4.2).
@@ -120,9 +120,13 @@ impl Team {
         let algorithm = call.choose(Collective::Allgather, all.len(), true);
         let own = own.as_u16().to_ne_bytes();
         self.run(two_level::allgather(call, algorithm, &own, &mut all))?;
-        let ids = all.as_chunks::<2>().0.iter();
-        Ok(ids
-            .map(|id| ContextId::new(u16::from_ne_bytes(*id)))
-            .collect())
+        Ok(ids_of(&all))
     }
+}
+
+/// Returns the ids that members have told.
+pub(crate) fn ids_of(bytes: &[u8]) -> Vec<ContextId> {
+    let ids = bytes.as_chunks::<2>().0.iter();
+    ids.map(|id| ContextId::new(u16::from_ne_bytes(*id)))
+        .collect()
 }

@@ -748,6 +748,12 @@ impl Messenger {
         Ok(events)
     }
 
+    /// Says that something has happened which the waits of other threads may look for: they look once more.
+    pub fn notify(&self) {
+        self.sleepers.note(true);
+        self.sleepers.wake();
+    }
+
     /// Has every call that makes progress, waits among them, drive `driver` too while it has [demand](crate::Demand), until the
     /// returned value is dropped.
     pub fn drive_with(&self, driver: Arc<dyn Driver>) -> Driven {

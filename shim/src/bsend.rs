@@ -78,6 +78,31 @@ pub fn comm_flush_buffer(process: &Process, comm: Comm) -> Result {
     })
 }
 
+/// Returns a request for the delivery of what is in a buffer.
+pub(crate) fn iflush(process: &Process, slot: &Slot, comm: Comm, request: Ref<Request>) -> Result {
+    let delivery = slot.delivery(&process.messenger);
+    request.set(match delivery {
+        None => DONE,
+        Some(delivery) => {
+            let pending = Pending::Ongoing(Arc::new(delivery));
+            process.requests.enter(pending, comm)?
+        }
+    });
+    Ok(())
+}
+
+/// `MPI_Buffer_iflush`.
+pub fn buffer_iflush(process: &Process, request: Ref<Request>) -> Result {
+    iflush(process, &process.buffer, Comm::SELF, request)
+}
+
+/// `MPI_Comm_iflush_buffer`.
+pub fn comm_iflush_buffer(process: &Process, comm: Comm, request: Ref<Request>) -> Result {
+    on_comm(process, comm, |held| {
+        iflush(process, held.buffer(), comm, request)
+    })
+}
+
 fn bsend_to(
     process: &Process,
     (data, count, datatype): (In, i64, Datatype),

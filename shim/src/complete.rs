@@ -122,27 +122,6 @@ pub fn test(process: &Process, request: Ref<Request>, flag: Ref<i32>, status: St
     result(end, given.comm)
 }
 
-/// `MPI_Request_get_status`.
-pub fn request_get_status(
-    process: &Process,
-    request: Request,
-    flag: Ref<i32>,
-    status: StatusRef,
-) -> Result {
-    let Some(given) = given(process, 0, request)? else {
-        flag.set(1);
-        status.set(Status::EMPTY);
-        return Ok(());
-    };
-    process.messenger.progress()?;
-    let end = process.requests.peek(request, &given.pending);
-    flag.set(i32::from(end.is_some()));
-    if let Some(end) = end {
-        status.set(end);
-    }
-    Ok(())
-}
-
 /// Sets the statuses of several ends. Errors are in the statuses, where there are any.
 fn settle(ends: Vec<(usize, Comm, End)>, statuses: Statuses) -> Result {
     let mut first = None;
@@ -249,13 +228,12 @@ pub fn testall(
     settle(ends, statuses)
 }
 
-/// Takes the end of the first that has ended, from one that differs each time, so that none is left behind.
+/// Takes the end of the first that has ended: programs expect the one of the lowest index, as of other libraries.
 fn any_end(process: &Process, all: &[Given]) -> Option<(usize, End)> {
-    let start = process.requests.turn() % all.len().max(1);
-    let places = (start..all.len()).chain(0..start);
-    places
-        .filter(|place| process.requests.is_complete(&all[*place].pending))
-        .find_map(|place| Some((place, process.end_now(&all[place])?)))
+    let given = all.iter().enumerate();
+    given
+        .filter(|(_, given)| process.requests.is_complete(&given.pending))
+        .find_map(|(place, given)| Some((place, process.end_now(given)?)))
 }
 
 /// `MPI_Waitany`.
@@ -431,6 +409,11 @@ pub fn cancel(process: &Process, request: Ref<Request>) -> Result {
             .messenger
             .cancel(id)
             .map_err(|error| Error::from(error).on(On::Comm(given.comm)))?;
+    }
+    if let Pending::Ongoing(ongoing) = &given.pending {
+        ongoing
+            .cancel()
+            .map_err(|error| error.on(On::Comm(given.comm)))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Functions of the program that keep attributes and handle errors, and the calls of them.
+//! Functions of the program that keep attributes, handle errors and are asked of its operations, and the calls of them.
 //!
 //! Whoever calls one holds no lock: it may call MPI again.
 #![allow(unsafe_code)]
@@ -6,7 +6,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::abi::{Comm, Datatype, SUCCESS};
+use crate::abi::{Comm, Datatype, SUCCESS, Status};
+use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, Result};
 use crate::raw::Pointer;
 
@@ -80,7 +81,7 @@ impl Functions {
                 unsafe { copy(Datatype(from.object), key, extra, value, out, is_copied) }
             }
         };
-        returned(code, "copies")?;
+        returned(code, "copies an attribute")?;
         Ok((flag != 0).then_some(Pointer(copied)))
     }
 
@@ -103,7 +104,7 @@ impl Functions {
                 unsafe { delete(Datatype(of.object), key, value, extra) }
             }
         };
-        returned(code, "deletes")
+        returned(code, "deletes an attribute")
     }
 }
 
@@ -115,11 +116,50 @@ pub(crate) fn handle(function: CommErrorFunction, comm: Comm, code: i32) {
     unsafe { function(&raw mut comm, &raw mut code) };
 }
 
+/// Asks the function of a generalized request how its operation ended. Returns the status, and its code.
+pub(crate) fn query_operation(query: GrequestQueryFunction, extra: Pointer) -> (Status, i32) {
+    let mut status = Status::EMPTY;
+    let code = query.map_or(SUCCESS, |query| {
+        // SAFETY: the program made the request with this function, and has promised that it is one that queries; the status
+        // lives through the call.
+        unsafe { query(extra.0, &raw mut status) }
+    });
+    (status, code)
+}
+
+/// Has the function of a generalized request free what the program keeps of it.
+///
+/// # Errors
+/// The code that the function returns.
+pub(crate) fn free_operation(free: GrequestFreeFunction, extra: Pointer) -> Result {
+    let code = free.map_or(SUCCESS, |free| {
+        // SAFETY: the program made the request with this function, and has promised that it is one that frees.
+        unsafe { free(extra.0) }
+    });
+    returned(code, "frees a generalized request")
+}
+
+/// Tells the function of a generalized request that it is cancelled, and whether its operation has ended.
+///
+/// # Errors
+/// The code that the function returns.
+pub(crate) fn cancel_operation(
+    cancel: GrequestCancelFunction,
+    extra: Pointer,
+    is_complete: bool,
+) -> Result {
+    let code = cancel.map_or(SUCCESS, |cancel| {
+        // SAFETY: the program made the request with this function, and has promised that it is one that cancels.
+        unsafe { cancel(extra.0, i32::from(is_complete)) }
+    });
+    returned(code, "cancels a generalized request")
+}
+
 fn returned(code: i32, does: &str) -> Result {
     match code {
         SUCCESS => Ok(()),
         _ => {
-            let text = format!("the function that {does} an attribute returned {code}");
+            let text = format!("the function that {does} returned {code}");
             Err(Error::of_code(code, text))
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct Envelope {
 }
 
 /// Starts a send. `None` where it goes to no process.
-fn isend_to(
+pub(crate) fn isend_to(
     process: &Process,
     (data, count, datatype): (In, i64, Datatype),
     to: Envelope,
@@ -77,7 +77,7 @@ fn isend_by(
 }
 
 /// Starts a receive.
-fn irecv_from(
+pub(crate) fn irecv_from(
     process: &Process,
     (room, count, datatype): (Out, i64, Datatype),
     from: Envelope,

@@ -9,7 +9,6 @@
 //! calls which wait for any of several count it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tagwire_coll as coll;
@@ -19,6 +18,7 @@ use tagwire_pml::{Messenger, RequestId};
 use crate::abi::{Comm, Request, Status};
 use crate::comm::status;
 use crate::error::{Class, Error, On, Result, class_of};
+use crate::ongoing::{Freed, Ongoing};
 use crate::partitioned::Part;
 
 const SLOT_BITS: u32 = 22;
@@ -65,6 +65,7 @@ pub(crate) enum Pending {
     Collective(coll::Request, Option<Then>),
     Round(Arc<Mutex<coll::Persistent>>, Option<Then>),
     Partitioned(Part),
+    Ongoing(Arc<dyn Ongoing>),
 }
 
 const _: () = assert!(size_of::<Pending>() <= 40);
@@ -79,6 +80,7 @@ impl fmt::Debug for Pending {
             Self::Collective(..) => "collective",
             Self::Round(..) => "persistent collective",
             Self::Partitioned(_) => "partitioned",
+            Self::Ongoing(_) => "another operation",
         })
     }
 }
@@ -100,7 +102,6 @@ pub(crate) struct Requests {
     slots: Mutex<Slots>,
     /// Operations under way whose requests were freed.
     orphans: Mutex<Vec<Pending>>,
-    turns: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -157,7 +158,6 @@ impl Requests {
             messenger: Arc::clone(messenger),
             slots: Mutex::default(),
             orphans: Mutex::default(),
-            turns: AtomicUsize::new(0),
         }
     }
 
@@ -211,6 +211,20 @@ impl Requests {
             let text = "the request is not partitioned";
             Error::new(Class::Request, text).on(On::Comm(entry.comm))
         })
+    }
+
+    /// Returns an operation that is neither a message nor a collective.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where the request stands for none.
+    pub(crate) fn ongoing(&self, request: Request) -> Result<Arc<dyn Ongoing>> {
+        match self.pending(request)? {
+            (Pending::Ongoing(ongoing), _) => Ok(ongoing),
+            (_, comm) => {
+                let text = "the request is not generalized";
+                Err(Error::new(Class::Request, text).on(On::Comm(comm)))
+            }
+        }
     }
 
     fn insert(&self, entry: Entry) -> Result<Request> {
@@ -298,6 +312,20 @@ impl Requests {
         }
         let mut slots = self.slots();
         let pending = slots.entry(request)?.pending.clone();
+        if let Pending::Ongoing(ongoing) = &pending {
+            let ongoing = Arc::clone(ongoing);
+            drop(slots);
+            let freed = ongoing.free();
+            if matches!(freed, Ok(Freed::Kept)) {
+                return Ok(());
+            }
+            slots = self.slots();
+            if !matches!(freed, Ok(Freed::GoesOn)) {
+                slots.entry(request)?;
+                slots.remove(request);
+                return freed.map(drop);
+            }
+        }
         slots.remove(request);
         drop(slots);
         let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -330,11 +358,6 @@ impl Requests {
         Some(end.status)
     }
 
-    /// Returns a number that differs from call to call.
-    pub(crate) fn turn(&self) -> usize {
-        self.turns.fetch_add(1, Relaxed)
-    }
-
     /// Returns whether an operation has ended, without progress.
     pub(crate) fn is_complete(&self, pending: &Pending) -> bool {
         match pending {
@@ -349,6 +372,7 @@ impl Requests {
                 held.round().is_none_or(coll::Request::is_complete)
             }
             Pending::Partitioned(part) => part.is_complete(),
+            Pending::Ongoing(ongoing) => ongoing.is_complete(self),
         }
     }
 
@@ -376,6 +400,7 @@ impl Requests {
                 status: Status::EMPTY,
                 error: end.err(),
             }),
+            Pending::Ongoing(ongoing) => ongoing.take(self),
         }
     }
 

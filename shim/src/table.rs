@@ -49,6 +49,33 @@ struct Slot<T> {
     value: Option<Arc<T>>,
 }
 
+impl<T> Slots<T> {
+    /// Returns a free slot, and the handle of what it will hold.
+    fn open(&mut self, kind: Kind) -> Option<(usize, &mut Slot<T>)> {
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None if self.all.len() < SLOTS => {
+                self.all.push(Slot {
+                    generation: 0,
+                    value: None,
+                });
+                self.all.len() - 1
+            }
+            None => return None,
+        };
+        let slot = &mut self.all[place];
+        let kind = (kind as usize) << (SLOT_BITS + GENERATION_BITS);
+        Some((kind | slot.generation << SLOT_BITS | place, slot))
+    }
+
+    /// Makes a slot free.
+    fn close(&mut self, place: usize) {
+        let slot = &mut self.all[place];
+        slot.generation = (slot.generation + 1) % GENERATIONS;
+        self.free.push(place);
+    }
+}
+
 impl<T> Table<T> {
     pub(crate) fn new(kind: Kind) -> Self {
         let slots = Slots {
@@ -64,22 +91,27 @@ impl<T> Table<T> {
     /// Takes an object in, which `make` makes for its handle. `None` where there are too many.
     pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> T) -> Option<usize> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let place = match slots.free.pop() {
-            Some(place) => place,
-            None if slots.all.len() < SLOTS => {
-                slots.all.push(Slot {
-                    generation: 0,
-                    value: None,
-                });
-                slots.all.len() - 1
-            }
-            None => return None,
-        };
-        let slot = &mut slots.all[place];
-        let kind = (self.kind as usize) << (SLOT_BITS + GENERATION_BITS);
-        let handle = kind | slot.generation << SLOT_BITS | place;
+        let (handle, slot) = slots.open(self.kind)?;
         slot.value = Some(Arc::new(make(handle)));
         Some(handle)
+    }
+
+    /// Returns a handle for an object that is still to be made: nothing is found by it.
+    pub(crate) fn reserve(&self) -> Option<usize> {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        slots.open(self.kind).map(|(handle, _)| handle)
+    }
+
+    /// Takes the object in that a handle was reserved for; `None` gives the handle back.
+    pub(crate) fn settle(&self, handle: usize, value: Option<T>) {
+        let Some((place, _)) = self.parts(handle) else {
+            return;
+        };
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        match value {
+            Some(value) => slots.all[place].value = Some(Arc::new(value)),
+            None => slots.close(place),
+        }
     }
 
     /// Returns an object.
@@ -101,8 +133,7 @@ impl<T> Table<T> {
             return None;
         }
         let value = slot.value.take()?;
-        slot.generation = (generation + 1) % GENERATIONS;
-        slots.free.push(place);
+        slots.close(place);
         Some(value)
     }
 
@@ -126,6 +157,18 @@ impl<T> Table<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_handle_that_is_reserved_finds_what_comes_later() {
+        let table = Table::new(Kind::Comm);
+        let [one, other] = [(); 2].map(|()| table.reserve().unwrap());
+        assert!(table.get(one).is_none() && table.remove(one).is_none());
+        table.settle(one, Some(7));
+        table.settle(other, None);
+        assert_eq!(table.get(one).as_deref(), Some(&7));
+        assert_ne!(table.insert_with(|handle| handle), Some(other));
+        assert!(table.get(other).is_none());
+    }
 
     #[test]
     fn handles_that_were_freed_find_nothing() {
