@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::groups::{NONE, ids_of};
 use crate::members::Members;
-use crate::nonblocking::Request;
+use crate::nonblocking::{Request, start_owned};
 use crate::operations::CollectiveOperation;
 use crate::team::Team;
 use crate::two_level;
@@ -23,34 +23,32 @@ pub struct Duplicate {
     request: Request,
 }
 
-impl Team {
+impl Duplicate {
     /// Begins to make another group of the same members, and returns at once (MPI-5.0, section 7.4.2, `MPI_Comm_idup`). It is
-    /// one of the operations of the group, as those that [`start`](Self::start) starts.
+    /// one of the operations of the group, as those that [`Team::start`] starts.
     ///
     /// # Errors
     /// When an earlier operation of the group has failed, or this thread may not call.
-    pub fn start_duplicate(self: &Arc<Self>) -> Result<Duplicate> {
+    pub fn of(team: &Arc<Team>) -> Result<Self> {
         // Without a context the others are told, who would wait for this rank.
-        let own = self.messenger().open_context().unwrap_or(NONE);
+        let own = team.messenger().open_context().unwrap_or(NONE);
         let ids = Arc::new(OnceLock::new());
         let exchange = Exchange {
             own: own.as_u16().to_ne_bytes(),
             ids: Arc::clone(&ids),
         };
-        let started = self.start_owned(exchange);
+        let started = start_owned(team, exchange);
         if started.is_err() && own != NONE {
-            self.messenger().close_context(own)?;
+            team.messenger().close_context(own)?;
         }
-        Ok(Duplicate {
-            team: Arc::clone(self),
+        Ok(Self {
+            team: Arc::clone(team),
             own,
             ids,
             request: started?,
         })
     }
-}
 
-impl Duplicate {
     /// Returns whether it has been made, or has failed, without progress.
     #[must_use]
     pub fn is_complete(&self) -> bool {

@@ -259,18 +259,18 @@ impl Team {
         // SAFETY: the caller's promise.
         Ok(unsafe { begin(self, tag, opening, operation) })
     }
+}
 
-    /// The same for an operation that borrows nothing which ever goes.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub(crate) fn start_owned(
-        self: &Arc<Self>,
-        operation: impl CollectiveOperation + 'static,
-    ) -> Result<Request> {
-        // SAFETY: what it borrows stays borrowed for good.
-        unsafe { self.start(operation) }
-    }
+/// Starts an operation that borrows nothing which ever goes.
+///
+/// # Errors
+/// As [`Team::start`].
+pub(crate) fn start_owned(
+    team: &Arc<Team>,
+    operation: impl CollectiveOperation + 'static,
+) -> Result<Request> {
+    // SAFETY: what it borrows stays borrowed for good.
+    unsafe { team.start(operation) }
 }
 
 /// Starts an operation that was checked, under `tag`, after what comes first.

@@ -1,15 +1,18 @@
 //! Buffered sends and their buffers (MPI-5.0, section 3.6).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::abi::{Comm, Datatype, PROC_NULL, Request};
+use tagwire_pml::{Messenger, RequestId};
+
+use crate::abi::{Comm, Datatype, PROC_NULL, Request, Status};
 use crate::buffer::{Buffer, Slot, To};
 use crate::comm::tag;
 use crate::error::{Class, Error, Result};
+use crate::ongoing::Ongoing;
 use crate::p2p::{Envelope, check, on_comm};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
-use crate::request::{DONE, Pending};
+use crate::request::{DONE, End, Pending, Requests};
 
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
@@ -78,13 +81,35 @@ pub fn comm_flush_buffer(process: &Process, comm: Comm) -> Result {
     })
 }
 
+/// The delivery of the messages that a buffer had.
+struct Delivery {
+    buffer: Arc<Buffer>,
+    messenger: Arc<Messenger>,
+    awaited: Mutex<Vec<RequestId>>,
+}
+
+impl Ongoing for Delivery {
+    fn is_complete(&self, _: &Requests) -> bool {
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        self.buffer.have_left(&mut awaited, &self.messenger)
+    }
+
+    fn take(&self, requests: &Requests) -> Option<End> {
+        self.is_complete(requests)
+            .then_some(End::good(Status::EMPTY))
+    }
+}
+
 /// Returns a request for the delivery of what is in a buffer.
 pub(crate) fn iflush(process: &Process, slot: &Slot, comm: Comm, request: Ref<Request>) -> Result {
-    let delivery = slot.delivery(&process.messenger);
-    request.set(match delivery {
+    request.set(match slot.get() {
         None => DONE,
-        Some(delivery) => {
-            let pending = Pending::Ongoing(Arc::new(delivery));
+        Some(buffer) => {
+            let pending = Pending::Ongoing(Arc::new(Delivery {
+                awaited: Mutex::new(buffer.ids()),
+                buffer,
+                messenger: Arc::clone(&process.messenger),
+            }));
             process.requests.enter(pending, comm)?
         }
     });

@@ -15,12 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tagwire_base::{ContextId, Rank, Tag};
 use tagwire_pml::{Messenger, RequestId, SendMode};
 
-use crate::abi::Status;
 use crate::datatype::Span;
 use crate::error::{Class, Error, Result};
-use crate::ongoing::Ongoing;
 use crate::raw::{In, Out, Staging};
-use crate::request::{End, Requests};
 
 /// `MPI_BSEND_OVERHEAD`.
 const OVERHEAD: usize = 512;
@@ -57,18 +54,6 @@ impl Slot {
     /// Waits until all messages of the buffer have been delivered.
     pub(crate) fn flush(&self, messenger: &Messenger) -> Result {
         self.get().map_or(Ok(()), |buffer| buffer.flush(messenger))
-    }
-
-    /// Returns the delivery of all messages that are in the buffer now; `None` where there is no buffer.
-    pub(crate) fn delivery(&self, messenger: &Arc<Messenger>) -> Option<Delivery> {
-        let buffer = self.get()?;
-        let awaited = Mutex::new(buffer.ids());
-        let messenger = Arc::clone(messenger);
-        Some(Delivery {
-            buffer,
-            messenger,
-            awaited,
-        })
     }
 
     /// Takes the buffer, and waits as well. Another thread that is about to send finds no buffer.
@@ -192,13 +177,14 @@ impl Buffer {
         Ok(true)
     }
 
-    fn ids(&self) -> Vec<RequestId> {
+    /// Returns the messages that are in it now.
+    pub(crate) fn ids(&self) -> Vec<RequestId> {
         let now = self.messages();
         now.iter().flatten().map(|one| one.id).collect()
     }
 
     /// Forgets those of some messages that have been delivered. Returns whether all have.
-    fn have_left(&self, awaited: &mut Vec<RequestId>, messenger: &Messenger) -> bool {
+    pub(crate) fn have_left(&self, awaited: &mut Vec<RequestId>, messenger: &Messenger) -> bool {
         let mut held = self.messages();
         let Some(messages) = held.as_mut() else {
             return true;
@@ -230,24 +216,6 @@ impl Buffer {
             Ok(is_empty.then_some(()))
         })?;
         Ok(())
-    }
-}
-
-/// The delivery of messages that were in a buffer (MPI-5.0, section 3.6, `MPI_Buffer_iflush`).
-pub(crate) struct Delivery {
-    buffer: Arc<Buffer>,
-    messenger: Arc<Messenger>,
-    awaited: Mutex<Vec<RequestId>>,
-}
-
-impl Ongoing for Delivery {
-    fn is_complete(&self, _: &Requests) -> bool {
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        self.buffer.have_left(&mut awaited, &self.messenger)
-    }
-
-    fn take(&self, requests: &Requests) -> Option<End> {
-        self.is_complete(requests).then(|| End::good(Status::EMPTY))
     }
 }
 

@@ -79,7 +79,7 @@ fn duplicate(
         let hints = hints(&held)?;
         let reserved = process.comms.reserve();
         let handle = reserved.ok_or_else(|| Error::new(Class::Other, "too many communicators"))?;
-        let made = match held.team.start_duplicate() {
+        let made = match Duplicate::of(&held.team) {
             Ok(made) => made,
             Err(error) => {
                 process.comms.settle(handle, None);
