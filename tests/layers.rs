@@ -266,6 +266,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "shim/tests/collectives.rs",
     "shim/tests/reductions.rs",
     "shim/tests/requests.rs",
+    "shim/tests/sessions.rs",
     "shim/tests/common/mod.rs",
     "transport/src/board/models.rs",
     "transport/src/shm/channel/models.rs",

@@ -73,6 +73,7 @@ pub use call::Call;
 pub use duplicate::Duplicate;
 pub use error::{Error, Result};
 pub use grid::Grid;
+pub use groups::Subset;
 pub use members::Members;
 pub use neighbours::Neighbours;
 pub use nonblocking::Request;

@@ -17,7 +17,7 @@ use crate::request::{DONE, End, Pending, Requests};
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
 
-fn attach(slot: &Slot, room: Out, size: i64) -> Result {
+pub(crate) fn attach(slot: &Slot, room: Out, size: i64) -> Result {
     let address = room.read().address();
     if address.addr() == AUTOMATIC {
         return slot.attach(Buffer::new(None));
@@ -30,7 +30,12 @@ fn attach(slot: &Slot, room: Out, size: i64) -> Result {
     slot.attach(Buffer::new(Some((room, bytes))))
 }
 
-fn detach(process: &Process, slot: &Slot, address: Ref<Pointer>, size: CountOut) -> Result {
+pub(crate) fn detach(
+    process: &Process,
+    slot: &Slot,
+    address: Ref<Pointer>,
+    size: CountOut,
+) -> Result {
     let detached = slot.detach(&process.messenger)?;
     let (at, bytes) = match detached.as_ref().map(|buffer| buffer.room()) {
         // None was attached.
@@ -140,7 +145,11 @@ fn bsend_to(
         }
         let tag = tag(to.tag)?;
         let (rank, context) = comm.peer(to.rank)?;
-        let buffer = comm.buffer().get().or_else(|| process.buffer.get());
+        let of_model = || match process.sessions.get(comm.session().0) {
+            Some(session) => session.buffer().get(),
+            None => process.buffer.get(),
+        };
+        let buffer = comm.buffer().get().or_else(of_model);
         let buffer = buffer.ok_or_else(|| Error::new(Class::Buffer, "no buffer is attached"))?;
         let to = To { rank, tag, context };
         buffer.send(&process.messenger, data, &span, to)

@@ -1,13 +1,11 @@
 //! Duplicates of communicators that are made without waiting (MPI-5.0, section 7.4.2).
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use tagwire_coll::Duplicate;
 
 use crate::abi::{Comm, Info, Request, Status};
-use crate::attributes::Attributes;
 use crate::comm::Communicator;
-use crate::errhandler::Handler;
 use crate::error::{Class, Error, Result};
 use crate::info::Entries;
 use crate::ongoing::Ongoing;
@@ -15,22 +13,13 @@ use crate::p2p::on_comm;
 use crate::process::Process;
 use crate::raw::Ref;
 use crate::request::{End, Pending, Requests};
-use crate::topology::Topology;
 
-/// A duplicate that is being made. Its handle is there from the call on.
+/// A duplicate that is being made. Its communicator is there from the call on, with the group of the first one: programs set
+/// error handlers and names before they wait, as other libraries let them. Messages have to wait (MPI-5.0, section 7.4.2).
 struct Duplicating {
     process: Weak<Process>,
     made: Duplicate,
     handle: Comm,
-    /// What it has of the communicator as it was when the call was made. `None` where the call has failed.
-    copied: Mutex<Option<Copied>>,
-}
-
-struct Copied {
-    errhandler: Handler,
-    attributes: Attributes,
-    hints: Entries,
-    topology: Option<Arc<Topology>>,
 }
 
 impl Ongoing for Duplicating {
@@ -40,29 +29,19 @@ impl Ongoing for Duplicating {
 
     fn take(&self, _: &Requests) -> Option<End> {
         let team = self.made.take()?;
-        let mut copied = self.copied.lock().unwrap_or_else(PoisonError::into_inner);
-        let (process, copied) = (self.process.upgrade()?, copied.take());
-        let (comm, error) = match (team, copied) {
-            (Ok(team), Some(copied)) => {
-                let (handle, team) = (self.handle, Arc::new(team));
-                let Copied {
-                    errhandler,
-                    attributes,
-                    hints,
-                    topology,
-                } = copied;
-                let comm = Communicator::new(handle, team, errhandler, "", attributes);
-                *comm.hints() = hints;
-                if let Some(topology) = topology {
-                    comm.set_topology(topology);
-                }
-                (Some(comm), None)
-            }
-            (Ok(_), None) => (None, None),
-            (Err(error), _) => (None, Some(error.into())),
-        };
-        process.comms.settle(self.handle.0, comm);
+        let comms = &self.process.upgrade()?.comms;
         let status = Status::EMPTY;
+        let error = match team {
+            Ok(team) => {
+                let team = Arc::new(team);
+                comms.replace(self.handle.0, |comm| comm.with_team(team));
+                None
+            }
+            Err(error) => {
+                comms.remove(self.handle.0);
+                Some(error.into())
+            }
+        };
         Some(End { status, error })
     }
 }
@@ -77,37 +56,39 @@ fn duplicate(
     new.set(Comm::NULL);
     on_comm(process, comm, |held| {
         let hints = hints(&held)?;
-        let reserved = process.comms.reserve();
-        let handle = reserved.ok_or_else(|| Error::new(Class::Other, "too many communicators"))?;
+        let entered = process.comms.insert_with(|handle| {
+            let (handle, team) = (Comm(handle), Arc::clone(&held.team));
+            Communicator::new(handle, team, (held.errhandler(), held.session()), "")
+        });
+        let handle = entered.map(Comm);
+        let handle = handle.ok_or_else(|| Error::new(Class::Other, "too many communicators"))?;
         let made = match Duplicate::of(&held.team) {
             Ok(made) => made,
             Err(error) => {
-                process.comms.settle(handle, None);
+                process.comms.remove(handle.0);
                 return Err(error.into());
             }
         };
-        // Other ranks are in the call, which goes on also where a function of the program fails now.
-        let attributes = Attributes::new();
-        let copied = held.attributes().copy_to(comm.0, handle, &attributes);
-        let kept = copied.is_ok().then(|| Copied {
-            errhandler: held.errhandler(),
-            attributes,
-            hints,
-            topology: held.topology().cloned(),
-        });
         let duplicating = Duplicating {
             process: Arc::downgrade(process),
             made,
-            handle: Comm(handle),
-            copied: Mutex::new(kept),
+            handle,
         };
         let pending = Pending::Ongoing(Arc::new(duplicating));
         let entered = process.requests.enter(pending, comm)?;
-        if let Err(error) = copied {
+        let copy = process.comm(handle)?;
+        *copy.hints() = hints;
+        if let Some(topology) = held.topology() {
+            copy.set_topology(Arc::clone(topology));
+        }
+        // Other ranks are in the call, which goes on also where a function of the program fails now.
+        let (from, to) = (held.attributes(), copy.attributes());
+        if let Err(error) = from.copy_to(comm.0, handle.0, to) {
             process.requests.free(entered)?;
+            process.comms.remove(handle.0);
             return Err(error);
         }
-        new.set(Comm(handle));
+        new.set(handle);
         request.set(entered);
         Ok(())
     })

@@ -14,7 +14,7 @@ use crate::raw::{CountOut, Pointer, Ref, StatusRef, TextOut};
 
 /// `MPI_Init`. The arguments of the program are left alone.
 pub fn init(_: Option<&Arc<Process>>, _argc: Ref<i32>, _argv: Pointer) -> Result {
-    exports::initialize("MPI_Init", thread::SINGLE)
+    exports::initialize(thread::SINGLE)
 }
 
 /// `MPI_Init_thread`. What is asked for is provided.
@@ -33,7 +33,7 @@ pub fn init_thread(
     ];
     let level = levels.into_iter().find(|level| *level >= required);
     let level = level.unwrap_or(thread::MULTIPLE);
-    exports::initialize("MPI_Init_thread", level)?;
+    exports::initialize(level)?;
     provided.set(level);
     Ok(())
 }

@@ -91,7 +91,8 @@ pub fn request_get_status_any(
     flag.set(i32::from(none || complete.is_some()));
     index.set(complete.map_or(UNDEFINED, |(place, _)| place));
     if none {
-        status.set(Status::EMPTY);
+        // An empty status has no error (MPI-5.0, section 3.7.3).
+        status.change(|_| Status::EMPTY);
     }
     if let Some((_, seen)) = complete {
         status.set(seen);

@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     Errhandler = 11,
     /// Of attributes.
     Key = 12,
+    Session = 13,
 }
 
 /// The objects of one kind.
@@ -96,21 +97,18 @@ impl<T> Table<T> {
         Some(handle)
     }
 
-    /// Returns a handle for an object that is still to be made: nothing is found by it.
-    pub(crate) fn reserve(&self) -> Option<usize> {
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        slots.open(self.kind).map(|(handle, _)| handle)
-    }
-
-    /// Takes the object in that a handle was reserved for; `None` gives the handle back.
-    pub(crate) fn settle(&self, handle: usize, value: Option<T>) {
-        let Some((place, _)) = self.parts(handle) else {
+    /// Puts another object in the place of one.
+    pub(crate) fn replace(&self, handle: usize, with: impl FnOnce(&T) -> T) {
+        let Some(old) = self.get(handle) else {
             return;
         };
+        let new = Arc::new(with(&old));
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        match value {
-            Some(value) => slots.all[place].value = Some(Arc::new(value)),
-            None => slots.close(place),
+        let slot = self
+            .parts(handle)
+            .and_then(|(place, _)| slots.all.get_mut(place));
+        if let Some(slot) = slot {
+            slot.value = Some(new);
         }
     }
 
@@ -159,15 +157,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_that_is_reserved_finds_what_comes_later() {
+    fn an_object_is_replaced_under_its_handle() {
         let table = Table::new(Kind::Comm);
-        let [one, other] = [(); 2].map(|()| table.reserve().unwrap());
-        assert!(table.get(one).is_none() && table.remove(one).is_none());
-        table.settle(one, Some(7));
-        table.settle(other, None);
-        assert_eq!(table.get(one).as_deref(), Some(&7));
-        assert_ne!(table.insert_with(|handle| handle), Some(other));
-        assert!(table.get(other).is_none());
+        let one = table.insert_with(|_| 7).unwrap();
+        table.replace(one, |old| old + 1);
+        assert_eq!(table.get(one).as_deref(), Some(&8));
+        assert_eq!(table.remove(one).as_deref(), Some(&8));
+        table.replace(one, |old| old + 1);
+        assert!(table.get(one).is_none());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use common::{
     INT, SUM, WORLD, array, code, data, extra, given, ignore, ignore_all, list, number, out, ranks,
     result, room, status, statuses,
 };
-use tagwire_shim::abi::{Comm, Datatype, Info, PROC_NULL, Request, Status, UNDEFINED};
+use tagwire_shim::abi::{Comm, Datatype, Errhandler, Info, PROC_NULL, Request, Status, UNDEFINED};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{Pointer, Ref, StatusRef, Twin};
 use tagwire_shim::{
@@ -325,7 +325,10 @@ fn duplicates_are_made_meanwhile() {
             }
             .unwrap();
         }
-        assert!(made.iter().all(|comm| *comm != Comm::NULL));
+        // What is asked of it alone may be asked before it has been made.
+        let name = common::text(c"first");
+        communicators::comm_set_name(process, made[0], name).unwrap();
+        communicators::comm_set_errhandler(process, made[0], Errhandler::RETURN).unwrap();
         // Set after the call: the duplicates do not have it.
         keyvals::comm_set_attr(process, WORLD, key, number(50)).unwrap();
         // A collective of the same communicator goes on beside.
@@ -342,6 +345,10 @@ fn duplicates_are_made_meanwhile() {
         let (found, is_there) = (result(&mut value), result(&mut flag));
         keyvals::comm_get_attr(process, made[0], key, found, is_there).unwrap();
         assert_eq!((value.0.addr(), flag), (41, 1));
+        let (mut name, mut length) = ([0; 128], 0);
+        let (text, length) = (common::text_out(&mut name), result(&mut length));
+        communicators::comm_get_name(process, made[0], text, length).unwrap();
+        assert_eq!(common::said(&name), "first");
         let mut compared = 0;
         communicators::comm_compare(process, made[1], half, result(&mut compared)).unwrap();
         assert_eq!(compared, 202, "congruent");
