@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::booleans::Booleans;
 use crate::codes::Codes;
 use crate::errhandler::Handlers;
 use crate::info::Infos;
-use crate::interface::Booleans;
 
 /// Infos, error handlers, error codes, and values of Fortran.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The binary interface, as programs and the bindings of other languages ask for it (MPI-5.0, section 20.4).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::abi::Info;
 use crate::communicators::SHARED_MEMORY;
@@ -10,10 +10,6 @@ use crate::info::Entries;
 use crate::named::{is_optional, predefined};
 use crate::process::Process;
 use crate::raw::{Out, Ref};
-
-/// What Fortran's values of `LOGICAL` are: those of true and of false.
-#[derive(Debug, Default)]
-pub(crate) struct Booleans(Mutex<Option<(Vec<u8>, Vec<u8>)>>);
 
 /// The bytes of a default `LOGICAL`.
 const LOGICAL: i32 = 4;
@@ -119,13 +115,11 @@ pub fn abi_get_fortran_booleans(
     is_set: Ref<i32>,
 ) -> Result {
     check_logical(size)?;
-    let early = early_objects(process);
-    let known = early.booleans.0.lock();
-    let known = known.unwrap_or_else(PoisonError::into_inner);
+    let known = early_objects(process).booleans.get();
     is_set.set(i32::from(known.is_some()));
-    if let Some((yes, no)) = &*known {
-        true_value.bytes(0, yes.len()).copy_from_slice(yes);
-        false_value.bytes(0, no.len()).copy_from_slice(no);
+    if let Some([yes, no]) = known {
+        true_value.bytes(0, yes.len()).copy_from_slice(&yes);
+        false_value.bytes(0, no.len()).copy_from_slice(&no);
     }
     Ok(())
 }
@@ -140,20 +134,7 @@ pub fn abi_set_fortran_booleans(
     check_logical(size)?;
     let bytes = size as usize;
     let given = [true_value, false_value].map(|value| value.read().bytes(0, bytes).to_vec());
-    let early = early_objects(process);
-    let known = early.booleans.0.lock();
-    let mut known = known.unwrap_or_else(PoisonError::into_inner);
-    let [yes, no] = given;
-    match &*known {
-        Some(before) if *before != (yes.clone(), no.clone()) => {
-            let text = "the values of LOGICAL were set before";
-            Err(Error::new(Class::Abi, text))
-        }
-        _ => {
-            *known = Some((yes, no));
-            Ok(())
-        }
-    }
+    early_objects(process).booleans.set(given)
 }
 
 /// `MPI_Get_hw_resource_info`: the resources that `MPI_Comm_split_type` tells apart, in which the process stays.

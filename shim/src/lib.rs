@@ -15,6 +15,7 @@
 pub mod abi;
 pub mod allocations;
 mod attributes;
+mod booleans;
 pub mod bsend;
 mod buffer;
 pub mod callbacks;
