@@ -145,11 +145,9 @@ fn bsend_to(
         }
         let tag = tag(to.tag)?;
         let (rank, context) = comm.peer(to.rank)?;
-        let of_model = || match process.sessions.get(comm.session().0) {
-            Some(session) => session.buffer().get(),
-            None => process.buffer.get(),
-        };
-        let buffer = comm.buffer().get().or_else(of_model);
+        let of_session = || process.sessions.get(comm.session().0)?.buffer().get();
+        let buffer = comm.buffer().get().or_else(of_session);
+        let buffer = buffer.or_else(|| process.buffer.get());
         let buffer = buffer.ok_or_else(|| Error::new(Class::Buffer, "no buffer is attached"))?;
         let to = To { rank, tag, context };
         buffer.send(&process.messenger, data, &span, to)

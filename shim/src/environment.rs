@@ -174,15 +174,22 @@ pub fn get_elements(
     })
 }
 
-/// `MPI_Status_set_elements`.
+/// `MPI_Status_set_elements`: basic elements, as `MPI_Get_elements` counts them.
 pub fn status_set_elements(
     process: &Process,
     status: StatusRef,
     datatype: Datatype,
     count: i64,
 ) -> Result {
-    let span = process.types.span(count, datatype)?;
-    status.change(|status| status.with_bytes(span.bytes as u64));
+    let one = process.types.get(datatype)?;
+    let signature = one.program()?.signature();
+    let elements = u64::try_from(count).ok();
+    let bytes = elements.and_then(|elements| signature.bytes_of(elements));
+    let bytes = bytes.ok_or_else(|| {
+        let text = format!("the datatype cannot have {count} elements");
+        Error::new(Class::Count, text)
+    })?;
+    status.change(|status| status.with_bytes(bytes));
     Ok(())
 }
 

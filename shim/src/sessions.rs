@@ -149,21 +149,15 @@ pub fn session_get_pset_info(
     info: Ref<Info>,
 ) -> Result {
     on_session(process, session, |_| {
-        let name = name.get()?;
-        let set = ProcessSet::named(&name);
-        let set = set.ok_or_else(|| {
-            let text = format!("there is no process set '{name}'");
-            Error::new(Class::Arg, text)
-        })?;
         let mut entries = Entries::default();
-        let size = set.members(process).len();
+        let size = set_named(name)?.members(process).len();
         entries.set("mpi_size", &size.to_string())?;
         info.set(process.early.infos.enter(entries)?);
         Ok(())
     })
 }
 
-/// `MPI_Group_from_session_pset`. A set that there is not has the null group.
+/// `MPI_Group_from_session_pset`. A set that there is not has the null group, and is an error as of other libraries.
 pub fn group_from_session_pset(
     process: &Process,
     session: Session,
@@ -172,11 +166,21 @@ pub fn group_from_session_pset(
 ) -> Result {
     group.set(Group::NULL);
     on_session(process, session, |_| {
-        if let Some(set) = ProcessSet::named(&name.get()?) {
-            let ranks = Ranks::new(set.members(process), session);
-            group.set(process.enter_group(ranks)?);
-        }
+        let members = set_named(name)?.members(process);
+        group.set(process.enter_group(Ranks::new(members, session))?);
         Ok(())
+    })
+}
+
+/// Returns the process set with a name.
+///
+/// # Errors
+/// `MPI_ERR_ARG` where there is none.
+fn set_named(name: Text) -> Result<ProcessSet> {
+    let name = name.get()?;
+    ProcessSet::named(&name).ok_or_else(|| {
+        let text = format!("there is no process set '{name}'");
+        Error::new(Class::Arg, text)
     })
 }
 

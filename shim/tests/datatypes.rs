@@ -426,11 +426,18 @@ fn deprecated_names_have_wide_results() {
         types::type_size(process, long, count(&mut narrow)).unwrap();
         assert_eq!((size, narrow), (4 * number, UNDEFINED));
         let mut status = Status::EMPTY;
-        environment::status_set_elements(process, common::status(&mut status), long, 2).unwrap();
-        let mut elements = 0;
         let given = common::status(&mut status);
-        environment::get_elements_x(process, given, long, result(&mut elements)).unwrap();
-        assert_eq!(elements, 2 * number);
+        // They are basic elements.
+        for elements in [0, 7, number, number + 1] {
+            environment::status_set_elements(process, given, long, elements).unwrap();
+            let mut got = -1;
+            environment::get_elements_x(process, given, long, result(&mut got)).unwrap();
+            assert_eq!((got, given.get().bytes() as i64), (elements, 4 * elements));
+        }
+        for elements in [-1, i64::MAX] {
+            let refused = environment::status_set_elements(process, given, long, elements);
+            assert_eq!(code(refused), Class::Count);
+        }
     });
 }
 

@@ -64,8 +64,8 @@ fn sets_have_names_sizes_and_groups() {
         }
         let mut group = Group::EMPTY;
         let new = result(&mut group);
-        sessions::group_from_session_pset(process, session, text(c"mpi://NONE"), new).unwrap();
-        assert_eq!(group, Group::NULL);
+        let none = sessions::group_from_session_pset(process, session, text(c"mpi://NONE"), new);
+        assert_eq!((code(none), group), (Class::Arg, Group::NULL));
         let new = result(&mut info);
         let none = sessions::session_get_pset_info(process, session, text(c"none"), new);
         let none = none.unwrap_err();
@@ -128,6 +128,15 @@ fn communicators_are_made_of_groups() {
             }
             let none = bsend::bsend(process, data(&[rank]), 1, INT, me, 7, WORLD);
             assert_eq!(code(none), Class::Buffer);
+            // Without one of its own, that of the process is.
+            let (mut at, mut size) = (Pointer(std::ptr::null_mut()), 0);
+            let (at, size) = (result(&mut at), count(&mut size));
+            sessions::session_detach_buffer(process, session, at, size).unwrap();
+            bsend::buffer_attach(process, into, 4096).unwrap();
+            bsend::bsend(process, data(&[rank]), 1, INT, rank, 8, comm).unwrap();
+            p2p::recv(process, room(&mut got), 1, INT, rank, 8, comm, ignore()).unwrap();
+            bsend::buffer_detach(process, at, size).unwrap();
+            sessions::session_attach_buffer(process, session, into, 4096).unwrap();
             sessions::session_flush_buffer(process, session).unwrap();
             let mut request = Request::NULL;
             sessions::session_iflush_buffer(process, session, result(&mut request)).unwrap();
