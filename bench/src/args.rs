@@ -252,7 +252,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
 
-    /// Message sizes: 8, 4K, 8:1M, 8:1M:x2, 8:64:+8, or a list 1,3,17 (K is 1024)
+    /// Message sizes: 8, 4K, 8:1M, 8:1M:x2, 8:64:+8, netpipe:8M, or a list 1,3,17 (K is 1024)
     #[arg(short = 'm', long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
 

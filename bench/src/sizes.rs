@@ -1,4 +1,4 @@
-//! The grammar of message sizes: `8`, `4K`, `8:1M`, `8:1M:x2`, `8:64:+8`, `1,3,17`.
+//! The grammar of message sizes: `8`, `4K`, `8:1M`, `8:1M:x2`, `8:64:+8`, `1,3,17`, `netpipe:8M`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// The largest size that may be asked for.
 pub const LARGEST: u64 = 1 << 40;
+
+/// How far from its sizes NetPIPE measures too, in bytes.
+const PERTURBATION: u64 = 3;
 
 /// How many sizes one run may have.
 const MOST: usize = 10_000;
@@ -28,10 +31,14 @@ pub struct Sizes(Vec<u64>);
 #[non_exhaustive]
 pub enum SizesError {
     /// A piece is empty.
-    #[error("a size is missing; write '8', '4K', '8:1M', '8:1M:x2', '8:64:+8' or '1,3,17'")]
+    #[error(
+        "a size is missing; write '8', '4K', '8:1M', '8:1M:x2', '8:64:+8', '1,3,17' or 'netpipe:8M'"
+    )]
     Missing,
     /// A piece is no number.
-    #[error("'{0}' is no size; write '8', '4K', '8:1M', '8:1M:x2', '8:64:+8' or '1,3,17'")]
+    #[error(
+        "'{0}' is no size; write '8', '4K', '8:1M', '8:1M:x2', '8:64:+8', '1,3,17' or 'netpipe:8M'"
+    )]
     NotANumber(String),
     /// A size has a unit of powers of 1000 to some and of 1024 to others.
     #[error(
@@ -41,6 +48,9 @@ pub enum SizesError {
     /// A size is out of bounds.
     #[error("size '{0}' is over 2^40 bytes")]
     TooLarge(String),
+    /// A list ends before its first size.
+    #[error("'{0}' ends before its first size")]
+    TooSmall(String),
     /// A range ends before it starts.
     #[error("range '{0}' goes backwards")]
     Backwards(String),
@@ -104,6 +114,13 @@ impl fmt::Display for Sizes {
 }
 
 fn parse_piece(piece: &str, room: usize) -> Result<Vec<u64>, SizesError> {
+    if let Some(last) = piece.strip_prefix("netpipe:") {
+        let sizes = netpipe(parse_size(last)?);
+        return match sizes.is_empty() {
+            true => Err(SizesError::TooSmall(piece.to_owned())),
+            false => Ok(sizes),
+        };
+    }
     let mut parts = piece.split(':');
     let first = parse_size(parts.next().unwrap_or_default())?;
     let Some(last) = parts.next() else {
@@ -138,6 +155,23 @@ fn parse_piece(piece: &str, room: usize) -> Result<Vec<u64>, SizesError> {
             .map(|i| first + i * step)
             .collect())
     }
+}
+
+/// The sizes of NetPIPE: 1 to 4, then an increment that doubles with every second size, up to `last`; and, from an increment of 8
+/// on, three bytes less and more than each.
+fn netpipe(last: u64) -> Vec<u64> {
+    let mut sizes = vec![1, 2, 3, 4];
+    let increments = std::iter::successors(Some(2_u64), |increment| increment.checked_mul(2));
+    for increment in increments.take_while(|increment| 3 * increment <= last) {
+        for size in [3 * increment, 4 * increment] {
+            match increment > PERTURBATION + 1 {
+                true => sizes.extend([size - PERTURBATION, size, size + PERTURBATION]),
+                false => sizes.push(size),
+            }
+        }
+    }
+    sizes.retain(|size| *size <= last);
+    sizes
 }
 
 /// `first`, then each `factor` times the one before; 0 is followed by 1.
@@ -205,12 +239,22 @@ mod tests {
         assert_eq!(parse("1,3,17"), Ok(vec![1, 3, 17]));
         assert_eq!(parse("0:4"), Ok(vec![0, 1, 2, 4]));
         assert_eq!(parse("1T"), Ok(vec![LARGEST]));
+        let short = [1, 2, 3, 4, 6, 8, 12, 16, 21, 24, 27, 29, 32, 35];
+        assert_eq!(parse("netpipe:40"), Ok(short.to_vec()));
+        assert_eq!(parse("0,netpipe:3"), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(parse("netpipe:8M").unwrap().last(), Some(&(8 << 20)));
+        assert!(parse("netpipe:1T").is_ok());
     }
 
     #[test]
     fn nonsense_is_named() {
         assert_eq!(parse(""), Err(SizesError::Missing));
         assert_eq!(parse("8,,9"), Err(SizesError::Missing));
+        assert_eq!(parse("netpipe:"), Err(SizesError::Missing));
+        assert_eq!(
+            parse("netpipe:0"),
+            Err(SizesError::TooSmall("netpipe:0".into()))
+        );
         assert_eq!(parse("K"), Err(SizesError::NotANumber("K".into())));
         assert_eq!(parse("-8"), Err(SizesError::NotANumber("-8".into())));
         assert_eq!(parse("8Q"), Err(SizesError::NotANumber("8Q".into())));
@@ -241,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics_and_never_leaves_the_bounds(text in "[0-9KMGTx+:,*]{0,24}") {
+        fn never_panics_and_never_leaves_the_bounds(text in "(netpipe:)?[0-9KMGTx+:,*]{0,24}") {
             if let Ok(sizes) = parse(&text) {
                 prop_assert!(!sizes.is_empty() && sizes.len() <= MOST);
                 prop_assert!(sizes.iter().all(|&size| size <= LARGEST));

@@ -1,5 +1,8 @@
 //! `tagwire run`: a program as several ranks on this machine.
 
+mod elf;
+mod libraries;
+
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -126,7 +129,9 @@ pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCo
     // What a rank would refuse is refused here, once and before anything starts.
     let config = Config::from_process(&registry, pairs(settings))?;
     tagwire_base::log::to_stderr(&config, "tagwire");
-    let report = tagwire_launch::run(spec(options, &config)?)?;
+    let spec = spec(options, &config)?;
+    libraries::check(&spec)?;
+    let report = tagwire_launch::run(spec)?;
     Ok(ExitCode::from(
         u8::try_from(report.exit_status).unwrap_or(status::RUN_FAILED),
     ))

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use process::launchers::{of_mpich, of_open_mpi};
+use process::launchers::{Slurm, of_mpich, of_open_mpi};
 use process::{Line, Outcome, has, run_line, tagwire};
 use tempfile::TempDir;
 
@@ -111,6 +111,7 @@ fn programs_run_with_any_number_of_ranks() {
         "heat",
         "threads",
         "attributes",
+        "partitions",
         "operations",
         "sessions",
     ] {
@@ -174,6 +175,20 @@ fn programs_run_under_other_launchers() {
     }
 }
 
+/// `srun`, by its plugins for both interfaces and without any.
+#[test]
+fn programs_run_under_slurm() {
+    let Some(slurm) = Slurm::start("MPI programs under Slurm") else {
+        return;
+    };
+    let program = program("messages");
+    for launcher in slurm.launchers() {
+        let outcome = launcher.line(2).args([&program]).finish();
+        assert_eq!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
+        good("messages", 2, &outcome);
+    }
+}
+
 #[test]
 fn errors_are_as_the_standard_says() {
     let program = program("misplaced");
@@ -195,6 +210,67 @@ fn errors_are_as_the_standard_says() {
     assert_eq!(run("abort").status, 7);
     let outcome = run("leave");
     assert_eq!(outcome.status, 3, "{outcome:#?}");
+}
+
+/// Compiles with the system's compiler.
+fn cc(arguments: &[&OsStr]) {
+    let output = Command::new("cc").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// A program for another library's interface would be as many jobs as it has ranks.
+#[test]
+fn a_program_of_another_interface_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let source = folder.path().join("program.c");
+    std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+    for (name, maker) in [("libmpi.so.12", "MPICH"), ("libmpi.so.40", "Open MPI")] {
+        let library = folder.path().join(name);
+        let soname = format!("-Wl,-soname,{name}");
+        let shared = ["-shared", "-x", "c", "/dev/null", &soname, "-o"].map(OsStr::new);
+        cc(&[&shared[..], &[library.as_os_str()]].concat());
+        let program = folder.path().join("program");
+        let path = format!("-Wl,-rpath,{}", folder.path().display());
+        let options = ["-Wl,--no-as-needed", &path, "-o"].map(OsStr::new);
+        let files = [&program, &source, &library].map(|file| file.as_os_str());
+        cc(&[&options[..], &files[..]].concat());
+        let refused = run_line(2, &[]).args([&program]).finish();
+        assert_eq!(refused.status, 1, "{refused:#?}");
+        for part in [name, maker, "mpicc"] {
+            assert!(refused.errors().contains(part), "{part}: {refused:#?}");
+        }
+        // Alone it is a job of one anyway.
+        assert_eq!(run_line(1, &[]).args([&program]).finish().status, 0);
+        std::fs::remove_file(&library).unwrap();
+        let refused = run_line(1, &[]).args([&program]).finish();
+        assert_eq!(refused.status, 1, "{refused:#?}");
+        assert!(refused.errors().contains(name), "{refused:#?}");
+    }
+}
+
+/// Without a run path, and without `LD_LIBRARY_PATH`.
+#[test]
+fn a_library_that_the_loader_does_not_find_is_named() {
+    let folder = TempDir::new().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/mpi/messages.c");
+    let program = folder.path().join("messages");
+    let include = format!("-I{}", tree().join("include").display());
+    let search = format!("-L{}", tree().join("lib").display());
+    let files = [source.as_os_str(), OsStr::new("-o"), program.as_os_str()];
+    let options = [include.as_ref(), search.as_ref(), OsStr::new("-lmpi_abi")];
+    cc(&[&files[..], &options[..]].concat());
+    // By a relative name, from the folder of the job.
+    let directory = folder.path().to_str().unwrap();
+    let refused = run_line(2, &["--wdir", directory]);
+    let refused = refused.args(["./messages"]).finish();
+    assert_eq!(refused.status, 1, "{refused:#?}");
+    for part in ["libmpi_abi.so.1", "not found", "LD_LIBRARY_PATH"] {
+        assert!(refused.errors().contains(part), "{part}: {refused:#?}");
+    }
+    let set = format!("LD_LIBRARY_PATH={}", tree().join("lib").display());
+    let found = run_line(2, &["--wdir", directory, "-x", &set]);
+    let outcome = found.args(["./messages"]).finish();
+    good("messages", 2, &outcome);
 }
 
 /// What build systems ask for.

@@ -1,4 +1,4 @@
-//! Thread levels: who may call, and what that costs.
+//! Thread levels: who may call, and what that costs. [`Guarded`] serves layers above, too.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
@@ -86,7 +86,7 @@ fn count_forks() {
 /// flag of its own and pays no locked instruction. The second thread takes the bias away for good
 /// and pays for closing the race, with a barrier on all threads of the process (`membarrier(2)`,
 /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`).
-pub(crate) struct Guarded<T> {
+pub struct Guarded<T> {
     shared: bool,
     /// The number of the thread that opened the rank.
     owner: u64,
@@ -119,7 +119,7 @@ impl<T: fmt::Debug> fmt::Debug for Guarded<T> {
 
 impl<T> Guarded<T> {
     /// Guards `value` at `level`; the calling thread is the owner.
-    pub(crate) fn new(level: ThreadLevel, value: T) -> Self {
+    pub fn new(level: ThreadLevel, value: T) -> Self {
         count_forks();
         Self {
             shared: level.is_shared(),
@@ -146,7 +146,7 @@ impl<T> Guarded<T> {
     /// [`OtherProcess`](tagwire_base::Error::OtherProcess).
     /// [`Error::NoBarrier`] when the bias cannot be taken away now.
     #[inline]
-    pub(crate) fn enter(&self) -> Result<Entered<'_, T>> {
+    pub fn enter(&self) -> Result<Entered<'_, T>> {
         if self.owner == own_number() {
             match self.bias.enter() {
                 Bid::Inside => return Ok(Entered::new(self, false)),
@@ -170,7 +170,7 @@ impl<T> Guarded<T> {
     /// The value, for its owner, who enters by the bias: the short way. `None` for anybody else, and
     /// whenever there is more to be looked at; [`Guarded::enter`] does that.
     #[inline(always)]
-    pub(crate) fn enter_by_bias(&self) -> Option<Biased<'_, T>> {
+    pub fn enter_by_bias(&self) -> Option<Biased<'_, T>> {
         if self.owner != own_number() || self.bias.enter() != Bid::Inside {
             return None;
         }
@@ -218,7 +218,8 @@ impl<T> Guarded<T> {
 }
 
 /// The value of a [`Guarded`], until dropped.
-pub(crate) struct Entered<'a, T> {
+#[derive(Debug)]
+pub struct Entered<'a, T> {
     guarded: &'a Guarded<T>,
     locked: bool,
     /// Neither sent nor shared: the bias is left by the thread that entered, and a value that is
@@ -267,7 +268,8 @@ impl<T> Drop for Entered<'_, T> {
 }
 
 /// The value of a [`Guarded`] that its owner entered by the bias, until dropped.
-pub(crate) struct Biased<'a, T> {
+#[derive(Debug)]
+pub struct Biased<'a, T> {
     guarded: &'a Guarded<T>,
     /// As in [`Entered`].
     stays: PhantomData<*const T>,
@@ -276,7 +278,7 @@ pub(crate) struct Biased<'a, T> {
 impl<T> Biased<'_, T> {
     /// The value.
     #[inline(always)]
-    pub(crate) fn value(&mut self) -> &mut T {
+    pub fn value(&mut self) -> &mut T {
         // SAFETY: the owner is inside by the bias, which keeps everybody else out and does not let
         // the owner in twice; this guard is borrowed exclusively.
         unsafe { &mut *self.guarded.value.get() }

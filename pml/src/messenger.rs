@@ -1,8 +1,11 @@
 //! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
 
+mod at_once;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
+
+pub use at_once::AtOnce;
 
 use std::fmt;
 use std::hint::spin_loop;
@@ -90,7 +93,8 @@ impl Rounds<'_> {
 /// | one message | [`isend`](Self::isend), [`irecv`](Self::irecv), [`send`](Self::send), [`recv`](Self::recv) | the blocking ones are the others with a wait |
 /// | persistent | [`send_init`](Self::send_init), [`recv_init`](Self::recv_init), [`start`](Self::start), [`free`](Self::free) | one request for many messages |
 /// | matched probe | [`probe`](Self::probe), [`claim`](Self::claim), [`wait_probe`](Self::wait_probe), [`wait_claim`](Self::wait_claim), [`irecv_claimed`](Self::irecv_claimed) | the length before the buffer |
-/// | completion | [`test`](Self::test), [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some), [`cancel`](Self::cancel) | each takes the status, once |
+/// | completion | [`test`](Self::test), [`wait`](Self::wait), [`wait_all`](Self::wait_all), [`wait_any`](Self::wait_any), [`wait_some`](Self::wait_some), [`wait_each`](Self::wait_each), [`cancel`](Self::cancel) | each takes the status, once |
+/// | short ways | [`at_once`](Self::at_once) | calls that do nothing where anything stands in their way |
 /// | progress | [`progress`](Self::progress), [`progress_until`](Self::progress_until), [`take`](Self::take), [`drive_with`](Self::drive_with) | every wait and test makes progress by itself; layers above wait for more than requests, and have their own moved on |
 /// | failures | [`failed`](Self::failed), [`acknowledge_failures`](Self::acknowledge_failures) | receives from any source fail until failures are acknowledged |
 /// | inspection | [`describe`](Self::describe), [`matcher`](Self::matcher), [`counters`](Self::counters), [`dump`](Self::dump) | change nothing |
@@ -227,6 +231,13 @@ impl Messenger {
         Arc::clone(&self.dump_wanted)
     }
 
+    /// The short ways of the thread that opened the rank, for layers above that have long ones.
+    #[inline(always)]
+    #[must_use]
+    pub const fn at_once(&self) -> AtOnce<'_> {
+        AtOnce(self)
+    }
+
     /// Checks that the calling thread may call.
     ///
     /// # Errors
@@ -285,9 +296,7 @@ impl Messenger {
         context: ContextId,
         mode: SendMode,
     ) -> Result<RequestId> {
-        if let Some(mut layer) = self.pml.enter_by_bias()
-            && let Some(request) = layer.value().send_now(&data, to, tag, context, mode)
-        {
+        if let Some(request) = self.at_once().send(&data, to, tag, context, mode) {
             // One region, or it would not have gone: it owns nothing.
             std::mem::forget(data);
             return Ok(request);
@@ -318,9 +327,12 @@ impl Messenger {
         sent
     }
 
-    /// Sends what waits for others: the caller waits, or has no more to send.
+    /// Sends what waits to leave with other messages: the caller waits, or has no more to send. Waits do so by themselves.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`].
     #[inline]
-    fn send_lingering(&self) -> Result<()> {
+    pub fn flush(&self) -> Result<()> {
         if self.lingering.load(Ordering::Relaxed) {
             self.lingering.store(false, Ordering::Relaxed);
             self.progress()?;
@@ -343,9 +355,7 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<RequestId> {
-        if let Some(mut layer) = self.pml.enter_by_bias()
-            && let Some(request) = layer.value().post_now(&data, from, tag, context)
-        {
+        if let Some(request) = self.at_once().recv(&data, from, tag, context) {
             std::mem::forget(data);
             return Ok(request);
         }
@@ -387,7 +397,7 @@ impl Messenger {
         if request != RequestId::COMPLETE {
             self.wait(request, None)?.ok().map_err(Error::Failed)?;
         }
-        self.send_lingering()
+        self.flush()
     }
 
     /// Receives a message.
@@ -416,8 +426,7 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<Status>> {
-        self.progress()?;
-        self.enter()?.probe(from, tag, context)
+        self.progress_then(|layer| layer.probe(from, tag, context))?
     }
 
     /// Looks for a message and takes it out of matching; see [`Pml::claim`]. Makes progress once.
@@ -430,8 +439,7 @@ impl Messenger {
         tag: TagSelector,
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>> {
-        self.progress()?;
-        self.enter()?.claim(from, tag, context)
+        self.progress_then(|layer| layer.claim(from, tag, context))?
     }
 
     /// Waits for a message without receiving it.
@@ -534,9 +542,12 @@ impl Messenger {
     ///
     /// # Errors
     /// [`Error::StaleRequest`] when its end was taken before.
+    #[inline]
     pub fn test(&self, request: RequestId) -> Result<Option<Status>> {
-        self.progress()?;
-        self.enter()?.take(request)
+        self.progress_then(|layer| match layer.take_complete(request) {
+            Some(status) => Ok(Some(status)),
+            None => layer.take(request),
+        })?
     }
 
     /// Waits for a request and takes its end.
@@ -547,7 +558,7 @@ impl Messenger {
     pub fn wait(&self, request: RequestId, timeout: Option<Duration>) -> Result<Status> {
         self.count_call()?;
         if request == RequestId::COMPLETE {
-            self.send_lingering()?;
+            self.flush()?;
             return Ok(Status::EMPTY);
         }
         if let Some(mut layer) = self.pml.enter_by_bias()
@@ -645,27 +656,42 @@ impl Messenger {
         if timeout.is_some() {
             self.wait_complete(requests, timeout)?;
         }
-        let (mut next, mut outcome) = (0, Ok(()));
+        let mut outcome = Ok(());
+        self.wait_each(requests, |_, status| {
+            if let (Some(failure), Ok(())) = (status.failure, &outcome) {
+                outcome = Err(Error::Failed(failure));
+            }
+        })?;
+        outcome
+    }
+
+    /// Waits for all requests, takes their ends, and calls `each` with the place and the end of each, in the order of
+    /// `requests`. Allocates nothing. `each` must not call this port: it is refused.
+    ///
+    /// # Errors
+    /// [`Error::WrongThread`]; [`Error::StaleRequest`] at the first request whose end was taken before.
+    #[inline]
+    pub fn wait_each(
+        &self,
+        requests: &[RequestId],
+        mut each: impl FnMut(usize, &Status),
+    ) -> Result<()> {
+        let mut next = 0;
         self.wait_until(None, |pml| {
             while let Some(&request) = requests.get(next) {
-                let ended = match pml.take_complete(request) {
-                    Some(status) => Ok(Some(status)),
+                let status = match pml.take_complete(request) {
+                    Some(status) => status,
                     // Under way, persistent, or of no request.
-                    None => pml.take(request),
+                    None => match pml.take(request)? {
+                        Some(status) => status,
+                        None => return Ok(None),
+                    },
                 };
-                let ended = match ended {
-                    Ok(None) => return Ok(None),
-                    Ok(Some(status)) => status.ok().map(drop).map_err(Error::Failed),
-                    Err(stale) => Err(stale),
-                };
-                if ended.is_err() && outcome.is_ok() {
-                    outcome = ended;
-                }
+                each(next, &status);
                 next += 1;
             }
             Ok(Some(()))
-        })?;
-        outcome
+        })
     }
 
     /// Waits until all are complete, without taking any.
@@ -754,6 +780,38 @@ impl Messenger {
         self.sleepers.wake();
     }
 
+    /// Makes progress once, and looks at what came of it.
+    #[inline(always)]
+    fn progress_then<T>(&self, look: impl Fn(&mut Layer) -> T) -> Result<T> {
+        match self.progress_now(&look) {
+            Some(found) => Ok(found),
+            None => self.progress_at_length(look),
+        }
+    }
+
+    /// The same for the thread that opened the rank. `None`, with nothing done, for others.
+    #[inline(always)]
+    fn progress_now<T>(&self, look: impl FnOnce(&mut Layer) -> T) -> Option<T> {
+        let mut biased = self.pml.enter_by_bias()?;
+        let layer = biased.value();
+        let events = layer.progress();
+        self.partitioned.drive(layer);
+        let found = look(layer);
+        drop(biased);
+        self.after_progress(events);
+        self.drive();
+        if self.count() {
+            self.look_at_times();
+        }
+        Some(found)
+    }
+
+    #[inline(never)]
+    fn progress_at_length<T>(&self, look: impl FnOnce(&mut Layer) -> T) -> Result<T> {
+        self.progress()?;
+        Ok(look(&mut *self.enter()?))
+    }
+
     /// Has every call that makes progress, waits among them, drive `driver` too while it has [demand](crate::Demand), until the
     /// returned value is dropped.
     pub fn drive_with(&self, driver: Arc<dyn Driver>) -> Driven {
@@ -812,7 +870,7 @@ impl Messenger {
         timeout: Option<Duration>,
         mut done: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        self.send_lingering()?;
+        self.flush()?;
         let mut rounds = self.rounds(timeout);
         loop {
             if let Some(answer) = done()? {
@@ -866,15 +924,27 @@ impl Messenger {
     /// Looks after peers when it is time, also for a caller that is never idle.
     #[inline]
     fn count_call(&self) -> Result<()> {
-        // Threads may lose counts to each other: it is a rhythm, no sum.
-        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
-        self.calls.store(calls, Ordering::Relaxed);
-        if calls.is_multiple_of(CALLS_PER_CLOCK) {
+        if self.count() {
             // Waits that end at once have driven nothing.
             self.drive();
             self.look_if_due(self.clock.now())?;
         }
         Ok(())
+    }
+
+    /// Counts a call. Returns whether it is one that looks at the clock.
+    #[inline(always)]
+    fn count(&self) -> bool {
+        // Threads may lose counts to each other: it is a rhythm, no sum.
+        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
+        self.calls.store(calls, Ordering::Relaxed);
+        calls.is_multiple_of(CALLS_PER_CLOCK)
+    }
+
+    #[inline(never)]
+    fn look_at_times(&self) {
+        // What is refused to this thread is refused to its next call.
+        let _ = self.look_if_due(self.clock.now());
     }
 
     #[cold]
@@ -893,7 +963,7 @@ impl Messenger {
     /// Announces a sleep, and makes progress once: `None` where something has happened since a caller has `seen` how often
     /// something had. Looks after peers now and then.
     pub(crate) fn arm(&self, seen: usize) -> Result<Option<Armed>> {
-        self.send_lingering()?;
+        self.flush()?;
         self.look_if_due(self.clock.now())?;
         self.arm_until(self.policy.sleep, &mut || Ok(self.sleepers.noted() != seen))
     }
@@ -921,7 +991,7 @@ impl Messenger {
         timeout: Option<Duration>,
         mut done: impl FnMut(&mut Layer) -> Result<Option<T>>,
     ) -> Result<T> {
-        self.send_lingering()?;
+        self.flush()?;
         let mut rounds = self.rounds(timeout);
         loop {
             let mut layer = self.enter()?;

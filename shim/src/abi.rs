@@ -74,6 +74,8 @@ impl Errhandler {
 impl Datatype {
     /// `MPI_PACKED`.
     pub const PACKED: Self = Self(0x207);
+    /// `MPI_BYTE`.
+    pub const BYTE: Self = Self(0x247);
 }
 
 /// `MPI_Status`: 32 bytes at multiples of 4.

@@ -1,5 +1,7 @@
 //! Attributes that programs keep with objects (MPI-5.0, section 7.7).
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Class, Error, Result};
@@ -24,6 +26,8 @@ pub(crate) mod key {
 #[derive(Debug)]
 pub(crate) struct Key {
     number: i32,
+    /// Whether the program has freed it. It stays as long as attributes have it.
+    is_freed: AtomicBool,
     functions: Functions,
     extra: Pointer,
 }
@@ -41,16 +45,25 @@ impl Key {
 
 /// The keys of a process.
 #[derive(Debug)]
-pub(crate) struct Keys(Table<Key>);
+pub(crate) struct Keys {
+    all: Table<Key>,
+    /// Those that were freed while attributes had them.
+    freed: Mutex<Vec<usize>>,
+}
 
 impl Keys {
     pub(crate) fn new() -> Self {
-        Self(Table::new(Kind::Key))
+        Self {
+            all: Table::new(Kind::Key),
+            freed: Mutex::default(),
+        }
     }
 
     pub(crate) fn enter(&self, functions: Functions, extra: Pointer) -> Result<i32> {
-        let entered = self.0.insert_with(|number| Key {
+        self.forget();
+        let entered = self.all.insert_with(|number| Key {
             number: number as i32,
+            is_freed: AtomicBool::new(false),
             functions,
             extra,
         });
@@ -59,27 +72,61 @@ impl Keys {
             .ok_or_else(|| Error::new(Class::Other, "too many keys of attributes"))
     }
 
-    /// Returns a key for objects of the kind that `like` is for.
+    /// Forgets keys that were freed, and that no attribute has any more.
+    fn forget(&self) {
+        let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+        freed.retain(|number| {
+            let is_used = self.all.get(*number).is_some_and(|key| is_used(&key));
+            if !is_used {
+                self.all.remove(*number);
+            }
+            is_used
+        });
+    }
+
+    /// Returns a key for objects of the kind that `like` is for. One that was freed is there as long as attributes have it: a copy
+    /// of it can delete them.
     ///
     /// # Errors
     /// `MPI_ERR_KEYVAL` where there is none.
     pub(crate) fn get(&self, number: i32, like: &Functions) -> Result<Arc<Key>> {
         let found = usize::try_from(number)
             .ok()
-            .and_then(|number| self.0.get(number));
+            .and_then(|number| self.all.get(number));
         found
             .filter(|key| key.functions.are_like(like))
+            .filter(|key| !key.is_freed.load(Acquire) || is_used(key))
             .ok_or_else(|| invalid(number))
     }
 
-    /// Frees a key. Attributes that have it keep it until they are deleted.
-    pub(crate) fn free(&self, number: i32, like: &Functions) -> Result {
-        self.get(number, like)?;
-        let freed = usize::try_from(number)
-            .ok()
-            .and_then(|number| self.0.remove(number));
-        freed.map(drop).ok_or_else(|| invalid(number))
+    /// Returns a key to set an attribute with: one that was not freed.
+    ///
+    /// # Errors
+    /// `MPI_ERR_KEYVAL` where there is none.
+    pub(crate) fn to_set(&self, number: i32, like: &Functions) -> Result<Arc<Key>> {
+        let key = self.get(number, like)?;
+        match key.is_freed.load(Acquire) {
+            true => Err(invalid(number)),
+            false => Ok(key),
+        }
     }
+
+    /// Frees a key. Attributes that have it keep it until they are deleted (MPI-5.0, section 7.7.2).
+    pub(crate) fn free(&self, number: i32, like: &Functions) -> Result {
+        let key = self.get(number, like)?;
+        if !key.is_freed.swap(true, Release) {
+            let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+            freed.push(number as usize);
+        }
+        drop(key);
+        self.forget();
+        Ok(())
+    }
+}
+
+/// Whether attributes have a key, beside the table and the caller.
+fn is_used(key: &Arc<Key>) -> bool {
+    Arc::strong_count(key) > 2
 }
 
 #[cold]

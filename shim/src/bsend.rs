@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tagwire_pml::{Messenger, RequestId};
 
-use crate::abi::{Comm, Datatype, PROC_NULL, Request, Status};
+use crate::abi::{Comm, Datatype, PROC_NULL, Request};
 use crate::buffer::{Buffer, Slot, To};
 use crate::comm::tag;
 use crate::error::{Class, Error, Result};
-use crate::ongoing::Ongoing;
 use crate::p2p::{Envelope, check, on_comm};
+use crate::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
-use crate::request::{DONE, End, Pending, Requests};
+use crate::request::DONE;
 
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
@@ -87,21 +87,21 @@ pub fn comm_flush_buffer(process: &Process, comm: Comm) -> Result {
 }
 
 /// The delivery of the messages that a buffer had.
+#[derive(Debug)]
 struct Delivery {
     buffer: Arc<Buffer>,
     messenger: Arc<Messenger>,
     awaited: Mutex<Vec<RequestId>>,
 }
 
-impl Ongoing for Delivery {
-    fn is_complete(&self, _: &Requests) -> bool {
+impl PendingOperation for Delivery {
+    fn is_complete(&self) -> bool {
         let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         self.buffer.have_left(&mut awaited, &self.messenger)
     }
 
-    fn take(&self, requests: &Requests) -> Option<End> {
-        self.is_complete(requests)
-            .then_some(End::good(Status::EMPTY))
+    fn take(&self) -> Option<End> {
+        self.is_complete().then_some(End::EMPTY)
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn iflush(process: &Process, slot: &Slot, comm: Comm, request: Ref<Re
     request.set(match slot.get() {
         None => DONE,
         Some(buffer) => {
-            let pending = Pending::Ongoing(Arc::new(Delivery {
+            let pending = Pending::Operation(Arc::new(Delivery {
                 awaited: Mutex::new(buffer.ids()),
                 buffer,
                 messenger: Arc::clone(&process.messenger),
@@ -210,7 +210,7 @@ pub fn bsend_init(
         }
         Ok(Pending::Sent)
     };
-    let entered = process.requests.enter_persistent(Arc::new(again), comm)?;
+    let entered = process.requests.enter_persistent(Box::new(again), comm)?;
     request.set(entered);
     Ok(())
 }

@@ -94,6 +94,7 @@ impl Reducing {
         let operands = Operands::of(process, op, datatype)?;
         let input = operands.input(process, data, count)?;
         let room = Arc::new(operands.data(process, room, count)?);
+        apart(input.as_deref(), &room)?;
         let mut moves = Moves::default();
         moves.packs(input.as_ref().unwrap_or(&room));
         moves.unpacks(&room);
@@ -104,6 +105,11 @@ impl Reducing {
             moves,
         })
     }
+}
+
+/// Checks that what is read is not what is written. In place nothing else is read.
+fn apart(data: Option<&Data>, room: &Data) -> Result {
+    data.map_or(Ok(()), |data| data.apart_from(room))
 }
 
 fn reduce_by(
@@ -208,9 +214,16 @@ fn exscan_by(
     let mut moves = Moves::default();
     let room = match &input {
         // The first member's room means nothing: it stays as it is.
-        Some(input) if comm.team.me() == 0 => Arc::new(Data::beside(input.len())),
+        Some(input) if comm.team.me() == 0 => {
+            if !room.is_constant() {
+                // Where it is the same memory at all members, all refuse it.
+                input.apart_from(&operands.data(process, room, count)?)?;
+            }
+            Arc::new(Data::beside(input.len()))
+        }
         _ => Arc::new(operands.data(process, room, count)?),
     };
+    apart(input.as_deref(), &room)?;
     moves.packs(input.as_ref().unwrap_or(&room));
     moves.unpacks(&room);
     let copied = input.map(|input| (input, Arc::clone(&room)));
@@ -285,12 +298,17 @@ fn reduce_scattered(
     moves.packs(&whole);
     moves.unpacks(&out);
     // The result lies over what is combined, but for what is packed.
-    let input = if data.is_in_place() && !whole.is_beside() {
-        let copy = Arc::new(Data::beside(whole.len()));
-        moves.copy.push((whole, Arc::clone(&copy)));
-        copy
-    } else {
-        whole
+    let input = match (data.is_in_place(), whole.is_beside()) {
+        (true, false) => {
+            let copy = Arc::new(Data::beside(whole.len()));
+            moves.copy.push((whole, Arc::clone(&copy)));
+            copy
+        }
+        (true, true) => whole,
+        (false, _) => {
+            whole.apart_from(&out)?;
+            whole
+        }
     };
     let element = operands.element();
     let lengths = counts.iter().map(|count| *count as usize * element);
@@ -346,6 +364,7 @@ fn allgather_by(
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = Data::of(process, room, total(room_count, size)?, room_type)?;
     let all = Arc::new(all);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     run(process, &comm, form, moves, move || Allgather {
         own: own.read(),
@@ -375,6 +394,7 @@ fn allgatherv_by(
     let block = || Data::block_of(process, room, blocks, me);
     let own = given(process, (data, count, datatype), block, &mut moves)?;
     let all = Arc::new(Data::blocks(process, room, blocks, size)?);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     let lengths = all.lengths();
     run(process, &comm, form, moves, move || Allgatherv {
@@ -409,6 +429,7 @@ fn gather_by(
         false => Data::none(),
     };
     let all = Arc::new(all);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     run(process, &comm, form, moves, move || Gather {
         own: own.read(),
@@ -448,6 +469,7 @@ fn gatherv_by(
         false => Data::none(),
     };
     let all = Arc::new(all);
+    own.apart_from(&all)?;
     moves.drain.push(Arc::clone(&all));
     let lengths = all.lengths();
     run(process, &comm, form, moves, move || Gatherv {
@@ -499,6 +521,7 @@ fn scatter_by(
     moves.fill.push(Arc::clone(&all));
     let own = (room, room_count, room_type);
     let own = taken(process, own, || all.len() / size, &mut moves)?;
+    all.apart_from(&own)?;
     run(process, &comm, form, moves, move || Scatter {
         input: is_root.then(|| all.read()),
         own: own.write(),
@@ -539,6 +562,7 @@ fn scatterv_by(
     let lengths = all.lengths();
     let own = (room, room_count, room_type);
     let own = taken(process, own, || lengths[root], &mut moves)?;
+    all.apart_from(&own)?;
     run(process, &comm, form, moves, move || Scatterv {
         input: is_root.then(|| all.read()),
         lengths: Cow::Owned(lengths.clone()),
@@ -548,17 +572,18 @@ fn scatterv_by(
 }
 
 /// Returns the input of an exchange of all with all: a copy of the room where that lies in place.
-fn exchanged(data: Option<Data>, room: &Arc<Data>, moves: &mut Moves) -> Arc<Data> {
+fn exchanged(data: Option<Data>, room: &Arc<Data>, moves: &mut Moves) -> Result<Arc<Data>> {
     moves.drain.push(Arc::clone(room));
     if let Some(data) = data {
+        data.apart_from(room)?;
         let data = Arc::new(data);
         moves.fill.push(Arc::clone(&data));
-        return data;
+        return Ok(data);
     }
     moves.fill.push(Arc::clone(room));
     let copy = Arc::new(Data::beside(room.len()));
     moves.copy.push((Arc::clone(room), Arc::clone(&copy)));
-    copy
+    Ok(copy)
 }
 
 fn alltoall_by(
@@ -585,7 +610,7 @@ fn alltoall_by(
         )?),
     };
     let mut moves = Moves::default();
-    let data = exchanged(data, &room, &mut moves);
+    let data = exchanged(data, &room, &mut moves)?;
     run(process, &comm, form, moves, move || Alltoall {
         input: data.read(),
         out: room.write(),
@@ -604,7 +629,7 @@ fn exchange(
     let from = room.lengths();
     let to = data.as_ref().map_or_else(|| from.clone(), Data::lengths);
     let mut moves = Moves::default();
-    let data = exchanged(data, &room, &mut moves);
+    let data = exchanged(data, &room, &mut moves)?;
     run(process, comm, form, moves, move || Alltoallv {
         input: data.read(),
         to: Cow::Owned(to.clone()),
@@ -689,6 +714,7 @@ pub fn reduce_local(
     let operands = Operands::of(process, op, datatype)?;
     let into = operands.data(process, room, count)?;
     let left = operands.data(process, Out::of_input(data), count)?;
+    left.apart_from(&into)?;
     left.fill()?;
     into.fill()?;
     operands.combine(left.read(), into.write())?;

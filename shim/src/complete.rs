@@ -1,153 +1,197 @@
 //! Waiting for requests and testing them (MPI-5.0, section 3.7).
 
-use crate::abi::{Comm, Request, SUCCESS, Status, UNDEFINED};
+use crate::abi::{Request, SUCCESS, Status, UNDEFINED};
 use crate::error::{Class, Error, On, Result};
+use crate::p2p::count_of;
 use crate::process::Process;
 use crate::raw::{Array, Ref, StatusRef, Statuses};
-use crate::request::{DONE, End, Pending};
+use crate::request::{Awaited, DONE, Messages, Settled};
 
-/// A request that a call was given, with what it has under way.
+/// A request that a call was given, with what is waited for.
 #[derive(Debug)]
 struct Given {
     place: usize,
     request: Request,
-    pending: Pending,
-    comm: Comm,
+    awaited: Awaited,
 }
 
-impl Given {
-    /// Whether it is counted by calls that wait for any: null and inactive ones are not.
-    fn is_active(&self) -> bool {
-        !matches!(self.pending, Pending::Inactive)
-    }
-}
-
-/// Looks a request up. `None` for `MPI_REQUEST_NULL`.
-fn given(process: &Process, place: usize, request: Request) -> Result<Option<Given>> {
-    let (pending, comm) = match request {
-        Request::NULL => return Ok(None),
-        DONE => (Pending::Sent, Comm::SELF),
-        _ => process.requests.pending(request)?,
-    };
-    Ok(Some(Given {
-        place,
-        request,
-        pending,
-        comm,
-    }))
-}
-
-/// Looks up the active ones among `count` requests.
-fn active(process: &Process, count: i32, requests: Array<Request>) -> Result<Vec<Given>> {
-    let mut all = Vec::new();
-    for place in 0..count_of(count)? {
-        let one = given(process, place, requests.get(place))?;
-        all.extend(one.filter(Given::is_active));
-    }
+/// Looks `count` requests up.
+fn all_given(process: &Process, count: i32, requests: Array<Request>) -> Result<Vec<Given>> {
+    let count = count_of(count)?;
+    let mut all = Vec::with_capacity(count);
+    let given = (0..count).map(|place| requests.get(place));
+    process.requests.awaited_all(given, |request, awaited| {
+        let place = all.len();
+        all.push(Given {
+            place,
+            request,
+            awaited,
+        });
+    })?;
     Ok(all)
 }
 
-fn count_of(count: i32) -> Result<usize> {
-    usize::try_from(count).map_err(|_| Error::new(Class::Count, format!("the count is {count}")))
+/// The same for the active ones among them.
+fn active(process: &Process, count: i32, requests: Array<Request>) -> Result<Vec<Given>> {
+    let mut all = all_given(process, count, requests)?;
+    all.retain(|given| given.awaited.is_active());
+    Ok(all)
 }
 
 impl Process {
     /// Waits until a request has ended, and takes its end.
-    fn await_end(&self, given: &Given) -> Result<End> {
-        let requests = &self.requests;
-        match &given.pending {
-            Pending::Send(id) => {
-                let ended = self.messenger.wait(*id, None)?;
-                Ok(crate::request::end_of(&ended, None, true))
+    fn settle(&self, request: Request, awaited: &Awaited) -> Result<Settled> {
+        let on = |error: tagwire_pml::Error| {
+            Error::from(error).on(On::Comm(self.requests.comm(request)))
+        };
+        match awaited {
+            Awaited::Message(id) => {
+                let ended = self.messenger.wait(*id, None).map_err(on)?;
+                self.requests.settle(request, Some(&ended))
             }
-            Pending::Recv(id, members) => {
-                let ended = self.messenger.wait(*id, None)?;
-                Ok(crate::request::end_of(&ended, members.as_deref(), false))
-            }
-            pending => {
-                self.messenger
-                    .progress_until(None, || Ok(requests.is_complete(pending).then_some(())))?;
-                let end = requests.take(pending);
-                Ok(end.unwrap_or(End::good(Status::EMPTY)))
+            Awaited::Inactive | Awaited::Ended => self.requests.settle(request, None),
+            Awaited::Operation(operation) => {
+                let look = || Ok(operation.take());
+                let end = self.messenger.progress_until(None, look).map_err(on)?;
+                self.requests.settle_by(request, end)
             }
         }
     }
-
-    /// Takes the end of a request that has ended; `None` where it has not.
-    fn end_now(&self, given: &Given) -> Option<End> {
-        self.requests.take(&given.pending)
-    }
-
-    /// Says that the end of a request was taken, to the caller and to the table.
-    fn retire(&self, given: &Given) -> Request {
-        match given.request {
-            DONE => Request::NULL,
-            request => self.requests.retire(request),
-        }
-    }
-}
-
-fn result(end: End, comm: Comm) -> Result {
-    end.error
-        .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))
 }
 
 /// `MPI_Wait`.
 pub fn wait(process: &Process, request: Ref<Request>, status: StatusRef) -> Result {
-    let Some(given) = given(process, 0, request.get()?)? else {
+    let given = request.get()?;
+    if given == DONE {
+        process.messenger.flush()?;
+        request.set(Request::NULL);
         status.set(Status::EMPTY);
         return Ok(());
-    };
-    let end = process.await_end(&given)?;
-    status.set(end.status);
-    request.set(process.retire(&given));
-    result(end, given.comm)
+    }
+    match process.requests.wait_now(given, status) {
+        Some(retired) => {
+            request.set(retired);
+            Ok(())
+        }
+        None => wait_at_length(process, request, status),
+    }
+}
+
+#[inline(never)]
+fn wait_at_length(process: &Process, request: Ref<Request>, status: StatusRef) -> Result {
+    let given = request.get()?;
+    let awaited = process.requests.awaited(given)?;
+    let settled = process.settle(given, &awaited)?;
+    status.set(settled.end.status);
+    request.set(settled.request);
+    settled.outcome()
 }
 
 /// `MPI_Test`.
 pub fn test(process: &Process, request: Ref<Request>, flag: Ref<i32>, status: StatusRef) -> Result {
-    let Some(given) = given(process, 0, request.get()?)? else {
-        flag.set(1);
-        status.set(Status::EMPTY);
-        return Ok(());
-    };
-    process.messenger.progress()?;
-    let Some(end) = process.end_now(&given) else {
-        flag.set(0);
-        return Ok(());
-    };
-    flag.set(1);
-    status.set(end.status);
-    request.set(process.retire(&given));
-    result(end, given.comm)
+    let given = request.get()?;
+    if let Some(id) = process.requests.message_now(given)
+        && let Some(ended) = process.messenger.at_once().test(id)
+    {
+        return match ended {
+            None => {
+                flag.set(0);
+                Ok(())
+            }
+            Some(ended) => {
+                let settled = process.requests.settle(given, Some(&ended))?;
+                tested(Some(settled), request, flag, status)
+            }
+        };
+    }
+    test_at_length(process, request, flag, status)
 }
 
-/// Sets the statuses of several ends. Errors are in the statuses, where there are any.
-fn settle(ends: Vec<(usize, Comm, End)>, statuses: Statuses) -> Result {
-    let mut first = None;
-    // The errors of statuses mean something where the call reports that they do.
-    let has_failed = ends.iter().any(|(.., end)| end.error.is_some());
-    for (place, comm, end) in ends {
-        statuses.at(place).set(end.status);
-        let code = end.error.as_ref().map_or(SUCCESS, Error::code);
-        if has_failed {
-            statuses.set_error(place, code);
-        }
-        if let Some(error) = end.error {
-            first.get_or_insert_with(|| error.on(On::Comm(comm)));
+#[inline(never)]
+fn test_at_length(
+    process: &Process,
+    request: Ref<Request>,
+    flag: Ref<i32>,
+    status: StatusRef,
+) -> Result {
+    let given = request.get()?;
+    let awaited = process.requests.awaited(given)?;
+    process.messenger.progress()?;
+    let settled = process.requests.take(given, &awaited)?;
+    tested(settled, request, flag, status)
+}
+
+fn tested(
+    settled: Option<Settled>,
+    request: Ref<Request>,
+    flag: Ref<i32>,
+    status: StatusRef,
+) -> Result {
+    flag.set(i32::from(settled.is_some()));
+    let Some(settled) = settled else {
+        return Ok(());
+    };
+    status.set(settled.end.status);
+    request.set(settled.request);
+    settled.outcome()
+}
+
+/// `MPI_Request_get_status`.
+pub fn request_get_status(
+    process: &Process,
+    request: Request,
+    flag: Ref<i32>,
+    status: StatusRef,
+) -> Result {
+    process.messenger.progress()?;
+    let end = match request {
+        Request::NULL => Some(Status::EMPTY),
+        _ => process.requests.peek(request)?,
+    };
+    flag.set(i32::from(end.is_some()));
+    if let Some(end) = end {
+        status.set(end);
+    }
+    Ok(())
+}
+
+/// What a call on several requests has to say of their errors (MPI-5.0, section 3.7.5).
+#[derive(Debug, Default)]
+struct Errors {
+    /// Of each request that ended, in the order of their statuses. Empty as long as there is none.
+    codes: Vec<i32>,
+    first: Option<Error>,
+}
+
+impl Errors {
+    /// Notes the end of the request whose status is at `place`.
+    #[inline]
+    fn note(&mut self, place: usize, settled: Settled) {
+        if settled.end.error.is_some() {
+            self.fail(place, settled);
         }
     }
-    in_status(first)
-}
 
-/// Returns the error of a call on several requests (MPI-5.0, section 3.7.5).
-fn in_status(first: Option<Error>) -> Result {
-    match first {
-        None => Ok(()),
-        Some(error) => {
-            let (on, text) = (error.raised_on(), error.text().to_owned());
-            Err(Error::new(Class::InStatus, text).on(on))
+    #[cold]
+    fn fail(&mut self, place: usize, settled: Settled) {
+        if let Err(error) = settled.outcome() {
+            self.codes.resize(self.codes.len().max(place), SUCCESS);
+            self.codes.push(error.code());
+            self.first.get_or_insert(error);
         }
+    }
+
+    /// Sets the errors of `count` statuses, which mean something where the call reports that they do, and returns that.
+    fn report(mut self, count: usize, statuses: Statuses) -> Result {
+        let Some(first) = self.first else {
+            return Ok(());
+        };
+        self.codes.resize(count, SUCCESS);
+        for (place, code) in self.codes.into_iter().enumerate() {
+            statuses.set_error(place, code);
+        }
+        let (on, text) = (first.raised_on(), first.text().to_owned());
+        Err(Error::new(Class::InStatus, text).on(on))
     }
 }
 
@@ -158,40 +202,48 @@ pub fn waitall(
     requests: Array<Request>,
     statuses: Statuses,
 ) -> Result {
-    let mut all = Vec::with_capacity(count_of(count)?);
-    let given = (0..count as usize).map(|place| requests.get(place));
-    process
-        .requests
-        .pending_of_all(given, |request, pending, comm| {
-            let place = all.len();
-            all.push(Given {
-                place,
-                request,
-                pending,
-                comm,
-            });
-        })?;
-    let (mut ends, mut waited) = (Vec::new(), 0);
-    let mut failed = None;
-    for one in &all {
-        let end = match process.await_end(one) {
-            Ok(end) => end,
-            Err(error) => {
-                failed = Some(error);
-                break;
-            }
-        };
-        waited += 1;
-        if !statuses.are_ignored() || end.error.is_some() {
-            ends.push((one.place, one.comm, end));
-        }
+    let number = count_of(count)?;
+    let given = (0..number).map(|place| requests.get(place));
+    if let Some(messages) = process.requests.messages(given)? {
+        return wait_for_messages(process, number, &messages, requests, statuses);
     }
-    // Those whose ends were taken are no more, also where the call fails at another.
-    let ended = all[..waited].iter().map(|one| (one.place, one.request));
-    let replace = |place, request| requests.set(place, request);
-    process.requests.retire_all(ended, replace);
-    failed.map_or(Ok(()), Err)?;
-    settle(ends, statuses)
+    let mut errors = Errors::default();
+    for given in all_given(process, count, requests)? {
+        // Those whose ends were taken are no more, also where the call fails at another.
+        let settled = process.settle(given.request, &given.awaited)?;
+        requests.set(given.place, settled.request);
+        statuses.at(given.place).set(settled.end.status);
+        errors.note(given.place, settled);
+    }
+    errors.report(number, statuses)
+}
+
+/// Waits for requests that have messages under way, or nothing.
+fn wait_for_messages(
+    process: &Process,
+    number: usize,
+    messages: &Messages,
+    requests: Array<Request>,
+    statuses: Statuses,
+) -> Result {
+    let mut ends = Vec::with_capacity(messages.ids.len());
+    process
+        .messenger
+        .wait_each(&messages.ids, |_, ended| ends.push(*ended))?;
+    let mut errors = Errors::default();
+    process.requests.settle_all(
+        (0..number).map(|place| requests.get(place)),
+        messages,
+        &ends,
+        !statuses.are_ignored(),
+        |place, request| requests.set(place, request),
+        |place, settled| {
+            requests.set(place, settled.request);
+            statuses.at(place).set(settled.end.status);
+            errors.note(place, settled);
+        },
+    )?;
+    errors.report(number, statuses)
 }
 
 /// `MPI_Testall`.
@@ -203,37 +255,33 @@ pub fn testall(
     statuses: Statuses,
 ) -> Result {
     process.messenger.progress()?;
-    let count = count_of(count)?;
-    let mut all = Vec::with_capacity(count);
-    for place in 0..count {
-        all.extend(given(process, place, requests.get(place))?);
-    }
-    let is_complete = |given: &Given| process.requests.is_complete(&given.pending);
+    let all = all_given(process, count, requests)?;
+    let is_complete = |given: &Given| process.requests.is_complete(&given.awaited);
     if !all.iter().all(is_complete) {
         flag.set(0);
         return Ok(());
     }
     flag.set(1);
-    (0..count).for_each(|place| statuses.at(place).set(Status::EMPTY));
-    let mut ends = Vec::with_capacity(all.len());
-    for given in all {
-        let end = process.end_now(&given);
-        requests.set(given.place, process.retire(&given));
-        ends.push((
-            given.place,
-            given.comm,
-            end.unwrap_or(End::good(Status::EMPTY)),
-        ));
+    let mut errors = Errors::default();
+    for given in &all {
+        let settled = process.settle(given.request, &given.awaited)?;
+        requests.set(given.place, settled.request);
+        statuses.at(given.place).set(settled.end.status);
+        errors.note(given.place, settled);
     }
-    settle(ends, statuses)
+    errors.report(all.len(), statuses)
 }
 
 /// Takes the end of the first that has ended: programs expect the one of the lowest index, as of other libraries.
-fn any_end(process: &Process, all: &[Given]) -> Option<(usize, End)> {
-    let given = all.iter().enumerate();
-    given
-        .filter(|(_, given)| process.requests.is_complete(&given.pending))
-        .find_map(|(place, given)| Some((place, process.end_now(given)?)))
+fn any_end(process: &Process, all: &[Given]) -> Result<Option<(usize, Settled)>> {
+    for given in all {
+        if process.requests.is_complete(&given.awaited)
+            && let Some(settled) = process.requests.take(given.request, &given.awaited)?
+        {
+            return Ok(Some((given.place, settled)));
+        }
+    }
+    Ok(None)
 }
 
 /// `MPI_Waitany`.
@@ -250,10 +298,19 @@ pub fn waitany(
         status.set(Status::EMPTY);
         return Ok(());
     }
-    let (place, end) = process
-        .messenger
-        .progress_until(None, || Ok(any_end(process, &all)))?;
-    one(process, &all[place], end, requests, index, status)
+    let (place, settled) = wait_until(process, || any_end(process, &all))?;
+    one(place, settled, requests, index, status)
+}
+
+/// Makes progress until `look` finds something.
+fn wait_until<T>(process: &Process, mut look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    process.messenger.progress_until(None, || {
+        Ok(match look() {
+            Ok(None) => None,
+            Ok(Some(found)) => Some(Ok(found)),
+            Err(error) => Some(Err(error)),
+        })
+    })?
 }
 
 /// `MPI_Testany`.
@@ -273,10 +330,10 @@ pub fn testany(
         return Ok(());
     }
     process.messenger.progress()?;
-    match any_end(process, &all) {
-        Some((place, end)) => {
+    match any_end(process, &all)? {
+        Some((place, settled)) => {
             flag.set(1);
-            one(process, &all[place], end, requests, index, status)
+            one(place, settled, requests, index, status)
         }
         None => {
             flag.set(0);
@@ -287,53 +344,44 @@ pub fn testany(
 }
 
 fn one(
-    process: &Process,
-    given: &Given,
-    end: End,
+    place: usize,
+    settled: Settled,
     requests: Array<Request>,
     index: Ref<i32>,
     status: StatusRef,
 ) -> Result {
-    index.set(given.place as i32);
-    status.set(end.status);
-    requests.set(given.place, process.retire(given));
-    result(end, given.comm)
+    index.set(place as i32);
+    status.set(settled.end.status);
+    requests.set(place, settled.request);
+    settled.outcome()
 }
 
 /// Takes all that have ended.
-fn some_ends(process: &Process, all: &mut Vec<Given>) -> Vec<(Given, End)> {
+fn some_ends(process: &Process, all: &mut Vec<Given>) -> Result<Vec<(usize, Settled)>> {
     let mut ends = Vec::new();
-    let mut place = 0;
-    while place < all.len() {
-        match process.end_now(&all[place]) {
-            Some(end) => ends.push((all.remove(place), end)),
-            None => place += 1,
+    for given in std::mem::take(all) {
+        match process.requests.take(given.request, &given.awaited)? {
+            Some(settled) => ends.push((given.place, settled)),
+            None => all.push(given),
         }
     }
-    ends
+    Ok(ends)
 }
 
 fn report_some(
-    process: &Process,
-    ends: Vec<(Given, End)>,
+    ends: Vec<(usize, Settled)>,
     (requests, count, indices, statuses): (Array<Request>, Ref<i32>, Array<i32>, Statuses),
 ) -> Result {
     count.set(ends.len() as i32);
-    let mut first = None;
-    let has_failed = ends.iter().any(|(_, end)| end.error.is_some());
-    for (number, (given, end)) in ends.into_iter().enumerate() {
-        indices.set(number, given.place as i32);
-        requests.set(given.place, process.retire(&given));
-        statuses.at(number).set(end.status);
-        let code = end.error.as_ref().map_or(SUCCESS, Error::code);
-        if has_failed {
-            statuses.set_error(number, code);
-        }
-        if let Some(error) = end.error {
-            first.get_or_insert_with(|| error.on(On::Comm(given.comm)));
-        }
+    let mut errors = Errors::default();
+    let number = ends.len();
+    for (number, (place, settled)) in ends.into_iter().enumerate() {
+        indices.set(number, place as i32);
+        requests.set(place, settled.request);
+        statuses.at(number).set(settled.end.status);
+        errors.note(number, settled);
     }
-    in_status(first)
+    errors.report(number, statuses)
 }
 
 /// `MPI_Waitsome`.
@@ -350,11 +398,11 @@ pub fn waitsome(
         outcount.set(UNDEFINED);
         return Ok(());
     }
-    let ends = process.messenger.progress_until(None, || {
-        let ends = some_ends(process, &mut all);
+    let ends = wait_until(process, || {
+        let ends = some_ends(process, &mut all)?;
         Ok((!ends.is_empty()).then_some(ends))
     })?;
-    report_some(process, ends, (requests, outcount, indices, statuses))
+    report_some(ends, (requests, outcount, indices, statuses))
 }
 
 /// `MPI_Testsome`.
@@ -372,8 +420,8 @@ pub fn testsome(
         return Ok(());
     }
     process.messenger.progress()?;
-    let ends = some_ends(process, &mut all);
-    report_some(process, ends, (requests, outcount, indices, statuses))
+    let ends = some_ends(process, &mut all)?;
+    report_some(ends, (requests, outcount, indices, statuses))
 }
 
 /// `MPI_Start`.
@@ -388,34 +436,16 @@ pub fn startall(process: &Process, count: i32, requests: Array<Request>) -> Resu
 
 /// `MPI_Request_free`.
 pub fn request_free(process: &Process, request: Ref<Request>) -> Result {
-    let given = request.get()?;
-    if given == Request::NULL {
-        return Err(Error::new(
-            Class::Request,
-            "the request is MPI_REQUEST_NULL",
-        ));
-    }
-    process.requests.free(given)?;
+    process.requests.free(request.get()?)?;
     request.set(Request::NULL);
     Ok(())
 }
 
 /// `MPI_Cancel`. Sends are not cancelled, which the standard allows (MPI-5.0, section 3.8.4).
 pub fn cancel(process: &Process, request: Ref<Request>) -> Result {
-    let given = given(process, 0, request.get()?)?;
-    let given = given.ok_or_else(|| Error::new(Class::Request, "there is no such request"))?;
-    if let Pending::Recv(id, _) = given.pending {
-        process
-            .messenger
-            .cancel(id)
-            .map_err(|error| Error::from(error).on(On::Comm(given.comm)))?;
-    }
-    if let Pending::Ongoing(ongoing) = &given.pending {
-        ongoing
-            .cancel()
-            .map_err(|error| error.on(On::Comm(given.comm)))?;
-    }
-    Ok(())
+    let given = request.get()?;
+    let outcome = process.requests.cancel(given);
+    outcome.map_err(|error| error.on(On::Comm(process.requests.comm(given))))
 }
 
 /// `MPI_Test_cancelled`.

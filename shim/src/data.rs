@@ -1,5 +1,7 @@
 //! The data of collectives: in the caller's memory where they follow each other there, else packed beside.
 
+use std::ops::Range;
+
 use crate::abi::Datatype;
 use crate::datatype::{Span, no_buffer};
 use crate::error::{Class, Error, Result};
@@ -207,6 +209,37 @@ impl Data {
         }
     }
 
+    /// Returns where the program has block `number`, if it is one piece there; the first of all that is one piece.
+    fn piece(&self, number: usize) -> Range<usize> {
+        let (offset, bytes) = match (&self.place, self.parts.get(number)) {
+            (Place::Direct(offset), _) if number == 0 => (*offset, self.bytes),
+            (Place::Staged(_), Some(part)) => match part.span.block() {
+                Some(block) => (part.offset.wrapping_add(block), part.span.bytes),
+                None => (0, 0),
+            },
+            _ => (0, 0),
+        };
+        let bytes = self.address.read().bytes(offset, bytes).as_ptr_range();
+        bytes.start.addr()..bytes.end.addr()
+    }
+
+    /// Checks that an operation does not write what it reads (MPI-5.0, section 6.2), as far as both are pieces of memory.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` where both are in the same memory.
+    pub(crate) fn apart_from(&self, written: &Self) -> Result {
+        let is_apart = |number| {
+            let (read, written) = (self.piece(number), written.piece(number));
+            let is_none = read.is_empty() || written.is_empty();
+            is_none || read.end <= written.start || written.end <= read.start
+        };
+        let blocks = self.parts.len().min(written.parts.len()).max(1);
+        match (0..blocks).all(is_apart) {
+            true => Ok(()),
+            false => Err(aliased()),
+        }
+    }
+
     /// Packs what the caller's memory has.
     pub(crate) fn fill(&self) -> Result {
         self.each(|part, staged| {
@@ -237,6 +270,12 @@ impl Data {
         }
         Ok(())
     }
+}
+
+#[cold]
+fn aliased() -> Error {
+    let text = "the same memory is read and written: MPI_IN_PLACE is for that";
+    Error::new(Class::Buffer, text)
 }
 
 /// Returns where parts begin that follow each other as one block.

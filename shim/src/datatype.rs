@@ -242,21 +242,21 @@ impl Types {
     }
 
     /// Returns the size of a predefined datatype without padding.
-    #[inline]
+    #[inline(always)]
     fn simple(&self, handle: Datatype) -> Option<usize> {
         let size = self.sizes.get(handle.0.wrapping_sub(FIRST));
         size.filter(|size| **size > 0).map(|size| *size as usize)
     }
 
     /// Returns how many bytes so many elements of a predefined datatype without padding are.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn simple_bytes(&self, count: i64, handle: Datatype) -> Option<usize> {
         let (count, size) = (usize::try_from(count).ok()?, self.simple(handle)?);
         count.checked_mul(size)
     }
 
     /// Returns data to be sent.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
             if data.is_constant() && bytes > 0 {
@@ -264,6 +264,11 @@ impl Types {
             }
             return Ok(data.buffer(0, bytes));
         }
+        self.send_elements(data, count, handle)
+    }
+
+    #[inline(never)]
+    fn send_elements(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
         if data.is_in_place() {
             return Err(no_buffer());
         }
@@ -271,7 +276,7 @@ impl Types {
     }
 
     /// Returns room for data that is received.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn recv(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
         if let Some(bytes) = self.simple_bytes(count, handle) {
             if room.is_constant() && bytes > 0 {
@@ -279,20 +284,28 @@ impl Types {
             }
             return Ok(room.buffer(0, bytes));
         }
+        self.recv_elements(room, count, handle)
+    }
+
+    #[inline(never)]
+    fn recv_elements(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
         if room.is_in_place() {
             return Err(no_buffer());
         }
         self.span(count, handle)?.recv(room)
     }
 
-    /// Returns what `count` elements of a datatype are.
+    /// Returns what `count` elements of a datatype are. No elements of `MPI_DATATYPE_NULL` are taken, as other libraries take them.
     ///
     /// # Errors
     /// `MPI_ERR_COUNT`, `MPI_ERR_TYPE`.
     pub(crate) fn span(&self, count: i64, handle: Datatype) -> Result<Span> {
         let count = u64::try_from(count)
             .map_err(|_| Error::new(Class::Count, format!("the count is {count}")))?;
-        let one = self.get(handle)?;
+        let one = match (count, handle) {
+            (0, Datatype::NULL) => self.get(Datatype::BYTE)?,
+            _ => self.get(handle)?,
+        };
         let program = one.program()?.clone();
         let bytes = usize::try_from(program.packed(count)?);
         let bytes =

@@ -1,7 +1,7 @@
 //! Extents of a grid for a number of processes (MPI-5.0, section 8.5.2).
 
-/// Returns `count` extents whose product is `total`, in decreasing order: as close to each other as they can be, and then with the
-/// least first one.
+/// Returns `count` extents whose product is `total`, in decreasing order: as close to each other as they can be, and of
+/// those lists the one with the greatest last one, then last but one, and so on, as MPICH has it.
 pub(crate) fn balanced(total: usize, count: usize) -> Vec<usize> {
     if count == 0 {
         return Vec::new();
@@ -42,11 +42,16 @@ impl Search {
         }
         if count == 1 {
             let first = *self.chosen.first().unwrap_or(&rest);
-            if rest <= most && first - rest < self.spread {
+            if rest > most || first - rest > self.spread {
+                return;
+            }
+            self.chosen.push(rest);
+            let is_greater = self.chosen.iter().rev().gt(self.best.iter().rev());
+            if first - rest < self.spread || is_greater {
                 self.spread = first - rest;
                 self.best.clone_from(&self.chosen);
-                self.best.push(rest);
             }
+            self.chosen.pop();
             return;
         }
         for place in 0..self.divisors.len() {
@@ -60,7 +65,7 @@ impl Search {
             }
             match self.chosen.first() {
                 // The last one is not above this one,
-                Some(first) if first - divisor >= self.spread => continue,
+                Some(first) if first - divisor > self.spread => continue,
                 // nor above the mean of all.
                 None if self.is_beyond(divisor, rest, count) => break,
                 _ => {}
@@ -76,8 +81,8 @@ impl Search {
         let Some(last) = first.checked_sub(self.spread) else {
             return false;
         };
-        // The last one would have to be above `last`.
-        let power = (last + 1).checked_pow(count as u32);
+        // The last one would have to be `last` at least.
+        let power = last.checked_pow(count as u32);
         power.is_none_or(|power| power > total)
     }
 }
@@ -127,6 +132,9 @@ mod tests {
             (56, &[7, 4, 2]),
             (56, &[7, 2, 2, 2]),
             (495, &[33, 15]),
+            (5040, &[21, 16, 15]),
+            (55440, &[44, 36, 35]),
+            (98784, &[14, 14, 9, 8, 7]),
             (495, &[11, 9, 5]),
             (495, &[11, 5, 3, 3, 1]),
             (4096, &[16, 16, 16]),

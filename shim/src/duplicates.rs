@@ -8,26 +8,26 @@ use crate::abi::{Comm, Info, Request, Status};
 use crate::comm::Communicator;
 use crate::error::{Class, Error, Result};
 use crate::info::Entries;
-use crate::ongoing::Ongoing;
 use crate::p2p::on_comm;
+use crate::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::Ref;
-use crate::request::{End, Pending, Requests};
 
 /// A duplicate that is being made. Its communicator is there from the call on, with the group of the first one: programs set
 /// error handlers and names before they wait, as other libraries let them. Messages have to wait (MPI-5.0, section 7.4.2).
+#[derive(Debug)]
 struct Duplicating {
     process: Weak<Process>,
     made: Duplicate,
     handle: Comm,
 }
 
-impl Ongoing for Duplicating {
-    fn is_complete(&self, _: &Requests) -> bool {
+impl PendingOperation for Duplicating {
+    fn is_complete(&self) -> bool {
         self.made.is_complete()
     }
 
-    fn take(&self, _: &Requests) -> Option<End> {
+    fn take(&self) -> Option<End> {
         let team = self.made.take()?;
         let comms = &self.process.upgrade()?.comms;
         let status = Status::EMPTY;
@@ -74,7 +74,7 @@ fn duplicate(
             made,
             handle,
         };
-        let pending = Pending::Ongoing(Arc::new(duplicating));
+        let pending = Pending::Operation(Arc::new(duplicating));
         let entered = process.requests.enter(pending, comm)?;
         let copy = process.comm(handle)?;
         *copy.hints() = hints;

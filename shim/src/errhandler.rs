@@ -10,6 +10,8 @@ use crate::table::{Kind, Table};
 /// What is done with an error.
 #[derive(Debug, Clone)]
 pub(crate) enum Handler {
+    /// `MPI_ERRORS_ARE_FATAL`, where the program has set none.
+    Initial,
     /// `MPI_ERRORS_ARE_FATAL`.
     Fatal,
     /// `MPI_ERRORS_ABORT`.
@@ -113,7 +115,7 @@ impl Handlers {
     /// Returns a handle of an error handler, with a reference for the program: the one it has, or a new one.
     pub(crate) fn show(&self, handler: &Handler) -> Result<Errhandler> {
         let made = match handler {
-            Handler::Fatal => return Ok(Errhandler::ARE_FATAL),
+            Handler::Initial | Handler::Fatal => return Ok(Errhandler::ARE_FATAL),
             Handler::Abort => return Ok(Errhandler::ABORT),
             Handler::Return => return Ok(Errhandler::RETURN),
             Handler::Made(made) => made,

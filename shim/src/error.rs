@@ -195,7 +195,11 @@ impl From<tagwire_pml::Error> for Error {
             Error::Failed(failure) => class_of(*failure),
             Error::TagTooWide { .. } => Class::Tag,
             Error::NoSuchRank { .. } => Class::Rank,
-            Error::StaleRequest | Error::WrongRequest(_) => Class::Request,
+            Error::StaleRequest | Error::WrongRequest(_) | Error::BadRound(_) => Class::Request,
+            Error::BadPartition { .. } => Class::Arg,
+            Error::BadPartitions { .. } => Class::Count,
+            Error::Mismatch { sent, received } if sent > received => Class::Truncate,
+            Error::Mismatch { .. } => Class::Count,
             Error::NoContext | Error::MessageTooLong { .. } => Class::Other,
             _ => Class::Intern,
         };

@@ -1,48 +1,81 @@
 //! Sends and receives that are one operation, without waiting (MPI-5.0, section 3.10).
 #![allow(clippy::too_many_arguments, reason = "those of the standard")]
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tagwire_pml::{RequestId, SendMode};
+use tagwire_coll::Members;
+use tagwire_pml::{Messenger, RequestId, SendMode, Status as Ended};
 
-use crate::abi::{Comm, Datatype, Request};
+use crate::abi::{Comm, Datatype, Request, Status};
 use crate::error::{On, Result};
-use crate::ongoing::Ongoing;
 use crate::p2p::{Envelope, irecv_from, isend_to};
+use crate::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{In, Out, Ref, Staging};
-use crate::request::{End, Pending, Requests};
 
 /// A send and a receive under way.
 struct Exchange {
-    receive: Pending,
-    send: Pending,
+    messenger: Arc<Messenger>,
+    /// With the members, as [`Pending::Recv`]; `None` where nothing is received.
+    receive: Option<(RequestId, Option<Arc<Members>>)>,
+    /// `None` where it was complete at once.
+    send: Option<RequestId>,
     /// How the receive ended, and the send.
     ends: Mutex<[Option<End>; 2]>,
     /// What is sent, where the receive replaces it.
     _memory: Option<Staging>,
 }
 
-impl Ongoing for Exchange {
-    fn is_complete(&self, requests: &Requests) -> bool {
-        requests.is_complete(&self.receive) && requests.is_complete(&self.send)
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Exchange({:?})", self.send)
+    }
+}
+
+impl Exchange {
+    /// Takes how a message ended, without progress.
+    fn taken(&self, id: RequestId, end: impl Fn(&Ended) -> End) -> Option<End> {
+        match self.messenger.take(id) {
+            Ok(ended) => ended.as_ref().map(end),
+            Err(error) => Some(End::of(Err(error.into()))),
+        }
+    }
+}
+
+impl PendingOperation for Exchange {
+    fn is_complete(&self) -> bool {
+        // One that is not known any more was taken.
+        let has_ended = |id| self.messenger.is_complete(id).unwrap_or(true);
+        let receive = self.receive.as_ref().map(|(id, _)| *id);
+        [receive, self.send].into_iter().flatten().all(has_ended)
     }
 
-    fn take(&self, requests: &Requests) -> Option<End> {
-        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        for (end, part) in ends.iter_mut().zip([&self.receive, &self.send]) {
-            if end.is_none() {
-                *end = requests.take(part);
-            }
-        }
-        if ends.iter().any(Option::is_none) {
+    fn take(&self) -> Option<End> {
+        if !self.is_complete() {
             return None;
         }
-        let [received, sent] = std::mem::take(&mut *ends);
-        let sent = sent.and_then(|end| end.error);
-        let End { status, error } = received?;
-        let error = error.or(sent);
-        Some(End { status, error })
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let [received, sent] = &mut *ends;
+        if received.is_none() {
+            *received = match &self.receive {
+                None => Some(End::good(Status::NO_PROC)),
+                Some((id, members)) => {
+                    self.taken(*id, |ended| End::of_recv(ended, members.as_deref()))
+                }
+            };
+        }
+        if sent.is_none() {
+            *sent = match self.send {
+                None => Some(End::EMPTY),
+                Some(id) => self.taken(id, End::of_send),
+            };
+        }
+        let (received, sent) = (received.take()?, sent.take()?);
+        Some(End {
+            status: received.status,
+            error: received.error.or(sent.error),
+        })
     }
 }
 
@@ -56,13 +89,15 @@ fn start(
     memory: Option<Staging>,
     request: Ref<Request>,
 ) -> Result {
-    let receive = irecv_from(process, room, from)?;
+    let receive = match irecv_from(process, room, from)? {
+        Pending::Recv(id, members) => Some((id, members)),
+        _ => None,
+    };
     let send = match isend_to(process, data, to, SendMode::Standard) {
-        Ok(None | Some(RequestId::COMPLETE)) => Pending::Sent,
-        Ok(Some(id)) => Pending::Send(id),
+        Ok(sent) => sent.filter(|id| *id != RequestId::COMPLETE),
         Err(error) => {
             // Its room is the program's again once it has ended.
-            if let Pending::Recv(id, _) = receive {
+            if let Some((id, _)) = receive {
                 let _ = process.messenger.cancel(id);
                 let _ = process.messenger.wait(id, None);
             }
@@ -70,12 +105,13 @@ fn start(
         }
     };
     let exchange = Exchange {
+        messenger: Arc::clone(&process.messenger),
         receive,
         send,
         ends: Mutex::default(),
         _memory: memory,
     };
-    let pending = Pending::Ongoing(Arc::new(exchange));
+    let pending = Pending::Operation(Arc::new(exchange));
     request.set(process.requests.enter(pending, from.comm)?);
     Ok(())
 }

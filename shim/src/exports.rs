@@ -45,6 +45,25 @@ pub fn tool(_: &str, handler: impl FnOnce(Option<&Arc<Process>>) -> Result) -> i
     handler(PROCESS.get()).map_or_else(|error| error.code(), |()| SUCCESS)
 }
 
+/// What calls return that are given no room for a result.
+#[cold]
+pub fn no_result(name: &str, on: On) -> i32 {
+    call(name, |_| Err(null_result().on(on)))
+}
+
+/// The same for what may be called at any time.
+#[cold]
+pub fn no_result_early(name: &str, on: On) -> i32 {
+    early(name, |_| Err(null_result().on(on)))
+}
+
+fn null_result() -> Error {
+    Error::new(
+        Class::Arg,
+        "the address of a result, or of an array, is null",
+    )
+}
+
 /// What calls return that do nothing here.
 #[cold]
 pub fn unsupported(name: &str, on: On) -> i32 {

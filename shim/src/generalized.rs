@@ -1,5 +1,6 @@
 //! Generalized requests: operations of the program (MPI-5.0, section 13.2).
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +10,9 @@ use crate::abi::{Comm, Request, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, Result};
 use crate::functions::{cancel_operation, free_operation, query_operation};
-use crate::ongoing::{Freed, Ongoing};
+use crate::pending::{End, Freed, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{Pointer, Ref};
-use crate::request::{End, Pending, Requests};
 
 /// An operation of the program.
 struct Generalized {
@@ -33,6 +33,12 @@ struct State {
     is_released: bool,
     /// What the program keeps of it was freed.
     is_freed: bool,
+}
+
+impl fmt::Debug for Generalized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Generalized")
+    }
 }
 
 impl Generalized {
@@ -59,13 +65,13 @@ impl Generalized {
     }
 }
 
-impl Ongoing for Generalized {
-    fn is_complete(&self, _: &Requests) -> bool {
+impl PendingOperation for Generalized {
+    fn is_complete(&self) -> bool {
         self.is_complete.load(SeqCst)
     }
 
-    fn take(&self, requests: &Requests) -> Option<End> {
-        if !self.is_complete(requests) {
+    fn take(&self) -> Option<End> {
+        if !self.is_complete() {
             return None;
         }
         let (status, code) = self.queried();
@@ -75,6 +81,9 @@ impl Ongoing for Generalized {
     }
 
     fn look(&self) -> Option<Result<Status>> {
+        if !self.is_complete() {
+            return None;
+        }
         let (status, code) = self.queried();
         Some(failed(code).map(|()| status))
     }
@@ -127,15 +136,15 @@ pub fn grequest_start(
         is_complete: AtomicBool::new(false),
         state: Mutex::default(),
     };
-    let pending = Pending::Ongoing(Arc::new(generalized));
+    let pending = Pending::Operation(Arc::new(generalized));
     request.set(process.requests.enter(pending, Comm::SELF)?);
     Ok(())
 }
 
 /// `MPI_Grequest_complete`.
 pub fn grequest_complete(process: &Process, request: Request) -> Result {
-    let ongoing = process.requests.ongoing(request)?;
-    match ongoing.complete()? {
+    let operation = process.requests.operation(request)?;
+    match operation.complete()? {
         // It was kept for this call.
         true => process.requests.free(request),
         false => Ok(()),

@@ -49,7 +49,7 @@ pub fn comm_free_keyval(process: &Process, key: Ref<i32>) -> Result {
 /// `MPI_Comm_set_attr`.
 pub fn comm_set_attr(process: &Process, comm: Comm, key: i32, value: Pointer) -> Result {
     on_comm(process, comm, |held| {
-        let key = process.keys.get(key, &COMM)?;
+        let key = process.keys.to_set(key, &COMM)?;
         held.attributes().set(comm.0, key, value)
     })
 }
@@ -106,7 +106,7 @@ pub fn type_free_keyval(process: &Process, key: Ref<i32>) -> Result {
 /// `MPI_Type_set_attr`.
 pub fn type_set_attr(process: &Process, datatype: Datatype, key: i32, value: Pointer) -> Result {
     let one = process.types.get(datatype)?;
-    let key = process.keys.get(key, &TYPE)?;
+    let key = process.keys.to_set(key, &TYPE)?;
     one.attributes().set(datatype.0, key, value)
 }
 

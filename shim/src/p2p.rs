@@ -1,18 +1,21 @@
 //! Messages (MPI-5.0, chapter 3).
 
+use std::mem;
 use std::sync::Arc;
 
+use tagwire_base::{SourceSelector, Tag, TagSelector};
 use tagwire_pml::{RequestId, SendMode};
 
-use crate::abi::{Comm, Datatype, PROC_NULL, Request, Status};
-use crate::comm::{Held, tag, tags};
-use crate::error::{On, Result};
-use crate::process::Process;
+use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status};
+use crate::comm::{Communicator, Held, tag, tags};
+use crate::error::{Class, Error, On, Result};
+use crate::pending::{End, Pending};
+use crate::process::{self, Process};
 use crate::raw::{In, Out, Ref, StatusRef};
-use crate::request::{DONE, Pending, end_of};
+use crate::request::DONE;
 
 /// Runs the body of a call on a communicator, where its errors are raised.
-#[inline]
+#[inline(always)]
 pub(crate) fn on_comm<'p, R>(
     process: &'p Process,
     handle: Comm,
@@ -22,12 +25,146 @@ pub(crate) fn on_comm<'p, R>(
     body(comm).map_err(|error| error.on(On::Comm(handle)))
 }
 
+/// Returns a count of the call's arrays.
+///
+/// # Errors
+/// `MPI_ERR_COUNT` where it is negative.
+#[inline]
+pub(crate) fn count_of(count: i32) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::new(Class::Count, format!("the count is {count}")))
+}
+
 /// Where a message goes, or what a receive accepts: the last arguments of calls.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Envelope {
     pub(crate) rank: i32,
     pub(crate) tag: i32,
     pub(crate) comm: Comm,
+}
+
+/// Starts a send of one block that nothing stands in the way of: the short way of the thread that initialized MPI. `None`, with
+/// nothing done, where anything does, errors too: [`isend_to`] has them all.
+#[inline(always)]
+fn send_now(
+    process: &Process,
+    (data, count, datatype): (In, i64, Datatype),
+    to: Envelope,
+    mode: SendMode,
+) -> Option<RequestId> {
+    let Some(bytes) = process.types.simple_bytes(count, datatype) else {
+        return send_elements_now(process, (data, count, datatype), to, mode);
+    };
+    let tag = Tag::user(to.tag)?;
+    if data.is_constant() {
+        return None;
+    }
+    let mut look;
+    let comm = match to.comm {
+        Comm::WORLD => &process.world,
+        _ => {
+            look = process.comms.look()?;
+            look.get(to.comm.0)?
+        }
+    };
+    let (members, number) = (comm.team.members(), to.rank as u32 as usize);
+    let (rank, context) = (members.rank(number)?, members.context(number)?);
+    let data = data.buffer(0, bytes);
+    let sent = process
+        .messenger
+        .at_once()
+        .send(&data, rank, tag, context, mode);
+    mem::forget(data);
+    sent
+}
+
+/// The same for elements of a datatype that is made: short ones with gaps are packed beside, and copied from there.
+#[inline(never)]
+fn send_elements_now(
+    process: &Process,
+    (data, count, datatype): (In, i64, Datatype),
+    to: Envelope,
+    mode: SendMode,
+) -> Option<RequestId> {
+    let tag = Tag::user(to.tag)?;
+    let span = process.types.span(count, datatype).ok()?;
+    if span.bytes > process::SCRATCH || mode == SendMode::Synchronous {
+        return None;
+    }
+    let comm = process.comm(to.comm).ok()?;
+    let (members, number) = (comm.team.members(), to.rank as u32 as usize);
+    let (rank, context) = (members.rank(number)?, members.context(number)?);
+    let mut scratch = process.scratch.enter_by_bias()?;
+    let packed = &mut scratch.value()[..span.bytes];
+    span.packer(data).ok()?.pack(packed);
+    let messenger = process.messenger.at_once();
+    messenger
+        .send_copy(packed, rank, tag, context)
+        .then_some(RequestId::COMPLETE)
+}
+
+/// Returns what a receive from `rank` accepts. `None` where that is no rank.
+#[inline(always)]
+fn source_now(comm: &Communicator, rank: i32) -> Option<SourceSelector> {
+    match rank {
+        ANY_SOURCE => Some(SourceSelector::ANY),
+        _ => {
+            let rank = comm.team.members().rank(rank as u32 as usize)?;
+            Some(SourceSelector::exact(rank))
+        }
+    }
+}
+
+/// Makes progress, and returns whether a probe finds nothing then: as [`send_now`].
+#[inline(always)]
+fn has_nothing(process: &Process, rank: i32, tag: i32, comm: Comm) -> Option<bool> {
+    if tag != ANY_TAG {
+        Tag::user(tag)?;
+    }
+    let (source, context) = {
+        let mut look;
+        let comm = match comm {
+            Comm::WORLD => &process.world,
+            Comm(handle) => {
+                look = process.comms.look()?;
+                look.get(handle)?
+            }
+        };
+        (source_now(comm, rank)?, comm.team.context())
+    };
+    Some(process.messenger.at_once().has_nothing(source, context))
+}
+
+/// Starts a receive of one block that is simply queued: as [`send_now`].
+#[inline(always)]
+fn recv_now(
+    process: &Process,
+    (room, count, datatype): (Out, i64, Datatype),
+    from: Envelope,
+) -> Option<Pending> {
+    let bytes = process.types.simple_bytes(count, datatype)?;
+    if room.is_constant() {
+        return None;
+    }
+    let tags = match from.tag {
+        ANY_TAG => TagSelector::ANY,
+        tag => TagSelector::exact(Tag::user(tag)?),
+    };
+    let mut look;
+    let comm = match from.comm {
+        Comm::WORLD => &process.world,
+        _ => {
+            look = process.comms.look()?;
+            look.get(from.comm.0)?
+        }
+    };
+    let source = source_now(comm, from.rank)?;
+    let (room, context) = (room.buffer(0, bytes), comm.team.context());
+    let posted = process
+        .messenger
+        .at_once()
+        .recv(&room, source, tags, context);
+    mem::forget(room);
+    Some(Pending::Recv(posted?, comm.members()))
 }
 
 /// Starts a send. `None` where it goes to no process.
@@ -49,19 +186,56 @@ pub(crate) fn isend_to(
     })
 }
 
+#[inline]
 fn send_by(process: &Process, data: (In, i64, Datatype), to: Envelope, mode: SendMode) -> Result {
-    match isend_to(process, data, to, mode)? {
-        None | Some(RequestId::COMPLETE) => Ok(()),
-        Some(request) => {
-            let ended = process.messenger.wait(request, None)?;
-            let end = end_of(&ended, None, true);
-            end.error
-                .map_or(Ok(()), |error| Err(error.on(On::Comm(to.comm))))
-        }
+    match send_now(process, data, to, mode) {
+        Some(RequestId::COMPLETE) => Ok(process.messenger.flush()?),
+        Some(id) => finish_send(process, id, to.comm),
+        None => send_at_length(process, data, to, mode),
     }
 }
 
+/// Waits for a send.
+fn finish_send(process: &Process, id: RequestId, comm: Comm) -> Result {
+    let ended = process.messenger.wait(id, None);
+    let ended = ended.map_err(|error| Error::from(error).on(On::Comm(comm)))?;
+    let end = End::of_send(&ended);
+    end.error
+        .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))
+}
+
+#[inline(never)]
+fn send_at_length(
+    process: &Process,
+    data: (In, i64, Datatype),
+    to: Envelope,
+    mode: SendMode,
+) -> Result {
+    match isend_to(process, data, to, mode)? {
+        None => Ok(()),
+        Some(id) => finish_send(process, id, to.comm),
+    }
+}
+
+#[inline]
 fn isend_by(
+    process: &Process,
+    data: (In, i64, Datatype),
+    to: Envelope,
+    request: Ref<Request>,
+    mode: SendMode,
+) -> Result {
+    let entered = match send_now(process, data, to, mode) {
+        Some(RequestId::COMPLETE) => DONE,
+        Some(id) => process.requests.enter(Pending::Send(id), to.comm)?,
+        None => return isend_at_length(process, data, to, request, mode),
+    };
+    request.set(entered);
+    Ok(())
+}
+
+#[inline(never)]
+fn isend_at_length(
     process: &Process,
     data: (In, i64, Datatype),
     to: Envelope,
@@ -95,12 +269,13 @@ pub(crate) fn irecv_from(
 }
 
 /// Waits for a receive.
+#[inline]
 fn finish(process: &Process, pending: &Pending, comm: Comm, status: StatusRef) -> Result {
     let end = match pending {
         Pending::Recv(id, members) => {
             let ended = process.messenger.wait(*id, None);
             let ended = ended.map_err(|error| crate::Error::from(error).on(On::Comm(comm)))?;
-            end_of(&ended, members.as_deref(), false)
+            End::of_recv(&ended, members.as_deref())
         }
         Pending::NoProcess => {
             status.set(Status::NO_PROC);
@@ -200,7 +375,7 @@ fn send_init_by(
     };
     let entered = process
         .requests
-        .enter_persistent(Arc::new(again), to.comm)?;
+        .enter_persistent(Box::new(again), to.comm)?;
     request.set(entered);
     Ok(())
 }
@@ -230,8 +405,22 @@ pub fn recv(
     status: StatusRef,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    let pending = irecv_from(process, (room, count, datatype), from)?;
-    finish(process, &pending, comm, status)
+    let room = (room, count, datatype);
+    match recv_now(process, room, from) {
+        Some(pending) => finish(process, &pending, comm, status),
+        None => recv_at_length(process, room, from, status),
+    }
+}
+
+#[inline(never)]
+fn recv_at_length(
+    process: &Process,
+    room: (Out, i64, Datatype),
+    from: Envelope,
+    status: StatusRef,
+) -> Result {
+    let pending = irecv_from(process, room, from)?;
+    finish(process, &pending, from.comm, status)
 }
 
 /// `MPI_Irecv`.
@@ -247,8 +436,23 @@ pub fn irecv(
     request: Ref<Request>,
 ) -> Result {
     let from = Envelope { rank, tag, comm };
-    let pending = irecv_from(process, (room, count, datatype), from)?;
-    request.set(process.requests.enter(pending, comm)?);
+    let room = (room, count, datatype);
+    if let Some(pending) = recv_now(process, room, from) {
+        request.set(process.requests.enter(pending, comm)?);
+        return Ok(());
+    }
+    irecv_at_length(process, room, from, request)
+}
+
+#[inline(never)]
+fn irecv_at_length(
+    process: &Process,
+    room: (Out, i64, Datatype),
+    from: Envelope,
+    request: Ref<Request>,
+) -> Result {
+    let pending = irecv_from(process, room, from)?;
+    request.set(process.requests.enter(pending, from.comm)?);
     Ok(())
 }
 
@@ -284,7 +488,7 @@ pub fn recv_init(
     };
     let entered = process
         .requests
-        .enter_persistent(Arc::new(again), from.comm)?;
+        .enter_persistent(Box::new(again), from.comm)?;
     request.set(entered);
     Ok(())
 }
@@ -326,7 +530,7 @@ pub fn sendrecv(
     let received = finish(process, &pending, comm, status);
     if let Some(id) = sent.filter(|id| *id != RequestId::COMPLETE) {
         let ended = process.messenger.wait(id, None)?;
-        let end = end_of(&ended, None, true);
+        let end = End::of_send(&ended);
         if let (Ok(()), Some(error)) = (&received, end.error) {
             return Err(error.on(On::Comm(comm)));
         }
@@ -379,6 +583,22 @@ pub fn iprobe(
     flag: Ref<i32>,
     status: StatusRef,
 ) -> Result {
+    if let Some(true) = has_nothing(process, rank, tag, comm) {
+        flag.set(0);
+        return Ok(());
+    }
+    iprobe_at_length(process, rank, tag, comm, flag, status)
+}
+
+#[inline(never)]
+fn iprobe_at_length(
+    process: &Process,
+    rank: i32,
+    tag: i32,
+    comm: Comm,
+    flag: Ref<i32>,
+    status: StatusRef,
+) -> Result {
     on_comm(process, comm, |comm| {
         if rank == PROC_NULL {
             flag.set(1);
@@ -386,7 +606,6 @@ pub fn iprobe(
             return Ok(());
         }
         let (from, tags) = (comm.source(rank)?, tags(tag)?);
-        process.messenger.progress()?;
         let found = process.messenger.probe(from, tags, comm.team.context())?;
         flag.set(i32::from(found.is_some()));
         if let Some(found) = found {

@@ -3,13 +3,15 @@
 //! Partitions with gaps are packed beside when they are ready, and unpacked when they have arrived.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tagwire_pml::{PartitionedRecv, PartitionedSend};
 
+use crate::abi::Status;
 use crate::datatype::Span;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
+use crate::pending::{End, PendingOperation};
 use crate::raw::{Out, Staging};
 
 /// The partitions of a buffer.
@@ -100,6 +102,10 @@ impl Ended {
     }
 }
 
+fn held(unpacked: &Mutex<bool>) -> MutexGuard<'_, bool> {
+    unpacked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A partitioned send.
 pub(crate) struct Send {
     inner: PartitionedSend,
@@ -111,9 +117,11 @@ pub(crate) struct Send {
 pub(crate) struct Recv {
     inner: PartitionedRecv,
     partitions: Partitions,
-    /// Which were unpacked in this round.
-    unpacked: Box<[AtomicBool]>,
+    /// Which were unpacked in this round. Who unpacks one holds it, so that nobody is told before that it has arrived.
+    unpacked: Box<[Mutex<bool>]>,
     ended: Ended,
+    /// Where it receives from: it names a process and a tag, and all of the data arrives.
+    status: Status,
 }
 
 impl fmt::Debug for Send {
@@ -163,10 +171,17 @@ impl Send {
 }
 
 impl Recv {
-    pub(crate) fn new(inner: PartitionedRecv, partitions: Partitions) -> Self {
-        let unpacked = (0..partitions.count).map(|_| AtomicBool::new(false));
+    /// Returns one from `source` in its communicator, with a tag.
+    pub(crate) fn new(
+        inner: PartitionedRecv,
+        partitions: Partitions,
+        (source, tag): (i32, i32),
+    ) -> Self {
+        let unpacked = (0..partitions.count).map(|_| Mutex::new(false));
+        let bytes = partitions.span.bytes * partitions.count as usize;
         Self {
             inner,
+            status: Status::new(source, tag, bytes as u64),
             unpacked: unpacked.collect(),
             partitions,
             ended: Ended::default(),
@@ -175,7 +190,7 @@ impl Recv {
 
     pub(crate) fn start(&self) -> Result {
         for unpacked in &self.unpacked {
-            unpacked.store(false, std::sync::atomic::Ordering::Release);
+            *held(unpacked) = false;
         }
         Ok(self.inner.start()?)
     }
@@ -190,9 +205,13 @@ impl Recv {
     }
 
     fn unpack(&self, partition: u32) -> Result {
-        match self.unpacked.get(partition as usize) {
-            Some(unpacked) if !unpacked.swap(true, AcqRel) => self.partitions.drain(partition),
-            _ => Ok(()),
+        let Some(unpacked) = self.unpacked.get(partition as usize) else {
+            return Ok(());
+        };
+        let mut is_unpacked = held(unpacked);
+        match mem::replace(&mut *is_unpacked, true) {
+            true => Ok(()),
+            false => self.partitions.drain(partition),
         }
     }
 
@@ -236,7 +255,20 @@ impl Part {
         }
     }
 
-    pub(crate) fn is_complete(&self) -> bool {
+    /// Refuses what an operation under way is not for (MPI-5.0, section 4.2).
+    fn check_ended(&self, what: &str) -> Result {
+        match self.is_complete() {
+            true => Ok(()),
+            false => Err(Error::new(
+                Class::Request,
+                format!("a partitioned operation under way cannot be {what}"),
+            )),
+        }
+    }
+}
+
+impl PendingOperation for Part {
+    fn is_complete(&self) -> bool {
         match self {
             Self::None => true,
             Self::Send(send) => send.is_complete(),
@@ -244,11 +276,22 @@ impl Part {
         }
     }
 
-    pub(crate) fn take(&self) -> Option<std::result::Result<(), Error>> {
+    fn take(&self) -> Option<End> {
         match self {
-            Self::None => Some(Ok(())),
-            Self::Send(send) => send.take(),
-            Self::Recv(recv) => recv.take(),
+            Self::None => Some(End::good(Status::NO_PROC)),
+            Self::Send(send) => send.take().map(End::of),
+            Self::Recv(recv) => recv.take().map(|outcome| End {
+                status: recv.status,
+                error: outcome.err(),
+            }),
         }
+    }
+
+    fn cancel(&self) -> Result {
+        self.check_ended("cancelled")
+    }
+
+    fn check_free(&self) -> Result {
+        self.check_ended("freed")
     }
 }

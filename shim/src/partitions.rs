@@ -93,12 +93,13 @@ pub fn precv_init(
         if rank == PROC_NULL {
             return Ok(Part::None);
         }
+        let from = (rank, number);
         let (tag, (rank, context)) = (tag(number)?, pair(&comm, rank)?);
         let all = buffer.bytes();
         let (room, messenger) = (Out::over(all).buffer(0, all.len()), &process.messenger);
         let partitions = partitions.max(1);
         let inner = PartitionedRecv::init(messenger, &room, partitions, rank, tag, context)?;
-        Ok(Part::Recv(Arc::new(Recv::new(inner, buffer))))
+        Ok(Part::Recv(Arc::new(Recv::new(inner, buffer, from))))
     })?;
     request.set(process.requests.enter_partitioned(part, comm)?);
     Ok(())
@@ -149,8 +150,12 @@ pub fn pready_list(
     all.try_for_each(|partition| send.ready(partition_of(*partition)?))
 }
 
-/// `MPI_Parrived`.
+/// `MPI_Parrived`. Of a request that is null or inactive everything has arrived.
 pub fn parrived(process: &Process, request: Request, partition: i32, flag: Ref<i32>) -> Result {
+    if request == Request::NULL {
+        flag.set(1);
+        return Ok(());
+    }
     let partition = partition_of(partition)?;
     let arrived = match process.requests.part(request)? {
         Part::None => true,

@@ -9,9 +9,9 @@ use crate::comm::{Held, status as status_of, tags};
 use crate::error::{Class, Error, On, Result};
 use crate::message::Claimed;
 use crate::p2p::on_comm;
+use crate::pending::{End, Pending};
 use crate::process::Process;
 use crate::raw::{Out, Ref, StatusRef};
-use crate::request::{Pending, end_of};
 
 fn enter(
     process: &Process,
@@ -133,7 +133,7 @@ pub fn mrecv(
         return Ok(());
     };
     let ended = process.messenger.wait(id, None)?;
-    let end = end_of(&ended, members.as_deref(), false);
+    let end = End::of_recv(&ended, members.as_deref());
     status.set(end.status);
     end.error
         .map_or(Ok(()), |error| Err(error.on(On::Comm(comm))))

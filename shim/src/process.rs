@@ -10,7 +10,7 @@ use std::time::Duration;
 use tagwire_base::bootstrap::{Attribute, SharedBootstrap};
 use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
-use tagwire_pml::{Messenger, ThreadLevel};
+use tagwire_pml::{Guarded, Messenger, ThreadLevel};
 
 use crate::abi::{Comm, Group, Session, thread};
 use crate::attributes::{Keys, key};
@@ -29,6 +29,9 @@ use crate::request::Requests;
 use crate::session;
 use crate::table::{Kind, Table};
 
+/// What is packed before it is sent has at most so many bytes: what one packet holds on shared memory.
+pub(crate) const SCRATCH: usize = 8192;
+
 /// A rank: every call of MPI between initialization and finalization is one of its methods, or a handler that is given it.
 ///
 /// A process has one at a time; tests have several.
@@ -45,6 +48,8 @@ pub struct Process {
     pub(crate) types: Types,
     pub(crate) operations: Operations,
     pub(crate) requests: Requests,
+    /// For short data that is packed before it is sent.
+    pub(crate) scratch: Guarded<Box<[u8; SCRATCH]>>,
     pub(crate) keys: Keys,
     pub(crate) early: Arc<Early>,
     /// For buffered sends.
@@ -65,6 +70,7 @@ struct Values {
     tag_ub: Box<i32>,
     no: Box<i32>,
     any: Box<i32>,
+    no_process: Box<i32>,
     universe_size: Option<Box<i32>>,
     application: Option<Box<i32>>,
 }
@@ -125,7 +131,7 @@ impl Process {
         let alone = Arc::new(alone.map_err(|error| error.to_string())?);
         let messenger = Arc::clone(world.messenger());
         let communicator = |handle, team, name| {
-            let handler = Handler::Fatal;
+            let handler = Handler::Initial;
             let origin = (handler, Session::NULL);
             Arc::new(Communicator::new(handle, team, origin, name))
         };
@@ -150,10 +156,12 @@ impl Process {
                 tag_ub: Box::new(largest_tag),
                 no: Box::new(0),
                 any: Box::new(crate::abi::ANY_SOURCE),
+                no_process: Box::new(crate::abi::PROC_NULL),
                 universe_size: number(Attribute::UniverseSize),
                 application: number(Attribute::ApplicationNumber),
             },
             requests: Requests::new(&messenger),
+            scratch: Guarded::new(ThreadLevel::Multiple, Box::new([0; SCRATCH])),
             messenger,
             bootstrap,
             world: communicator(Comm::WORLD, world, "MPI_COMM_WORLD"),
@@ -179,7 +187,7 @@ impl Process {
         let found = match number {
             key::TAG_UB => &values.tag_ub,
             key::IO => &values.any,
-            key::HOST => return None,
+            key::HOST => &values.no_process,
             key::WTIME_IS_GLOBAL => &values.no,
             key::LASTUSEDCODE => return Some(self.early.codes.last()),
             key::UNIVERSE_SIZE => values.universe_size.as_ref()?,
@@ -261,7 +269,7 @@ impl Process {
                 }
                 error.code()
             }
-            Handler::Fatal | Handler::Abort => {
+            Handler::Initial | Handler::Fatal | Handler::Abort => {
                 let class = self.early.codes.text(error.code());
                 let class = class
                     .unwrap_or_else(|| Class::of(error.code()).map_or("", Class::text).to_owned());
@@ -287,8 +295,21 @@ impl Process {
             On::File(_) => Some(Handler::Return),
             On::Win(_) | On::None => None,
         };
-        let initial = || (On::Comm(Comm::SELF), self.own.errhandler());
+        let initial = || {
+            let comm = self.default_comm();
+            (On::Comm(comm.handle), comm.errhandler())
+        };
         found.map_or_else(initial, |handler| (on, handler))
+    }
+
+    /// Returns the communicator for errors of calls without one: `MPI_COMM_SELF` (MPI-5.0, section 9.3). Until MPI-3.1 it was
+    /// `MPI_COMM_WORLD`: where a program has set the error handler of that one alone, it is meant.
+    fn default_comm(&self) -> &Arc<Communicator> {
+        let is_initial = |comm: &Communicator| matches!(comm.errhandler(), Handler::Initial);
+        match is_initial(&self.own) && !is_initial(&self.world) {
+            true => &self.world,
+            false => &self.own,
+        }
     }
 
     fn keep(&self, code: i32, text: String) {

@@ -540,6 +540,13 @@ impl StatusRef {
         Self(status)
     }
 
+    /// Returns whether nobody asks for it.
+    #[inline]
+    #[must_use]
+    pub const fn is_ignored(self) -> bool {
+        self.0.is_null()
+    }
+
     /// Sets it, but for its error (MPI-5.0, section 3.2.5).
     #[inline]
     pub fn set(self, status: Status) {

@@ -7,19 +7,20 @@
 //!
 //! A send that was complete when its call returned has no entry: its handle is [`DONE`], which is not `MPI_REQUEST_NULL`, so that
 //! calls which wait for any of several count it.
+//!
+//! What is here is looked up, and left again, before anything is waited for or called: [`Awaited`] is what waits need.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tagwire_coll as coll;
-use tagwire_coll::Members;
-use tagwire_pml::{Messenger, RequestId};
+use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
 
 use crate::abi::{Comm, Request, Status};
-use crate::comm::status;
-use crate::error::{Class, Error, On, Result, class_of};
-use crate::ongoing::{Freed, Ongoing};
+use crate::error::{Class, Error, On, Result};
 use crate::partitioned::Part;
+use crate::pending::{End, Freed, Pending, PendingOperation};
+use crate::raw::StatusRef;
 
 const SLOT_BITS: u32 = 22;
 const SLOTS: usize = (1 << SLOT_BITS) - 1;
@@ -29,85 +30,122 @@ const REQUEST: usize = 1 << 30;
 /// Every send that was complete at once.
 pub(crate) const DONE: Request = Request(REQUEST | SLOTS);
 
-/// What is done when an operation has ended well.
-pub(crate) type Then = Arc<dyn Fn() + Send + Sync>;
+/// Starts a round of a persistent request.
+pub(crate) type Again = Box<dyn Fn() -> Result<Pending> + Send + Sync>;
 
-/// How an operation ended.
-#[derive(Debug)]
-pub(crate) struct End {
-    pub(crate) status: Status,
-    pub(crate) error: Option<Error>,
+/// What a persistent request keeps from round to round.
+struct Persistent {
+    again: Again,
+    part: Option<Part>,
 }
 
-impl End {
-    pub(crate) const fn good(status: Status) -> Self {
+/// What calls that wait need of a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Awaited {
+    /// Null or inactive: calls that wait for any of several do not count it.
+    Inactive,
+    Ended,
+    Message(RequestId),
+    Operation(Arc<dyn PendingOperation>),
+}
+
+impl Messages {
+    fn with_capacity(count: usize) -> Self {
         Self {
-            status,
-            error: None,
+            ids: Vec::with_capacity(count),
+            places: Vec::with_capacity(count),
         }
     }
-}
 
-/// An operation under way. Small: waits copy them out of the table.
-#[derive(Clone)]
-pub(crate) enum Pending {
-    /// There is none: a persistent request that is inactive.
-    Inactive,
-    /// A send that has ended well.
-    Sent,
-    /// A receive from no process.
-    NoProcess,
-    /// It has ended, as a call has reported that left its end to be taken.
-    Reported(Arc<Mutex<Option<End>>>),
-    Send(RequestId),
-    /// With the members, where they have other numbers than in the job.
-    Recv(RequestId, Option<Arc<Members>>),
-    Collective(coll::Request, Option<Then>),
-    Round(Arc<Mutex<coll::Persistent>>, Option<Then>),
-    Partitioned(Part),
-    Ongoing(Arc<dyn Ongoing>),
-}
-
-const _: () = assert!(size_of::<Pending>() <= 40);
-
-impl fmt::Debug for Pending {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Inactive => "inactive",
-            Self::Sent | Self::NoProcess | Self::Reported(_) => "ended",
-            Self::Send(_) => "send",
-            Self::Recv(..) => "receive",
-            Self::Collective(..) => "collective",
-            Self::Round(..) => "persistent collective",
-            Self::Partitioned(_) => "partitioned",
-            Self::Ongoing(_) => "another operation",
-        })
+    #[inline]
+    fn push(&mut self, place: usize, id: RequestId) {
+        self.ids.push(id);
+        self.places.push(place);
     }
 }
 
-/// Starts a round of a persistent request.
-pub(crate) type Again = Arc<dyn Fn() -> Result<Pending> + Send + Sync>;
+impl Awaited {
+    pub(crate) const fn is_active(&self) -> bool {
+        !matches!(self, Self::Inactive)
+    }
+}
 
-struct Entry {
-    pending: Pending,
+/// Messages that are waited for, with the places of their requests among others.
+#[derive(Debug)]
+pub(crate) struct Messages {
+    pub(crate) ids: Vec<RequestId>,
+    places: Vec<usize>,
+}
+
+/// A request whose end was taken.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    /// Its handle from now on: null, but for a persistent one.
+    pub(crate) request: Request,
+    pub(crate) end: End,
     /// Errors are raised there.
-    comm: Comm,
-    again: Option<Again>,
-    part: Option<Part>,
+    pub(crate) comm: Comm,
+}
+
+impl Settled {
+    /// Returns its error, to be raised on its communicator.
+    pub(crate) fn outcome(self) -> Result {
+        match self.end.error {
+            None => Ok(()),
+            Some(error) => Err(error.on(On::Comm(self.comm))),
+        }
+    }
 }
 
 /// The requests of a process.
 pub(crate) struct Requests {
     messenger: Arc<Messenger>,
-    slots: Mutex<Slots>,
+    slots: Guarded<Slots>,
     /// Operations under way whose requests were freed.
-    orphans: Mutex<Vec<Pending>>,
+    orphans: Mutex<Vec<Awaited>>,
 }
 
 #[derive(Default)]
 struct Slots {
-    all: Vec<(usize, Option<Entry>)>,
+    all: Vec<Slot>,
     free: Vec<usize>,
+}
+
+struct Slot {
+    generation: usize,
+    is_used: bool,
+    pending: Pending,
+    comm: Comm,
+    persistent: Option<Arc<Persistent>>,
+}
+
+impl Slot {
+    /// Sets the status of a message that ended well. `None` where it failed, which is kept.
+    #[inline(always)]
+    fn note(&mut self, ended: &tagwire_pml::Status, status: StatusRef) -> Option<()> {
+        if ended.failure.is_some() {
+            self.fail(ended);
+            return None;
+        }
+        if !status.is_ignored() {
+            status.set(self.end(ended).status);
+        }
+        Some(())
+    }
+
+    #[cold]
+    fn fail(&mut self, ended: &tagwire_pml::Status) {
+        self.pending = Pending::Ended(Box::new(self.end(ended)));
+    }
+
+    /// Returns the end of a message.
+    #[inline]
+    fn end(&self, ended: &tagwire_pml::Status) -> End {
+        match &self.pending {
+            Pending::Recv(_, members) => End::of_recv(ended, members.as_deref()),
+            _ => End::of_send(ended),
+        }
+    }
 }
 
 impl fmt::Debug for Requests {
@@ -117,38 +155,128 @@ impl fmt::Debug for Requests {
 }
 
 impl Slots {
-    fn entry(&mut self, request: Request) -> Result<&mut Entry> {
+    #[inline(always)]
+    fn get(&mut self, request: Request) -> Result<&mut Slot> {
         let place = request.0 & SLOTS;
-        let is_one = request.0 >> 30 == 1;
-        let generation = request.0 >> SLOT_BITS & (GENERATIONS - 1);
-        let slot = self.all.get_mut(place).filter(|slot| slot.0 == generation);
-        let entry = slot.filter(|_| is_one).and_then(|slot| slot.1.as_mut());
-        entry.ok_or_else(|| invalid(request))
-    }
-
-    fn retire(&mut self, request: Request) -> Request {
-        if matches!(request, DONE | Request::NULL) {
-            return Request::NULL;
-        }
-        match self.entry(request) {
-            Ok(entry) if entry.again.is_some() => {
-                entry.pending = Pending::Inactive;
-                request
+        // The generation, and all else that a handle has.
+        let name = request.0 & !SLOTS;
+        match self.all.get_mut(place) {
+            Some(slot) if slot.is_used && REQUEST | slot.generation << SLOT_BITS == name => {
+                Ok(slot)
             }
-            Ok(_) => {
-                self.remove(request);
-                Request::NULL
-            }
-            Err(_) => Request::NULL,
+            _ => Err(invalid(request)),
         }
     }
 
-    fn remove(&mut self, request: Request) {
-        let place = request.0 & SLOTS;
+    fn insert(
+        &mut self,
+        pending: Pending,
+        comm: Comm,
+        persistent: Option<Arc<Persistent>>,
+    ) -> Result<Request> {
+        let place = self.vacant()?;
+        Ok(self.occupy(place, pending, comm, persistent))
+    }
+
+    fn vacant(&mut self) -> Result<usize> {
+        if let Some(place) = self.free.pop() {
+            return Ok(place);
+        }
+        if self.all.len() == SLOTS {
+            return Err(Error::new(Class::Other, "too many requests"));
+        }
+        self.all.push(Slot {
+            generation: 0,
+            is_used: false,
+            pending: Pending::Inactive,
+            comm: Comm::NULL,
+            persistent: None,
+        });
+        Ok(self.all.len() - 1)
+    }
+
+    #[inline(always)]
+    fn occupy(
+        &mut self,
+        place: usize,
+        pending: Pending,
+        comm: Comm,
+        persistent: Option<Arc<Persistent>>,
+    ) -> Request {
         let slot = &mut self.all[place];
-        slot.0 = (slot.0 + 1) % GENERATIONS;
-        slot.1 = None;
-        self.free.push(place);
+        slot.is_used = true;
+        slot.comm = comm;
+        // One that is free has neither: there is nothing to drop.
+        mem::forget(mem::replace(&mut slot.pending, pending));
+        mem::forget(mem::replace(&mut slot.persistent, persistent));
+        Request(REQUEST | slot.generation << SLOT_BITS | place)
+    }
+
+    /// Returns the slot of a request that waits for a message, and which.
+    #[inline(always)]
+    fn message(&mut self, request: Request) -> Option<(&mut Slot, RequestId)> {
+        let slot = self.get(request).ok()?;
+        let id = match &slot.pending {
+            Pending::Send(id) | Pending::Recv(id, _) => *id,
+            _ => return None,
+        };
+        Some((slot, id))
+    }
+
+    fn awaited(&mut self, request: Request) -> Result<Awaited> {
+        if request == Request::NULL {
+            return Ok(Awaited::Inactive);
+        }
+        if request == DONE {
+            return Ok(Awaited::Ended);
+        }
+        Ok(match &self.get(request)?.pending {
+            Pending::Inactive => Awaited::Inactive,
+            Pending::Sent | Pending::NoProcess | Pending::Ended(_) => Awaited::Ended,
+            Pending::Send(id) | Pending::Recv(id, _) => Awaited::Message(*id),
+            Pending::Operation(operation) => Awaited::Operation(Arc::clone(operation)),
+        })
+    }
+
+    /// Takes what a request had under way: it is inactive where it is persistent, else there is none any more.
+    #[inline(always)]
+    fn retire(&mut self, request: Request) -> Option<(Request, Pending, Comm)> {
+        let slot = self.get(request).ok()?;
+        let (pending, comm) = (
+            mem::replace(&mut slot.pending, Pending::Inactive),
+            slot.comm,
+        );
+        if slot.persistent.is_some() {
+            return Some((request, pending, comm));
+        }
+        slot.is_used = false;
+        slot.generation = (slot.generation + 1) % GENERATIONS;
+        self.free.push(request.0 & SLOTS);
+        Some((Request::NULL, pending, comm))
+    }
+
+    /// Ends a request whose message has ended, or which has ended by itself.
+    #[inline]
+    fn settle(&mut self, request: Request, ended: Option<&tagwire_pml::Status>) -> Settled {
+        let retired = match request {
+            DONE | Request::NULL => None,
+            _ => self.retire(request),
+        };
+        let Some((request, pending, comm)) = retired else {
+            return Settled {
+                request: Request::NULL,
+                end: End::EMPTY,
+                comm: Comm::SELF,
+            };
+        };
+        let end = match (pending, ended) {
+            (Pending::Send(_), Some(ended)) => End::of_send(ended),
+            (Pending::Recv(_, members), Some(ended)) => End::of_recv(ended, members.as_deref()),
+            (Pending::NoProcess, _) => End::good(Status::NO_PROC),
+            (Pending::Ended(end), _) => *end,
+            _ => End::EMPTY,
+        };
+        Settled { request, end, comm }
     }
 }
 
@@ -156,48 +284,79 @@ impl Requests {
     pub(crate) fn new(messenger: &Arc<Messenger>) -> Self {
         Self {
             messenger: Arc::clone(messenger),
-            slots: Mutex::default(),
+            slots: Guarded::new(ThreadLevel::Multiple, Slots::default()),
             orphans: Mutex::default(),
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    #[inline]
+    fn slots(&self) -> Result<Entered<'_, Slots>> {
+        Ok(self.slots.enter()?)
     }
 
     /// Takes an operation under way in.
+    #[inline(always)]
     pub(crate) fn enter(&self, pending: Pending, comm: Comm) -> Result<Request> {
-        self.insert(Entry {
-            pending,
-            comm,
-            again: None,
-            part: None,
-        })
+        if let Some(mut slots) = self.slots.enter_by_bias()
+            && let Some(place) = slots.value().free.pop()
+        {
+            return Ok(slots.value().occupy(place, pending, comm, None));
+        }
+        self.enter_at_length(pending, comm)
+    }
+
+    /// The same for other threads than the first, and where the table grows.
+    #[inline(never)]
+    fn enter_at_length(&self, pending: Pending, comm: Comm) -> Result<Request> {
+        let mut slots = self.slots()?;
+        match slots.vacant() {
+            Ok(place) => Ok(slots.occupy(place, pending, comm, None)),
+            Err(full) => {
+                drop(slots);
+                self.revoke(pending)?;
+                Err(full)
+            }
+        }
+    }
+
+    /// Ends what was started for a request that there is no room for.
+    fn revoke(&self, pending: Pending) -> Result {
+        match pending {
+            Pending::Recv(id, _) => {
+                self.messenger.cancel(id)?;
+                self.messenger.wait(id, None)?;
+            }
+            Pending::Send(id) => {
+                self.messenger.wait(id, None)?;
+            }
+            // It goes on, as that of a request that was freed.
+            Pending::Operation(operation) => self.orphan(Awaited::Operation(operation)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn orphan(&self, awaited: Awaited) {
+        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans.push(awaited);
     }
 
     /// Takes a persistent request in, inactive.
     pub(crate) fn enter_persistent(&self, again: Again, comm: Comm) -> Result<Request> {
-        self.insert(Entry {
-            pending: Pending::Inactive,
-            comm,
-            again: Some(again),
-            part: None,
-        })
+        let persistent = Persistent { again, part: None };
+        let persistent = Some(Arc::new(persistent));
+        self.slots()?.insert(Pending::Inactive, comm, persistent)
     }
 
     /// Takes a partitioned request in, inactive.
     pub(crate) fn enter_partitioned(&self, part: Part, comm: Comm) -> Result<Request> {
-        let starts = part.clone();
-        let again: Again = Arc::new(move || {
+        let (starts, part) = (part.clone(), Some(part));
+        let again: Again = Box::new(move || {
             starts.start()?;
-            Ok(Pending::Partitioned(starts.clone()))
+            Ok(Pending::Operation(Arc::new(starts.clone())))
         });
-        self.insert(Entry {
-            pending: Pending::Inactive,
-            comm,
-            again: Some(again),
-            part: Some(part),
-        })
+        let persistent = Some(Arc::new(Persistent { again, part }));
+        self.slots()?.insert(Pending::Inactive, comm, persistent)
     }
 
     /// Returns the end of a partitioned operation.
@@ -205,94 +364,166 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST` where the request is none.
     pub(crate) fn part(&self, request: Request) -> Result<Part> {
-        let mut slots = self.slots();
-        let entry = slots.entry(request)?;
-        entry.part.clone().ok_or_else(|| {
+        let mut slots = self.slots()?;
+        let slot = slots.get(request)?;
+        let part = slot.persistent.as_ref().and_then(|one| one.part.clone());
+        part.ok_or_else(|| {
             let text = "the request is not partitioned";
-            Error::new(Class::Request, text).on(On::Comm(entry.comm))
+            Error::new(Class::Request, text).on(On::Comm(slot.comm))
         })
     }
 
-    /// Returns an operation that is neither a message nor a collective.
+    /// Waits a moment for the message of a request, and sets its status: the short way of the thread that initialized MPI. Returns
+    /// the handle from now on; `None`, where anything stands in the way, or the message failed: then that is the request's end.
+    #[inline(always)]
+    pub(crate) fn wait_now(&self, request: Request, status: StatusRef) -> Option<Request> {
+        let mut slots = self.slots.enter_by_bias()?;
+        let (slot, id) = slots.value().message(request)?;
+        let ended = self.messenger.at_once().wait(id)?;
+        slot.note(&ended, status)?;
+        let (request, pending, _) = slots.value().retire(request)?;
+        pending.discard();
+        Some(request)
+    }
+
+    /// Returns the message that a request waits for: the short way of the thread that initialized MPI.
+    #[inline(always)]
+    pub(crate) fn message_now(&self, request: Request) -> Option<RequestId> {
+        let mut slots = self.slots.enter_by_bias()?;
+        slots.value().message(request).map(|(_, id)| id)
+    }
+
+    /// Returns what is waited for with a request.
     ///
     /// # Errors
-    /// `MPI_ERR_REQUEST` where the request stands for none.
-    pub(crate) fn ongoing(&self, request: Request) -> Result<Arc<dyn Ongoing>> {
-        match self.pending(request)? {
-            (Pending::Ongoing(ongoing), _) => Ok(ongoing),
-            (_, comm) => {
-                let text = "the request is not generalized";
-                Err(Error::new(Class::Request, text).on(On::Comm(comm)))
+    /// `MPI_ERR_REQUEST` where there is none.
+    #[inline]
+    pub(crate) fn awaited(&self, request: Request) -> Result<Awaited> {
+        self.slots()?.awaited(request)
+    }
+
+    /// Calls `each` with what is waited for with each of some requests, in their order.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` at the first that is none.
+    #[inline]
+    pub(crate) fn awaited_all(
+        &self,
+        mut requests: impl Iterator<Item = Request>,
+        mut each: impl FnMut(Request, Awaited),
+    ) -> Result {
+        let mut slots = self.slots()?;
+        requests.try_for_each(|request| {
+            each(request, slots.awaited(request)?);
+            Ok(())
+        })
+    }
+
+    /// Returns the messages that are waited for with some requests, with the places of these; requests that wait for nothing are
+    /// passed over. `None` where anything else is waited for.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where one is none.
+    pub(crate) fn messages(
+        &self,
+        requests: impl ExactSizeIterator<Item = Request>,
+    ) -> Result<Option<Messages>> {
+        let mut slots = self.slots()?;
+        let mut messages = Messages::with_capacity(requests.len());
+        for (place, request) in requests.enumerate() {
+            if matches!(request, Request::NULL | DONE) {
+                continue;
             }
+            match &slots.get(request)?.pending {
+                Pending::Send(id) | Pending::Recv(id, _) => messages.push(place, *id),
+                Pending::Operation(_) => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(Some(messages))
+    }
+
+    /// Returns whether what is waited for has ended, without progress.
+    pub(crate) fn is_complete(&self, awaited: &Awaited) -> bool {
+        match awaited {
+            Awaited::Inactive | Awaited::Ended => true,
+            // One that is not known any more has ended.
+            Awaited::Message(id) => self.messenger.is_complete(*id).unwrap_or(true),
+            Awaited::Operation(operation) => operation.is_complete(),
         }
     }
 
-    fn insert(&self, entry: Entry) -> Result<Request> {
-        let mut slots = self.slots();
-        let place = match slots.free.pop() {
-            Some(place) => place,
-            None if slots.all.len() < SLOTS => {
-                slots.all.push((0, None));
-                slots.all.len() - 1
-            }
-            None => return Err(Error::new(Class::Other, "too many requests")),
-        };
-        let slot = &mut slots.all[place];
-        slot.1 = Some(entry);
-        Ok(Request(REQUEST | slot.0 << SLOT_BITS | place))
+    /// Takes the end of a request; `None` while its operation is under way.
+    ///
+    /// # Errors
+    /// Those of the layer below.
+    pub(crate) fn take(&self, request: Request, awaited: &Awaited) -> Result<Option<Settled>> {
+        match awaited {
+            Awaited::Inactive | Awaited::Ended => self.settle(request, None).map(Some),
+            Awaited::Message(id) => match self.messenger.take(*id)? {
+                Some(ended) => self.settle(request, Some(&ended)).map(Some),
+                None => Ok(None),
+            },
+            Awaited::Operation(operation) => match operation.take() {
+                Some(end) => self.settle_by(request, end).map(Some),
+                None => Ok(None),
+            },
+        }
     }
 
-    /// Returns what a request has under way, and where its errors are raised.
-    pub(crate) fn pending(&self, request: Request) -> Result<(Pending, Comm)> {
-        let mut slots = self.slots();
-        let entry = slots.entry(request)?;
-        Ok((entry.pending.clone(), entry.comm))
+    /// Ends a request whose message has ended, or which has ended by itself.
+    #[inline]
+    pub(crate) fn settle(
+        &self,
+        request: Request,
+        ended: Option<&tagwire_pml::Status>,
+    ) -> Result<Settled> {
+        Ok(self.slots()?.settle(request, ended))
     }
 
-    /// Calls `each` with what each of some requests has under way, and where its errors are raised, all at once.
-    pub(crate) fn pending_of_all(
+    /// Ends a request whose operation ended so.
+    pub(crate) fn settle_by(&self, request: Request, end: End) -> Result<Settled> {
+        let retired = self.slots()?.retire(request);
+        let (request, _, comm) = retired.unwrap_or((Request::NULL, Pending::Inactive, Comm::SELF));
+        Ok(Settled { request, end, comm })
+    }
+
+    /// Ends requests whose messages have ended as `ends` says, and those that waited for nothing, and calls `each` with each, in
+    /// their order. Where nobody `asks` for statuses it calls `quiet` for those that ended well.
+    #[inline(always)]
+    pub(crate) fn settle_all(
         &self,
         requests: impl Iterator<Item = Request>,
-        mut each: impl FnMut(Request, Pending, Comm),
+        messages: &Messages,
+        ends: &[tagwire_pml::Status],
+        asks: bool,
+        mut quiet: impl FnMut(usize, Request),
+        mut each: impl FnMut(usize, Settled),
     ) -> Result {
-        let mut slots = self.slots();
-        for request in requests {
-            let (pending, comm) = match request {
-                Request::NULL => (Pending::Inactive, Comm::SELF),
-                DONE => (Pending::Sent, Comm::SELF),
-                _ => {
-                    let entry = slots.entry(request)?;
-                    (entry.pending.clone(), entry.comm)
-                }
-            };
-            each(request, pending, comm);
+        let mut slots = self.slots()?;
+        let mut awaited = messages.places.iter().zip(ends).peekable();
+        for (place, request) in requests.enumerate() {
+            let ended = awaited.next_if(|(awaited, _)| **awaited == place);
+            let ended = ended.map(|(_, ended)| ended);
+            if asks || ended.is_some_and(|ended| ended.failure.is_some()) {
+                each(place, slots.settle(request, ended));
+            } else if matches!(request, DONE | Request::NULL) {
+                quiet(place, Request::NULL);
+            } else if let Some((request, pending, _)) = slots.retire(request) {
+                pending.discard();
+                quiet(place, request);
+            }
         }
         Ok(())
     }
 
-    /// Says that the operation of a request has ended, which was taken: it is inactive where it is persistent, else there is none.
-    /// Returns what its handle is from now on.
-    pub(crate) fn retire(&self, request: Request) -> Request {
-        self.slots().retire(request)
-    }
-
-    /// The same for all of some requests, of which `replace` is told.
-    pub(crate) fn retire_all(
-        &self,
-        requests: impl Iterator<Item = (usize, Request)>,
-        mut replace: impl FnMut(usize, Request),
-    ) {
-        let mut slots = self.slots();
-        requests.for_each(|(place, request)| replace(place, slots.retire(request)));
-    }
-
     /// Starts a round of a persistent request.
     pub(crate) fn start(&self, request: Request) -> Result {
-        let mut slots = self.slots();
-        let entry = slots.entry(request)?;
-        let comm = entry.comm;
-        let again = match (&entry.again, &entry.pending) {
-            (Some(again), Pending::Inactive) => Arc::clone(again),
+        let mut slots = self.slots()?;
+        let slot = slots.get(request)?;
+        let comm = slot.comm;
+        let persistent = match (&slot.persistent, &slot.pending) {
+            (Some(persistent), Pending::Inactive) => Arc::clone(persistent),
             _ => {
                 let text = "the request is not persistent, or it is active";
                 return Err(Error::new(Class::Request, text).on(On::Comm(comm)));
@@ -300,151 +531,161 @@ impl Requests {
         };
         drop(slots);
         // Nothing is locked: it may call what calls back.
-        let pending = again().map_err(|error| error.on(On::Comm(comm)))?;
-        self.slots().entry(request)?.pending = pending;
+        let pending = (persistent.again)().map_err(|error| error.on(On::Comm(comm)))?;
+        self.slots()?.get(request)?.pending = pending;
         Ok(())
     }
 
     /// Frees a request. What it has under way goes on.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where there is none, or where the operation has to end before.
     pub(crate) fn free(&self, request: Request) -> Result {
         if request == DONE {
             return Ok(());
         }
-        let mut slots = self.slots();
-        let pending = slots.entry(request)?.pending.clone();
-        if let Pending::Ongoing(ongoing) = &pending {
-            let ongoing = Arc::clone(ongoing);
-            drop(slots);
-            let freed = ongoing.free();
-            if matches!(freed, Ok(Freed::Kept)) {
-                return Ok(());
-            }
-            slots = self.slots();
-            if !matches!(freed, Ok(Freed::GoesOn)) {
-                slots.entry(request)?;
-                slots.remove(request);
-                return freed.map(drop);
+        if let Awaited::Operation(operation) = self.awaited(request)? {
+            let comm = self.slots()?.get(request)?.comm;
+            let freed = operation.check_free().and_then(|()| operation.free());
+            match freed.map_err(|error| error.on(On::Comm(comm)))? {
+                Freed::Kept => return Ok(()),
+                Freed::Gone => {
+                    let retired = self.slots()?.retire(request);
+                    drop(retired);
+                    return Ok(());
+                }
+                Freed::GoesOn => {}
             }
         }
-        slots.remove(request);
+        let mut slots = self.slots()?;
+        let awaited = slots.awaited(request)?;
+        let persistent = slots.get(request)?.persistent.take();
+        let retired = slots.retire(request);
         drop(slots);
-        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
-        orphans.push(pending);
-        orphans.retain(|pending| !self.is_complete(pending) || self.take(pending).is_none());
+        // What these held is dropped with nothing locked.
+        drop((persistent, retired));
+        if matches!(awaited, Awaited::Message(_) | Awaited::Operation(_)) {
+            self.orphan(awaited);
+        }
+        self.abandon();
         Ok(())
     }
 
     /// Takes the ends of operations whose requests were freed, as far as they have ended.
     pub(crate) fn abandon(&self) {
         let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
-        orphans.retain(|pending| !self.is_complete(pending) || self.take(pending).is_none());
+        let all = mem::take(&mut *orphans);
+        drop(orphans);
+        let is_under_way = |awaited: &Awaited| match awaited {
+            Awaited::Inactive | Awaited::Ended => false,
+            Awaited::Message(id) => matches!(self.messenger.take(*id), Ok(None)),
+            Awaited::Operation(operation) => operation.take().is_none(),
+        };
+        let rest: Vec<_> = all.into_iter().filter(is_under_way).collect();
+        let mut orphans = self.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans.extend(rest);
+    }
+
+    /// Cancels a receive, or an operation that can be cancelled. Of a send nothing is done.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where there is no such request; those of the operation.
+    pub(crate) fn cancel(&self, request: Request) -> Result {
+        if request == DONE {
+            return Ok(());
+        }
+        let mut slots = self.slots()?;
+        let operation = match &slots.get(request)?.pending {
+            Pending::Recv(id, _) => {
+                let id = *id;
+                drop(slots);
+                self.messenger.cancel(id)?;
+                return Ok(());
+            }
+            Pending::Operation(operation) => Arc::clone(operation),
+            _ => return Ok(()),
+        };
+        drop(slots);
+        operation.cancel()
     }
 
     /// Returns how an operation ended whose end stays to be taken; `None` while it is under way.
-    pub(crate) fn peek(&self, request: Request, pending: &Pending) -> Option<Status> {
-        if !self.is_complete(pending) {
-            return None;
-        }
-        let end = self.take(pending)?;
-        // From now on the request has ended so.
-        if request != DONE
-            && !matches!(pending, Pending::Inactive)
-            && let Ok(entry) = self.slots().entry(request)
-        {
-            let status = end.status;
-            entry.pending = Pending::Reported(Arc::new(Mutex::new(Some(end))));
-            return Some(status);
-        }
-        Some(end.status)
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where there is no such request; those of the layer below.
+    pub(crate) fn peek(&self, request: Request) -> Result<Option<Status>> {
+        let end = match self.awaited(request)? {
+            Awaited::Inactive => return Ok(Some(Status::EMPTY)),
+            Awaited::Operation(operation) => {
+                if let Some(status) = operation.look() {
+                    return status.map(Some);
+                }
+                match operation.take() {
+                    Some(end) => end,
+                    None => return Ok(None),
+                }
+            }
+            Awaited::Ended | Awaited::Message(_) => return self.peek_message(request),
+        };
+        let status = end.status;
+        self.slots()?.get(request)?.pending = Pending::Ended(Box::new(end));
+        Ok(Some(status))
     }
 
-    /// Returns whether an operation has ended, without progress.
-    pub(crate) fn is_complete(&self, pending: &Pending) -> bool {
-        match pending {
-            Pending::Inactive | Pending::Sent | Pending::NoProcess | Pending::Reported(_) => true,
-            // One that is not known any more has ended.
-            Pending::Send(id) | Pending::Recv(id, _) => {
-                self.messenger.is_complete(*id).unwrap_or(true)
-            }
-            Pending::Collective(request, _) => request.is_complete(),
-            Pending::Round(persistent, _) => {
-                let held = persistent.lock().unwrap_or_else(PoisonError::into_inner);
-                held.round().is_none_or(coll::Request::is_complete)
-            }
-            Pending::Partitioned(part) => part.is_complete(),
-            Pending::Ongoing(ongoing) => ongoing.is_complete(self),
+    fn peek_message(&self, request: Request) -> Result<Option<Status>> {
+        if request == DONE {
+            return Ok(Some(Status::EMPTY));
         }
+        // One caller at a time takes the end and leaves it for the next.
+        let mut slots = self.slots()?;
+        let slot = slots.get(request)?;
+        let end = match &slot.pending {
+            Pending::Send(id) => match self.messenger.take(*id)? {
+                Some(ended) => End::of_send(&ended),
+                None => return Ok(None),
+            },
+            Pending::Recv(id, members) => match self.messenger.take(*id)? {
+                Some(ended) => End::of_recv(&ended, members.as_deref()),
+                None => return Ok(None),
+            },
+            Pending::NoProcess => return Ok(Some(Status::NO_PROC)),
+            Pending::Ended(end) => return Ok(Some(end.status)),
+            _ => return Ok(Some(Status::EMPTY)),
+        };
+        let status = end.status;
+        slot.pending = Pending::Ended(Box::new(end));
+        Ok(Some(status))
     }
 
-    /// Takes how an operation ended; `None` while it is under way.
-    pub(crate) fn take(&self, pending: &Pending) -> Option<End> {
-        match pending {
-            Pending::Inactive | Pending::Sent => Some(End::good(Status::EMPTY)),
-            Pending::NoProcess => Some(End::good(Status::NO_PROC)),
-            Pending::Reported(end) => {
-                let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
-                Some(end.take().unwrap_or(End::good(Status::EMPTY)))
-            }
-            Pending::Send(id) => self.message(*id, None, true),
-            Pending::Recv(id, members) => self.message(*id, members.as_deref(), false),
-            Pending::Collective(request, then) => {
-                request.take().map(|end| collective(end, then.as_ref()))
-            }
-            Pending::Round(persistent, then) => {
-                let mut held = persistent.lock().unwrap_or_else(PoisonError::into_inner);
-                let end = held.take();
-                drop(held);
-                end.map(|end| collective(end, then.as_ref()))
-            }
-            Pending::Partitioned(part) => part.take().map(|end| End {
-                status: Status::EMPTY,
-                error: end.err(),
-            }),
-            Pending::Ongoing(ongoing) => ongoing.take(self),
-        }
+    /// Returns the communicator of a request.
+    pub(crate) fn comm(&self, request: Request) -> Comm {
+        let comm = self
+            .slots()
+            .and_then(|mut slots| Ok(slots.get(request)?.comm));
+        comm.unwrap_or(Comm::SELF)
     }
 
-    fn message(&self, id: RequestId, members: Option<&Members>, is_send: bool) -> Option<End> {
-        match self.messenger.take(id) {
-            Ok(None) => None,
-            Ok(Some(ended)) => Some(end_of(&ended, members, is_send)),
-            Err(error) => Some(End {
-                status: Status::EMPTY,
-                error: Some(error.into()),
-            }),
-        }
-    }
-}
-
-/// Returns how a message ended.
-pub(crate) fn end_of(ended: &tagwire_pml::Status, members: Option<&Members>, is_send: bool) -> End {
-    let error = ended
-        .failure
-        .map(|failure| Error::new(class_of(failure), failure.to_string()));
-    let status = match is_send {
-        true => Status::EMPTY.with_cancelled(ended.cancelled),
-        false => status(ended, members),
-    };
-    End { status, error }
-}
-
-fn collective(end: coll::Result<()>, then: Option<&Then>) -> End {
-    let status = Status::EMPTY;
-    match end {
-        Ok(()) => {
-            if let Some(then) = then {
-                then();
+    /// Returns an operation that is not one message.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where the request stands for none.
+    pub(crate) fn operation(&self, request: Request) -> Result<Arc<dyn PendingOperation>> {
+        match self.awaited(request)? {
+            Awaited::Operation(operation) => Ok(operation),
+            _ => {
+                let text = "the request is not generalized";
+                let error = Error::new(Class::Request, text);
+                Err(error.on(On::Comm(self.comm(request))))
             }
-            End::good(status)
         }
-        Err(error) => End {
-            status,
-            error: Some(error.into()),
-        },
     }
 }
 
 #[cold]
 fn invalid(request: Request) -> Error {
-    Error::new(Class::Request, format!("{:#x} is no request", request.0))
+    let text = match request {
+        Request::NULL => "the request is MPI_REQUEST_NULL".to_owned(),
+        Request(number) => format!("{number:#x} is no request"),
+    };
+    Error::new(Class::Request, text)
 }

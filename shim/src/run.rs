@@ -1,8 +1,10 @@
 //! Runs collectives in their forms: what those of groups and those of neighbours share.
 #![allow(unsafe_code)]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tagwire_coll as coll;
 use tagwire_coll::Team;
 use tagwire_coll::operations::CollectiveOperation;
 
@@ -10,9 +12,9 @@ use crate::abi::Request;
 use crate::comm::Held;
 use crate::data::Data;
 use crate::error::{Class, Error, Result};
+use crate::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::Ref;
-use crate::request::{Pending, Then};
 
 /// The form of a call.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +22,64 @@ pub(crate) enum Form {
     Blocking,
     Nonblocking(Ref<Request>),
     Persistent(Ref<Request>),
+}
+
+/// What is done when an operation has ended well.
+type Then = Arc<dyn Fn() -> Result + Send + Sync>;
+
+/// A collective under way.
+struct Started {
+    request: coll::Request,
+    then: Then,
+}
+
+/// A round of a persistent collective under way.
+struct Round {
+    made: Arc<Mutex<coll::Persistent>>,
+    then: Then,
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.request.fmt(f)
+    }
+}
+
+impl fmt::Debug for Round {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Round")
+    }
+}
+
+impl PendingOperation for Started {
+    fn is_complete(&self) -> bool {
+        self.request.is_complete()
+    }
+
+    fn take(&self) -> Option<End> {
+        self.request.take().map(|end| finished(end, &self.then))
+    }
+}
+
+impl Round {
+    fn held(&self) -> MutexGuard<'_, coll::Persistent> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PendingOperation for Round {
+    fn is_complete(&self) -> bool {
+        self.held().round().is_none_or(coll::Request::is_complete)
+    }
+
+    fn take(&self) -> Option<End> {
+        let end = self.held().take();
+        end.map(|end| finished(end, &self.then))
+    }
+}
+
+fn finished(end: coll::Result<()>, then: &Then) -> End {
+    End::of(end.map_err(Error::from).and_then(|()| then()))
 }
 
 /// What is done with data before an operation and after it.
@@ -83,9 +143,14 @@ pub(crate) fn run<O: CollectiveOperation + 'static>(
             let started = unsafe { team.start(make()) }?;
             // Data that was packed can be unpacked.
             let then: Then = Arc::new(move || {
-                let _ = (&make, moves.after());
+                let _ = &make;
+                moves.after()
             });
-            let pending = Pending::Collective(started, Some(then));
+            let started = Started {
+                request: started,
+                then,
+            };
+            let pending = Pending::Operation(Arc::new(started));
             request.set(process.requests.enter(pending, comm.handle)?);
             Ok(())
         }
@@ -94,20 +159,21 @@ pub(crate) fn run<O: CollectiveOperation + 'static>(
             let made = unsafe { team.init(make) }?;
             let made = Arc::new(Mutex::new(made));
             let moves = Arc::new(moves);
-            let finished = Arc::clone(&moves);
-            let then: Then = Arc::new(move || {
-                let _ = finished.after();
-            });
+            let moves_after = Arc::clone(&moves);
+            let then: Then = Arc::new(move || moves_after.after());
             let again = move || {
                 moves.before()?;
                 made.lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .start()?;
-                Ok(Pending::Round(Arc::clone(&made), Some(Arc::clone(&then))))
+                Ok(Pending::Operation(Arc::new(Round {
+                    made: Arc::clone(&made),
+                    then: Arc::clone(&then),
+                })))
             };
             let entered = process
                 .requests
-                .enter_persistent(Arc::new(again), comm.handle)?;
+                .enter_persistent(Box::new(again), comm.handle)?;
             request.set(entered);
             Ok(())
         }

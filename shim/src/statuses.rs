@@ -1,10 +1,10 @@
-//! Looking at requests, which stay as they are (MPI-5.0, section 3.7.6).
+//! Looking at several requests, which stay as they are (MPI-5.0, section 3.7.6).
 
 use crate::abi::{Request, Status, UNDEFINED};
-use crate::error::{Class, Error, On, Result};
+use crate::error::{On, Result};
+use crate::p2p::count_of;
 use crate::process::Process;
 use crate::raw::{Array, List, Ref, StatusRef, Statuses};
-use crate::request::{DONE, Pending};
 
 /// What a request is.
 enum Seen {
@@ -21,56 +21,21 @@ impl Seen {
 }
 
 fn look(process: &Process, request: Request) -> Result<Seen> {
-    match request {
-        Request::NULL => return Ok(Seen::Inactive),
-        DONE => return Ok(Seen::Complete(Status::EMPTY)),
-        _ => {}
-    }
-    let (pending, comm) = process.requests.pending(request)?;
-    if matches!(pending, Pending::Inactive) {
+    let requests = &process.requests;
+    if !requests.awaited(request)?.is_active() {
         return Ok(Seen::Inactive);
     }
-    if !process.requests.is_complete(&pending) {
-        return Ok(Seen::Active);
-    }
-    if let Pending::Ongoing(ongoing) = &pending
-        && let Some(status) = ongoing.look()
-    {
-        return Ok(Seen::Complete(
-            status.map_err(|error| error.on(On::Comm(comm)))?,
-        ));
-    }
-    let end = process.requests.peek(request, &pending);
+    let end = requests.peek(request);
+    let end = end.map_err(|error| error.on(On::Comm(requests.comm(request))))?;
     Ok(end.map_or(Seen::Active, Seen::Complete))
 }
 
 /// Looks at several, after progress.
 fn look_at(process: &Process, count: i32, requests: List<Request>) -> Result<Vec<Seen>> {
-    let count = usize::try_from(count)
-        .map_err(|_| Error::new(Class::Count, format!("the count is {count}")))?;
+    let count = count_of(count)?;
     process.messenger.progress()?;
     let requests = requests.slice(count).iter();
     requests.map(|request| look(process, *request)).collect()
-}
-
-/// `MPI_Request_get_status`.
-pub fn request_get_status(
-    process: &Process,
-    request: Request,
-    flag: Ref<i32>,
-    status: StatusRef,
-) -> Result {
-    process.messenger.progress()?;
-    let seen = match look(process, request)? {
-        Seen::Active => None,
-        Seen::Inactive => Some(Status::EMPTY),
-        Seen::Complete(seen) => Some(seen),
-    };
-    flag.set(i32::from(seen.is_some()));
-    if let Some(seen) = seen {
-        status.set(seen);
-    }
-    Ok(())
 }
 
 /// `MPI_Request_get_status_any`.

@@ -9,7 +9,10 @@
 //!
 //! One that was freed, or is of another kind, finds nothing.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::fmt;
+use std::sync::Arc;
+
+use tagwire_pml::{Biased, Entered, Guarded, ThreadLevel};
 
 const SLOT_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 6;
@@ -32,49 +35,39 @@ pub(crate) enum Kind {
 }
 
 /// The objects of one kind.
-#[derive(Debug)]
 pub(crate) struct Table<T> {
     kind: Kind,
-    slots: RwLock<Slots<T>>,
+    slots: Guarded<Slots<T>>,
 }
 
-#[derive(Debug)]
+impl<T> fmt::Debug for Table<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({:?})", self.kind)
+    }
+}
+
+/// The objects of a table, until dropped: for a moment, in which nothing else is called that looks at the table.
+pub(crate) struct Look<'t, T> {
+    kind: Kind,
+    slots: Biased<'t, Slots<T>>,
+}
+
+impl<T> Look<'_, T> {
+    /// Returns an object.
+    #[inline(always)]
+    pub(crate) fn get(&mut self, handle: usize) -> Option<&Arc<T>> {
+        self.slots.value().get(self.kind, handle)
+    }
+}
+
 struct Slots<T> {
     all: Vec<Slot<T>>,
     free: Vec<usize>,
 }
 
-#[derive(Debug)]
 struct Slot<T> {
     generation: usize,
     value: Option<Arc<T>>,
-}
-
-impl<T> Slots<T> {
-    /// Returns a free slot, and the handle of what it will hold.
-    fn open(&mut self, kind: Kind) -> Option<(usize, &mut Slot<T>)> {
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None if self.all.len() < SLOTS => {
-                self.all.push(Slot {
-                    generation: 0,
-                    value: None,
-                });
-                self.all.len() - 1
-            }
-            None => return None,
-        };
-        let slot = &mut self.all[place];
-        let kind = (kind as usize) << (SLOT_BITS + GENERATION_BITS);
-        Some((kind | slot.generation << SLOT_BITS | place, slot))
-    }
-
-    /// Makes a slot free.
-    fn close(&mut self, place: usize) {
-        let slot = &mut self.all[place];
-        slot.generation = (slot.generation + 1) % GENERATIONS;
-        self.free.push(place);
-    }
 }
 
 impl<T> Table<T> {
@@ -85,16 +78,45 @@ impl<T> Table<T> {
         };
         Self {
             kind,
-            slots: RwLock::new(slots),
+            slots: Guarded::new(ThreadLevel::Multiple, slots),
         }
+    }
+
+    /// Returns the objects to the thread that made the table. `None` for others, and where another has come.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> Option<Look<'_, T>> {
+        let (kind, slots) = (self.kind, self.slots.enter_by_bias()?);
+        Some(Look { kind, slots })
+    }
+
+    fn slots(&self) -> Option<Entered<'_, Slots<T>>> {
+        self.slots.enter().ok()
     }
 
     /// Takes an object in, which `make` makes for its handle. `None` where there are too many.
     pub(crate) fn insert_with(&self, make: impl FnOnce(usize) -> T) -> Option<usize> {
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let (handle, slot) = slots.open(self.kind)?;
+        let mut slots = self.slots()?;
+        let place = match slots.free.pop() {
+            Some(place) => place,
+            None if slots.all.len() < SLOTS => {
+                slots.all.push(Slot {
+                    generation: 0,
+                    value: None,
+                });
+                slots.all.len() - 1
+            }
+            None => return None,
+        };
+        let slot = &mut slots.all[place];
+        let kind = (self.kind as usize) << (SLOT_BITS + GENERATION_BITS);
+        let handle = kind | slot.generation << SLOT_BITS | place;
         slot.value = Some(Arc::new(make(handle)));
         Some(handle)
+    }
+
+    /// Returns an object.
+    pub(crate) fn get(&self, handle: usize) -> Option<Arc<T>> {
+        self.slots()?.get(self.kind, handle).cloned()
     }
 
     /// Puts another object in the place of one.
@@ -103,52 +125,42 @@ impl<T> Table<T> {
             return;
         };
         let new = Arc::new(with(&old));
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let slot = self
-            .parts(handle)
-            .and_then(|(place, _)| slots.all.get_mut(place));
-        if let Some(slot) = slot {
-            slot.value = Some(new);
+        if let Some(mut slots) = self.slots()
+            && slots.get(self.kind, handle).is_some()
+        {
+            slots.all[handle & (SLOTS - 1)].value = Some(new);
         }
-    }
-
-    /// Returns an object.
-    pub(crate) fn get(&self, handle: usize) -> Option<Arc<T>> {
-        let (place, generation) = self.parts(handle)?;
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.all.get(place)?;
-        (slot.generation == generation)
-            .then(|| slot.value.clone())
-            .flatten()
     }
 
     /// Takes an object out.
     pub(crate) fn remove(&self, handle: usize) -> Option<Arc<T>> {
-        let (place, generation) = self.parts(handle)?;
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.all.get_mut(place)?;
-        if slot.generation != generation {
-            return None;
-        }
-        let value = slot.value.take()?;
-        slots.close(place);
-        Some(value)
+        let mut slots = self.slots()?;
+        slots.get(self.kind, handle)?;
+        let place = handle & (SLOTS - 1);
+        let slot = &mut slots.all[place];
+        let value = slot.value.take();
+        slot.generation = (slot.generation + 1) % GENERATIONS;
+        slots.free.push(place);
+        value
     }
 
     /// Returns all objects.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
-        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
-        slots
-            .all
-            .iter()
-            .filter_map(|slot| slot.value.clone())
-            .collect()
+        let Some(slots) = self.slots() else {
+            return Vec::new();
+        };
+        let values = slots.all.iter().filter_map(|slot| slot.value.clone());
+        values.collect()
     }
+}
 
-    fn parts(&self, handle: usize) -> Option<(usize, usize)> {
-        let kind = handle >> (SLOT_BITS + GENERATION_BITS);
-        let generation = handle >> SLOT_BITS & (GENERATIONS - 1);
-        (kind == self.kind as usize).then_some((handle & (SLOTS - 1), generation))
+impl<T> Slots<T> {
+    #[inline(always)]
+    fn get(&self, kind: Kind, handle: usize) -> Option<&Arc<T>> {
+        let slot = self.all.get(handle & (SLOTS - 1))?;
+        // The kind, the generation, and all else that a handle has.
+        let name = (kind as usize) << GENERATION_BITS | slot.generation;
+        (handle >> SLOT_BITS == name).then_some(slot.value.as_ref()?)
     }
 }
 

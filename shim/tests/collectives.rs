@@ -476,3 +476,46 @@ fn groups_are_split_and_compared() {
         }
     });
 }
+
+/// Memory that is read and written at once is no input, but for `MPI_IN_PLACE`.
+#[test]
+fn the_same_memory_is_not_read_and_written() {
+    ranks(2, |process, me| {
+        let mut values = [1, 2, 3, 4];
+        let (from, into) = (data(&values), room(&mut values));
+        let own = data(&values[me as usize..]);
+        let class = |done: tagwire_shim::Result| done.unwrap_err().code();
+        let refused = [
+            coll::allreduce(process, from, into, 2, INT, SUM, WORLD),
+            coll::scan(process, from, into, 2, INT, SUM, WORLD),
+            coll::exscan(process, from, into, 2, INT, SUM, WORLD),
+            coll::reduce_local(process, from, into, 2, INT, SUM),
+            coll::reduce_scatter_block(process, from, into, 1, INT, SUM, WORLD),
+            coll::allgather(process, own, 1, INT, into, 1, INT, WORLD),
+            coll::alltoall(process, from, 1, INT, into, 1, INT, WORLD),
+        ];
+        for (number, done) in refused.into_iter().enumerate() {
+            assert_eq!(class(done), Class::Buffer as i32, "{number}");
+        }
+        // Blocks in another order than their places.
+        let (one, places) = (counts(&[1, 1]), counts(&[1, 0]));
+        let swapped = coll::alltoallv(
+            process, from, one, places, INT, into, one, places, INT, WORLD,
+        );
+        assert_eq!(class(swapped), Class::Buffer as i32);
+        if me == 0 {
+            for done in [
+                coll::reduce(process, from, into, 2, INT, SUM, 0, WORLD),
+                coll::gather(process, from, 1, INT, into, 1, INT, 0, WORLD),
+                coll::scatter(process, from, 1, INT, into, 1, INT, 0, WORLD),
+            ] {
+                assert_eq!(class(done), Class::Buffer as i32);
+            }
+        }
+        // Nothing was begun, and halves of the same array are no such memory.
+        let (half, other) = values.split_at_mut(2);
+        let (from, into) = (data(half), room(other));
+        coll::allreduce(process, from, into, 2, INT, SUM, WORLD).unwrap();
+        assert_eq!(values, [1, 2, 2, 4]);
+    });
+}

@@ -79,6 +79,7 @@ fn wrong_arguments_have_their_classes() {
         assert_eq!(send(-1, INT, 0, 0, WORLD), Class::Count);
         assert_eq!(send(1, Datatype::NULL, 0, 0, WORLD), Class::Type);
         assert_eq!(send(1, Datatype(1 << 27), 0, 0, WORLD), Class::Type);
+        assert_eq!(send(0, Datatype(1 << 27), 0, 0, WORLD), Class::Type);
         assert_eq!(send(1, INT, 1, 0, WORLD), Class::Rank);
         assert_eq!(send(1, INT, -7, 0, WORLD), Class::Rank);
         assert_eq!(send(1, INT, 0, -5, WORLD), Class::Tag);
@@ -98,6 +99,21 @@ fn wrong_arguments_have_their_classes() {
         let source = 3;
         let probed = p2p::iprobe(process, source, 0, WORLD, result(&mut flag), ignore());
         assert_eq!(code(probed), Class::Rank);
+    });
+}
+
+/// As MPICH takes them: programs pass the null handle with what they have none of.
+#[test]
+fn no_elements_need_no_datatype() {
+    ranks(2, |process, me| {
+        let (mut value, none, mut got) = ([1], Datatype::NULL, Status::EMPTY);
+        if me == 0 {
+            p2p::send(process, data(&value), 0, none, 1, 3, WORLD).unwrap();
+        } else {
+            let into = room(&mut value);
+            p2p::recv(process, into, 0, none, 0, 3, WORLD, status(&mut got)).unwrap();
+            assert_eq!(got, Status::new(0, 3, 0));
+        }
     });
 }
 

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room};
-use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request};
+use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room, status};
+use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request, Status};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
 use tagwire_shim::{complete, partitions as part, types};
@@ -93,7 +93,7 @@ fn partitions_have_gaps() {
                 3,
                 gapped,
                 1,
-                0,
+                9,
                 WORLD,
                 info,
                 requested,
@@ -101,7 +101,7 @@ fn partitions_have_gaps() {
             .unwrap();
         } else {
             let into = room(&mut values);
-            part::precv_init(process, into, 2, 6, gapped, 0, 0, WORLD, info, requested).unwrap();
+            part::precv_init(process, into, 2, 6, gapped, 0, 9, WORLD, info, requested).unwrap();
         }
         for _round in 0..3 {
             complete::start(process, result(&mut request)).unwrap();
@@ -113,7 +113,11 @@ fn partitions_have_gaps() {
                 }
                 assert_eq!((values[12], values[13], values[22]), (12.0, -1.0, 22.0));
             }
-            complete::wait(process, result(&mut request), ignore()).unwrap();
+            let mut ended = Status::EMPTY;
+            complete::wait(process, result(&mut request), status(&mut ended)).unwrap();
+            if me == 1 {
+                assert_eq!(ended, Status::new(0, 9, 12 * 8), "as of a plain receive");
+            }
         }
         if me == 1 {
             for (place, value) in values.iter().enumerate() {
@@ -166,5 +170,113 @@ fn nothing_is_sent_in_partitions() {
         complete::wait(process, result(&mut request), ignore()).unwrap();
         complete::request_free(process, result(&mut request)).unwrap();
         assert_eq!(value, [7; 4]);
+
+        let into = room(&mut value);
+        part::precv_init(
+            process, into, 2, 2, INT, PROC_NULL, 5, WORLD, info, requested,
+        )
+        .unwrap();
+        let mut ended = Status::EMPTY;
+        complete::start(process, result(&mut request)).unwrap();
+        complete::wait(process, result(&mut request), status(&mut ended)).unwrap();
+        assert_eq!(ended, Status::NO_PROC);
+        complete::request_free(process, result(&mut request)).unwrap();
     });
+}
+
+/// What is erroneous is an error of its class (MPI-5.0, chapter 4).
+#[test]
+fn misuse_is_refused() {
+    ranks(2, |process, me| {
+        let (mut request, mut flag, info) = (Request::NULL, 0, Info::NULL);
+        part::parrived(process, request, 0, result(&mut flag)).unwrap();
+        assert_eq!(flag, 1, "null");
+        let class = |done: tagwire_shim::Result| done.unwrap_err().code();
+        let mut values = [1_i32; 8];
+        let requested = result(&mut request);
+        if me == 0 {
+            let from = data(&values);
+            part::psend_init(process, from, 4, 2, INT, 1, 0, WORLD, info, requested).unwrap();
+            let early = part::pready(process, 0, request);
+            assert_eq!(class(early), Class::Request as i32, "not started");
+            complete::start(process, requested).unwrap();
+            let arrived = part::parrived(process, request, 0, result(&mut flag));
+            assert_eq!(class(arrived), Class::Request as i32, "a send");
+            for number in [4, -1] {
+                let beyond = part::pready(process, number, request);
+                assert_eq!(class(beyond), Class::Arg as i32);
+            }
+            part::pready(process, 1, request).unwrap();
+            let twice = part::pready(process, 1, request);
+            assert_eq!(class(twice), Class::Arg as i32);
+        } else {
+            let into = room(&mut values);
+            part::precv_init(process, into, 2, 4, INT, 0, 0, WORLD, info, requested).unwrap();
+            complete::start(process, requested).unwrap();
+            let beyond = part::parrived(process, request, 2, result(&mut flag));
+            assert_eq!(class(beyond), Class::Arg as i32);
+            let ready = part::pready(process, 0, request);
+            assert_eq!(class(ready), Class::Request as i32, "a receive");
+        }
+        // Under way it is neither freed nor cancelled, and stays a request.
+        assert_eq!(
+            class(complete::request_free(process, requested)),
+            Class::Request as i32
+        );
+        assert_eq!(
+            class(complete::cancel(process, requested)),
+            Class::Request as i32
+        );
+        if me == 0 {
+            part::pready_list(process, 3, list(&[0, 2, 3]), request).unwrap();
+        }
+        complete::wait(process, requested, ignore()).unwrap();
+        complete::request_free(process, requested).unwrap();
+        let (from, into) = (data(&values), room(&mut values));
+        let wild = part::precv_init(process, into, 1, 1, INT, -1, 0, WORLD, info, requested);
+        assert_eq!(class(wild), Class::Rank as i32);
+        let wild = part::precv_init(process, into, 1, 1, INT, 0, -2, WORLD, info, requested);
+        assert_eq!(class(wild), Class::Tag as i32);
+        let fewer = part::psend_init(process, from, -2, 1, INT, 0, 0, WORLD, info, requested);
+        assert_eq!(class(fewer), Class::Arg as i32);
+    });
+}
+
+/// Ends whose sizes differ find out, each with the class of its side.
+#[test]
+fn sizes_that_differ_are_errors() {
+    for (sent, received, expected) in [(6, 4, Class::Truncate), (4, 6, Class::Count)] {
+        ranks(2, |process, me| {
+            let (mut request, info) = (Request::NULL, Info::NULL);
+            let mut values = [1_i32; 8];
+            let requested = result(&mut request);
+            if me == 0 {
+                let from = data(&values);
+                part::psend_init(
+                    process,
+                    from,
+                    2,
+                    sent / 2,
+                    INT,
+                    1,
+                    0,
+                    WORLD,
+                    info,
+                    requested,
+                )
+                .unwrap();
+                complete::start(process, requested).unwrap();
+                part::pready_range(process, 0, 1, request).unwrap();
+            } else {
+                let into = room(&mut values);
+                part::precv_init(
+                    process, into, 1, received, INT, 0, 0, WORLD, info, requested,
+                )
+                .unwrap();
+                complete::start(process, requested).unwrap();
+            }
+            let ended = complete::wait(process, requested, ignore()).unwrap_err();
+            assert_eq!(ended.code(), expected as i32);
+        });
+    }
 }

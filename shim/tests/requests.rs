@@ -218,7 +218,7 @@ fn operations_of_the_program_are_asked_once_and_freed_once() {
         complete::cancel(process, result(&mut request)).unwrap();
         for _look in 0..2 {
             let (flag, one) = (result(&mut flag), status(&mut one));
-            looks::request_get_status(process, request, flag, one).unwrap();
+            complete::request_get_status(process, request, flag, one).unwrap();
         }
         assert_eq!((flag, counts(&calls)), (1, [1, 0, 12]));
         let mut another = generalized(process, &calls);

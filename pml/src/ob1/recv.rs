@@ -30,14 +30,10 @@ impl Ob1 {
         tag: TagSelector,
         context: ContextId,
     ) -> Option<RequestId> {
-        let exists = from.is_any() || from.as_u32() < self.driver.size();
-        if !exists || !self.is_usable(context) {
+        if !self.has_nothing(from, context) {
             return None;
         }
         let core = &mut self.core;
-        if core.in_trouble || !core.matcher.has_nothing_unexpected() {
-            return None;
-        }
         let requests = &mut core.requests;
         let (handle, request) = requests.insert_recv_now(data, from, tag, context)?;
         let pattern = Pattern {
@@ -56,6 +52,17 @@ impl Ob1 {
                 None
             }
         }
+    }
+
+    /// Whether no message is here that a receive could take, nobody is gone and nobody short of budget: a probe finds nothing.
+    #[inline(always)]
+    pub(crate) fn has_nothing(&self, from: SourceSelector, context: ContextId) -> bool {
+        let exists = from.is_any() || from.as_u32() < self.driver.size();
+        let core = &self.core;
+        exists
+            && self.is_usable(context)
+            && !core.in_trouble
+            && core.matcher.has_nothing_unexpected()
     }
 
     /// Posts a receive, or takes a message that is here already.

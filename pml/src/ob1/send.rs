@@ -28,12 +28,27 @@ impl Ob1 {
         context: ContextId,
         mode: SendMode,
     ) -> bool {
-        if mode == SendMode::Synchronous || self.closing {
+        if mode == SendMode::Synchronous {
             return false;
         }
-        let Some(bytes) = data.bytes(0..data.len()) else {
+        match data.bytes(0..data.len()) {
+            Some(bytes) => self.send_bytes_now(bytes, to, tag, context),
+            None => false,
+        }
+    }
+
+    /// Sends a copy of `bytes` where nothing stands in the way. Returns whether it did.
+    #[inline(always)]
+    pub(crate) fn send_bytes_now(
+        &mut self,
+        bytes: &[u8],
+        to: Rank,
+        tag: Tag,
+        context: ContextId,
+    ) -> bool {
+        if self.closing {
             return false;
-        };
+        }
         let Some(peer) = self.core.peers.known(to) else {
             return false;
         };

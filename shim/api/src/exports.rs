@@ -49,6 +49,7 @@ fn body(out: &mut String, api: &Api, function: &Function, twin: Twin) {
         Handler::Expression(expression) => line(out, expression),
         Handler::Path(path) => {
             let name = function.name_of(twin);
+            check(out, function, twin, &name);
             line(out, &handled(function, twin, path, &name));
         }
         Handler::Missing if function.is_tool() => {
@@ -56,6 +57,44 @@ fn body(out: &mut String, api: &Api, function: &Function, twin: Twin) {
         }
         Handler::Missing => missing(out, function, twin),
     }
+}
+
+/// What keeps a call from dropping its results: an address that is null is an error.
+fn check(out: &mut String, function: &Function, twin: Twin, name: &str) {
+    if function.is_tool() || function.result.is_some() {
+        return;
+    }
+    let is_result = |parameter: &&Parameter| {
+        parameter.kind.is_result() && !MAY_BE_NULL.contains(&&*parameter.name)
+    };
+    let results = function.parameters_of(twin).filter(is_result);
+    let mut nulls: Vec<_> = results
+        .map(|parameter| format!("{}.is_null()", identifier(&parameter.name)))
+        .collect();
+    // Where the table calls it so, it is the number of elements of all arrays.
+    let mut parameters = function.parameters_of(twin);
+    if parameters.any(|parameter| parameter.name == "n" && parameter.kind.form() == Form::Value) {
+        let arrays = function
+            .parameters_of(twin)
+            .filter(|parameter| parameter.kind.is_array());
+        nulls.extend(
+            arrays.map(|parameter| format!("n > 0 && {}.is_null()", identifier(&parameter.name))),
+        );
+    }
+    if nulls.is_empty() {
+        return;
+    }
+    let (nulls, on) = (nulls.join(" || "), object(function));
+    let entry = match function.has(Flag::Early) {
+        true => "no_result_early",
+        false => "no_result",
+    };
+    line(out, &format!("if {nulls} {{"));
+    line(
+        out,
+        &format!("    return exports::{entry}(\"MPI_{name}\", {on});"),
+    );
+    line(out, "}");
 }
 
 /// The call of a handler: in a process, or bare where the result is none of an error code.
@@ -185,6 +224,9 @@ fn identifier(name: &str) -> String {
 fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, "        {text}");
 }
+
+/// The arguments of `main`, which `MPI_Init` takes or does without.
+const MAY_BE_NULL: &[&str] = &["argc", "argv"];
 
 /// Words of Rust that are names in the table.
 const KEYWORDS: &[&str] = &["type", "ref", "match", "use", "in", "where", "loop", "move"];

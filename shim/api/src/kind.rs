@@ -67,6 +67,23 @@ impl Kind {
         self.form
     }
 
+    /// Returns whether it is the address of one number, handle or pointer that the callee writes. A status may be ignored.
+    pub fn is_result(&self) -> bool {
+        let is_written = matches!(self.form, Form::Out | Form::InOut);
+        is_written
+            && matches!(
+                self.base,
+                Base::Number { .. } | Base::Handle(..) | Base::Pointer
+            )
+    }
+
+    /// Returns whether it is an array of integers or requests, which has elements where their number says so.
+    pub fn is_array(&self) -> bool {
+        let is_array = matches!(self.form, Form::List | Form::Array);
+        let is_int = matches!(self.base, Base::Number { name: "int", .. });
+        is_array && (is_int || matches!(self.base, Base::Handle("request", _)))
+    }
+
     /// Returns the handle's name, as `Comm`, where it is one of MPI's objects.
     pub fn handle(&self) -> Option<&'static str> {
         match self.base {

@@ -45,8 +45,28 @@ int main(int argc, char **argv) {
     CHECK(deleted == 1);
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
     CHECK(deleted == 2);
+    // A key that was freed is there until the last attribute that has it is deleted.
+    int kept = key, others[8];
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, base));
     OK(MPI_Comm_free_keyval(&key));
     CHECK(key == MPI_KEYVAL_INVALID);
+    for (int i = 0; i < 8; i++) OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &others[i], NULL));
+    key = kept;
+    OK(MPI_Comm_free_keyval(&key));
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, kept, &value, &flag));
+    CHECK(flag && value == base);
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, kept));
+    CHECK(deleted == 3);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    CHECK(MPI_Comm_delete_attr(MPI_COMM_WORLD, kept) == MPI_ERR_KEYVAL);
+    CHECK(MPI_Comm_free_keyval(&kept) == MPI_ERR_KEYVAL);
+    for (int i = 0; i < 8; i++) OK(MPI_Comm_free_keyval(&others[i]));
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_HOST, &most, &flag));
+    CHECK(flag && *most == MPI_PROC_NULL);
+
+    char name[MPI_MAX_OBJECT_NAME];
+    OK(MPI_Type_get_name(MPI_LONG_LONG, name, &flag));
+    CHECK(!strcmp(name, "MPI_LONG_LONG_INT") && flag == 17);
 
     MPI_Errhandler handler;
     OK(MPI_Comm_create_errhandler(handle, &handler));

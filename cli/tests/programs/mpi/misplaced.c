@@ -28,6 +28,16 @@ int main(int argc, char **argv) {
         CHECK(class == MPI_ERR_RANK);
         OK(MPI_Error_string(code, text, &length));
         CHECK(strstr(text, "99") != NULL && (int)strlen(text) == length);
+        // No room for a result; errors of no communicator, as until MPI-3.1 and as since MPI-4.0.
+        CHECK(MPI_Comm_size(MPI_COMM_WORLD, NULL) == MPI_ERR_ARG);
+        CHECK(MPI_Type_contiguous(2, MPI_INT, NULL) == MPI_ERR_ARG);
+        CHECK(MPI_Group_union(MPI_GROUP_EMPTY, MPI_GROUP_EMPTY, NULL) == MPI_ERR_ARG);
+        CHECK(MPI_Waitall(1, NULL, MPI_STATUSES_IGNORE) == MPI_ERR_ARG);
+        OK(MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE));
+        CHECK(MPI_Type_size(MPI_DATATYPE_NULL, &length) == MPI_ERR_TYPE);
+        OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+        OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+        CHECK(MPI_Type_size(MPI_DATATYPE_NULL, &length) == MPI_ERR_TYPE);
     }
     OK(MPI_Finalize());
     OK(MPI_Finalized(&flag));

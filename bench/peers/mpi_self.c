@@ -1,0 +1,114 @@
+/*
+ * Calls of an MPI library of the standard ABI by a process alone, for ci/instructions: what each costs over the layers below.
+ *
+ *     mpi_self LIBRARY CASE COUNT
+ *
+ *     wait      MPI_Irecv and MPI_Isend of 8 bytes to itself, MPI_Wait for both
+ *     window    the same, 64 at a time, MPI_Waitall for all receives and for all sends
+ *     sendrecv  MPI_Sendrecv of 8 bytes with itself
+ *     test      MPI_Test of a receive that nothing has come for
+ *     iprobe    MPI_Iprobe where nothing has come
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef void *handle; /* of the ABI: MPI-5.0, chapter 20 */
+#define COMM_WORLD ((handle)0x101)
+#define BYTE ((handle)0x247)
+enum { WINDOW = 64, TAG = 7, BYTES = 8 };
+
+static int (*init)(int *, char ***), (*finalize)(void);
+static int (*isend)(const void *, int, handle, int, int, handle, handle *);
+static int (*irecv)(void *, int, handle, int, int, handle, handle *);
+static int (*wait_for)(handle *, void *), (*wait_all)(int, handle *, void *);
+static int (*test)(handle *, int *, void *), (*iprobe)(int, int, handle, int *, void *);
+static int (*sendrecv)(const void *, int, handle, int, int, void *, int, handle, int, int, handle, void *);
+
+static char out[BYTES], in[WINDOW][BYTES];
+static handle sends[WINDOW], receives[WINDOW];
+
+static void *symbol(void *library, const char *name) {
+    void *found = dlsym(library, name);
+    if (!found) {
+        fprintf(stderr, "no %s in the library\n", name);
+        exit(2);
+    }
+    return found;
+}
+
+static void start(int place) {
+    irecv(in[place], BYTES, BYTE, 0, TAG, COMM_WORLD, &receives[place]);
+    isend(out, BYTES, BYTE, 0, TAG, COMM_WORLD, &sends[place]);
+}
+
+static void wait_case(long count) {
+    while (count-- > 0) {
+        start(0);
+        wait_for(&receives[0], NULL);
+        wait_for(&sends[0], NULL);
+    }
+}
+
+static void window_case(long count) {
+    for (; count > 0; count -= WINDOW) {
+        for (int i = 0; i < WINDOW; i++) irecv(in[i], BYTES, BYTE, 0, TAG, COMM_WORLD, &receives[i]);
+        for (int i = 0; i < WINDOW; i++) isend(out, BYTES, BYTE, 0, TAG, COMM_WORLD, &sends[i]);
+        wait_all(WINDOW, receives, NULL);
+        wait_all(WINDOW, sends, NULL);
+    }
+}
+
+static void sendrecv_case(long count) {
+    while (count-- > 0) sendrecv(out, BYTES, BYTE, 0, TAG, in[0], BYTES, BYTE, 0, TAG, COMM_WORLD, NULL);
+}
+
+static void test_case(long count) {
+    int flag;
+    irecv(in[0], BYTES, BYTE, 0, TAG, COMM_WORLD, &receives[0]);
+    while (count-- > 0) test(&receives[0], &flag, NULL);
+    isend(out, BYTES, BYTE, 0, TAG, COMM_WORLD, &sends[0]);
+    wait_for(&receives[0], NULL);
+    wait_for(&sends[0], NULL);
+}
+
+static void iprobe_case(long count) {
+    int flag;
+    while (count-- > 0) iprobe(0, TAG, COMM_WORLD, &flag, NULL);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(long);
+} cases[] = {
+    {"wait", wait_case},     {"window", window_case}, {"sendrecv", sendrecv_case},
+    {"test", test_case},     {"iprobe", iprobe_case},
+};
+
+int main(int argc, char **argv) {
+    void *library = argc == 4 ? dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) : NULL;
+    if (!library) {
+        fprintf(stderr, "mpi_self LIBRARY CASE COUNT: %s\n", argc == 4 ? dlerror() : "three arguments, please");
+        return 2;
+    }
+    *(void **)&init = symbol(library, "MPI_Init");
+    *(void **)&finalize = symbol(library, "MPI_Finalize");
+    *(void **)&isend = symbol(library, "MPI_Isend");
+    *(void **)&irecv = symbol(library, "MPI_Irecv");
+    *(void **)&wait_for = symbol(library, "MPI_Wait");
+    *(void **)&wait_all = symbol(library, "MPI_Waitall");
+    *(void **)&test = symbol(library, "MPI_Test");
+    *(void **)&iprobe = symbol(library, "MPI_Iprobe");
+    *(void **)&sendrecv = symbol(library, "MPI_Sendrecv");
+    init(NULL, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (strcmp(cases[i].name, argv[2]) == 0) {
+            cases[i].run(atol(argv[3]));
+            finalize();
+            return 0;
+        }
+    }
+    fprintf(stderr, "mpi_self: no case %s\n", argv[2]);
+    return 2;
+}

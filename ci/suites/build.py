@@ -1,0 +1,160 @@
+"""Suites: what shim/gates/suites/NAME.toml says of a checkout, and its programs, compiled outside of it.
+
+A description has `folders` (below MPI_SUITES: the first that is there), `git` with `revision`, or `archive` (where --fetch takes it from), `root` (the folder of
+its sources), `shared` (sources that every program may use), `include`, `flags`, `libraries`, `headers` (what its configure
+would write), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument); `without` has flags for what is shared while the library does not have a function. Which sources and flags a program has beyond PROGRAM.c is
+read in the Makefile.am beside it.
+"""
+
+import concurrent.futures
+import dataclasses
+import pathlib
+import re
+import shutil
+import subprocess
+import threading
+import tomllib
+
+
+@dataclasses.dataclass
+class Suite:
+    """A checkout, and where its programs are built."""
+
+    name: str
+    settings: dict
+    checkout: pathlib.Path
+    folder: pathlib.Path
+    prefix: pathlib.Path
+
+    @classmethod
+    def load(cls, description, suites, target, prefix):
+        settings = tomllib.loads(description.read_text())
+        name = description.stem
+        checkouts = [suites / folder for folder in settings["folders"]]
+        checkout = next((checkout for checkout in checkouts if checkout.is_dir()), checkouts[0])
+        return cls(name, settings, checkout, target / name, prefix)
+
+    @property
+    def root(self):
+        return self.checkout / self.settings.get("root", ".")
+
+    def is_there(self):
+        return self.root.is_dir()
+
+    def passed(self, status, output, arguments):
+        """Whether a program's end and output are those of one that has passed."""
+        by_argument = self.settings.get("passed_with", {})
+        wanted = [self.settings["passed"], *(pattern for argument, pattern in by_argument.items() if argument in arguments)]
+        failed = self.settings.get("failed")
+        return status == 0 and all(re.search(pattern, output) for pattern in wanted) and not (failed and re.search(failed, output))
+
+    def prepare(self, undone):
+        """Writes the headers and compiles what all programs share, for a library without the functions `undone`."""
+        for name, text in self.settings.get("headers", {}).items():
+            header = self.folder / "headers" / name
+            if not header.exists() or header.read_text() != text:
+                header.parent.mkdir(parents=True, exist_ok=True)
+                header.write_text(text)
+        archive = self.folder / "libshared.a"
+        sources = [self.root / name for name in self.settings.get("shared", [])]
+        if not sources:
+            return
+        flags = [flag for name, flags in self.settings.get("without", {}).items() if name in undone for flag in flags]
+        objects = [self.compiled(source, flags, "shared") for source in sources]
+        if any(newer(part, archive) for part in objects):
+            archive.unlink(missing_ok=True)
+            run(["ar", "rcs", archive, *objects])
+
+    def build(self, program):
+        """Compiles a program and returns its path."""
+        made = self.folder / "programs" / program
+        sources, flags = self.parts(program)
+        objects = [self.compiled(source, flags, made.name) for source in sources]
+        archive = self.folder / "libshared.a"
+        shared = [archive] if archive.exists() else []
+        if any(newer(part, made) for part in [*objects, *shared]):
+            made.parent.mkdir(parents=True, exist_ok=True)
+            run([self.prefix / "bin/mpicc", *self.settings["flags"], "-Wl,--gc-sections", "-o", made, *objects, *shared,
+                 *self.settings.get("libraries", [])])
+        return made
+
+    def parts(self, program):
+        """Returns the sources and flags of a program, by the Makefile.am beside it."""
+        folder, name = (self.root / program).parent, pathlib.Path(program).name
+        makefile = folder / "Makefile.am"
+        text = makefile.read_text().replace("\\\n", " ") if makefile.exists() else ""
+
+        def words(variable):
+            match = re.search(rf"(?m)^\s*{re.escape(name)}_{variable}\s*=(.*)$", text)
+            return [word for word in (match[1].split() if match else []) if not word.startswith(("$", "@"))]
+
+        sources = [word for word in words("SOURCES") if word.endswith((".c", ".cpp"))] or [f"{name}.c"]
+        return [folder / source for source in sources], words("CPPFLAGS")
+
+    def compiled(self, source, flags, whose):
+        """Compiles a source and returns the object."""
+        made = self.folder / "objects" / whose / source.relative_to(self.root).with_suffix(".o")
+        include = [f"-I{self.folder / 'headers/include'}", *(f"-I{self.root / name}" for name in self.settings.get("include", []))]
+        compiler = self.prefix / "bin" / ("mpicc" if source.suffix == ".c" else "mpicxx")
+        command = [compiler, *self.settings["flags"], "-ffunction-sections", *include, *flags, "-c", source, "-o", made]
+        # What it was made of, beside its source.
+        recipe, before = repr((command, self.settings.get("headers"))), made.with_suffix(".recipe")
+        if newer(source, made) or newer(self.prefix / "include/mpi.h", made) or not before.exists() or before.read_text() != recipe:
+            made.parent.mkdir(parents=True, exist_ok=True)
+            run(command)
+            before.write_text(recipe)
+        return made
+
+    def fetch(self):
+        """Brings the checkout from where its description says: whole, or not at all."""
+        partial = self.checkout.with_name(f"{self.checkout.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        try:
+            if git := self.settings.get("git"):
+                run(["git", "-C", partial, "init", "--quiet"])
+                run(["git", "-C", partial, "fetch", "--quiet", "--depth", "1", git, self.settings["revision"]])
+                run(["git", "-C", partial, "checkout", "--quiet", "FETCH_HEAD"])
+            else:
+                run(["curl", "--fail", "--silent", "--show-error", "--location", "--output", partial / "archive", self.settings["archive"]])
+                run(["tar", "xf", partial / "archive", "--strip-components", "1", "-C", partial])
+            partial.rename(self.checkout)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+class Failed(Exception):
+    """A command that has failed, with what it said."""
+
+
+def newer(source, made):
+    return not made.exists() or source.stat().st_mtime > made.stat().st_mtime
+
+
+def run(command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+
+
+def build(suites, entries, undone, jobs):
+    """Builds what is listed, side by side, and returns the path or the failure of each (suite, program)."""
+    made, unbuilt = {}, {}
+    lock = threading.Lock()
+
+    def one(key):
+        try:
+            result = unbuilt.get(key[0]) or suites[key[0]].build(key[1])
+        except (Failed, OSError) as failure:
+            result = failure
+        with lock:
+            made[key] = result
+
+    for suite in suites.values():
+        try:
+            suite.prepare(undone)
+        except Failed as failure:
+            unbuilt[suite.name] = failure
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, dict.fromkeys((entry.suite, entry.program) for entry in entries)))
+    return made
