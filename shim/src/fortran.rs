@@ -18,6 +18,10 @@ const TYPECLASS_INTEGER: i32 = 192;
 const TYPECLASS_REAL: i32 = 193;
 const TYPECLASS_COMPLEX: i32 = 194;
 
+/// The bytes of C's `long double`, and of its complex number.
+const LONG_DOUBLE: i32 = 16;
+const LONG_DOUBLE_COMPLEX: i32 = 32;
+
 /// Decimal digits and exponents of ten that a real number has, and what it is.
 const REALS: [(i32, i32, Basic, Basic); 2] = [
     (6, 37, Basic::F32, Basic::Complex32),
@@ -122,6 +126,12 @@ pub fn type_match_size(
     let datatype =
         power.map(|size| Datatype(0x2c0 | (size.trailing_zeros() as usize) << 3 | place));
     let datatype = datatype.filter(|found| process.types.is_predefined(*found));
+    // Where Fortran has none, C may.
+    let datatype = datatype.or(match (class, size) {
+        (TYPECLASS_REAL, LONG_DOUBLE) => Some(Datatype(0x220)),
+        (TYPECLASS_COMPLEX, LONG_DOUBLE_COMPLEX) => Some(Datatype(0x224)),
+        _ => None,
+    });
     let datatype = datatype.ok_or_else(|| none(&format!("{size} bytes of class {class}")))?;
     matching.set(datatype);
     Ok(())

@@ -322,12 +322,14 @@ fn datatypes_are_found_by_size_and_by_parts() {
             (193, 8, 0x2da),
             (194, 16, 0x2e3),
             (191, 4, 0x2d0),
+            (193, 16, 0x220),
+            (194, 32, 0x224),
         ] {
             fortran::type_match_size(process, class, size, result(&mut found)).unwrap();
             assert_eq!(found, Datatype(number));
             assert_eq!(shape(process, found).0, size);
         }
-        for (class, size) in [(193, 2), (193, 16), (192, 3), (192, 0), (192, -4), (1, 4)] {
+        for (class, size) in [(193, 2), (193, 32), (192, 3), (192, 0), (192, -4), (1, 4)] {
             let refused = fortran::type_match_size(process, class, size, result(&mut found));
             assert_eq!(code(refused), Class::Arg, "{class}, {size}");
         }
