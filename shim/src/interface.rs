@@ -7,7 +7,7 @@ use crate::communicators::SHARED_MEMORY;
 use crate::error::{Class, Error, Result};
 use crate::exports::early_objects;
 use crate::info::Entries;
-use crate::named::{is_optional, predefined};
+use crate::named::predefined;
 use crate::process::Process;
 use crate::raw::{Out, Ref};
 
@@ -63,7 +63,7 @@ fn fortran() -> Result<Entries> {
         entries.set(key, &size.to_string())?;
     }
     for (key, number) in SUPPORTED {
-        let is_there = !is_optional(number) && predefined(number).is_some();
+        let is_there = predefined(number).is_some();
         entries.set(key, if is_there { "true" } else { "false" })?;
     }
     Ok(entries)

@@ -2,10 +2,15 @@
 
 use tagwire_layout::Basic;
 
-/// Whether it is a predefined datatype that a library need not have: its size is `MPI_UNDEFINED` (MPI-5.0, section 20.3).
-pub(crate) const fn is_optional(number: usize) -> bool {
-    // MPI_REAL2, MPI_COMPLEX4, MPI_REAL16 and MPI_COMPLEX32.
-    matches!(number, 0x2ca | 0x2d3 | 0x2e2 | 0x2eb)
+/// Returns the name of a predefined datatype that this library does not have: its size is `MPI_UNDEFINED` (MPI-5.0, section 20.3).
+pub(crate) const fn missing(number: usize) -> Option<&'static str> {
+    Some(match number {
+        0x2ca => "MPI_REAL2",
+        0x2d3 => "MPI_COMPLEX4",
+        0x2e2 => "MPI_REAL16",
+        0x2eb => "MPI_COMPLEX32",
+        _ => return None,
+    })
 }
 
 /// Returns the predefined datatype with a number, and its name.

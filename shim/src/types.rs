@@ -7,7 +7,7 @@ use tagwire_layout::{Datatype as Tree, Distributed, Distribution, Member, Order,
 use crate::abi::{Datatype, MAX_OBJECT_NAME, UNDEFINED};
 use crate::datatype::Type;
 use crate::error::{Class, Error, Result};
-use crate::named::is_optional;
+use crate::named::missing;
 use crate::process::Process;
 use crate::raw::{CountOut, Counts, List, Ref, Text, TextOut, Twin};
 
@@ -328,7 +328,7 @@ fn distribution(kind: i32, argument: i32) -> Result<Distribution> {
 
 /// `MPI_Type_size`.
 pub fn type_size(process: &Process, datatype: Datatype, size: CountOut) -> Result {
-    if is_optional(datatype.0) {
+    if missing(datatype.0).is_some() {
         return size.set(i64::from(UNDEFINED));
     }
     size.set(process.types.get(datatype)?.tree.size())
@@ -382,8 +382,9 @@ pub fn type_get_name(
     name: TextOut,
     length: Ref<i32>,
 ) -> Result {
-    let held = match datatype {
-        Datatype::NULL => "MPI_DATATYPE_NULL".to_owned(),
+    let held = match (datatype, missing(datatype.0)) {
+        (Datatype::NULL, _) => "MPI_DATATYPE_NULL".to_owned(),
+        (_, Some(name)) => name.to_owned(),
         _ => process.types.get(datatype)?.name().unwrap_or_default(),
     };
     length.set(name.set(&held, MAX_OBJECT_NAME));

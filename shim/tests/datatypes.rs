@@ -345,6 +345,10 @@ fn datatypes_are_found_by_size_and_by_parts() {
         let mut size = 0;
         types::type_size(process, Datatype(0x2ca), count(&mut size)).unwrap();
         assert_eq!(size, UNDEFINED);
+        let (mut name, mut length) = ([0; 128], 0);
+        let (into, length) = (common::text_out(&mut name), result(&mut length));
+        types::type_get_name(process, Datatype(0x2ca), into, length).unwrap();
+        assert_eq!(common::said(&name), "MPI_REAL2");
     });
 }
 
