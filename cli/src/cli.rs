@@ -9,7 +9,7 @@ use clap::{
 use tagwire_base::config::{Kind, Registry, Setting};
 use tagwire_bench::TestName;
 
-use crate::{info, mpi, run, stamp};
+use crate::{info, mpi, reproduce, run, stamp};
 
 /// Tagged messages between processes, with no MPI installed.
 #[derive(Debug, Parser)]
@@ -36,6 +36,9 @@ pub enum Action {
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
+    /// Measure figures and tables of papers here, and say which of their claims hold
+    #[command(after_help = AFTER_REPRODUCE)]
+    Reproduce(reproduce::ReproduceOptions),
     /// MPI programs on Tagwire, with no MPI installed
     #[command(after_help = AFTER_MPI)]
     Mpi(mpi::MpiOptions),
@@ -55,6 +58,7 @@ Examples:
   tagwire bench latency                        half round trips between two ranks
   tagwire compare old.json new.json            whether it got worse
   tagwire tune coll -o here.toml               which algorithms are fastest here
+  tagwire reproduce mtl --quick                which claims of a paper hold here
   tagwire mpi install ~/tagwire-mpi            mpicc and a library for MPI programs";
 
 const AFTER_BENCH: &str = "\
@@ -88,6 +92,23 @@ Examples:
   tagwire tune coll --quick -n 2,4 -o here.toml      fewer sizes and launches
   tagwire tune coll -t ofi:tcp -o tcp.toml           over a network
   TAGWIRE_COLL_TABLE=here.toml tagwire run -n 4 -- ./program";
+
+const AFTER_REPRODUCE: &str = "\
+A claim holds, fails, or is not testable here. Numbers of other machines are not compared: claims are about ratios, which
+agree where the published one lies within ours and a quarter more; about orders, which hold at two thirds of the sizes
+with intervals over launches that do not overlap, and nowhere the other way round; and about sizes at which curves cross,
+which agree within a factor of 4.
+
+Results of 'tagwire bench' and a file with the verdicts for each item are left in the folder of -o. Message sizes are
+bytes; K is 1024.
+
+Exit status: 0 all runs went well, 1 usage, 2 a run failed, 4 with --fail-on fails: a claim fails, 128 + n after signal n.
+
+Examples:
+  tagwire reproduce list                             all measured figures and tables, and what each needs
+  tagwire reproduce mtl/fig4                         one figure
+  tagwire reproduce mtl --quick -t shm,mpi:/opt/mpi  a paper in minutes, beside an MPI library
+  tagwire reproduce mtl --resume                     go on after an interruption";
 
 const AFTER_MPI: &str = "\
 Exit status: 0 good, 1 usage, or a library that is not there, 2 the tree could not be written.
@@ -211,7 +232,7 @@ fn only(bench: Command, test: TestName) -> Command {
 }
 
 /// Subcommands that only look at files.
-const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi"];
+const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi", "reproduce"];
 
 /// The command with all its options.
 pub fn command(registry: &Registry) -> Command {

@@ -12,6 +12,8 @@ pub mod status {
     pub const USAGE: u8 = 1;
     /// What was asked for did not work.
     pub const RUN_FAILED: u8 = 2;
+    /// A bound was violated.
+    pub const VIOLATED: u8 = 4;
     /// What was asked about cannot be used here.
     pub const UNUSABLE: u8 = 5;
 }
