@@ -106,12 +106,31 @@ fn good(name: &str, ranks: u32, outcome: &Outcome) {
 
 #[test]
 fn programs_run_with_any_number_of_ranks() {
-    for name in ["messages", "heat", "threads", "attributes", "partitions"] {
+    for name in [
+        "messages",
+        "heat",
+        "threads",
+        "attributes",
+        "partitions",
+        "operations",
+        "sessions",
+    ] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {
             let outcome = run_line(ranks, &[]).args([&program]).finish();
             good(name, ranks, &outcome);
         }
+    }
+}
+
+/// The program never initializes the world model: its ranks leave the job at their exit.
+#[test]
+fn programs_may_have_sessions_alone() {
+    let program = program("sessions");
+    for ranks in [1, 2, 3] {
+        let alone = [program.as_os_str(), OsStr::new("alone")];
+        let outcome = run_line(ranks, &[]).args(alone).finish();
+        good("sessions", ranks, &outcome);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::team::Team;
 use crate::two_level;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.
-const NONE: ContextId = ContextId::WORLD;
+pub(crate) const NONE: ContextId = ContextId::WORLD;
 
 impl Team {
     /// Makes another group of the same members, with a context of its own (MPI-5.0, section 7.4.2).
@@ -67,27 +67,8 @@ impl Team {
     /// # Errors
     /// When this rank is not among them or one is named twice; when a member fails or has no context left.
     pub fn subset(&self, members: &[usize]) -> Result<Self> {
-        let ranks: Vec<Rank> = members
-            .iter()
-            .map(|member| self.peer(*member).map(|(rank, _)| rank))
-            .collect::<Result<_>>()?;
-        let mut sorted = members.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let has_me = members.contains(&self.me());
-        if !has_me || sorted.len() != members.len() {
-            return Err(Error::Argument(
-                "the members of a subset are named once each, this rank among them".to_owned(),
-            ));
-        }
-        // They meet in this group's context, under tags that no operation of it has.
-        let contexts = members
-            .iter()
-            .filter_map(|member| self.members().context(*member));
-        let meeting = self.meeting(Members::new(ranks.clone(), contexts.collect()));
-        let call = Call::new(&meeting, self.meetings.next_tag(members));
-        let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
-        made.map(|(members, own)| meeting.derived(members, own))
+        let name = "";
+        Subset { members, name }.of(self)
     }
 
     /// Opens a context for what `make` returns the ranks and ids of; frees it where that fails.
@@ -120,9 +101,53 @@ impl Team {
         let algorithm = call.choose(Collective::Allgather, all.len(), true);
         let own = own.as_u16().to_ne_bytes();
         self.run(two_level::allgather(call, algorithm, &own, &mut all))?;
-        let ids = all.as_chunks::<2>().0.iter();
-        Ok(ids
-            .map(|id| ContextId::new(u16::from_ne_bytes(*id)))
-            .collect())
+        Ok(ids_of(&all))
     }
+}
+
+/// A group to be made of members of another.
+#[derive(Debug, Clone, Copy)]
+pub struct Subset<'a> {
+    /// Its members, by their numbers in the other group, in their order.
+    pub members: &'a [usize],
+    /// Tells apart several that the same members make at once.
+    pub name: &'a str,
+}
+
+impl Subset<'_> {
+    /// Makes the group, as [`Team::subset`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of(self, team: &Team) -> Result<Team> {
+        let Self { members, name } = self;
+        let ranks: Vec<Rank> = members
+            .iter()
+            .map(|member| team.peer(*member).map(|(rank, _)| rank))
+            .collect::<Result<_>>()?;
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let has_me = members.contains(&team.me());
+        if !has_me || sorted.len() != members.len() {
+            return Err(Error::Argument(
+                "the members of a subset are named once each, this rank among them".to_owned(),
+            ));
+        }
+        // They meet in the group's context, under tags that no operation of it has.
+        let contexts = members
+            .iter()
+            .filter_map(|member| team.members().context(*member));
+        let meeting = team.meeting(Members::new(ranks.clone(), contexts.collect()));
+        let call = Call::new(&meeting, team.meetings.next_tag(members, name));
+        let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
+        made.map(|(members, own)| meeting.derived(members, own))
+    }
+}
+
+/// Returns the ids that members have told.
+pub(crate) fn ids_of(bytes: &[u8]) -> Vec<ContextId> {
+    let ids = bytes.as_chunks::<2>().0.iter();
+    ids.map(|id| ContextId::new(u16::from_ne_bytes(*id)))
+        .collect()
 }

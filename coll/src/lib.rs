@@ -37,6 +37,7 @@ mod board;
 mod broadcast;
 mod call;
 mod check;
+mod duplicate;
 mod error;
 mod failures;
 mod gather;
@@ -69,8 +70,10 @@ mod unwind;
 
 pub use algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs};
 pub use call::Call;
+pub use duplicate::Duplicate;
 pub use error::{Error, Result};
 pub use grid::Grid;
+pub use groups::Subset;
 pub use members::Members;
 pub use neighbours::Neighbours;
 pub use nonblocking::Request;

@@ -261,6 +261,18 @@ impl Team {
     }
 }
 
+/// Starts an operation that borrows nothing which ever goes.
+///
+/// # Errors
+/// As [`Team::start`].
+pub(crate) fn start_owned(
+    team: &Arc<Team>,
+    operation: impl CollectiveOperation + 'static,
+) -> Result<Request> {
+    // SAFETY: what it borrows stays borrowed for good.
+    unsafe { team.start(operation) }
+}
+
 /// Starts an operation that was checked, under `tag`, after what comes first.
 ///
 /// # Safety

@@ -8,8 +8,8 @@
 //! - A [`Datatype`] is any derived type of MPI (MPI-5.0, chapter 5). Committed, it is a [`Program`], which a [`Packer`] and an
 //!   [`Unpacker`] run. [`Program::layout`] returns the layout of those that are one.
 //!
-//! A user's operation on a datatype that is no layout has as its layout as many bytes as the extent: the function knows the
-//! datatype. Buffers are bytes, at any address.
+//! A user's operation on a datatype that is no layout combines packed data: its layout is as many bytes as an element has data,
+//! and its function unpacks them. Buffers are bytes, at any address.
 //!
 //! ```
 //! use tagwire_layout::{Basic, Layout, Operation};

@@ -96,6 +96,24 @@ impl Signature {
         }
     }
 
+    /// Returns how many bytes the first `elements` basic elements have, of as many sequences as it takes: what
+    /// [`elements_in`](Self::elements_in) is asked for.
+    ///
+    /// `MPI_Status_set_elements` sets so many. `None` where there are no such elements, or their bytes do not fit 64 bits.
+    #[must_use]
+    pub fn bytes_of(&self, elements: u64) -> Option<u64> {
+        if elements == 0 {
+            return Some(0);
+        }
+        let (times, rest) = (
+            elements.checked_div(self.elements)?,
+            elements % self.elements,
+        );
+        times
+            .checked_mul(self.size)?
+            .checked_add(self.bytes_within(rest))
+    }
+
     /// Returns how many whole sequences `bytes` packed bytes are; none where they end within one, for which `MPI_Get_count`
     /// answers `MPI_UNDEFINED` (MPI-5.0, section 3.2.5).
     #[must_use]
@@ -170,6 +188,28 @@ impl Signature {
             }
         }
         Elements { whole, rest }
+    }
+
+    /// Returns the bytes of fewer elements than the sequence has.
+    fn bytes_within(&self, elements: u64) -> u64 {
+        let (mut bytes, mut rest) = (0, elements);
+        for run in &*self.runs {
+            let times = (rest / run.unit.elements()).min(run.count);
+            bytes += times * run.unit.size();
+            rest -= times * run.unit.elements();
+            if times < run.count {
+                return bytes
+                    + match &run.unit {
+                        // One of the two of a pair.
+                        Unit::Basic(basic) if rest > 0 => {
+                            basic.pair().map_or(0, |(value, _)| value.size() as u64)
+                        }
+                        Unit::Basic(_) => 0,
+                        Unit::Group(group) => group.bytes_within(rest),
+                    };
+            }
+        }
+        bytes
     }
 
     fn of_runs(runs: Vec<Run>) -> Self {

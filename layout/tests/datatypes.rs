@@ -354,7 +354,9 @@ fn elements_and_counts_of_received_bytes() {
             "{bytes}"
         );
         assert_eq!(signature.count_in(bytes), count, "{bytes}");
+        assert_eq!(signature.bytes_of(whole), Some(bytes - rest), "{bytes}");
     }
+    assert_eq!(signature.bytes_of(u64::MAX), None);
     // Without a walk over all of them.
     let many = Signature::of(&datatype.vector(1 << 30, 2, 3).unwrap());
     assert_eq!(

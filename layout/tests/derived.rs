@@ -205,6 +205,7 @@ fn signatures_are_those_of_the_type_map() {
             Elements { whole, rest },
             "{bytes} of {datatype:#?}"
         );
+        assert_eq!(signature.bytes_of(whole), Some(bytes - rest));
         let size = signature.size().max(1);
         let count = bytes.is_multiple_of(size).then_some(bytes / size);
         assert_eq!(signature.count_in(bytes), count);

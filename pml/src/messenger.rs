@@ -774,6 +774,12 @@ impl Messenger {
         Ok(events)
     }
 
+    /// Says that something has happened which the waits of other threads may look for: they look once more.
+    pub fn notify(&self) {
+        self.sleepers.note(true);
+        self.sleepers.wake();
+    }
+
     /// Makes progress once, and looks at what came of it.
     #[inline(always)]
     fn progress_then<T>(&self, look: impl Fn(&mut Layer) -> T) -> Result<T> {

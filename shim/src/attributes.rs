@@ -156,6 +156,11 @@ impl Attributes {
         Self::default()
     }
 
+    /// Takes all, for the object that another becomes.
+    pub(crate) fn take(&self) -> Self {
+        Self(Mutex::new(std::mem::take(&mut *self.all())))
+    }
+
     fn all(&self) -> MutexGuard<'_, Vec<Attribute>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,13 +1,15 @@
 //! Buffered sends and their buffers (MPI-5.0, section 3.6).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tagwire_pml::{Messenger, RequestId};
 
 use crate::abi::{Comm, Datatype, PROC_NULL, Request};
 use crate::buffer::{Buffer, Slot, To};
 use crate::comm::tag;
 use crate::error::{Class, Error, Result};
 use crate::p2p::{Envelope, check, on_comm};
-use crate::pending::Pending;
+use crate::pending::{End, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{CountOut, In, Out, Pointer, Ref};
 use crate::request::DONE;
@@ -15,7 +17,7 @@ use crate::request::DONE;
 /// `MPI_BUFFER_AUTOMATIC`.
 const AUTOMATIC: usize = 2;
 
-fn attach(slot: &Slot, room: Out, size: i64) -> Result {
+pub(crate) fn attach(slot: &Slot, room: Out, size: i64) -> Result {
     let address = room.read().address();
     if address.addr() == AUTOMATIC {
         return slot.attach(Buffer::new(None));
@@ -28,7 +30,12 @@ fn attach(slot: &Slot, room: Out, size: i64) -> Result {
     slot.attach(Buffer::new(Some((room, bytes))))
 }
 
-fn detach(process: &Process, slot: &Slot, address: Ref<Pointer>, size: CountOut) -> Result {
+pub(crate) fn detach(
+    process: &Process,
+    slot: &Slot,
+    address: Ref<Pointer>,
+    size: CountOut,
+) -> Result {
     let detached = slot.detach(&process.messenger)?;
     let (at, bytes) = match detached.as_ref().map(|buffer| buffer.room()) {
         // None was attached.
@@ -79,6 +86,53 @@ pub fn comm_flush_buffer(process: &Process, comm: Comm) -> Result {
     })
 }
 
+/// The delivery of the messages that a buffer had.
+#[derive(Debug)]
+struct Delivery {
+    buffer: Arc<Buffer>,
+    messenger: Arc<Messenger>,
+    awaited: Mutex<Vec<RequestId>>,
+}
+
+impl PendingOperation for Delivery {
+    fn is_complete(&self) -> bool {
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        self.buffer.have_left(&mut awaited, &self.messenger)
+    }
+
+    fn take(&self) -> Option<End> {
+        self.is_complete().then_some(End::EMPTY)
+    }
+}
+
+/// Returns a request for the delivery of what is in a buffer.
+pub(crate) fn iflush(process: &Process, slot: &Slot, comm: Comm, request: Ref<Request>) -> Result {
+    request.set(match slot.get() {
+        None => DONE,
+        Some(buffer) => {
+            let pending = Pending::Operation(Arc::new(Delivery {
+                awaited: Mutex::new(buffer.ids()),
+                buffer,
+                messenger: Arc::clone(&process.messenger),
+            }));
+            process.requests.enter(pending, comm)?
+        }
+    });
+    Ok(())
+}
+
+/// `MPI_Buffer_iflush`.
+pub fn buffer_iflush(process: &Process, request: Ref<Request>) -> Result {
+    iflush(process, &process.buffer, Comm::SELF, request)
+}
+
+/// `MPI_Comm_iflush_buffer`.
+pub fn comm_iflush_buffer(process: &Process, comm: Comm, request: Ref<Request>) -> Result {
+    on_comm(process, comm, |held| {
+        iflush(process, held.buffer(), comm, request)
+    })
+}
+
 fn bsend_to(
     process: &Process,
     (data, count, datatype): (In, i64, Datatype),
@@ -91,7 +145,9 @@ fn bsend_to(
         }
         let tag = tag(to.tag)?;
         let (rank, context) = comm.peer(to.rank)?;
-        let buffer = comm.buffer().get().or_else(|| process.buffer.get());
+        let of_session = || process.sessions.get(comm.session().0)?.buffer().get();
+        let buffer = comm.buffer().get().or_else(of_session);
+        let buffer = buffer.or_else(|| process.buffer.get());
         let buffer = buffer.ok_or_else(|| Error::new(Class::Buffer, "no buffer is attached"))?;
         let to = To { rank, tag, context };
         buffer.send(&process.messenger, data, &span, to)

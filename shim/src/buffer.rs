@@ -177,19 +177,28 @@ impl Buffer {
         Ok(true)
     }
 
+    /// Returns the messages that are in it now.
+    pub(crate) fn ids(&self) -> Vec<RequestId> {
+        let now = self.messages();
+        now.iter().flatten().map(|one| one.id).collect()
+    }
+
+    /// Forgets those of some messages that have been delivered. Returns whether all have.
+    pub(crate) fn have_left(&self, awaited: &mut Vec<RequestId>, messenger: &Messenger) -> bool {
+        let mut held = self.messages();
+        let Some(messages) = held.as_mut() else {
+            return true;
+        };
+        reap(messages, messenger);
+        awaited.retain(|id| messages.iter().any(|one| one.id == *id));
+        awaited.is_empty()
+    }
+
     /// Waits until all messages that are in it now have been delivered.
     pub(crate) fn flush(&self, messenger: &Messenger) -> Result {
-        let now = self.messages();
-        let mut awaited: Vec<RequestId> = now.iter().flatten().map(|one| one.id).collect();
-        drop(now);
+        let mut awaited = self.ids();
         messenger.progress_until(None, || {
-            let mut held = self.messages();
-            let Some(messages) = held.as_mut() else {
-                return Ok(Some(()));
-            };
-            reap(messages, messenger);
-            awaited.retain(|id| messages.iter().any(|one| one.id == *id));
-            Ok(awaited.is_empty().then_some(()))
+            Ok(self.have_left(&mut awaited, messenger).then_some(()))
         })?;
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::abi::{Datatype, Op};
 use crate::comm::Held;
 use crate::data::{Blocks, Data};
 use crate::error::{Class, Error, Result};
+use crate::operands::Operands;
 use crate::process::Process;
 use crate::raw::{Counts, In, List, Out};
 use crate::run::{Form, Moves, forms, in_place, run};
@@ -74,24 +75,36 @@ fn bcast_by(
     })
 }
 
-/// Returns the operation of a reduction, and both sides of its data: no input where that lies in place.
-fn reduction(
-    process: &Process,
-    (data, room): (In, Out),
-    count: i64,
-    datatype: Datatype,
-    op: Op,
-) -> Result<(Operator<'static>, Option<Arc<Data>>, Arc<Data>)> {
-    let operation = process.operations.get(op, datatype)?;
-    let (room, layout) = Data::elements(process, room, count, datatype)?;
-    operation.check(&layout)?;
-    let data = match data.is_in_place() {
-        true => None,
-        false => Some(Arc::new(
-            Data::elements(process, Out::of_input(data), count, datatype)?.0,
-        )),
-    };
-    Ok((Operator::owned(operation, layout), data, Arc::new(room)))
+/// A reduction of which every member has the result.
+struct Reducing {
+    operator: Operator<'static>,
+    /// None where it lies in place.
+    input: Option<Arc<Data>>,
+    room: Arc<Data>,
+    moves: Moves,
+}
+
+impl Reducing {
+    fn new(
+        process: &Process,
+        (data, room): (In, Out),
+        count: i64,
+        (datatype, op): (Datatype, Op),
+    ) -> Result<Self> {
+        let operands = Operands::of(process, op, datatype)?;
+        let input = operands.input(process, data, count)?;
+        let room = Arc::new(operands.data(process, room, count)?);
+        apart(input.as_deref(), &room)?;
+        let mut moves = Moves::default();
+        moves.packs(input.as_ref().unwrap_or(&room));
+        moves.unpacks(&room);
+        Ok(Self {
+            operator: operands.operator(),
+            input,
+            room,
+            moves,
+        })
+    }
 }
 
 /// Checks that what is read is not what is written. In place nothing else is read.
@@ -111,20 +124,30 @@ fn reduce_by(
     root: i32,
 ) -> Result {
     let root = root_of(&comm, root)?;
-    let is_root = comm.team.me() == root;
-    if data.is_in_place() && !is_root {
-        return Err(in_place());
+    if comm.team.me() == root {
+        let Reducing {
+            operator,
+            input,
+            room,
+            moves,
+        } = Reducing::new(process, (data, room), count, (datatype, op))?;
+        return run(process, &comm, form, moves, move || Reduce {
+            operator: operator.clone(),
+            input: input.as_ref().map(|data| data.read()),
+            out: Some(room.write()),
+            root,
+        });
     }
     // The others' rooms mean nothing, and may be null.
-    let room = if is_root { room } else { Out::of_input(data) };
-    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
-    if is_root {
-        apart(data.as_deref(), &room)?;
-    }
-    run(process, &comm, form, Moves::default(), move || Reduce {
+    let operands = Operands::of(process, op, datatype)?;
+    let input = operands.input(process, data, count)?.ok_or_else(in_place)?;
+    let mut moves = Moves::default();
+    moves.packs(&input);
+    let operator = operands.operator();
+    run(process, &comm, form, moves, move || Reduce {
         operator: operator.clone(),
-        input: data.as_ref().map(|data| data.read()),
-        out: is_root.then(|| room.write()),
+        input: Some(input.read()),
+        out: None,
         root,
     })
 }
@@ -139,22 +162,17 @@ fn allreduce_by(
     datatype: Datatype,
     op: Op,
 ) -> Result {
-    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
-    apart(data.as_deref(), &room)?;
-    run(process, &comm, form, Moves::default(), move || Allreduce {
+    let Reducing {
+        operator,
+        input,
+        room,
+        moves,
+    } = Reducing::new(process, (data, room), count, (datatype, op))?;
+    run(process, &comm, form, moves, move || Allreduce {
         operator: operator.clone(),
-        input: data.as_ref().map(|data| data.read()),
+        input: input.as_ref().map(|data| data.read()),
         data: room.write(),
     })
-}
-
-/// Returns the copy of a scan's data into its room.
-fn copied(data: Option<Arc<Data>>, room: &Arc<Data>) -> Moves {
-    let both = data.map(|data| (data, Arc::clone(room)));
-    Moves {
-        copy: both.into_iter().collect(),
-        ..Moves::default()
-    }
 }
 
 fn scan_by(
@@ -167,9 +185,14 @@ fn scan_by(
     datatype: Datatype,
     op: Op,
 ) -> Result {
-    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
-    apart(data.as_deref(), &room)?;
-    let moves = copied(data, &room);
+    let Reducing {
+        operator,
+        input,
+        room,
+        mut moves,
+    } = Reducing::new(process, (data, room), count, (datatype, op))?;
+    let copied = input.map(|input| (input, Arc::clone(&room)));
+    moves.copy.extend(copied);
     run(process, &comm, form, moves, move || Scan {
         operator: operator.clone(),
         data: room.write(),
@@ -186,22 +209,26 @@ fn exscan_by(
     datatype: Datatype,
     op: Op,
 ) -> Result {
-    // The first member's room means nothing: it stays as it is.
-    let is_beside = comm.team.me() == 0 && !data.is_in_place();
-    if is_beside && !room.is_constant() {
-        // Where it is the same memory at all members, all refuse it.
-        let (room, _) = Data::elements(process, room, count, datatype)?;
-        let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
-        data.apart_from(&room)?;
-    }
-    let room = if is_beside { Out::of_input(data) } else { room };
-    let (operator, data, room) = reduction(process, (data, room), count, datatype, op)?;
-    let room = match is_beside {
-        true => Arc::new(Data::beside(room.len())),
-        false => room,
+    let operands = Operands::of(process, op, datatype)?;
+    let input = operands.input(process, data, count)?;
+    let mut moves = Moves::default();
+    let room = match &input {
+        // The first member's room means nothing: it stays as it is.
+        Some(input) if comm.team.me() == 0 => {
+            if !room.is_constant() {
+                // Where it is the same memory at all members, all refuse it.
+                input.apart_from(&operands.data(process, room, count)?)?;
+            }
+            Arc::new(Data::beside(input.len()))
+        }
+        _ => Arc::new(operands.data(process, room, count)?),
     };
-    apart(data.as_deref(), &room)?;
-    let moves = copied(data, &room);
+    apart(input.as_deref(), &room)?;
+    moves.packs(input.as_ref().unwrap_or(&room));
+    moves.unpacks(&room);
+    let copied = input.map(|input| (input, Arc::clone(&room)));
+    moves.copy.extend(copied);
+    let operator = operands.operator();
     run(process, &comm, form, moves, move || Exscan {
         operator: operator.clone(),
         data: room.write(),
@@ -263,27 +290,30 @@ fn reduce_scattered(
     } else {
         Out::of_input(data)
     };
-    let operation = process.operations.get(op, datatype)?;
-    let (whole, layout) = Data::elements(process, whole, total, datatype)?;
-    operation.check(&layout)?;
+    let operands = Operands::of(process, op, datatype)?;
+    let whole = Arc::new(operands.data(process, whole, total)?);
     let own = counts[comm.team.me()];
-    let (out, _) = Data::elements(process, room, own, datatype)?;
+    let out = Arc::new(operands.data(process, room, own)?);
     let mut moves = Moves::default();
-    let whole = Arc::new(whole);
-    // The result lies over what is combined.
-    let input = if data.is_in_place() {
-        let copy = Arc::new(Data::beside(whole.len()));
-        moves.copy.push((whole, Arc::clone(&copy)));
-        copy
-    } else {
-        whole.apart_from(&out)?;
-        whole
+    moves.packs(&whole);
+    moves.unpacks(&out);
+    // The result lies over what is combined, but for what is packed.
+    let input = match (data.is_in_place(), whole.is_beside()) {
+        (true, false) => {
+            let copy = Arc::new(Data::beside(whole.len()));
+            moves.copy.push((whole, Arc::clone(&copy)));
+            copy
+        }
+        (true, true) => whole,
+        (false, _) => {
+            whole.apart_from(&out)?;
+            whole
+        }
     };
-    let lengths: Vec<usize> = counts
-        .iter()
-        .map(|count| *count as usize * layout.extent())
-        .collect();
-    let operator = Operator::owned(operation, layout);
+    let element = operands.element();
+    let lengths = counts.iter().map(|count| *count as usize * element);
+    let lengths: Vec<usize> = lengths.collect();
+    let operator = operands.operator();
     run(process, comm, form, moves, move || ReduceScatter {
         operator: operator.clone(),
         input: input.read(),
@@ -681,9 +711,12 @@ pub fn reduce_local(
     datatype: Datatype,
     op: Op,
 ) -> Result {
-    let operation = process.operations.get(op, datatype)?;
-    let (room, layout) = Data::elements(process, room, count, datatype)?;
-    let (data, _) = Data::elements(process, Out::of_input(data), count, datatype)?;
-    data.apart_from(&room)?;
-    Ok(operation.combine(&layout, data.read(), room.write())?)
+    let operands = Operands::of(process, op, datatype)?;
+    let into = operands.data(process, room, count)?;
+    let left = operands.data(process, Out::of_input(data), count)?;
+    left.apart_from(&into)?;
+    left.fill()?;
+    into.fill()?;
+    operands.combine(left.read(), into.write())?;
+    into.drain()
 }

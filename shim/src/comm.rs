@@ -7,7 +7,7 @@ use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::{Members, Team};
 use tagwire_pml as pml;
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Status};
+use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Session, Status};
 use crate::attributes::Attributes;
 use crate::buffer::Slot;
 use crate::errhandler::Handler;
@@ -20,6 +20,8 @@ use crate::topology::Topology;
 pub(crate) struct Communicator {
     pub(crate) handle: Comm,
     pub(crate) team: Arc<Team>,
+    /// The session that it comes from; null in the world model.
+    session: Session,
     errhandler: Mutex<Handler>,
     name: Mutex<String>,
     attributes: Attributes,
@@ -54,9 +56,8 @@ impl Communicator {
     pub(crate) fn new(
         handle: Comm,
         team: Arc<Team>,
-        errhandler: Handler,
+        (errhandler, session): (Handler, Session),
         name: &str,
-        attributes: Attributes,
     ) -> Self {
         let ranks = (0..team.size()).map(|member| team.members().rank(member));
         let is_identity = ranks
@@ -66,13 +67,30 @@ impl Communicator {
             handle,
             errhandler: Mutex::new(errhandler),
             name: Mutex::new(name.to_owned()),
-            attributes,
+            attributes: Attributes::new(),
+            session,
             topology: OnceLock::new(),
             hints: Mutex::default(),
             buffer: Slot::default(),
             members: (!is_identity).then(|| Arc::new(team.members().clone())),
             team,
         }
+    }
+
+    /// Returns what a duplicate is once its group has been made, which was asked for by its handle before.
+    pub(crate) fn with_team(&self, team: Arc<Team>) -> Self {
+        let name = self.name().clone();
+        let mut made = Self::new(self.handle, team, (self.errhandler(), self.session), &name);
+        made.attributes = self.attributes.take();
+        *made.hints() = self.hints().clone();
+        if let Some(topology) = self.topology() {
+            made.set_topology(Arc::clone(topology));
+        }
+        made
+    }
+
+    pub(crate) const fn session(&self) -> Session {
+        self.session
     }
 
     pub(crate) fn rank(&self) -> i32 {

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::abi::{Comm, Errhandler, Group, Info, MAX_OBJECT_NAME, UNDEFINED};
-use crate::attributes::Attributes;
+use tagwire_coll::{Subset, Team};
+
+use crate::abi::{Comm, Errhandler, Group, Info, MAX_OBJECT_NAME, Session, UNDEFINED};
 use crate::comm::Communicator;
+use crate::errhandler::Raiser;
 use crate::error::{Class, Error, On, Result};
 use crate::group::{compare, compared};
 use crate::info::Entries;
 use crate::p2p::on_comm;
 use crate::process::Process;
+use crate::psets::ProcessSet;
 use crate::raw::{Ref, Text, TextOut};
 
 /// `MPI_Comm_rank`.
@@ -29,6 +32,27 @@ pub fn comm_test_inter(process: &Process, comm: Comm, flag: Ref<i32>) -> Result 
     process.comm(comm)?;
     flag.set(0);
     Ok(())
+}
+
+/// `MPI_Comm_remote_size`. There are no intercommunicators.
+pub fn comm_remote_size(process: &Process, comm: Comm, _: Ref<i32>) -> Result {
+    on_comm(process, comm, |_| Err(no_intercommunicator()))
+}
+
+/// `MPI_Comm_remote_group`.
+pub fn comm_remote_group(process: &Process, comm: Comm, group: Ref<Group>) -> Result {
+    group.set(Group::NULL);
+    on_comm(process, comm, |_| Err(no_intercommunicator()))
+}
+
+/// `MPI_Intercomm_merge`.
+pub fn intercomm_merge(process: &Process, comm: Comm, _: i32, new: Ref<Comm>) -> Result {
+    new.set(Comm::NULL);
+    on_comm(process, comm, |_| Err(no_intercommunicator()))
+}
+
+fn no_intercommunicator() -> Error {
+    Error::new(Class::Comm, "the communicator is no intercommunicator")
 }
 
 /// `MPI_Comm_compare`.
@@ -70,7 +94,7 @@ pub fn comm_dup_with_info(process: &Process, comm: Comm, info: Info, new: Ref<Co
 fn duplicate(process: &Process, comm: &Communicator, hints: Entries) -> Result<Comm> {
     // Other ranks are in the call, so the group is made before a function of the program may fail.
     let team = comm.team.duplicate()?;
-    let handle = process.enter_comm(team, comm.errhandler(), Attributes::new())?;
+    let handle = process.enter_comm_like(team, comm)?;
     let made = process.comm(handle)?;
     *made.hints() = hints;
     if let Some(topology) = comm.topology() {
@@ -97,7 +121,7 @@ pub fn comm_split(process: &Process, comm: Comm, color: i32, key: i32, new: Ref<
                 })?),
             };
         if let Some(team) = comm.team.split(color, key)? {
-            new.set(process.enter_comm(team, comm.errhandler(), Attributes::new())?);
+            new.set(process.enter_comm_like(team, &comm)?);
         }
         Ok(())
     })
@@ -106,7 +130,30 @@ pub fn comm_split(process: &Process, comm: Comm, color: i32, key: i32, new: Ref<
 /// `MPI_COMM_TYPE_SHARED` and the types after it.
 const SHARED: i32 = 221;
 const HARDWARE_UNGUIDED: i32 = 222;
+const HARDWARE_GUIDED: i32 = 223;
 const RESOURCE_GUIDED: i32 = 224;
+
+/// The resource that the ranks of a host have in common: the one that is told apart.
+pub(crate) const SHARED_MEMORY: &str = "mpi_shared_memory";
+
+/// Returns the color by what an info says of the wanted groups (MPI-5.0, section 7.4.2). `None` where no group is meant.
+fn guided(process: &Process, kind: i32, info: Info) -> Result<Option<u32>> {
+    if info == Info::NULL {
+        return Ok(None);
+    }
+    process.early.infos.read(info, |entries| {
+        let set = match entries.get("mpi_pset_name") {
+            Some(name) if kind == RESOURCE_GUIDED => ProcessSet::named(name),
+            _ => None,
+        };
+        Ok(match (entries.get("mpi_hw_resource_type"), set) {
+            (Some(SHARED_MEMORY), _) => Some(process.first_local.as_u32()),
+            (None, Some(ProcessSet::World)) => Some(0),
+            (None, Some(ProcessSet::Own)) => Some(process.messenger.rank().as_u32()),
+            _ => None,
+        })
+    })
+}
 
 /// `MPI_Comm_split_type`. Ranks of a host share memory; other resources are not told apart.
 pub fn comm_split_type(
@@ -114,46 +161,61 @@ pub fn comm_split_type(
     comm: Comm,
     kind: i32,
     key: i32,
-    _: Info,
+    info: Info,
     new: Ref<Comm>,
 ) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
         let color = match kind {
-            UNDEFINED => None,
+            UNDEFINED | HARDWARE_UNGUIDED => None,
             SHARED => Some(process.first_local.as_u32()),
-            HARDWARE_UNGUIDED..=RESOURCE_GUIDED => None,
+            HARDWARE_GUIDED | RESOURCE_GUIDED => guided(process, kind, info)?,
             _ => {
                 let text = format!("{kind} is no type to split by");
                 return Err(Error::new(Class::Arg, text));
             }
         };
         if let Some(team) = comm.team.split(color, key)? {
-            new.set(process.enter_comm(team, comm.errhandler(), Attributes::new())?);
+            new.set(process.enter_comm_like(team, &comm)?);
         }
         Ok(())
     })
 }
 
-/// Makes a communicator of a group, which its members alone call.
-fn subset(process: &Process, comm: &Communicator, group: Group) -> Result<Comm> {
+/// Makes a communicator of a group, which its members alone call. Several that the same members make at once have different
+/// names.
+fn subset(process: &Process, comm: &Communicator, group: Group, name: &str) -> Result<Comm> {
+    match part(process, &comm.team, group, name)? {
+        Some((team, _)) => process.enter_comm_like(team, comm),
+        None => Ok(Comm::NULL),
+    }
+}
+
+/// Returns the members of a group, with the session that it comes from. `None` where this process is none of them.
+fn part(
+    process: &Process,
+    team: &Team,
+    group: Group,
+    name: &str,
+) -> Result<Option<(Team, Session)>> {
     let ranks = process.group(group)?;
-    let members = ranks.iter().map(|rank| comm.team.members().member(*rank));
+    let members = ranks.iter().map(|rank| team.members().member(*rank));
     let members: Option<Vec<usize>> = members.collect();
     let members = members
         .ok_or_else(|| Error::new(Class::Group, "the group is no part of the communicator's"))?;
-    if !members.contains(&comm.team.me()) {
-        return Ok(Comm::NULL);
+    if !members.contains(&team.me()) {
+        return Ok(None);
     }
-    let team = comm.team.subset(&members)?;
-    process.enter_comm(team, comm.errhandler(), Attributes::new())
+    let members = &members[..];
+    let made = Subset { members, name }.of(team)?;
+    Ok(Some((made, ranks.session())))
 }
 
 /// `MPI_Comm_create`.
 pub fn comm_create(process: &Process, comm: Comm, group: Group, new: Ref<Comm>) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
-        new.set(subset(process, &comm, group)?);
+        new.set(subset(process, &comm, group, "")?);
         Ok(())
     })
 }
@@ -163,10 +225,42 @@ pub fn comm_create_group(
     process: &Process,
     comm: Comm,
     group: Group,
-    _tag: i32,
+    tag: i32,
     new: Ref<Comm>,
 ) -> Result {
-    comm_create(process, comm, group, new)
+    new.set(Comm::NULL);
+    on_comm(process, comm, |comm| {
+        crate::comm::tag(tag)?;
+        new.set(subset(process, &comm, group, &tag.to_string())?);
+        Ok(())
+    })
+}
+
+/// `MPI_Comm_create_from_group`. Until there is a communicator, errors are raised by its error handler (MPI-5.0, section 7.4.2).
+pub fn comm_create_from_group(
+    process: &Process,
+    group: Group,
+    name: Text,
+    info: Info,
+    errhandler: Errhandler,
+    new: Ref<Comm>,
+) -> Result {
+    new.set(Comm::NULL);
+    let handler = process.early.handlers.get_for(errhandler, Raiser::Comm)?;
+    let made = || {
+        let (name, hints) = (name.get()?, process.early.infos.hints(info)?);
+        // Names of this call are no numbers, as those of `MPI_Comm_create_group` are.
+        let name = format!("name {name}");
+        let made = part(process, &process.world.team, group, &name)?;
+        let Some((team, session)) = made else {
+            return Ok(Comm::NULL);
+        };
+        let handle = process.enter_comm(team, (handler.clone(), session))?;
+        *process.comm(handle)?.hints() = hints;
+        Ok(handle)
+    };
+    new.set(made().map_err(|error: Error| error.on(On::Handler(errhandler)))?);
+    Ok(())
 }
 
 /// `MPI_Comm_free`. A buffer that is attached to it is detached, which waits until its messages have been delivered.
@@ -221,7 +315,7 @@ pub fn comm_get_name(process: &Process, comm: Comm, name: TextOut, length: Ref<i
 /// `MPI_Comm_set_errhandler`.
 pub fn comm_set_errhandler(process: &Process, comm: Comm, handler: Errhandler) -> Result {
     on_comm(process, comm, |comm| {
-        comm.set_errhandler(process.early.handlers.get(handler)?);
+        comm.set_errhandler(process.early.handlers.get_for(handler, Raiser::Comm)?);
         Ok(())
     })
 }

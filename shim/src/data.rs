@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use tagwire_layout::{Basic, Layout};
-
 use crate::abi::Datatype;
 use crate::datatype::{Span, no_buffer};
 use crate::error::{Class, Error, Result};
@@ -157,37 +155,17 @@ impl Data {
         }
     }
 
-    /// Returns `count` elements as operations combine them, and their layout: with the padding between their values.
-    pub(crate) fn elements(
-        process: &Process,
-        address: Out,
-        count: i64,
-        datatype: Datatype,
-    ) -> Result<(Self, Layout)> {
-        let span = process.types.span(count, datatype)?;
-        let layout = span.program.layout().ok_or_else(|| {
-            let text =
-                "reductions of datatypes with gaps, or of several basic types, are not supported";
-            Error::new(Class::UnsupportedOperation, text)
-        })?;
-        // The standard has no arithmetic of MPI_CHAR; other libraries have, and programs use it.
-        let layout = match layout.basic() {
-            Some(Basic::Char) => Layout::of(Basic::I8).contiguous(layout.extent())?,
-            _ => layout,
-        };
-        let bytes = layout.extent().checked_mul(span.count as usize);
-        let bytes =
-            bytes.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
+    /// Returns values that lie as an array does, with the padding between them.
+    pub(crate) fn array(address: Out, bytes: usize) -> Result<Self> {
         if address.is_constant() && bytes > 0 {
             return Err(no_buffer());
         }
-        let data = Self {
+        Ok(Self {
             address,
             parts: Vec::new(),
             bytes,
             place: Place::Direct(0),
-        };
-        Ok((data, layout))
+        })
     }
 
     /// Returns memory for a copy of as much.
@@ -203,6 +181,11 @@ impl Data {
     /// Returns how many bytes of data there are.
     pub(crate) const fn len(&self) -> usize {
         self.bytes
+    }
+
+    /// Returns whether it is packed beside the caller's memory.
+    pub(crate) const fn is_beside(&self) -> bool {
+        matches!(self.place, Place::Staged(_))
     }
 
     /// Returns the lengths of the blocks.

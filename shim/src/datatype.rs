@@ -1,14 +1,16 @@
 //! Datatypes by handle, and the data of messages.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Unpacker};
+use tagwire_layout::{Datatype as Tree, Packer, Program, Source, Target, Unpacker};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::abi::Datatype;
 use crate::attributes::Attributes;
 use crate::error::{Class, Error, Result};
-use crate::raw::{In, Out};
+use crate::named::predefined;
+use crate::raw::{In, Out, Twin};
 use crate::table::{Kind, Table};
 
 /// Handles of predefined datatypes are from here on.
@@ -17,23 +19,86 @@ const FIRST: usize = 0x200;
 /// So many of them.
 const COUNT: usize = 0x100;
 
+/// Where a datatype comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    /// It has a name in the standard.
+    Named,
+    /// A call asked for one of Fortran's kinds. It is predefined, too.
+    Fortran(Wanted),
+    /// A constructor, of one of two twins, of other datatypes.
+    Made(Twin, Vec<Arc<Type>>),
+}
+
+/// What a call asks for that finds a datatype: its combiner and its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    pub(crate) combiner: i32,
+    pub(crate) arguments: Vec<i32>,
+}
+
 /// A datatype with what a program has added to it.
 #[derive(Debug)]
 pub(crate) struct Type {
     pub(crate) tree: Tree,
+    handle: Datatype,
+    origin: Origin,
     program: OnceLock<Program>,
     name: Mutex<Option<String>>,
     attributes: Attributes,
+    use_of: Mutex<Use>,
+}
+
+/// Who needs the handle of a datatype.
+#[derive(Debug, Default)]
+struct Use {
+    /// Operations under way that give it to functions of the program.
+    holds: usize,
+    is_freed: bool,
+}
+
+/// Keeps the handle of a datatype that the program may free meanwhile.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    made: Arc<Table<Type>>,
+    one: Arc<Type>,
+    handle: Datatype,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut use_of = self.one.use_of();
+        use_of.holds -= 1;
+        if use_of.holds == 0 && use_of.is_freed {
+            self.made.remove(self.handle.0);
+        }
+    }
 }
 
 impl Type {
-    fn new(tree: Tree) -> Self {
+    fn new(tree: Tree, handle: Datatype, origin: Origin) -> Self {
         Self {
             tree,
+            handle,
+            origin,
             program: OnceLock::new(),
             name: Mutex::default(),
             attributes: Attributes::new(),
+            use_of: Mutex::default(),
         }
+    }
+
+    fn use_of(&self) -> MutexGuard<'_, Use> {
+        self.use_of.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Whether it is predefined: it is not freed.
+    const fn is_predefined(&self) -> bool {
+        !matches!(self.origin, Origin::Made(..))
     }
 
     /// Commits it (MPI-5.0, section 5.1.9).
@@ -71,7 +136,8 @@ pub(crate) struct Types {
     predefined: Box<[Option<Arc<Type>>]>,
     /// The size of those that are contiguous; zero of others.
     sizes: [u8; COUNT],
-    made: Table<Type>,
+    made: Arc<Table<Type>>,
+    wanted: Mutex<HashMap<Wanted, Datatype>>,
 }
 
 impl Types {
@@ -82,7 +148,7 @@ impl Types {
             if basic.size() == basic.extent() {
                 sizes[number] = basic.size() as u8;
             }
-            let one = Type::new(Tree::of(basic));
+            let one = Type::new(Tree::of(basic), Datatype(FIRST + number), Origin::Named);
             one.commit();
             one.set_name(name.to_owned());
             Some(Arc::new(one))
@@ -90,7 +156,8 @@ impl Types {
         Self {
             predefined: predefined.collect(),
             sizes,
-            made: Table::new(Kind::Datatype),
+            made: Arc::new(Table::new(Kind::Datatype)),
+            wanted: Mutex::default(),
         }
     }
 
@@ -107,24 +174,71 @@ impl Types {
         found.ok_or_else(|| invalid(handle))
     }
 
-    /// Takes a new one in.
-    pub(crate) fn enter(&self, tree: Tree) -> Result<Datatype> {
-        let entered = self.made.insert_with(|_| Type::new(tree));
+    /// Takes one in that a twin of a constructor has made of others.
+    pub(crate) fn enter(&self, tree: Tree, twin: Twin, of: Vec<Arc<Type>>) -> Result<Datatype> {
+        self.insert(tree, Origin::Made(twin, of))
+    }
+
+    fn insert(&self, tree: Tree, origin: Origin) -> Result<Datatype> {
+        let make = |handle| Type::new(tree, Datatype(handle), origin);
+        let entered = self.made.insert_with(make);
         entered
             .map(Datatype)
             .ok_or_else(|| Error::new(Class::Other, "too many datatypes"))
     }
 
-    /// Frees one. Operations under way keep what they need of it.
-    pub(crate) fn free(&self, handle: Datatype) -> Result {
-        let freed = self.made.remove(handle.0);
-        freed.map(drop).ok_or_else(|| invalid(handle))
+    /// Returns the datatype for what a call asks for: the same each time.
+    pub(crate) fn wanted(&self, wanted: Wanted, make: impl FnOnce() -> Tree) -> Result<Datatype> {
+        let mut known = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(&wanted) {
+            return Ok(*found);
+        }
+        let handle = self.insert(make(), Origin::Fortran(wanted.clone()))?;
+        self.get(handle)?.commit();
+        known.insert(wanted, handle);
+        Ok(handle)
     }
 
-    /// Whether it is one of the standard's.
+    /// Returns a handle of a datatype that another was made of: a new one, but for a predefined datatype.
+    pub(crate) fn show(&self, one: &Type) -> Result<Datatype> {
+        if one.is_predefined() {
+            return Ok(one.handle);
+        }
+        let handle = self.insert(one.tree.clone(), one.origin.clone())?;
+        if let Some(program) = one.program.get() {
+            let _ = self.get(handle)?.program.set(program.clone());
+        }
+        Ok(handle)
+    }
+
+    /// Frees one. Operations under way keep what they need of it.
+    pub(crate) fn free(&self, handle: Datatype) -> Result {
+        let one = self.made.get(handle.0).ok_or_else(|| invalid(handle))?;
+        let mut use_of = one.use_of();
+        if use_of.is_freed {
+            return Err(invalid(handle));
+        }
+        use_of.is_freed = true;
+        if use_of.holds == 0 {
+            self.made.remove(handle.0);
+        }
+        Ok(())
+    }
+
+    /// Keeps the handle of a datatype valid; `None` for those that cannot be freed.
+    pub(crate) fn hold(&self, handle: Datatype) -> Result<Option<Hold>> {
+        if self.is_predefined(handle) {
+            return Ok(None);
+        }
+        let one = self.made.get(handle.0).ok_or_else(|| invalid(handle))?;
+        one.use_of().holds += 1;
+        let made = Arc::clone(&self.made);
+        Ok(Some(Hold { made, one, handle }))
+    }
+
+    /// Whether it is predefined.
     pub(crate) fn is_predefined(&self, handle: Datatype) -> bool {
-        let found = self.predefined.get(handle.0.wrapping_sub(FIRST));
-        matches!(found, Some(Some(_)))
+        self.get(handle).is_ok_and(|one| one.is_predefined())
     }
 
     /// Returns the size of a predefined datatype without padding.
@@ -255,16 +369,26 @@ impl Span {
         }
     }
 
-    pub(crate) fn packer(&self, data: In) -> Result<Packer<'static>> {
+    /// Returns the memory that the data is in.
+    pub(crate) fn source(&self, data: In) -> Result<Source<'static>> {
         self.check(data.is_in_place(), data.is_constant())?;
-        let span = self.program.span(self.count)?;
-        Ok(Packer::new(&self.program, self.count, data.source(span))?)
+        Ok(data.source(self.program.span(self.count)?))
+    }
+
+    /// The same, to be written.
+    pub(crate) fn target(&self, room: Out) -> Result<Target<'static>> {
+        self.check(room.is_in_place(), room.is_constant())?;
+        Ok(room.target(self.program.span(self.count)?))
+    }
+
+    pub(crate) fn packer(&self, data: In) -> Result<Packer<'static>> {
+        let source = self.source(data)?;
+        Ok(Packer::new(&self.program, self.count, source)?)
     }
 
     pub(crate) fn unpacker(&self, room: Out) -> Result<Unpacker<'static>> {
-        self.check(room.is_in_place(), room.is_constant())?;
-        let span = self.program.span(self.count)?;
-        Ok(Unpacker::new(&self.program, self.count, room.target(span))?)
+        let target = self.target(room)?;
+        Ok(Unpacker::new(&self.program, self.count, target)?)
     }
 }
 
@@ -313,77 +437,4 @@ fn invalid(handle: Datatype) -> Error {
         Datatype(number) => format!("{number:#x} is no datatype"),
     };
     Error::new(Class::Type, what)
-}
-
-/// Returns the predefined datatype with a number, and its name (MPI-5.0, appendix A.1.1).
-fn predefined(number: usize) -> Option<(Basic, &'static str)> {
-    Some(match number {
-        0x201 => (Basic::I64, "MPI_AINT"),
-        0x202 => (Basic::I64, "MPI_COUNT"),
-        0x203 => (Basic::I64, "MPI_OFFSET"),
-        0x207 => (Basic::Byte, "MPI_PACKED"),
-        0x208 => (Basic::I16, "MPI_SHORT"),
-        0x209 => (Basic::I32, "MPI_INT"),
-        0x20a => (Basic::Long, "MPI_LONG"),
-        0x20b => (Basic::I64, "MPI_LONG_LONG_INT"),
-        0x20c => (Basic::U16, "MPI_UNSIGNED_SHORT"),
-        0x20d => (Basic::U32, "MPI_UNSIGNED"),
-        0x20e => (Basic::UnsignedLong, "MPI_UNSIGNED_LONG"),
-        0x20f => (Basic::U64, "MPI_UNSIGNED_LONG_LONG"),
-        0x210 => (Basic::F32, "MPI_FLOAT"),
-        0x212 => (Basic::Complex32, "MPI_C_COMPLEX"),
-        0x213 => (Basic::Complex32, "MPI_CXX_FLOAT_COMPLEX"),
-        0x214 => (Basic::F64, "MPI_DOUBLE"),
-        0x216 => (Basic::Complex64, "MPI_C_DOUBLE_COMPLEX"),
-        0x217 => (Basic::Complex64, "MPI_CXX_DOUBLE_COMPLEX"),
-        0x218 => (Basic::Logical32, "MPI_LOGICAL"),
-        0x219 => (Basic::I32, "MPI_INTEGER"),
-        0x21a => (Basic::F32, "MPI_REAL"),
-        0x21b => (Basic::Complex32, "MPI_COMPLEX"),
-        0x21c => (Basic::F64, "MPI_DOUBLE_PRECISION"),
-        0x21d => (Basic::Complex64, "MPI_DOUBLE_COMPLEX"),
-        0x21e => (Basic::Char, "MPI_CHARACTER"),
-        0x220 => (Basic::LongDouble, "MPI_LONG_DOUBLE"),
-        0x224 => (Basic::ComplexLongDouble, "MPI_C_LONG_DOUBLE_COMPLEX"),
-        0x225 => (Basic::ComplexLongDouble, "MPI_CXX_LONG_DOUBLE_COMPLEX"),
-        0x228 => (Basic::F32Int, "MPI_FLOAT_INT"),
-        0x229 => (Basic::F64Int, "MPI_DOUBLE_INT"),
-        0x22a => (Basic::LongInt, "MPI_LONG_INT"),
-        0x22b => (Basic::TwoInt, "MPI_2INT"),
-        0x22c => (Basic::ShortInt, "MPI_SHORT_INT"),
-        0x22d => (Basic::LongDoubleInt, "MPI_LONG_DOUBLE_INT"),
-        0x230 => (Basic::TwoF32, "MPI_2REAL"),
-        0x231 => (Basic::TwoF64, "MPI_2DOUBLE_PRECISION"),
-        0x232 => (Basic::TwoInt, "MPI_2INTEGER"),
-        0x238 => (Basic::Bool, "MPI_C_BOOL"),
-        0x239 => (Basic::Bool, "MPI_CXX_BOOL"),
-        0x23c => (Basic::WideChar, "MPI_WCHAR"),
-        0x240 => (Basic::I8, "MPI_INT8_T"),
-        0x241 => (Basic::U8, "MPI_UINT8_T"),
-        0x243 => (Basic::Char, "MPI_CHAR"),
-        0x244 => (Basic::I8, "MPI_SIGNED_CHAR"),
-        0x245 => (Basic::U8, "MPI_UNSIGNED_CHAR"),
-        0x247 => (Basic::Byte, "MPI_BYTE"),
-        0x248 => (Basic::I16, "MPI_INT16_T"),
-        0x249 => (Basic::U16, "MPI_UINT16_T"),
-        0x250 => (Basic::I32, "MPI_INT32_T"),
-        0x251 => (Basic::U32, "MPI_UINT32_T"),
-        0x258 => (Basic::I64, "MPI_INT64_T"),
-        0x259 => (Basic::U64, "MPI_UINT64_T"),
-        0x2c0 => (Basic::Logical8, "MPI_LOGICAL1"),
-        0x2c1 => (Basic::I8, "MPI_INTEGER1"),
-        0x2c8 => (Basic::Logical16, "MPI_LOGICAL2"),
-        0x2c9 => (Basic::I16, "MPI_INTEGER2"),
-        0x2d0 => (Basic::Logical32, "MPI_LOGICAL4"),
-        0x2d1 => (Basic::I32, "MPI_INTEGER4"),
-        0x2d2 => (Basic::F32, "MPI_REAL4"),
-        0x2d8 => (Basic::Logical64, "MPI_LOGICAL8"),
-        0x2d9 => (Basic::I64, "MPI_INTEGER8"),
-        0x2da => (Basic::F64, "MPI_REAL8"),
-        0x2db => (Basic::Complex32, "MPI_COMPLEX8"),
-        0x2e0 => (Basic::Logical128, "MPI_LOGICAL16"),
-        0x2e1 => (Basic::I128, "MPI_INTEGER16"),
-        0x2e3 => (Basic::Complex64, "MPI_COMPLEX16"),
-        _ => return None,
-    })
 }

@@ -2,16 +2,18 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::booleans::Booleans;
 use crate::codes::Codes;
 use crate::errhandler::Handlers;
 use crate::info::Infos;
 
-/// Infos, error handlers and error codes.
+/// Infos, error handlers, error codes, and values of Fortran.
 #[derive(Debug)]
 pub(crate) struct Early {
     pub(crate) infos: Infos,
     pub(crate) handlers: Handlers,
     pub(crate) codes: Codes,
+    pub(crate) booleans: Booleans,
 }
 
 /// Those of the program, which its process has too.
@@ -23,6 +25,7 @@ impl Early {
             infos: Infos::new(),
             handlers: Handlers::new(),
             codes: Codes::new(),
+            booleans: Booleans::default(),
         }
     }
 

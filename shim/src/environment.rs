@@ -14,7 +14,7 @@ use crate::raw::{CountOut, Pointer, Ref, StatusRef, TextOut};
 
 /// `MPI_Init`. The arguments of the program are left alone.
 pub fn init(_: Option<&Arc<Process>>, _argc: Ref<i32>, _argv: Pointer) -> Result {
-    exports::initialize("MPI_Init", thread::SINGLE)
+    exports::initialize(thread::SINGLE)
 }
 
 /// `MPI_Init_thread`. What is asked for is provided.
@@ -33,7 +33,7 @@ pub fn init_thread(
     ];
     let level = levels.into_iter().find(|level| *level >= required);
     let level = level.unwrap_or(thread::MULTIPLE);
-    exports::initialize("MPI_Init_thread", level)?;
+    exports::initialize(level)?;
     provided.set(level);
     Ok(())
 }
@@ -174,16 +174,33 @@ pub fn get_elements(
     })
 }
 
-/// `MPI_Status_set_elements`.
+/// `MPI_Status_set_elements`: basic elements, as `MPI_Get_elements` counts them.
 pub fn status_set_elements(
     process: &Process,
     status: StatusRef,
     datatype: Datatype,
     count: i64,
 ) -> Result {
-    let span = process.types.span(count, datatype)?;
-    status.change(|status| status.with_bytes(span.bytes as u64));
+    let one = process.types.get(datatype)?;
+    let signature = one.program()?.signature();
+    let elements = u64::try_from(count).ok();
+    let bytes = elements.and_then(|elements| signature.bytes_of(elements));
+    let bytes = bytes.ok_or_else(|| {
+        let text = format!("the datatype cannot have {count} elements");
+        Error::new(Class::Count, text)
+    })?;
+    status.change(|status| status.with_bytes(bytes));
     Ok(())
+}
+
+/// `MPI_Get_elements_x`.
+pub fn get_elements_x(
+    process: &Process,
+    status: StatusRef,
+    datatype: Datatype,
+    count: Ref<i64>,
+) -> Result {
+    get_elements(process, status, datatype, CountOut::wide(count))
 }
 
 /// `MPI_Status_get_source`.

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::abi::{Comm, Errhandler};
+use crate::abi::Errhandler;
 use crate::error::{Class, Error, Result};
-use crate::functions::{CommErrorFunction, handle};
+use crate::functions::ErrorFunction;
 use crate::table::{Kind, Table};
 
 /// What is done with an error.
@@ -24,8 +24,15 @@ pub(crate) enum Handler {
 /// An error handler that a program has made. Objects which have it keep it when its handle is freed.
 #[derive(Debug)]
 pub(crate) struct Made {
-    function: CommErrorFunction,
+    function: ErrorFunction,
     shown: Mutex<Shown>,
+}
+
+/// What an error is raised on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raiser {
+    Comm,
+    Session,
 }
 
 /// The handle of an error handler, while the program has references to it.
@@ -36,9 +43,9 @@ struct Shown {
 }
 
 impl Made {
-    /// Calls its function. Nothing is locked meanwhile.
-    pub(crate) fn call(&self, comm: Comm, code: i32) {
-        handle(self.function, comm, code);
+    /// Returns its function. Nothing is locked when it is called.
+    pub(crate) const fn function(&self) -> ErrorFunction {
+        self.function
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
@@ -55,7 +62,7 @@ impl Handlers {
         Self(Table::new(Kind::Errhandler))
     }
 
-    pub(crate) fn enter(&self, function: CommErrorFunction) -> Result<Errhandler> {
+    pub(crate) fn enter(&self, function: ErrorFunction) -> Result<Errhandler> {
         let made = Arc::new(Made {
             function,
             shown: Mutex::new(Shown {
@@ -80,6 +87,29 @@ impl Handlers {
                 Handler::Made(Arc::clone(&made))
             }
         })
+    }
+
+    /// Returns the error handler with a handle, for objects of a kind.
+    ///
+    /// # Errors
+    /// `MPI_ERR_ERRHANDLER` where there is none for such objects.
+    pub(crate) fn get_for(&self, handle: Errhandler, raiser: Raiser) -> Result<Handler> {
+        let handler = self.get(handle)?;
+        let is_for = match &handler {
+            Handler::Made(made) => matches!(
+                (made.function, raiser),
+                (ErrorFunction::Comm(_), Raiser::Comm)
+                    | (ErrorFunction::Session(_), Raiser::Session)
+            ),
+            _ => true,
+        };
+        match is_for {
+            true => Ok(handler),
+            false => {
+                let text = "the error handler is for objects of another kind";
+                Err(Error::new(Class::Errhandler, text))
+            }
+        }
     }
 
     /// Returns a handle of an error handler, with a reference for the program: the one it has, or a new one.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::abi::{Comm, Errhandler};
 use crate::error::{Class, Error, On, Result};
 use crate::exports::early_objects;
-use crate::functions::CommErrorFunction;
+use crate::functions::{CommErrorFunction, ErrorFunction, SessionErrorFunction};
 use crate::process::Process;
 use crate::raw::{Ref, Text};
 
@@ -18,6 +18,19 @@ pub fn comm_create_errhandler(
     handler: Ref<Errhandler>,
 ) -> Result {
     let function = function.ok_or_else(|| Error::new(Class::Arg, "the function is null"))?;
+    let function = ErrorFunction::Comm(function);
+    handler.set(early_objects(process).handlers.enter(function)?);
+    Ok(())
+}
+
+/// `MPI_Session_create_errhandler`.
+pub fn session_create_errhandler(
+    process: Option<&Arc<Process>>,
+    function: Option<SessionErrorFunction>,
+    handler: Ref<Errhandler>,
+) -> Result {
+    let function = function.ok_or_else(|| Error::new(Class::Arg, "the function is null"))?;
+    let function = ErrorFunction::Session(function);
     handler.set(early_objects(process).handlers.enter(function)?);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Errors: a class of the standard, a sentence, and the object on whose error handler it is raised.
 
-use crate::abi::{Comm, File, Session, Win};
+use crate::abi::{Comm, Errhandler, File, Session, Win};
 
 /// Makes the error classes (MPI-5.0, section 9.4): `name: number, "what it says"`.
 macro_rules! classes {
@@ -111,6 +111,8 @@ pub enum On {
     File(File),
     /// A session.
     Session(Session),
+    /// None yet: the call is given the error handler of the one that it makes.
+    Handler(Errhandler),
     /// None: the initial error handler, that of `MPI_COMM_SELF` (MPI-5.0, section 9.3).
     None,
 }
@@ -233,6 +235,7 @@ impl From<tagwire_layout::Error> for Error {
         let class = match &error {
             Error::Undefined { .. } => Class::Op,
             Error::Lengths { .. } => Class::Count,
+            Error::NotExternal { .. } => Class::Type,
             _ => Class::Arg,
         };
         Self::new(class, error.to_string())

@@ -1,12 +1,13 @@
 //! What the exported functions go through: the state of the process, and errors.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use crate::abi::SUCCESS;
 use crate::early::Early;
 pub use crate::error::On;
 use crate::error::{Class, Error, Result};
+use crate::functions::at_exit;
 use crate::process::Process;
 
 /// The process, once it was initialized: MPI has no object for it.
@@ -86,28 +87,43 @@ pub(crate) fn early_objects(process: Option<&Arc<Process>>) -> Arc<Early> {
     process.map_or_else(Early::shared, |process| Arc::clone(&process.early))
 }
 
-/// Joins the job.
-pub(crate) fn initialize(name: &str, level: i32) -> Result {
-    let changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
-    if PROCESS.get().is_some() {
-        drop(changing);
-        return Err(Error::new(
-            Class::Other,
-            format!("{name} was called before"),
-        ));
+/// Returns the process, which joins the job where it has not before.
+pub(crate) fn joined() -> Result<Arc<Process>> {
+    let _changing = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(process) = PROCESS.get() {
+        return Ok(Arc::clone(process));
     }
     let process = Process::join().map_err(|text| Error::new(Class::Other, text))?;
+    let process = Arc::new(process);
+    let _ = PROCESS.set(Arc::clone(&process));
+    Ok(process)
+}
+
+/// Initializes the world model.
+pub(crate) fn initialize(level: i32) -> Result {
+    let process = joined()?;
+    process.models.begin_world()?;
     process.set_thread_level(level);
-    let _ = PROCESS.set(Arc::new(process));
     Ok(())
 }
 
-/// Whether the process has been initialized, and whether it has been finalized.
-pub(crate) fn progress() -> (bool, bool) {
-    match PROCESS.get() {
-        None => (false, false),
-        Some(process) => (true, !process.is_running()),
+/// Has the process leave the job when the program exits, where it used sessions alone: more of them may come up to then.
+pub(crate) fn leave_at_exit() {
+    extern "C" fn leave() {
+        if let Some(process) = PROCESS.get()
+            && process.models.exit()
+        {
+            let _ = process.leave();
+        }
     }
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| at_exit(leave));
+}
+
+/// Whether the world model has been initialized, and whether it has been finalized.
+pub(crate) fn progress() -> (bool, bool) {
+    let process = PROCESS.get();
+    process.map_or((false, false), |process| process.models.of_world())
 }
 
 #[cold]

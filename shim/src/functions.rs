@@ -1,4 +1,4 @@
-//! Functions of the program that keep attributes and handle errors, and the calls of them.
+//! Functions of the program that keep attributes, handle errors and are asked of its operations, and the calls of them.
 //!
 //! Whoever calls one holds no lock: it may call MPI again.
 #![allow(unsafe_code)]
@@ -6,7 +6,8 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::abi::{Comm, Datatype, SUCCESS};
+use crate::abi::{Comm, Datatype, SUCCESS, Session, Status};
+use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, Result};
 use crate::raw::Pointer;
 
@@ -26,6 +27,9 @@ pub type TypeDelete = unsafe extern "C" fn(Datatype, i32, *mut c_void, *mut c_vo
 
 /// `MPI_Comm_errhandler_function`.
 pub type CommErrorFunction = unsafe extern "C" fn(*mut Comm, *mut i32, ...);
+
+/// `MPI_Session_errhandler_function`.
+pub type SessionErrorFunction = unsafe extern "C" fn(*mut Session, *mut i32, ...);
 
 /// `MPI_COMM_DUP_FN` and its like. The functions that do nothing are null.
 const DUPLICATE: usize = 1;
@@ -80,7 +84,7 @@ impl Functions {
                 unsafe { copy(Datatype(from.object), key, extra, value, out, is_copied) }
             }
         };
-        returned(code, "copies")?;
+        returned(code, "copies an attribute")?;
         Ok((flag != 0).then_some(Pointer(copied)))
     }
 
@@ -103,23 +107,93 @@ impl Functions {
                 unsafe { delete(Datatype(of.object), key, value, extra) }
             }
         };
-        returned(code, "deletes")
+        returned(code, "deletes an attribute")
     }
 }
 
-/// Calls the function of an error handler.
-pub(crate) fn handle(function: CommErrorFunction, comm: Comm, code: i32) {
-    let (mut comm, mut code) = (comm, code);
-    // SAFETY: the program made the error handler with this function, and has promised that it is one of an error handler of
-    // communicators; both variables live through the call. The standard leaves to the library which arguments follow: none do.
-    unsafe { function(&raw mut comm, &raw mut code) };
+/// The function of an error handler, by what it handles errors of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ErrorFunction {
+    Comm(CommErrorFunction),
+    Session(SessionErrorFunction),
+}
+
+impl ErrorFunction {
+    /// Calls it for an error on a communicator.
+    pub(crate) fn call_on_comm(self, comm: Comm, code: i32) {
+        let (mut comm, mut code) = (comm, code);
+        if let Self::Comm(function) = self {
+            // SAFETY: the program made the error handler with this function, and has promised that it is one of an error handler
+            // of communicators; both variables live through the call. The standard leaves to the library which arguments follow:
+            // none do.
+            unsafe { function(&raw mut comm, &raw mut code) };
+        }
+    }
+
+    /// Calls it for an error on a session.
+    pub(crate) fn call_on_session(self, session: Session, code: i32) {
+        let (mut session, mut code) = (session, code);
+        if let Self::Session(function) = self {
+            // SAFETY: as above, for sessions.
+            unsafe { function(&raw mut session, &raw mut code) };
+        }
+    }
+}
+
+/// Has a function of this library called at the exit of the program. Where there is no room for it, it is not.
+pub(crate) fn at_exit(function: extern "C" fn()) {
+    unsafe extern "C" {
+        fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+    }
+    // SAFETY: the function of C's library, with one that stays there: a program that has called this library does not unload it,
+    // since it has threads and memory that others use.
+    let _ = unsafe { atexit(function) };
+}
+
+/// Asks the function of a generalized request how its operation ended. Returns the status, and its code.
+pub(crate) fn query_operation(query: GrequestQueryFunction, extra: Pointer) -> (Status, i32) {
+    let mut status = Status::EMPTY;
+    let code = query.map_or(SUCCESS, |query| {
+        // SAFETY: the program made the request with this function, and has promised that it is one that queries; the status
+        // lives through the call.
+        unsafe { query(extra.0, &raw mut status) }
+    });
+    (status, code)
+}
+
+/// Has the function of a generalized request free what the program keeps of it.
+///
+/// # Errors
+/// The code that the function returns.
+pub(crate) fn free_operation(free: GrequestFreeFunction, extra: Pointer) -> Result {
+    let code = free.map_or(SUCCESS, |free| {
+        // SAFETY: the program made the request with this function, and has promised that it is one that frees.
+        unsafe { free(extra.0) }
+    });
+    returned(code, "frees a generalized request")
+}
+
+/// Tells the function of a generalized request that it is cancelled, and whether its operation has ended.
+///
+/// # Errors
+/// The code that the function returns.
+pub(crate) fn cancel_operation(
+    cancel: GrequestCancelFunction,
+    extra: Pointer,
+    is_complete: bool,
+) -> Result {
+    let code = cancel.map_or(SUCCESS, |cancel| {
+        // SAFETY: the program made the request with this function, and has promised that it is one that cancels.
+        unsafe { cancel(extra.0, i32::from(is_complete)) }
+    });
+    returned(code, "cancels a generalized request")
 }
 
 fn returned(code: i32, does: &str) -> Result {
     match code {
         SUCCESS => Ok(()),
         _ => {
-            let text = format!("the function that {does} an attribute returned {code}");
+            let text = format!("the function that {does} returned {code}");
             Err(Error::of_code(code, text))
         }
     }

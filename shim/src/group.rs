@@ -1,6 +1,10 @@
 //! Groups by handle.
 
+use std::ops::Deref;
+
 use tagwire_base::Rank;
+
+use crate::abi::Session;
 
 /// Comparisons (MPI-5.0, section 7.3.1).
 pub(crate) mod compare {
@@ -11,7 +15,30 @@ pub(crate) mod compare {
 }
 
 /// The members of a group, as ranks of the job.
-pub(crate) type Ranks = Vec<Rank>;
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    ranks: Vec<Rank>,
+    /// The session that it comes from; null for groups of the world model.
+    session: Session,
+}
+
+impl Ranks {
+    pub(crate) const fn new(ranks: Vec<Rank>, session: Session) -> Self {
+        Self { ranks, session }
+    }
+
+    pub(crate) const fn session(&self) -> Session {
+        self.session
+    }
+}
+
+impl Deref for Ranks {
+    type Target = [Rank];
+
+    fn deref(&self) -> &[Rank] {
+        &self.ranks
+    }
+}
 
 /// Returns how two lists of ranks compare.
 pub(crate) fn compared(first: &[Rank], second: &[Rank]) -> i32 {

@@ -2,7 +2,7 @@
 
 use crate::abi::{Comm, Group, PROC_NULL, UNDEFINED};
 use crate::error::{Class, Error, Result};
-use crate::group::compared;
+use crate::group::{Ranks, compared};
 use crate::process::Process;
 use crate::raw::{List, Ref};
 
@@ -11,7 +11,8 @@ pub fn comm_group(process: &Process, comm: Comm, group: Ref<Group>) -> Result {
     let comm = process.comm(comm)?;
     let members = comm.team.members();
     let ranks = (0..members.len()).filter_map(|member| members.rank(member));
-    group.set(process.enter_group(ranks.collect())?);
+    let ranks = Ranks::new(ranks.collect(), comm.session());
+    group.set(process.enter_group(ranks)?);
     Ok(())
 }
 
@@ -67,7 +68,7 @@ pub fn group_union(process: &Process, first: Group, second: Group, group: Ref<Gr
     let (first, second) = (process.group(first)?, process.group(second)?);
     let more = second.iter().filter(|rank| !first.contains(rank));
     let all = first.iter().chain(more).copied().collect();
-    group.set(process.enter_group(all)?);
+    group.set(process.enter_group(Ranks::new(all, first.session()))?);
     Ok(())
 }
 
@@ -80,7 +81,8 @@ pub fn group_intersection(
 ) -> Result {
     let (first, second) = (process.group(first)?, process.group(second)?);
     let both = first.iter().filter(|rank| second.contains(rank));
-    group.set(process.enter_group(both.copied().collect())?);
+    let both = Ranks::new(both.copied().collect(), first.session());
+    group.set(process.enter_group(both)?);
     Ok(())
 }
 
@@ -93,7 +95,8 @@ pub fn group_difference(
 ) -> Result {
     let (first, second) = (process.group(first)?, process.group(second)?);
     let rest = first.iter().filter(|rank| !second.contains(rank));
-    group.set(process.enter_group(rest.copied().collect())?);
+    let rest = Ranks::new(rest.copied().collect(), first.session());
+    group.set(process.enter_group(rest)?);
     Ok(())
 }
 
@@ -108,7 +111,7 @@ pub fn group_incl(
     let of = process.group(of)?;
     let places = distinct(ranks.slice(count_of(count)?), of.len())?;
     let ranks = places.into_iter().map(|place| of[place]).collect();
-    group.set(process.enter_group(ranks)?);
+    group.set(process.enter_group(Ranks::new(ranks, of.session()))?);
     Ok(())
 }
 
@@ -123,7 +126,8 @@ pub fn group_excl(
     let of = process.group(of)?;
     let places = distinct(ranks.slice(count_of(count)?), of.len())?;
     let rest = (0..of.len()).filter(|place| !places.contains(place));
-    group.set(process.enter_group(rest.map(|place| of[place]).collect())?);
+    let rest = rest.map(|place| of[place]).collect();
+    group.set(process.enter_group(Ranks::new(rest, of.session()))?);
     Ok(())
 }
 
@@ -138,7 +142,7 @@ pub fn group_range_incl(
     let of = process.group(of)?;
     let places = in_ranges(ranges.slice(count_of(count)?), of.len())?;
     let ranks = places.into_iter().map(|place| of[place]).collect();
-    group.set(process.enter_group(ranks)?);
+    group.set(process.enter_group(Ranks::new(ranks, of.session()))?);
     Ok(())
 }
 
@@ -153,7 +157,8 @@ pub fn group_range_excl(
     let of = process.group(of)?;
     let places = in_ranges(ranges.slice(count_of(count)?), of.len())?;
     let rest = (0..of.len()).filter(|place| !places.contains(place));
-    group.set(process.enter_group(rest.map(|place| of[place]).collect())?);
+    let rest = rest.map(|place| of[place]).collect();
+    group.set(process.enter_group(Ranks::new(rest, of.session()))?);
     Ok(())
 }
 

@@ -1,13 +1,11 @@
 //! Operations of reductions by handle.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
-use tagwire_layout::{Layout, Operation, UserOperation};
+use tagwire_layout::Operation;
 
 use crate::abi::{Datatype, Op};
 use crate::error::{Class, Error, Result};
-use crate::raw::call_operation;
 use crate::table::{Kind, Table};
 
 /// A user's function, with its number of elements in an `int`: `MPI_User_function`.
@@ -29,6 +27,14 @@ pub(crate) enum Callback {
 pub(crate) struct Made {
     callback: Callback,
     commutes: bool,
+}
+
+/// What a handle stands for.
+#[derive(Debug)]
+pub(crate) enum Chosen {
+    Predefined(Operation),
+    /// What it calls, and whether the order of ranks makes no difference.
+    Made(Callback, bool),
 }
 
 /// The operations of a process.
@@ -58,22 +64,16 @@ impl Operations {
         made.map(|made| made.commutes).ok_or_else(|| invalid(op))
     }
 
-    /// Returns the operation for values of a datatype.
+    /// Returns an operation.
     ///
     /// # Errors
     /// `MPI_ERR_OP` where there is none.
-    pub(crate) fn get(&self, op: Op, datatype: Datatype) -> Result<Operation> {
+    pub(crate) fn get(&self, op: Op) -> Result<Chosen> {
         if let Some(predefined) = predefined(op) {
-            return Ok(predefined);
+            return Ok(Chosen::Predefined(predefined));
         }
         let made = self.0.get(op.0).ok_or_else(|| invalid(op))?;
-        let (callback, commutes) = (made.callback, made.commutes);
-        let combine = move |layout: &Layout, left: &[u8], into: &mut [u8]| {
-            let count = into.len() / layout.extent().max(1);
-            call_operation(callback, left, into, count, datatype);
-        };
-        let operation = UserOperation::new("a user's", commutes, combine);
-        Ok(Operation::User(Arc::new(operation)))
+        Ok(Chosen::Made(made.callback, made.commutes))
     }
 }
 

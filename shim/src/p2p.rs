@@ -168,7 +168,7 @@ fn recv_now(
 }
 
 /// Starts a send. `None` where it goes to no process.
-fn isend_to(
+pub(crate) fn isend_to(
     process: &Process,
     (data, count, datatype): (In, i64, Datatype),
     to: Envelope,
@@ -251,7 +251,7 @@ fn isend_at_length(
 }
 
 /// Starts a receive.
-fn irecv_from(
+pub(crate) fn irecv_from(
     process: &Process,
     (room, count, datatype): (Out, i64, Datatype),
     from: Envelope,

@@ -8,7 +8,7 @@ use tagwire_coll::Members;
 use tagwire_pml::{Failure, RequestId};
 
 use crate::abi::Status;
-use crate::error::{Error, Result, class_of};
+use crate::error::{Class, Error, Result, class_of};
 
 /// An operation under way that is not one message: a collective, say. Its calls are made with nothing locked.
 pub(crate) trait PendingOperation: fmt::Debug + Send + Sync {
@@ -33,6 +33,39 @@ pub(crate) trait PendingOperation: fmt::Debug + Send + Sync {
     fn check_free(&self) -> Result {
         Ok(())
     }
+
+    /// Says that its request is freed. Returns what becomes of it.
+    ///
+    /// # Errors
+    /// Those of a function of the program.
+    fn free(&self) -> Result<Freed> {
+        Ok(Freed::GoesOn)
+    }
+
+    /// Returns how it ended, which stays to be taken. `None` where it has not, or the end has to be taken to know.
+    fn look(&self) -> Option<Result<Status>> {
+        None
+    }
+
+    /// Says that it has ended, where the program says so (MPI-5.0, section 13.2). Returns whether its request was freed before.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where it is none of those.
+    fn complete(&self) -> Result<bool> {
+        let text = "the request is not generalized";
+        Err(Error::new(Class::Request, text))
+    }
+}
+
+/// What becomes of an operation of which the request is freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// It goes on without a request, and its end is taken by nobody in particular.
+    GoesOn,
+    /// It has ended, and needs nobody who takes its end.
+    Gone,
+    /// The program still says by the request when it has ended.
+    Kept,
 }
 
 /// What a request stands for.

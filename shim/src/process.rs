@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use tagwire_base::{Bootstrap, Config, Rank, Registry};
 use tagwire_coll::Team;
 use tagwire_pml::{Guarded, Messenger, ThreadLevel};
 
-use crate::abi::{Comm, Group, thread};
-use crate::attributes::{Attributes, Keys, key};
+use crate::abi::{Comm, Group, Session, thread};
+use crate::attributes::{Keys, key};
 use crate::buffer::Slot;
 use crate::comm::{Communicator, Held};
 use crate::datatype::Types;
@@ -23,8 +23,10 @@ use crate::error::{Class, Error, On, Result};
 use crate::group::Ranks;
 use crate::memory::Memory;
 use crate::message::Claimed;
+use crate::models::Models;
 use crate::operation::Operations;
 use crate::request::Requests;
+use crate::session;
 use crate::table::{Kind, Table};
 
 /// What is packed before it is sent has at most so many bytes: what one packet holds on shared memory.
@@ -40,6 +42,7 @@ pub struct Process {
     pub(crate) own: Arc<Communicator>,
     pub(crate) comms: Table<Communicator>,
     pub(crate) groups: Table<Ranks>,
+    pub(crate) sessions: Table<session::Session>,
     pub(crate) first_local: Rank,
     pub(crate) messages: Table<Claimed>,
     pub(crate) types: Types,
@@ -56,7 +59,7 @@ pub struct Process {
     pub(crate) main_thread: ThreadId,
     close_timeout: Duration,
     values: Values,
-    is_finalized: AtomicBool,
+    pub(crate) models: Models,
     /// What the last error of a call was.
     last: Mutex<Option<(i32, String)>>,
 }
@@ -89,7 +92,7 @@ fn registry() -> Registry {
 }
 
 impl Process {
-    /// Joins the job that this process was started in.
+    /// Joins the job that this process was started in. It uses neither the world model nor sessions yet.
     ///
     /// # Errors
     /// What is wrong, in a sentence.
@@ -106,7 +109,10 @@ impl Process {
         bootstrap: Box<dyn Bootstrap>,
         settings: &[(&str, &str)],
     ) -> std::result::Result<Self, String> {
-        Self::open_with(bootstrap, settings, Arc::new(Early::new()))
+        let process = Self::open_with(bootstrap, settings, Arc::new(Early::new()))?;
+        let begun = process.models.begin_world();
+        begun.map_err(|error| error.text().to_owned())?;
+        Ok(process)
     }
 
     fn open_with(
@@ -125,9 +131,9 @@ impl Process {
         let alone = Arc::new(alone.map_err(|error| error.to_string())?);
         let messenger = Arc::clone(world.messenger());
         let communicator = |handle, team, name| {
-            let attributes = Attributes::new();
             let handler = Handler::Initial;
-            Arc::new(Communicator::new(handle, team, handler, name, attributes))
+            let origin = (handler, Session::NULL);
+            Arc::new(Communicator::new(handle, team, origin, name))
         };
         let limits = messenger.tag_limits().map_err(|error| error.to_string())?;
         let largest_tag = limits.largest_tag;
@@ -162,6 +168,7 @@ impl Process {
             own: communicator(Comm::SELF, alone, "MPI_COMM_SELF"),
             comms: Table::new(Kind::Comm),
             groups: Table::new(Kind::Group),
+            sessions: Table::new(Kind::Session),
             first_local,
             messages: Table::new(Kind::Message),
             types: Types::new(),
@@ -169,7 +176,7 @@ impl Process {
             thread_level: AtomicI32::new(thread::SINGLE),
             main_thread: std::thread::current().id(),
             close_timeout: config.duration("close-timeout"),
-            is_finalized: AtomicBool::new(false),
+            models: Models::default(),
             last: Mutex::default(),
         })
     }
@@ -190,17 +197,17 @@ impl Process {
         Some(&raw const **found)
     }
 
-    /// Whether it has not been finalized.
+    /// Whether calls are allowed: it has been initialized and not finalized, or has a session.
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
-        !self.is_finalized.load(Relaxed)
+        self.models.are_running()
     }
 
     pub(crate) fn set_thread_level(&self, level: i32) {
         self.thread_level.store(level, Relaxed);
     }
 
-    /// Leaves the job: waits for all ranks, and closes (MPI-5.0, section 11.2.2).
+    /// Finalizes the world model: waits for all ranks, and leaves the job where no session is open (MPI-5.0, section 11.2.2).
     ///
     /// # Errors
     /// Those of functions that delete attributes of `MPI_COMM_SELF`: then it is still initialized. Those of closing.
@@ -212,10 +219,16 @@ impl Process {
             self.flush()?;
             let _ = self.world.team.barrier();
         }
+        match self.models.end_world() {
+            true => self.leave(),
+            false => Ok(()),
+        }
+    }
+
+    /// Leaves the job.
+    pub(crate) fn leave(&self) -> Result {
         self.requests.abandon();
-        let closed = self.messenger.close(self.close_timeout);
-        self.is_finalized.store(true, Relaxed);
-        Ok(closed?)
+        Ok(self.messenger.close(self.close_timeout)?)
     }
 
     /// Waits until all buffered sends have been delivered.
@@ -240,19 +253,7 @@ impl Process {
     /// caller.
     #[cold]
     pub fn raise(&self, error: &Error, call: &str) -> i32 {
-        let comm = match error.raised_on() {
-            On::Comm(comm) => self.comm(comm).ok(),
-            // The initial error handler of files returns.
-            On::File(_) => {
-                self.keep(error.code(), format!("{call}: {}", error.text()));
-                return error.code();
-            }
-            _ => None,
-        };
-        let comm = comm.unwrap_or_else(|| Held::Predefined(self.default_comm()));
-        let (handle, handler) = (comm.handle, comm.errhandler());
-        // The function of a handler may free it.
-        drop(comm);
+        let (on, handler) = self.handler_of(error.raised_on());
         let text = format!("{call}: {}", error.text());
         match handler {
             Handler::Return => {
@@ -261,7 +262,11 @@ impl Process {
             }
             Handler::Made(made) => {
                 self.keep(error.code(), text);
-                made.call(handle, error.code());
+                match on {
+                    On::Session(session) => made.function().call_on_session(session, error.code()),
+                    On::Comm(comm) => made.function().call_on_comm(comm, error.code()),
+                    _ => made.function().call_on_comm(Comm::NULL, error.code()),
+                }
                 error.code()
             }
             Handler::Initial | Handler::Fatal | Handler::Abort => {
@@ -274,6 +279,27 @@ impl Process {
                 self.abort(error.code())
             }
         }
+    }
+
+    /// Returns the error handler of an object, or that of `MPI_COMM_SELF` where it has none (MPI-5.0, section 9.3), with the object
+    /// that it is of.
+    fn handler_of(&self, on: On) -> (On, Handler) {
+        let found = match on {
+            On::Comm(comm) => self.comm(comm).ok().map(|comm| comm.errhandler()),
+            On::Session(session) => {
+                let session = self.sessions.get(session.0);
+                session.map(|session| session.errhandler())
+            }
+            On::Handler(handler) => self.early.handlers.get(handler).ok(),
+            // The initial error handler of files returns.
+            On::File(_) => Some(Handler::Return),
+            On::Win(_) | On::None => None,
+        };
+        let initial = || {
+            let comm = self.default_comm();
+            (On::Comm(comm.handle), comm.errhandler())
+        };
+        found.map_or_else(initial, |handler| (on, handler))
     }
 
     /// Returns the communicator for errors of calls without one: `MPI_COMM_SELF` (MPI-5.0, section 9.3). Until MPI-3.1 it was
@@ -321,27 +347,26 @@ impl Process {
         }
     }
 
-    /// Takes a new communicator in, which has the error handler of another.
-    pub(crate) fn enter_comm(
-        &self,
-        team: Team,
-        errhandler: Handler,
-        attributes: Attributes,
-    ) -> Result<Comm> {
+    /// Takes a new communicator in, with its error handler and the session that it comes from.
+    pub(crate) fn enter_comm(&self, team: Team, origin: (Handler, Session)) -> Result<Comm> {
         let team = Arc::new(team);
-        let entered = self.comms.insert_with(|handle| {
-            Communicator::new(Comm(handle), team, errhandler, "", attributes)
-        });
+        let make = |handle| Communicator::new(Comm(handle), team, origin, "");
+        let entered = self.comms.insert_with(make);
         entered
             .map(Comm)
             .ok_or_else(|| Error::new(Class::Other, "too many communicators"))
+    }
+
+    /// The same with those of another.
+    pub(crate) fn enter_comm_like(&self, team: Team, other: &Communicator) -> Result<Comm> {
+        self.enter_comm(team, (other.errhandler(), other.session()))
     }
 }
 
 impl Process {
     pub(crate) fn group(&self, handle: Group) -> Result<Arc<Ranks>> {
         if handle == Group::EMPTY {
-            return Ok(Arc::new(Ranks::new()));
+            return Ok(Arc::new(Ranks::new(Vec::new(), Session::NULL)));
         }
         self.groups.get(handle.0).ok_or_else(|| {
             let text = match handle {

@@ -233,6 +233,15 @@ impl Staging {
     }
 }
 
+/// Which function of a pair was called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Twin {
+    /// The one with counts of type `int`.
+    Int,
+    /// The one with counts of type `MPI_Count`, whose name ends in `_c`.
+    Big,
+}
+
 /// An array of counts or displacements, of `int` or of wider integers.
 #[derive(Debug, Clone, Copy)]
 pub enum Counts {
@@ -481,6 +490,12 @@ impl CountOut {
         Self(Width::Big(unsafe { Ref::new(count) }))
     }
 
+    /// Returns the same for a result that is an `MPI_Count` in any case.
+    #[must_use]
+    pub const fn wide(count: Ref<i64>) -> Self {
+        Self(Width::Big(count))
+    }
+
     /// Sets it.
     ///
     /// # Errors
@@ -676,20 +691,16 @@ impl Pointer {
     }
 }
 
-/// Calls a user's function of an operation: `into[i] = left[i] op into[i]`.
+/// Calls a user's function of an operation: `into[i] = left[i] op into[i]`, for elements that lie `extent` bytes apart.
 pub(crate) fn call_operation(
     callback: Callback,
-    left: &[u8],
-    into: &mut [u8],
+    (left, into): (In, Out),
     count: usize,
+    extent: i64,
     datatype: Datatype,
 ) {
-    let extent = into.len() / count.max(1);
     // The standard lets the function write to its second argument alone; the first is not const for it.
-    let (mut left, mut into) = (
-        left.as_ptr().cast::<c_void>().cast_mut(),
-        into.as_mut_ptr().cast::<c_void>(),
-    );
+    let (mut left, mut into) = (left.0.cast::<c_void>().cast_mut(), into.0.cast::<c_void>());
     let mut rest = count;
     while rest > 0 {
         // In parts where an int does not hold the number.
@@ -698,7 +709,8 @@ pub(crate) fn call_operation(
             Callback::Wide(_) => rest,
         };
         let mut datatype = datatype;
-        // SAFETY: the program has promised that the function is one of an operation, and both arrays have as many elements.
+        // SAFETY: the program has promised that the function is one of an operation; the callers have as many elements at both
+        // addresses, to themselves.
         unsafe {
             match callback {
                 Callback::Int(function) => {
@@ -712,7 +724,8 @@ pub(crate) fn call_operation(
             }
         }
         rest -= now;
-        left = left.wrapping_byte_add(now * extent);
-        into = into.wrapping_byte_add(now * extent);
+        let bytes = (now as isize).wrapping_mul(extent as isize);
+        left = left.wrapping_byte_offset(bytes);
+        into = into.wrapping_byte_offset(bytes);
     }
 }

@@ -12,7 +12,6 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
@@ -20,7 +19,7 @@ use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
 use crate::abi::{Comm, Request, Status};
 use crate::error::{Class, Error, On, Result};
 use crate::partitioned::Part;
-use crate::pending::{End, Pending, PendingOperation};
+use crate::pending::{End, Freed, Pending, PendingOperation};
 use crate::raw::StatusRef;
 
 const SLOT_BITS: u32 = 22;
@@ -104,7 +103,6 @@ pub(crate) struct Requests {
     slots: Guarded<Slots>,
     /// Operations under way whose requests were freed.
     orphans: Mutex<Vec<Awaited>>,
-    turns: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -288,7 +286,6 @@ impl Requests {
             messenger: Arc::clone(messenger),
             slots: Guarded::new(ThreadLevel::Multiple, Slots::default()),
             orphans: Mutex::default(),
-            turns: AtomicUsize::new(0),
         }
     }
 
@@ -549,9 +546,16 @@ impl Requests {
         }
         if let Awaited::Operation(operation) = self.awaited(request)? {
             let comm = self.slots()?.get(request)?.comm;
-            operation
-                .check_free()
-                .map_err(|error| error.on(On::Comm(comm)))?;
+            let freed = operation.check_free().and_then(|()| operation.free());
+            match freed.map_err(|error| error.on(On::Comm(comm)))? {
+                Freed::Kept => return Ok(()),
+                Freed::Gone => {
+                    let retired = self.slots()?.retire(request);
+                    drop(retired);
+                    return Ok(());
+                }
+                Freed::GoesOn => {}
+            }
         }
         let mut slots = self.slots()?;
         let awaited = slots.awaited(request)?;
@@ -612,10 +616,15 @@ impl Requests {
     pub(crate) fn peek(&self, request: Request) -> Result<Option<Status>> {
         let end = match self.awaited(request)? {
             Awaited::Inactive => return Ok(Some(Status::EMPTY)),
-            Awaited::Operation(operation) => match operation.take() {
-                Some(end) => end,
-                None => return Ok(None),
-            },
+            Awaited::Operation(operation) => {
+                if let Some(status) = operation.look() {
+                    return status.map(Some);
+                }
+                match operation.take() {
+                    Some(end) => end,
+                    None => return Ok(None),
+                }
+            }
             Awaited::Ended | Awaited::Message(_) => return self.peek_message(request),
         };
         let status = end.status;
@@ -656,9 +665,19 @@ impl Requests {
         comm.unwrap_or(Comm::SELF)
     }
 
-    /// Returns a number that differs from call to call.
-    pub(crate) fn turn(&self) -> usize {
-        self.turns.fetch_add(1, Relaxed)
+    /// Returns an operation that is not one message.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` where the request stands for none.
+    pub(crate) fn operation(&self, request: Request) -> Result<Arc<dyn PendingOperation>> {
+        match self.awaited(request)? {
+            Awaited::Operation(operation) => Ok(operation),
+            _ => {
+                let text = "the request is not generalized";
+                let error = Error::new(Class::Request, text);
+                Err(error.on(On::Comm(self.comm(request))))
+            }
+        }
     }
 }
 

@@ -94,6 +94,20 @@ pub(crate) struct Moves {
 }
 
 impl Moves {
+    /// Takes input of a reduction in.
+    pub(crate) fn packs(&mut self, data: &Arc<Data>) {
+        if data.is_beside() {
+            self.fill.push(Arc::clone(data));
+        }
+    }
+
+    /// Takes the result of one in.
+    pub(crate) fn unpacks(&mut self, data: &Arc<Data>) {
+        if data.is_beside() {
+            self.drain.push(Arc::clone(data));
+        }
+    }
+
     fn before(&self) -> Result {
         self.fill.iter().try_for_each(|data| data.fill())?;
         for (from, to) in &self.copy {

@@ -31,6 +31,7 @@ pub(crate) enum Kind {
     Errhandler = 11,
     /// Of attributes.
     Key = 12,
+    Session = 13,
 }
 
 /// The objects of one kind.
@@ -118,6 +119,19 @@ impl<T> Table<T> {
         self.slots()?.get(self.kind, handle).cloned()
     }
 
+    /// Puts another object in the place of one.
+    pub(crate) fn replace(&self, handle: usize, with: impl FnOnce(&T) -> T) {
+        let Some(old) = self.get(handle) else {
+            return;
+        };
+        let new = Arc::new(with(&old));
+        if let Some(mut slots) = self.slots()
+            && slots.get(self.kind, handle).is_some()
+        {
+            slots.all[handle & (SLOTS - 1)].value = Some(new);
+        }
+    }
+
     /// Takes an object out.
     pub(crate) fn remove(&self, handle: usize) -> Option<Arc<T>> {
         let mut slots = self.slots()?;
@@ -153,6 +167,17 @@ impl<T> Slots<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_is_replaced_under_its_handle() {
+        let table = Table::new(Kind::Comm);
+        let one = table.insert_with(|_| 7).unwrap();
+        table.replace(one, |old| old + 1);
+        assert_eq!(table.get(one).as_deref(), Some(&8));
+        assert_eq!(table.remove(one).as_deref(), Some(&8));
+        table.replace(one, |old| old + 1);
+        assert!(table.get(one).is_none());
+    }
 
     #[test]
     fn handles_that_were_freed_find_nothing() {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tagwire_coll::{Grid, Team};
 
 use crate::abi::{Comm, Info, PROC_NULL, UNDEFINED};
-use crate::attributes::Attributes;
 use crate::comm::Communicator;
 use crate::dimensions::balanced;
 use crate::error::{Class, Error, Result};
@@ -457,7 +456,7 @@ fn enter(
     };
     let topology = topology(place)?;
     let team = comm.team.subset(members)?;
-    let made = process.enter_comm(team, comm.errhandler(), Attributes::new())?;
+    let made = process.enter_comm_like(team, comm)?;
     process.comm(made)?.set_topology(Arc::new(topology));
     Ok(made)
 }

@@ -1,16 +1,28 @@
 //! Making datatypes, and what is asked of them (MPI-5.0, chapter 5).
 
-use tagwire_layout::{Datatype as Tree, Member, Order, Slice};
+use std::sync::Arc;
 
-use crate::abi::{Comm, Datatype, MAX_OBJECT_NAME};
+use tagwire_layout::{Datatype as Tree, Distributed, Distribution, Member, Order, Slice};
+
+use crate::abi::{Datatype, MAX_OBJECT_NAME, UNDEFINED};
+use crate::datatype::Type;
 use crate::error::{Class, Error, Result};
+use crate::named::missing;
 use crate::process::Process;
-use crate::raw::{CountOut, Counts, In, List, Out, Ref, Text, TextOut};
+use crate::raw::{CountOut, Counts, List, Ref, Text, TextOut, Twin};
 
 /// `MPI_ORDER_C`.
-const ORDER_C: i32 = 12;
+pub(crate) const ORDER_C: i32 = 12;
 /// `MPI_ORDER_FORTRAN`.
-const ORDER_FORTRAN: i32 = 15;
+pub(crate) const ORDER_FORTRAN: i32 = 15;
+/// `MPI_DISTRIBUTE_NONE`.
+pub(crate) const DISTRIBUTE_NONE: i32 = 16;
+/// `MPI_DISTRIBUTE_BLOCK`.
+pub(crate) const DISTRIBUTE_BLOCK: i32 = 17;
+/// `MPI_DISTRIBUTE_CYCLIC`.
+pub(crate) const DISTRIBUTE_CYCLIC: i32 = 18;
+/// `MPI_DISTRIBUTE_DFLT_DARG`.
+pub(crate) const DISTRIBUTE_DFLT_DARG: i32 = 19;
 
 fn length(count: i64) -> Result<u64> {
     u64::try_from(count).map_err(|_| Error::new(Class::Arg, format!("the count is {count}")))
@@ -26,8 +38,15 @@ fn displacements(of: Counts, count: u64) -> Vec<i64> {
     (0..count as usize).map(|place| of.get(place)).collect()
 }
 
-fn made(process: &Process, tree: tagwire_layout::Result<Tree>, new: Ref<Datatype>) -> Result {
-    new.set(process.types.enter(tree?)?);
+/// Takes in what a constructor has made of some datatypes.
+fn made(
+    process: &Process,
+    twin: Twin,
+    of: Vec<Arc<Type>>,
+    tree: tagwire_layout::Result<Tree>,
+    new: Ref<Datatype>,
+) -> Result {
+    new.set(process.types.enter(tree?, twin, of)?);
     Ok(())
 }
 
@@ -56,7 +75,9 @@ pub fn type_dup(process: &Process, of: Datatype, new: Ref<Datatype>) -> Result {
     new.set(Datatype::NULL);
     let given = process.types.get(of)?;
     let is_committed = given.program().is_ok();
-    let handle = process.types.enter(given.tree.duplicate()?)?;
+    let tree = given.tree.duplicate()?;
+    let parts = vec![Arc::clone(&given)];
+    let handle = process.types.enter(tree, Twin::Int, parts)?;
     let made = process.types.get(handle)?;
     if is_committed {
         made.commit();
@@ -73,14 +94,22 @@ pub fn type_dup(process: &Process, of: Datatype, new: Ref<Datatype>) -> Result {
 }
 
 /// `MPI_Type_contiguous`.
-pub fn type_contiguous(process: &Process, count: i64, of: Datatype, new: Ref<Datatype>) -> Result {
+pub fn type_contiguous(
+    process: &Process,
+    twin: Twin,
+    count: i64,
+    of: Datatype,
+    new: Ref<Datatype>,
+) -> Result {
     let of = process.types.get(of)?;
-    made(process, of.tree.contiguous(length(count)?), new)
+    let tree = of.tree.contiguous(length(count)?);
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_vector`.
 pub fn type_vector(
     process: &Process,
+    twin: Twin,
     count: i64,
     block: i64,
     stride: i64,
@@ -89,12 +118,13 @@ pub fn type_vector(
 ) -> Result {
     let of = process.types.get(of)?;
     let tree = of.tree.vector(length(count)?, length(block)?, stride);
-    made(process, tree, new)
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_create_hvector`.
 pub fn type_create_hvector(
     process: &Process,
+    twin: Twin,
     count: i64,
     block: i64,
     stride: i64,
@@ -103,12 +133,13 @@ pub fn type_create_hvector(
 ) -> Result {
     let of = process.types.get(of)?;
     let tree = of.tree.hvector(length(count)?, length(block)?, stride);
-    made(process, tree, new)
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_indexed`.
 pub fn type_indexed(
     process: &Process,
+    twin: Twin,
     count: i64,
     blocks: Counts,
     at: Counts,
@@ -119,12 +150,13 @@ pub fn type_indexed(
     let tree = of
         .tree
         .indexed(&lengths(blocks, count)?, &displacements(at, count));
-    made(process, tree, new)
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_create_hindexed`.
 pub fn type_create_hindexed(
     process: &Process,
+    twin: Twin,
     count: i64,
     blocks: Counts,
     at: Counts,
@@ -135,12 +167,13 @@ pub fn type_create_hindexed(
     let tree = of
         .tree
         .hindexed(&lengths(blocks, count)?, &displacements(at, count));
-    made(process, tree, new)
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_create_indexed_block`.
 pub fn type_create_indexed_block(
     process: &Process,
+    twin: Twin,
     count: i64,
     block: i64,
     at: Counts,
@@ -151,12 +184,13 @@ pub fn type_create_indexed_block(
     let tree = of
         .tree
         .indexed_block(length(block)?, &displacements(at, count));
-    made(process, tree, new)
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_create_hindexed_block`.
 pub fn type_create_hindexed_block(
     process: &Process,
+    twin: Twin,
     count: i64,
     block: i64,
     at: Counts,
@@ -167,12 +201,13 @@ pub fn type_create_hindexed_block(
     let tree = of
         .tree
         .hindexed_block(length(block)?, &displacements(at, count));
-    made(process, tree, new)
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_create_struct`.
 pub fn type_create_struct(
     process: &Process,
+    twin: Twin,
     count: i64,
     blocks: Counts,
     at: Counts,
@@ -182,34 +217,37 @@ pub fn type_create_struct(
     let count = length(count)?;
     let (blocks, at) = (lengths(blocks, count)?, displacements(at, count));
     let of = types.slice(count as usize).iter();
-    let members = of.zip(blocks.into_iter().zip(at));
-    let members = members.map(|(of, (count, displacement))| {
-        Ok(Member {
-            count,
-            displacement,
-            of: process.types.get(*of)?.tree.clone(),
-        })
+    let of = of.map(|of| process.types.get(*of));
+    let of = of.collect::<Result<Vec<_>>>()?;
+    let members = of.iter().zip(blocks.into_iter().zip(at));
+    let members = members.map(|(of, (count, displacement))| Member {
+        count,
+        displacement,
+        of: of.tree.clone(),
     });
-    let members = members.collect::<Result<Vec<_>>>()?;
-    made(process, Tree::structure(members), new)
+    let tree = Tree::structure(members.collect::<Vec<_>>());
+    made(process, twin, of, tree, new)
 }
 
 /// `MPI_Type_create_resized`.
 pub fn type_create_resized(
     process: &Process,
+    twin: Twin,
     of: Datatype,
     lower: i64,
     extent: i64,
     new: Ref<Datatype>,
 ) -> Result {
     let of = process.types.get(of)?;
-    made(process, of.tree.resized(lower, extent), new)
+    let tree = of.tree.resized(lower, extent);
+    made(process, twin, vec![of], tree, new)
 }
 
 /// `MPI_Type_create_subarray`.
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn type_create_subarray(
     process: &Process,
+    twin: Twin,
     dimensions: i32,
     sizes: Counts,
     parts: Counts,
@@ -228,17 +266,77 @@ pub fn type_create_subarray(
         })
     });
     let slices = slices.collect::<Result<Vec<_>>>()?;
-    let order = match order {
-        ORDER_C => Order::C,
-        ORDER_FORTRAN => Order::Fortran,
-        _ => return Err(Error::new(Class::Arg, format!("{order} is no order"))),
+    let order = order_of(order)?;
+    let tree = of.tree.subarray(&slices, order);
+    made(process, twin, vec![of], tree, new)
+}
+
+fn order_of(number: i32) -> Result<Order> {
+    match number {
+        ORDER_C => Ok(Order::C),
+        ORDER_FORTRAN => Ok(Order::Fortran),
+        _ => Err(Error::new(Class::Arg, format!("{number} is no order"))),
+    }
+}
+
+/// `MPI_Type_create_darray`.
+#[expect(clippy::too_many_arguments, reason = "those of the standard")]
+pub fn type_create_darray(
+    process: &Process,
+    twin: Twin,
+    size: i32,
+    rank: i32,
+    dimensions: i32,
+    sizes: Counts,
+    kinds: List<i32>,
+    arguments: List<i32>,
+    grid: List<i32>,
+    order: i32,
+    of: Datatype,
+    new: Ref<Datatype>,
+) -> Result {
+    let of = process.types.get(of)?;
+    let count = length(i64::from(dimensions))? as usize;
+    let given = kinds.slice(count).iter().zip(arguments.slice(count));
+    let given = given.zip(grid.slice(count)).enumerate();
+    let all = given.map(|(place, ((kind, argument), processes))| {
+        Ok(Distributed {
+            size: length(sizes.get(place))?,
+            distribution: distribution(*kind, *argument)?,
+            processes: length(i64::from(*processes))?,
+        })
+    });
+    let all = all.collect::<Result<Vec<_>>>()?;
+    let (size, rank) = (length(i64::from(size))?, length(i64::from(rank))?);
+    let tree = of.tree.darray(size, rank, &all, order_of(order)?);
+    made(process, twin, vec![of], tree, new)
+}
+
+/// Returns how a dimension is distributed (MPI-5.0, section 5.1.4).
+fn distribution(kind: i32, argument: i32) -> Result<Distribution> {
+    let block = match argument {
+        DISTRIBUTE_DFLT_DARG => None,
+        _ => Some(length(i64::from(argument))?),
     };
-    made(process, of.tree.subarray(&slices, order), new)
+    match kind {
+        DISTRIBUTE_NONE => Ok(Distribution::None),
+        DISTRIBUTE_BLOCK => Ok(Distribution::Block(block)),
+        DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(block)),
+        _ => Err(Error::new(Class::Arg, format!("{kind} is no distribution"))),
+    }
 }
 
 /// `MPI_Type_size`.
 pub fn type_size(process: &Process, datatype: Datatype, size: CountOut) -> Result {
+    if missing(datatype.0).is_some() {
+        return size.set(i64::from(UNDEFINED));
+    }
     size.set(process.types.get(datatype)?.tree.size())
+}
+
+/// `MPI_Type_size_x`.
+pub fn type_size_x(process: &Process, datatype: Datatype, size: Ref<i64>) -> Result {
+    type_size(process, datatype, CountOut::wide(size))
 }
 
 /// `MPI_Type_get_extent`.
@@ -284,74 +382,11 @@ pub fn type_get_name(
     name: TextOut,
     length: Ref<i32>,
 ) -> Result {
-    let held = match datatype {
-        Datatype::NULL => "MPI_DATATYPE_NULL".to_owned(),
+    let held = match (datatype, missing(datatype.0)) {
+        (Datatype::NULL, _) => "MPI_DATATYPE_NULL".to_owned(),
+        (_, Some(name)) => name.to_owned(),
         _ => process.types.get(datatype)?.name().unwrap_or_default(),
     };
     length.set(name.set(&held, MAX_OBJECT_NAME));
     Ok(())
-}
-
-/// `MPI_Pack`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
-pub fn pack(
-    process: &Process,
-    data: In,
-    count: i64,
-    datatype: Datatype,
-    out: Out,
-    size: i64,
-    position: CountOut,
-    comm: Comm,
-) -> Result {
-    process.comm(comm)?;
-    let span = process.types.span(count, datatype)?;
-    let start = position.get()?;
-    let end = end_of(start, span.bytes, size)?;
-    let room = out.bytes(start, span.bytes);
-    span.packer(data)?.pack(room);
-    position.set(end)
-}
-
-/// `MPI_Unpack`.
-#[expect(clippy::too_many_arguments, reason = "those of the standard")]
-pub fn unpack(
-    process: &Process,
-    input: In,
-    size: i64,
-    position: CountOut,
-    room: Out,
-    count: i64,
-    datatype: Datatype,
-    comm: Comm,
-) -> Result {
-    process.comm(comm)?;
-    let span = process.types.span(count, datatype)?;
-    let start = position.get()?;
-    let end = end_of(start, span.bytes, size)?;
-    let packed = input.bytes(start, span.bytes);
-    span.unpacker(room)?.unpack(packed);
-    position.set(end)
-}
-
-/// `MPI_Pack_size`.
-pub fn pack_size(
-    process: &Process,
-    count: i64,
-    datatype: Datatype,
-    comm: Comm,
-    size: CountOut,
-) -> Result {
-    process.comm(comm)?;
-    size.set(process.types.span(count, datatype)?.bytes as i64)
-}
-
-/// Returns where packed data ends that begins at a position of a buffer.
-fn end_of(start: i64, bytes: usize, size: i64) -> Result<i64> {
-    let end = start.checked_add(bytes as i64).filter(|end| *end <= size);
-    let end = end.filter(|_| start >= 0);
-    end.ok_or_else(|| {
-        let text = format!("{bytes} bytes at position {start} of a buffer of {size}");
-        Error::new(Class::Arg, text)
-    })
 }

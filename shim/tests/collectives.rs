@@ -14,6 +14,7 @@ use common::{
 use tagwire_shim::abi::{Comm, Datatype, Info, Op, Request};
 use tagwire_shim::callbacks::Reduction;
 use tagwire_shim::error::Class;
+use tagwire_shim::raw::Twin;
 use tagwire_shim::{Process, collectives as coll, communicators, complete, reductions, types};
 
 const SIZES: [u32; 4] = [1, 2, 3, 5];
@@ -318,7 +319,7 @@ fn pairs_and_users_operations_combine() {
             let function = Reduction::Int(Some(compose));
             reductions::op_create(process, function, 0, result(&mut op)).unwrap();
             let long = Datatype(0x20a);
-            types::type_contiguous(process, 2, long, result(&mut pair)).unwrap();
+            types::type_contiguous(process, Twin::Int, 2, long, result(&mut pair)).unwrap();
             types::type_commit(process, result(&mut pair)).unwrap();
             let given = |rank: i32| [i64::from(rank) + 2, i64::from(rank) * 7 + 1];
             let mut expected = given(0);
@@ -350,9 +351,18 @@ fn types_with_gaps_are_gathered() {
     ranks(3, |process, me| {
         const ROWS: usize = 50;
         let mut column = Datatype::NULL;
-        types::type_vector(process, ROWS as i64, 1, 3, INT, result(&mut column)).unwrap();
+        types::type_vector(
+            process,
+            Twin::Int,
+            ROWS as i64,
+            1,
+            3,
+            INT,
+            result(&mut column),
+        )
+        .unwrap();
         let mut narrow = Datatype::NULL;
-        types::type_create_resized(process, column, 0, 4, result(&mut narrow)).unwrap();
+        types::type_create_resized(process, Twin::Int, column, 0, 4, result(&mut narrow)).unwrap();
         types::type_commit(process, result(&mut narrow)).unwrap();
         let own: Vec<i32> = (0..ROWS as i32).map(|row| 10 * row + me).collect();
         let mut all = vec![-1; 3 * ROWS];

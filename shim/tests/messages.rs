@@ -12,6 +12,7 @@ use tagwire_shim::abi::{
     ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status, UNDEFINED,
 };
 use tagwire_shim::error::Class;
+use tagwire_shim::raw::Twin;
 use tagwire_shim::{communicators, complete, environment, p2p, types};
 
 const EMPTY: Status = Status::EMPTY;
@@ -86,7 +87,7 @@ fn wrong_arguments_have_their_classes() {
         assert_eq!(send(1, INT, 0, 0, Comm::NULL), Class::Comm);
         assert_eq!(send(1, INT, 0, 0, comm), Class::Comm);
         let mut made = Datatype::NULL;
-        types::type_contiguous(process, 2, INT, result(&mut made)).unwrap();
+        types::type_contiguous(process, Twin::Int, 2, INT, result(&mut made)).unwrap();
         assert_eq!(send(1, made, 0, 0, WORLD), Class::Type, "not committed");
         let sent = p2p::send(process, common::in_place(), 1, INT, 0, 0, WORLD);
         assert_eq!(code(sent), Class::Buffer);
@@ -306,7 +307,7 @@ fn datatypes_and_communicators_are_freed_before_the_start() {
     ranks(2, |process, me| {
         let other = 1 - me;
         let (mut pair, mut twin) = (Datatype::NULL, Comm::NULL);
-        types::type_vector(process, 2, 1, 2, INT, result(&mut pair)).unwrap();
+        types::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut pair)).unwrap();
         types::type_commit(process, result(&mut pair)).unwrap();
         communicators::comm_dup(process, WORLD, result(&mut twin)).unwrap();
         let (out, mut into) = ([me, -1, me + 10], [-7; 3]);
@@ -392,7 +393,7 @@ fn data_with_gaps_is_packed_on_its_way() {
     ranks(2, |process, me| {
         let mut column = Datatype::NULL;
         let n = N as i64;
-        types::type_vector(process, n, 1, n, DOUBLE, result(&mut column)).unwrap();
+        types::type_vector(process, Twin::Int, n, 1, n, DOUBLE, result(&mut column)).unwrap();
         types::type_commit(process, result(&mut column)).unwrap();
         let matrix: Vec<f64> = (0..N * N).map(|n| n as f64).collect();
         if me == 0 {

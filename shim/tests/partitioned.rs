@@ -6,6 +6,7 @@ mod common;
 use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room, status};
 use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request, Status};
 use tagwire_shim::error::Class;
+use tagwire_shim::raw::Twin;
 use tagwire_shim::{complete, partitions as part, types};
 
 /// The ends have different numbers of partitions; each way of saying that some are ready.
@@ -75,7 +76,7 @@ fn partitions_arrive_one_by_one() {
 fn partitions_have_gaps() {
     ranks(2, |process, me| {
         let mut gapped = Datatype::NULL;
-        types::type_create_resized(process, DOUBLE, 0, 16, result(&mut gapped)).unwrap();
+        types::type_create_resized(process, Twin::Int, DOUBLE, 0, 16, result(&mut gapped)).unwrap();
         types::type_commit(process, result(&mut gapped)).unwrap();
         let (mut request, mut flag, info) = (Request::NULL, 0, Info::NULL);
         let requested = result(&mut request);

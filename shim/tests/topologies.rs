@@ -11,6 +11,7 @@ use common::{
 };
 use tagwire_shim::abi::{Comm, Datatype, Info, PROC_NULL, Request, UNDEFINED};
 use tagwire_shim::error::Class;
+use tagwire_shim::raw::Twin;
 use tagwire_shim::{
     Process, Result, communicators, complete, neighbours as near, topologies, types,
 };
@@ -461,8 +462,8 @@ fn empty(length: usize) -> Vec<Cell<i32>> {
 /// Two ints with a gap of one between them, and one behind.
 fn padded(process: &Process) -> Datatype {
     let (mut spaced, mut padded) = (Datatype::NULL, Datatype::NULL);
-    types::type_vector(process, 2, 1, 2, INT, result(&mut spaced)).unwrap();
-    types::type_create_resized(process, spaced, 0, 16, result(&mut padded)).unwrap();
+    types::type_vector(process, Twin::Int, 2, 1, 2, INT, result(&mut spaced)).unwrap();
+    types::type_create_resized(process, Twin::Int, spaced, 0, 16, result(&mut padded)).unwrap();
     types::type_commit(process, result(&mut padded)).unwrap();
     padded
 }

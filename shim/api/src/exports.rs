@@ -113,6 +113,9 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
         _ => ("call", "process"),
     };
     let mut words = vec![first.to_owned()];
+    if function.has(Flag::Twin) {
+        words.push(format!("raw::Twin::{twin:?}"));
+    }
     words.extend(arguments);
     let words = words.join(", ");
     format!("exports::{entry}(\"MPI_{name}\", |{first}| tagwire_shim::{path}({words}))")

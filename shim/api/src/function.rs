@@ -48,6 +48,8 @@ pub enum Flag {
     Early,
     /// Deprecated by the standard.
     Deprecated,
+    /// The handler is told which twin was called.
+    Twin,
 }
 
 impl Function {
@@ -175,6 +177,7 @@ impl Flag {
         match word {
             "early" => Ok(Self::Early),
             "deprecated" => Ok(Self::Deprecated),
+            "twin" => Ok(Self::Twin),
             _ => Err(format!("unknown flag `{word}`")),
         }
     }
