@@ -18,6 +18,7 @@ use crate::operands::Operands;
 use crate::process::Process;
 use crate::raw::{Counts, In, List, Out};
 use crate::run::{Form, Moves, forms, in_place, run};
+use crate::short;
 
 /// Returns a root as a member.
 fn root_of(comm: &Held<'_>, root: i32) -> Result<usize> {
@@ -50,6 +51,9 @@ forms! {
 }
 
 fn barrier_by(process: &Process, comm: Held<'_>, form: Form) -> Result {
+    if let Some(done) = short::barrier(&comm.team, form) {
+        return done;
+    }
     run(process, &comm, form, Moves::default(), || Barrier)
 }
 
@@ -63,6 +67,10 @@ fn bcast_by(
     root: i32,
 ) -> Result {
     let root = root_of(&comm, root)?;
+    let all = (data, count, datatype);
+    if let Some(done) = short::broadcast(process, &comm.team, form, all, root) {
+        return done;
+    }
     let data = Arc::new(Data::of(process, data, count, datatype)?);
     let mut moves = Moves::default();
     match comm.team.me() == root {
@@ -124,6 +132,10 @@ fn reduce_by(
     root: i32,
 ) -> Result {
     let root = root_of(&comm, root)?;
+    let (both, what) = ((data, room), (count, datatype, op));
+    if let Some(done) = short::reduce(process, &comm.team, form, both, what, root) {
+        return done;
+    }
     if comm.team.me() == root {
         let Reducing {
             operator,
@@ -162,6 +174,10 @@ fn allreduce_by(
     datatype: Datatype,
     op: Op,
 ) -> Result {
+    let (both, what) = ((data, room), (count, datatype, op));
+    if let Some(done) = short::allreduce(process, &comm.team, form, both, what) {
+        return done;
+    }
     let Reducing {
         operator,
         input,
@@ -358,6 +374,10 @@ fn allgather_by(
     room_count: i64,
     room_type: Datatype,
 ) -> Result {
+    let (own, all) = ((data, count, datatype), (room, room_count, room_type));
+    if let Some(done) = short::allgather(process, &comm.team, form, own, all) {
+        return done;
+    }
     let (me, size) = (comm.team.me(), comm.team.size());
     let mut moves = Moves::default();
     let block = || Data::block(process, room, (room_count, room_type), me);
@@ -597,6 +617,10 @@ fn alltoall_by(
     room_count: i64,
     room_type: Datatype,
 ) -> Result {
+    let (input, out) = ((data, count, datatype), (room, room_count, room_type));
+    if let Some(done) = short::alltoall(process, &comm.team, form, input, out) {
+        return done;
+    }
     let size = comm.team.size();
     let room = Data::of(process, room, total(room_count, size)?, room_type)?;
     let room = Arc::new(room);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tagwire_layout::{Datatype as Tree, Packer, Program, Source, Target, Unpacker};
+use tagwire_layout::{Basic, Datatype as Tree, Packer, Program, Source, Target, Unpacker};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::abi::Datatype;
@@ -239,6 +239,12 @@ impl Types {
     /// Whether it is predefined.
     pub(crate) fn is_predefined(&self, handle: Datatype) -> bool {
         self.get(handle).is_ok_and(|one| one.is_predefined())
+    }
+
+    /// Returns what a predefined datatype is; `None` for others.
+    pub(crate) fn basic(&self, handle: Datatype) -> Option<Basic> {
+        let found = self.predefined.get(handle.0.wrapping_sub(FIRST))?;
+        found.as_ref()?.tree.basic()
     }
 
     /// Returns the size of a predefined datatype without padding.

@@ -66,6 +66,7 @@ mod request;
 mod run;
 mod session;
 pub mod sessions;
+mod short;
 pub mod statuses;
 mod table;
 pub mod time;

@@ -77,7 +77,8 @@ impl Operations {
     }
 }
 
-fn predefined(op: Op) -> Option<Operation> {
+/// Returns the predefined operation with a handle.
+pub(crate) fn predefined(op: Op) -> Option<Operation> {
     Some(match op.0 {
         0x21 => Operation::Sum,
         0x22 => Operation::Min,

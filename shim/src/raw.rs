@@ -81,6 +81,15 @@ impl In {
         self.0.cast()
     }
 
+    /// Returns whether so many bytes here are none of those there.
+    pub(crate) fn is_apart(self, bytes: usize, other: Out, others: usize) -> bool {
+        let (start, other) = (self.0.addr(), other.0.addr());
+        bytes == 0
+            || others == 0
+            || start.saturating_add(bytes) <= other
+            || other.saturating_add(others) <= start
+    }
+
     fn at(self, offset: i64) -> *const u8 {
         match self.0.is_null() {
             true => ptr::with_exposed_provenance(offset as usize),
