@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Every crate, with the crates below it that it may use. A new crate gets its place here.
 const LAYERS: &[(&str, &[&str])] = &[
     ("tagwire-derive", &[]),
+    ("tagwire-papers", &[]),
     ("tagwire-base", &[]),
     ("tagwire-matching", &["tagwire-base"]),
     (
@@ -88,6 +89,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-launch",
         ],
     ),
+    ("tagwire-report", &["tagwire-bench"]),
     (
         "tagwire",
         &[
@@ -115,6 +117,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "tagwire-coll",
             "tagwire-launch",
             "tagwire-bench",
+            "tagwire-papers",
+            "tagwire-report",
         ],
     ),
 ];

@@ -5,33 +5,43 @@
 //! with more variables compare as well. The library that a transport of ours uses is one of them only
 //! where a report has several: an upgrade of a library is what a comparison is made for.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
-use serde_json::Value;
 
-use crate::environment::MPI;
+use self::groups::Results;
+use self::outcome::Comparison;
+use self::rows::{Measured, Rows};
+use crate::environment::differences;
 use crate::error::{Error, ExitStatus, Result};
-use crate::load::{OTHERS, SWITCHES, WAIT, is_disturbed};
-use crate::record::{Quantity, SCHEMA};
-use crate::report::main_quantity;
-use crate::stats::Summary;
+use crate::judgement::NOTABLE;
+
+mod groups;
+mod joining;
+mod outcome;
+mod rows;
 
 /// The options of `tagwire compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// The earlier results
+    /// The earlier results, JSON or CSV
     #[arg(value_name = "BASE.json")]
     pub base: PathBuf,
 
     /// The later results
-    #[arg(value_name = "NEW.json")]
-    pub new: PathBuf,
+    #[arg(value_name = "NEW.json", required_unless_present = "by")]
+    pub new: Option<PathBuf>,
+
+    /// Compare rows that differ in this variable (transport, engine, ...) with those of its first value, within one file or
+    /// over both
+    #[arg(long, value_name = "VARIABLE")]
+    pub by: Option<String>,
+
+    /// Join rows of both files whatever these variables are
+    #[arg(long, value_name = "VARIABLE", value_delimiter = ',')]
+    pub ignore: Vec<String>,
 
     /// Exit with status 4 when a row got worse by more than this and by more than the noise, or
     /// is missing from NEW
@@ -70,9 +80,6 @@ impl FromStr for Threshold {
     }
 }
 
-/// From which change on a row counts as changed when no threshold is given.
-const NOTABLE: f64 = 5.0;
-
 /// Compares two reports and prints what came of it. Errors go to standard error.
 #[must_use]
 pub fn run_compare(args: &CompareArgs) -> ExitStatus {
@@ -86,29 +93,22 @@ pub fn run_compare(args: &CompareArgs) -> ExitStatus {
 }
 
 fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
-    let (base, new) = (Results::read(&args.base)?, Results::read(&args.new)?);
+    let base = Rows::read(&args.base)?;
+    let new = args.new.as_deref().map(Rows::read).transpose()?;
     let threshold = args.fail_above.map_or(NOTABLE, |threshold| threshold.0);
-    let comparison = Comparison::of(&base, &new, threshold);
-    if comparison.rows.is_empty() {
-        let reason = format!("no row has its counterpart in {}", args.base.display());
-        return Err(Error::Input {
-            file: args.new.clone(),
-            reason,
-        });
-    }
-    let text = match args.format {
-        CompareFormat::Text => comparison.to_text(),
-        CompareFormat::Json => {
-            let text = serde_json::to_string_pretty(&comparison);
-            text.map_err(|error| Error::Job(error.to_string()))? + "\n"
+    let mut comparison = match (&args.by, &new) {
+        (Some(by), _) => compare_by(by, &base, new.as_ref(), args, threshold)?,
+        (None, Some(new)) => compare_two(&base, new, args, threshold)?,
+        (None, None) => {
+            return Err(Error::Usage(
+                "there is one file: name NEW.json, or a variable (--by)".to_owned(),
+            ));
         }
     };
-    std::io::stdout()
-        .write_all(text.as_bytes())
-        .map_err(|source| Error::Output {
-            what: "to the standard output".to_owned(),
-            source,
-        })?;
+    if let Some(new) = &new {
+        comparison.environment = differences(&base.environment, &new.environment);
+    }
+    print(&comparison, args.format)?;
     let violated = args.fail_above.is_some() && comparison.is_violated();
     Ok(if violated {
         ExitStatus::Violated
@@ -117,416 +117,121 @@ fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
     })
 }
 
-/// The measured rows of a file, gathered by their variables.
-#[derive(Debug)]
-struct Results {
-    groups: BTreeMap<String, Group>,
-    /// The rows of jobs that failed, each with its error.
-    failed: Vec<String>,
-}
-
-/// All launches of the same thing.
-#[derive(Debug)]
-struct Group {
-    /// Where it comes in the file.
-    order: usize,
-    /// The library that carried the messages, where that is not in the name.
-    library: Option<String>,
-    /// What the library opened.
-    provider: Option<String>,
-    quantity: Quantity,
-    /// Launches beside which other processes ran.
-    disturbed: usize,
-    medians: Vec<f64>,
-    bounds: Vec<(f64, f64)>,
-}
-
-impl Results {
-    fn read(file: &Path) -> Result<Self> {
-        let bad = |reason: String| Error::Input {
-            file: file.to_path_buf(),
-            reason,
-        };
-        let text = std::fs::read_to_string(file).map_err(|error| bad(error.to_string()))?;
-        Self::parse(&text).map_err(bad)
-    }
-
-    fn parse(text: &str) -> Result<Self, String> {
-        let document: Value =
-            serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
-        match document.get("schema").and_then(Value::as_str) {
-            Some(SCHEMA) => {}
-            Some(other) => return Err(format!("schema '{other}', expected '{SCHEMA}'")),
-            None => return Err(format!("no key 'schema', expected '{SCHEMA}'")),
-        }
-        let test = document
-            .get("test")
-            .and_then(Value::as_str)
-            .ok_or("no key 'test'")?;
-        let rows = document
-            .get("rows")
-            .and_then(Value::as_array)
-            .ok_or("no list 'rows'")?;
-        if rows.is_empty() {
-            return Err("has no rows".to_owned());
-        }
-        let oversubscribed = &document["environment"]["oversubscribed"];
-        let oversubscribed = oversubscribed.as_bool().unwrap_or(false);
-        let (failed, rows): (Vec<_>, Vec<_>) = rows
-            .iter()
-            .enumerate()
-            .partition(|(_, row)| row.get("error").is_some());
-        let failed = failed.into_iter().map(|(_, row)| failed_row(test, row));
-        let failed = failed.collect();
-        let rows = rows.into_iter().map(|(number, row)| {
-            read_row(test, row, oversubscribed).map_err(|reason| format!("row {number}: {reason}"))
+/// The rows of one file with those of the other.
+fn compare_two(base: &Rows, new: &Rows, args: &CompareArgs, threshold: f64) -> Result<Comparison> {
+    let all: Vec<&Measured> = base.measured.iter().chain(&new.measured).collect();
+    let removed = joining::removed(&all, &args.ignore)?;
+    let gather = |rows: &Rows, file: Option<&PathBuf>| {
+        Results::gather(rows.measured.iter(), &removed).map_err(|key| Error::Input {
+            file: file.cloned().unwrap_or_default(),
+            reason: format!("has several values of '{key}', which is ignored: compare --by {key}"),
+        })
+    };
+    let mut results = gather(new, args.new.as_ref())?;
+    results.failed.clone_from(&new.failed);
+    let mut comparison = Comparison::of(&gather(base, Some(&args.base))?, &results, threshold);
+    if comparison.rows.is_empty() {
+        return Err(Error::Input {
+            file: args.new.clone().unwrap_or_default(),
+            reason: format!(
+                "no row has its counterpart in {}: {}",
+                args.base.display(),
+                joining::differing(
+                    &base.measured.iter().collect::<Vec<_>>(),
+                    &new.measured.iter().collect::<Vec<_>>()
+                )
+            ),
         });
-        let mut rows: Vec<Measured> = rows.collect::<Result<_, _>>()?;
-        let all: BTreeSet<_> = rows
-            .iter()
-            .map(|row| (row.name.clone(), row.library.clone()))
-            .collect();
-        for row in &mut rows {
-            let of_name = (row.name.clone(), None)..;
-            let mut same = all.range(of_name).take_while(|(name, _)| *name == row.name);
-            if same.nth(1).is_some()
-                && let Some(library) = row.library.take()
-            {
-                let _ = write!(row.name, " library={library}");
-            }
-        }
-        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-        for row in rows {
-            let order = groups.len();
-            let group = groups.entry(row.name).or_insert_with(|| Group {
-                order,
-                library: row.library,
-                provider: row.provider,
-                quantity: main_quantity(test),
-                disturbed: 0,
-                medians: Vec::new(),
-                bounds: Vec::new(),
-            });
-            group.disturbed += usize::from(row.is_disturbed);
-            group.medians.push(row.figure.median);
-            group.bounds.push((row.figure.min, row.figure.max));
-        }
-        Ok(Self { groups, failed })
     }
+    comparison.not_joined_by = removed;
+    Ok(comparison)
 }
 
-/// What is read of a row.
-struct Measured {
-    /// Its variables as text.
-    name: String,
-    /// The library that a transport of ours used.
-    library: Option<String>,
-    /// What the library opened.
-    provider: Option<String>,
-    figure: Summary,
-    is_disturbed: bool,
-}
-
-/// A row without figures, in words.
-fn failed_row(test: &str, row: &Value) -> String {
-    let word = |key: &str| match &row[key] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+/// The rows of each value of a variable with those of its first value.
+fn compare_by(
+    by: &str,
+    base: &Rows,
+    new: Option<&Rows>,
+    args: &CompareArgs,
+    threshold: f64,
+) -> Result<Comparison> {
+    let news = new.map_or(&[][..], |new| &new.measured);
+    let all: Vec<&Measured> = base.measured.iter().chain(news).collect();
+    let mut asked = vec![by.to_owned()];
+    asked.extend(args.ignore.iter().filter(|key| *key != by).cloned());
+    let removed = joining::removed(&all, &asked)?;
+    let values = joining::values(&all, by);
+    let Some((first, others)) = values
+        .split_first()
+        .filter(|(_, others)| !others.is_empty())
+    else {
+        return Err(Error::Usage(format!(
+            "all rows have the same '{by}': there is nothing to compare (--by)"
+        )));
     };
-    format!(
-        "{test} size={} transport={}: {}",
-        word("size"),
-        word("transport"),
-        word("error")
-    )
+    let of = |value: &str| {
+        let rows = all.iter().copied().filter(|row| row.value(by) == value);
+        Results::gather(rows, &removed).map_err(|key| {
+            Error::Usage(format!(
+                "rows with {by}={value} have several values of '{key}', which is ignored"
+            ))
+        })
+    };
+    let first_results = of(first)?;
+    let mut whole: Option<Comparison> = None;
+    for value in others {
+        let one = Comparison::of(&first_results, &of(value)?, threshold);
+        let one = one.named(by, shown(first, &values), shown(value, &values));
+        match &mut whole {
+            Some(whole) => whole.extend(one),
+            None => whole = Some(one),
+        }
+    }
+    let mut whole = whole
+        .filter(|whole| !whole.rows.is_empty())
+        .ok_or_else(|| without_counterpart(by, first, &all))?;
+    whole.not_joined_by = removed;
+    let failed = [Some(base), new].into_iter().flatten();
+    whole.failed = failed.flat_map(|rows| rows.failed.clone()).collect();
+    Ok(whole)
 }
 
-/// A row's variables as text, and its main figure.
-fn read_row(test: &str, row: &Value, oversubscribed: bool) -> Result<Measured, String> {
-    let fields = row.as_object().ok_or("not an object")?;
-    let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let library = match text("transport") {
-        Some(MPI) => None,
-        _ => text("library").map(str::to_owned),
-    };
-    let is_told = |key: &str| key == "library" && library.is_some();
-    let mut name = test.to_owned();
-    let size = fields.iter().filter(|(key, _)| *key == "size");
-    let others = fields
+/// A value without what its library adds behind a comma, where that tells it from the others.
+fn shown<'a>(value: &'a str, all: &[&str]) -> &'a str {
+    let short = |value: &'a str| value.split(',').next().unwrap_or(value);
+    let same = all
         .iter()
-        .filter(|(key, _)| *key != "size" && is_variable(key) && !is_told(key));
-    for (key, value) in size.chain(others) {
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        let _ = write!(name, " {key}={value}");
+        .filter(|other| other.split(',').next() == Some(short(value)));
+    if same.count() == 1 {
+        short(value)
+    } else {
+        value
     }
-    let quantity = main_quantity(test);
-    let figure = |key: &str| {
-        let value = fields.get(key).and_then(Value::as_f64);
-        value.filter(|value| value.is_finite() && (*value >= 0.0 || quantity.is_share()))
+}
+
+fn without_counterpart(by: &str, first: &str, all: &[&Measured]) -> Error {
+    let (base, others): (Vec<&Measured>, Vec<&Measured>) =
+        all.iter().copied().partition(|row| row.value(by) == first);
+    Error::Usage(format!(
+        "no row has its counterpart with {by}={first}: {}",
+        joining::differing(&base, &others)
+    ))
+}
+
+fn print(comparison: &Comparison, format: CompareFormat) -> Result<()> {
+    let text = match format {
+        CompareFormat::Text => comparison.to_text(),
+        CompareFormat::Json => {
+            let text = serde_json::to_string_pretty(comparison);
+            text.map_err(|error| Error::Job(error.to_string()))? + "\n"
+        }
     };
-    let median = figure(&quantity.key())
-        .ok_or_else(|| format!("'{}' is no number of at least 0", quantity.key()))?;
-    let (min, max) = quantity.bounds();
-    let (min, max) = (
-        figure(&min).unwrap_or(median),
-        figure(&max).unwrap_or(median),
-    );
-    let seen = |key: &str| fields.get(key).and_then(Value::as_f64);
-    Ok(Measured {
-        is_disturbed: is_disturbed(seen(WAIT), seen(OTHERS), oversubscribed),
-        provider: text("provider").map(str::to_owned),
-        name,
-        figure: Summary { median, min, max },
-        library,
-    })
-}
-
-/// Whether a key is an independent variable.
-fn is_variable(key: &str) -> bool {
-    const UNITS: [&str; 7] = ["_us", "_ns", "_ms", "_mb_s", "_msg_s", "_pct", "_ratio"];
-    const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
-    // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 8] = [
-        "overhead",
-        "application_availability",
-        "early_bird",
-        "samples",
-        "way",
-        "load",
-        "provider",
-        SWITCHES,
-    ];
-    !COUNTS.contains(&key)
-        && !BARE.iter().any(|stem| key.starts_with(stem))
-        && !key.starts_with("ratio_")
-        && !UNITS.iter().any(|unit| key.ends_with(unit))
-}
-
-impl Group {
-    fn summary(&self) -> Summary {
-        Summary::of(&self.medians).expect("a group has a row, and rows have finite figures")
-    }
-
-    /// Whether the median is not to be trusted: other processes ran beside half of the launches or more.
-    fn is_disturbed(&self) -> bool {
-        2 * self.disturbed >= self.medians.len().max(1)
-    }
-
-    /// Where the figure lies if it is measured again: between the extremes of the launches, or,
-    /// when there are too few of them, of the repetitions inside the launches.
-    fn interval(&self) -> (f64, f64) {
-        let launches = self.summary();
-        if self.medians.len() >= ENOUGH_LAUNCHES {
-            return (launches.min, launches.max);
-        }
-        self.bounds
-            .iter()
-            .fold((launches.min, launches.max), |(min, max), bounds| {
-                (min.min(bounds.0), max.max(bounds.1))
-            })
-    }
-}
-
-/// How many launches tell their own noise.
-const ENOUGH_LAUNCHES: usize = 3;
-
-/// What became of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Verdict {
-    /// Worse than the threshold, and outside the noise.
-    Worse,
-    /// Better than the threshold, and outside the noise.
-    Better,
-    /// Beyond the threshold, but the measured intervals overlap.
-    Noise,
-    /// Within the threshold.
-    Same,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct Compared {
-    row: String,
-    unit: &'static str,
-    base: f64,
-    new: f64,
-    /// New over base.
-    ratio: f64,
-    /// How much worse it is, in percent of base; negative when it is better.
-    worse_pct: f64,
-    base_spread_pct: f64,
-    new_spread_pct: f64,
-    base_launches: usize,
-    new_launches: usize,
-    /// Other processes ran beside the measurement: the figure is not to be trusted.
-    base_disturbed: bool,
-    new_disturbed: bool,
-    verdict: Verdict,
-}
-
-impl Compared {
-    /// Which of both is not to be trusted.
-    const fn disturbed(&self) -> Option<&'static str> {
-        match (self.base_disturbed, self.new_disturbed) {
-            (true, true) => Some("both"),
-            (true, false) => Some("base"),
-            (false, true) => Some("new"),
-            (false, false) => None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct Comparison {
-    schema: &'static str,
-    threshold_pct: f64,
-    rows: Vec<Compared>,
-    /// Rows that only the base has.
-    missing: Vec<String>,
-    /// Rows that only the new results have.
-    added: Vec<String>,
-    /// Jobs of the new results that failed.
-    failed: Vec<String>,
-}
-
-impl Comparison {
-    fn of(base: &Results, new: &Results, threshold: f64) -> Self {
-        let mut order: Vec<(&String, &Group)> = base.groups.iter().collect();
-        order.sort_by_key(|(_, group)| group.order);
-        let (mut rows, mut missing) = (Vec::new(), Vec::new());
-        for (name, before) in order {
-            match new.groups.get(name) {
-                Some(after) => rows.push(compare(name, before, after, threshold)),
-                None => missing.push(name.clone()),
-            }
-        }
-        let added = new
-            .groups
-            .keys()
-            .filter(|name| !base.groups.contains_key(*name));
-        Self {
-            schema: "tagwire.compare/1",
-            threshold_pct: threshold,
-            rows,
-            missing,
-            added: added.cloned().collect(),
-            failed: new.failed.clone(),
-        }
-    }
-
-    fn is_violated(&self) -> bool {
-        !self.missing.is_empty() || self.rows.iter().any(|row| row.verdict == Verdict::Worse)
-    }
-
-    fn to_text(&self) -> String {
-        let mut text = String::new();
-        let width = self
-            .rows
-            .iter()
-            .map(|row| row.row.len())
-            .max()
-            .unwrap_or(0)
-            .max(6);
-        let _ = writeln!(
-            text,
-            "# {:<width$} {:>12} {:>12} {:>8} {:>8} {:>8}  verdict (threshold {} %)",
-            "row", "base", "new", "ratio", "base +-%", "new +-%", self.threshold_pct
-        );
-        for row in &self.rows {
-            let verdict = match row.verdict {
-                Verdict::Worse => format!("WORSE by {:.1} %", row.worse_pct),
-                Verdict::Better => format!("better by {:.1} %", -row.worse_pct),
-                Verdict::Noise => "changed within the noise".to_owned(),
-                Verdict::Same => "same".to_owned(),
-            };
-            let doubt = row.disturbed().map_or_else(String::new, |which| {
-                format!(", not to be trusted: other load beside {which}")
-            });
-            let _ = writeln!(
-                text,
-                "  {:<width$} {:>12.3} {:>12.3} {:>8.3} {:>8.1} {:>8.1}  {verdict}{doubt}",
-                row.row, row.base, row.new, row.ratio, row.base_spread_pct, row.new_spread_pct
-            );
-        }
-        if self.rows.iter().any(|row| row.disturbed().is_some()) {
-            text += "# Other processes ran on the ranks' CPUs while some rows were measured: measure these again, \
-                     on a quiet machine or on idle CPUs (--bind)\n";
-        }
-        for why in &self.failed {
-            let _ = writeln!(text, "# FAILED in the new results: {why}");
-        }
-        for name in &self.missing {
-            let _ = writeln!(text, "# MISSING from the new results: {name}");
-        }
-        for name in &self.added {
-            let _ = writeln!(text, "# only in the new results: {name}");
-        }
-        text
-    }
-}
-
-fn compare(name: &str, before: &Group, after: &Group, threshold: f64) -> Compared {
-    let (base, new) = (before.summary(), after.summary());
-    let relative = |part: f64, whole: f64| match (part, whole) {
-        // A share may be nothing, or less: below one percent all are the same.
-        _ if before.quantity.is_share() => part.max(1.0) / whole.max(1.0),
-        (0.0, 0.0) => 1.0,
-        _ => part / whole,
-    };
-    let ratio = relative(new.median, base.median);
-    let less_is_better = before.quantity.less_is_better;
-    let worse_pct = 100.0
-        * if less_is_better {
-            ratio - 1.0
-        } else {
-            1.0 - ratio
-        };
-    let (low, high) = before.interval();
-    let (new_low, new_high) = after.interval();
-    let overlap = low <= new_high && new_low <= high;
-    let verdict = match worse_pct {
-        change if change.abs() <= threshold => Verdict::Same,
-        _ if overlap => Verdict::Noise,
-        change if change > 0.0 => Verdict::Worse,
-        _ => Verdict::Better,
-    };
-    let mut row = name.to_owned();
-    if before.library != after.library {
-        let known = |group: &Group| group.library.clone().unwrap_or_else(|| "?".to_owned());
-        let _ = write!(row, " library={} -> {}", known(before), known(after));
-    }
-    if let (Some(old), Some(new)) = (&before.provider, &after.provider)
-        && old != new
-    {
-        let _ = write!(row, " provider={old} -> {new}");
-    }
-    Compared {
-        row,
-        unit: before.quantity.unit,
-        base: base.median,
-        new: new.median,
-        ratio,
-        worse_pct,
-        base_spread_pct: interval_pct(before),
-        new_spread_pct: interval_pct(after),
-        base_launches: before.medians.len(),
-        new_launches: after.medians.len(),
-        base_disturbed: before.is_disturbed(),
-        new_disturbed: after.is_disturbed(),
-        verdict,
-    }
-}
-
-fn interval_pct(group: &Group) -> f64 {
-    let (min, max) = group.interval();
-    Summary {
-        median: group.summary().median,
-        min,
-        max,
-    }
-    .spread_pct()
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .map_err(|source| Error::Output {
+            what: "to the standard output".to_owned(),
+            source,
+        })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::plan::{self, Plan};
 use crate::rank;
 use crate::record::Row;
 use crate::report::Report;
-use crate::report::output::Output;
+use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
 
 use self::start::{Unusable, refuse_aliases};
@@ -75,6 +75,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     )?;
     output.advises = args.partitioned.advise;
     output.starts_again = true;
+    output.width = terminal_width();
     let total = starts.len() * args.launches as usize * args.size_list().as_slice().len();
     let progress = progress_bar(per_size * total);
     let mut run = Run {

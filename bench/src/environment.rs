@@ -1,9 +1,10 @@
 //! Under which circumstances was measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tagwire_base::Clock;
 use tagwire_base::config::{Config, Origin};
 use tagwire_base::topology::{Topology, clock_cost_ns};
@@ -114,6 +115,50 @@ impl Used {
 
 /// The name of foreign libraries among the transports.
 pub(crate) const MPI: &str = "mpi";
+
+/// What differs from run to run on the same machine, and is no reason to doubt a comparison.
+const OF_EACH_RUN: [&str; 7] = [
+    "started_unix_s",
+    "commit",
+    "version",
+    "seed",
+    "clock_cost_ns",
+    "launches",
+    "transports",
+];
+
+/// A circumstance that two runs do not share.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Difference {
+    /// Its key in the environment.
+    pub key: String,
+    /// In the base; null where it was not told.
+    pub base: Value,
+    /// In the new results.
+    pub new: Value,
+}
+
+/// Returns the circumstances of two runs that differ, but for those that differ each time (date, seed, versions). None where one
+/// of them tells nothing.
+#[must_use]
+pub fn differences(base: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Difference> {
+    if base.is_empty() || new.is_empty() {
+        return Vec::new();
+    }
+    let keys: BTreeSet<&String> = base.keys().chain(new.keys()).collect();
+    let told = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
+    let differing = keys.into_iter().filter_map(|key| {
+        let (base, new) = (told(base, key), told(new, key));
+        let counts = base != new && !OF_EACH_RUN.contains(&key.as_str());
+        counts.then(|| Difference {
+            key: key.clone(),
+            base,
+            new,
+        })
+    });
+    differing.collect()
+}
 
 /// How the jobs of a run are started.
 #[derive(Debug, Clone, PartialEq, Eq)]

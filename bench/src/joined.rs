@@ -20,7 +20,7 @@ use crate::mpi::find_library;
 use crate::plan::{Carrier, Plan};
 use crate::rank;
 use crate::report::Report;
-use crate::report::output::Output;
+use crate::report::output::{Output, terminal_width};
 
 /// Where the side that listens leaves its plan.
 const PLAN: &str = "bench/plan";
@@ -280,14 +280,16 @@ impl<'a> Printer<'a> {
             ..greeting
         }];
         let args = self.args;
-        Output::new(
+        let mut output = Output::new(
             Report::new(args.test, command_line(), environment),
             args.format,
             args.percentiles.clone(),
             args.output.as_deref(),
             args.rows_per_size() == 1,
             std::io::stdout(),
-        )
+        )?;
+        output.width = terminal_width();
+        Ok(output)
     }
 }
 

@@ -190,8 +190,9 @@ impl Report {
     }
 }
 
-/// The quantity that a test is about.
-pub(crate) fn main_quantity(test: &str) -> Quantity {
+/// Returns the quantity that a test is about.
+#[must_use]
+pub fn main_quantity(test: &str) -> Quantity {
     match test {
         "bandwidth" | "bibandwidth" => Quantity::BANDWIDTH,
         "message-rate" => Quantity::RATE,

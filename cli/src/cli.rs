@@ -9,7 +9,7 @@ use clap::{
 use tagwire_base::config::{Kind, Registry, Setting};
 use tagwire_bench::TestName;
 
-use crate::{info, mpi, run, stamp};
+use crate::{info, mpi, report, reproduce, run, stamp};
 
 /// Tagged messages between processes, with no MPI installed.
 #[derive(Debug, Parser)]
@@ -36,6 +36,12 @@ pub enum Action {
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
+    /// Measure figures and tables of papers here, and say which of their claims hold
+    #[command(after_help = AFTER_REPRODUCE)]
+    Reproduce(reproduce::ReproduceOptions),
+    /// Plots and tables of results of 'bench': a page to open in a browser, or files for papers
+    #[command(after_help = AFTER_REPORT)]
+    Report(report::ReportOptions),
     /// MPI programs on Tagwire, with no MPI installed
     #[command(after_help = AFTER_MPI)]
     Mpi(mpi::MpiOptions),
@@ -54,7 +60,9 @@ Examples:
   tagwire run -n 4 --tag-output -- ./program   four ranks of a program
   tagwire bench latency                        half round trips between two ranks
   tagwire compare old.json new.json            whether it got worse
+  tagwire report results.json -o report.html   plots to open in a browser
   tagwire tune coll -o here.toml               which algorithms are fastest here
+  tagwire reproduce mtl --quick                which claims of a paper hold here
   tagwire mpi install ~/tagwire-mpi            mpicc and a library for MPI programs";
 
 const AFTER_BENCH: &str = "\
@@ -89,6 +97,23 @@ Examples:
   tagwire tune coll -t ofi:tcp -o tcp.toml           over a network
   TAGWIRE_COLL_TABLE=here.toml tagwire run -n 4 -- ./program";
 
+const AFTER_REPRODUCE: &str = "\
+A claim holds, fails, or is not testable here. Numbers of other machines are not compared: claims are about ratios, which
+agree where the published one lies within ours and a quarter more; about orders, which hold at two thirds of the sizes
+with intervals over launches that do not overlap, and nowhere the other way round; and about sizes at which curves cross,
+which agree within a factor of 4.
+
+Results of 'tagwire bench' and a file with the verdicts for each item are left in the folder of -o. Message sizes are
+bytes; K is 1024.
+
+Exit status: 0 all runs went well, 1 usage, 2 a run failed, 4 with --fail-on fails: a claim fails, 128 + n after signal n.
+
+Examples:
+  tagwire reproduce list                             all measured figures and tables, and what each needs
+  tagwire reproduce mtl/fig4                         one figure
+  tagwire reproduce mtl --quick -t shm,mpi:/opt/mpi  a paper in minutes, beside an MPI library
+  tagwire reproduce mtl --resume                     go on after an interruption";
+
 const AFTER_MPI: &str = "\
 Exit status: 0 good, 1 usage, or a library that is not there, 2 the tree could not be written.
 
@@ -102,7 +127,9 @@ Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their
 variables: size, transport, layer and so on. Message sizes are bytes; K is 1024.
 A change counts when it is over the threshold (--fail-above, else 5 %) and outside
 of what was measured on the other side. Rows that were measured beside other load
-are named as not to be trusted.
+are named as not to be trusted, and so are circumstances that differ. --by compares
+the values of one variable, within one file too; --ignore joins whatever they are.
+Both files may be CSV.
 
 Exit status:
   0  compared; with --fail-above also: nothing got worse
@@ -112,7 +139,29 @@ Exit status:
 
 Examples:
   tagwire compare before.json after.json
-  tagwire compare before.json after.json --fail-above 5%";
+  tagwire compare before.json after.json --fail-above 5%
+  tagwire compare both.json --by transport           all others against the first one
+  tagwire compare list.json bins.json --by engine
+  tagwire compare shm.json ucx.json --ignore transport";
+
+const AFTER_REPORT: &str = "\
+Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file
+where they have the same. Points are medians over launches, with the interval from the least launch to the greatest
+(from the least block to the greatest where there are fewer than three launches). 'Ahead' and 'worse' mean by more than
+5 %, with intervals that do not overlap, as for 'tagwire compare'. Nothing is loaded from the network, and a file that
+is there is replaced as a whole or not at all. Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes;
+K is 1024.
+
+Exit status: 0 good, 1 a file that is no report, is cut off or of another version, or an output that cannot be written.
+
+Examples:
+  tagwire bench latency -t shm,mpi --launches 5 -o both.json
+  tagwire report both.json -o report.html                    one page: summary, plots, tables, environment
+  tagwire report --base before.json after.json -o diff.html  what got worse, what got better
+  tagwire report both.json -o latency.svg                    one plot, for a paper
+  tagwire report *.json --format svg -o plots                a folder of plots
+  tagwire report both.json --format md                       for a pull request
+  tagwire report part.json -o part.html --x partitions       another variable along the axis";
 
 /// A command line that has been understood.
 #[derive(Debug)]
@@ -211,7 +260,7 @@ fn only(bench: Command, test: TestName) -> Command {
 }
 
 /// Subcommands that only look at files.
-const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi"];
+const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi", "report", "reproduce"];
 
 /// The command with all its options.
 pub fn command(registry: &Registry) -> Command {

@@ -12,6 +12,8 @@ pub mod status {
     pub const USAGE: u8 = 1;
     /// What was asked for did not work.
     pub const RUN_FAILED: u8 = 2;
+    /// A bound was violated.
+    pub const VIOLATED: u8 = 4;
     /// What was asked about cannot be used here.
     pub const UNUSABLE: u8 = 5;
 }
@@ -32,6 +34,14 @@ impl Failure {
     /// What was asked for did not work.
     pub fn run(message: impl Display) -> Self {
         Self::with_status(status::RUN_FAILED, message)
+    }
+
+    /// The same, as an end of a command that runs nothing: whatever it lacks is the caller's to mend.
+    pub fn into_usage(self) -> Self {
+        Self {
+            status: status::USAGE,
+            ..self
+        }
     }
 
     /// An end with a status that someone else chose.

@@ -9,6 +9,8 @@ mod failure;
 mod info;
 mod mpi;
 mod output;
+mod report;
+mod reproduce;
 mod run;
 mod stamp;
 mod usage;
@@ -44,6 +46,8 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Bench(options) => bench::bench(options, &invocation.settings),
         Action::Tune(options) => bench::tune(options, &invocation.settings),
         Action::Mpi(options) => mpi::mpi(options),
+        Action::Reproduce(options) => reproduce::reproduce(options),
+        Action::Report(options) => report::report(options),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),
     }
 }

@@ -77,6 +77,8 @@ fn what_is_not_understood_is_bad_usage() {
         &["compare"],
         &["compare", "one.json"],
         &["compare", "one.json", "two.json", "--fail-above", "much"],
+        &["report"],
+        &["report", "one.json", "--format", "pdf"],
         &["info", "extra"],
         &["info", "--log"],
         &["info", "--json", "--settings-markdown"],

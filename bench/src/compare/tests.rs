@@ -1,4 +1,13 @@
 use super::*;
+use crate::judgement::Verdict;
+use crate::record::SCHEMA;
+
+fn parse_results(text: &str) -> Result<Results, String> {
+    let rows = Rows::parse(text.as_bytes())?;
+    let mut results = Results::gather(rows.measured.iter(), &[])?;
+    results.failed = rows.failed;
+    Ok(results)
+}
 
 /// A report of one test, with rows of (size, latency of each launch), each with repetitions that
 /// differ by 2 % in both directions.
@@ -22,7 +31,7 @@ fn report(test: &str, key: &str, rows: &[(u64, &[f64])]) -> String {
 }
 
 fn verdict(test: &str, key: &str, base: &[f64], new: &[f64], threshold: f64) -> Verdict {
-    let parse = |values| Results::parse(&report(test, key, &[(8, values)])).unwrap();
+    let parse = |values| parse_results(&report(test, key, &[(8, values)])).unwrap();
     Comparison::of(&parse(base), &parse(new), threshold).rows[0].verdict
 }
 
@@ -83,7 +92,7 @@ fn several_launches_are_judged_by_themselves() {
 
 #[test]
 fn rows_are_joined_by_their_variables_and_missing_ones_named() {
-    let parse = |rows: &[(u64, &[f64])]| Results::parse(&report("latency", "latency_us", rows));
+    let parse = |rows: &[(u64, &[f64])]| parse_results(&report("latency", "latency_us", rows));
     let base = parse(&[(8, &[1.0]), (16, &[2.0]), (9, &[3.0])]).unwrap();
     let new = parse(&[(32, &[1.0]), (16, &[2.0]), (8, &[1.0])]).unwrap();
     let comparison = Comparison::of(&base, &new, 5.0);
@@ -107,7 +116,7 @@ fn rows_are_joined_by_their_variables_and_missing_ones_named() {
 
 #[test]
 fn the_text_says_it_all() {
-    let parse = |values| Results::parse(&report("latency", "latency_us", &[(8, values)])).unwrap();
+    let parse = |values| parse_results(&report("latency", "latency_us", &[(8, values)])).unwrap();
     let text = Comparison::of(&parse(&[1.0]), &parse(&[1.5]), 5.0).to_text();
     let expected = "\
 # row                                  base          new    ratio base +-%  new +-%  verdict (threshold 5 %)
@@ -119,12 +128,12 @@ fn the_text_says_it_all() {
 #[test]
 fn what_is_no_report_is_refused() {
     for (text, reason) in [
-        ("", "not JSON"),
-        ("[1", "not JSON"),
+        ("", "is empty"),
+        ("[1", "is cut off"),
         ("{}", "no key 'schema'"),
         (
             "{\"schema\":\"tagwire.bench/2\"}",
-            "schema 'tagwire.bench/2', expected",
+            "schema 'tagwire.bench/2'",
         ),
         ("{\"schema\":\"tagwire.bench/1\"}", "no key 'test'"),
         (
@@ -144,7 +153,7 @@ fn what_is_no_report_is_refused() {
             "row 0: 'latency_us' is no number",
         ),
     ] {
-        let error = Results::parse(text).unwrap_err();
+        let error = parse_results(text).unwrap_err();
         assert!(error.contains(reason), "{text}: {error}");
     }
 }
@@ -158,7 +167,9 @@ fn run(base: &str, new: &str, fail_above: Option<&str>) -> ExitStatus {
     };
     run_compare(&CompareArgs {
         base: file("base.json", base),
-        new: file("new.json", new),
+        new: Some(file("new.json", new)),
+        by: None,
+        ignore: Vec::new(),
         fail_above: fail_above.map(|text| text.parse().unwrap()),
         format: CompareFormat::Json,
     })
@@ -191,7 +202,7 @@ fn with_keys(launches: &[&str]) -> Results {
     };
     let rows: Vec<_> = launches.iter().enumerate().map(row).collect();
     let rows = rows.join(",");
-    Results::parse(&format!(
+    parse_results(&format!(
         "{{\"schema\":\"{SCHEMA}\",\"test\":\"latency\",\"rows\":[{rows}]}}"
     ))
     .unwrap()
@@ -249,7 +260,7 @@ fn rows_of_jobs_that_failed_have_no_figure() {
     let failed = "{\"size\":16,\"transport\":\"shm\",\"error\":\"no such thing\"}]";
     let new = report("latency", "latency_us", &[(8, &[1.0])]);
     let new = new.replace("}]", &format!("}},{failed}"));
-    let parse = |text: &str| Results::parse(text).unwrap();
+    let parse = |text: &str| parse_results(text).unwrap();
     let comparison = Comparison::of(&parse(&base), &parse(&new), 5.0);
     assert_eq!(comparison.missing, ["latency size=16 transport=shm"]);
     assert_eq!(
@@ -284,7 +295,7 @@ fn libraries_are_compared_across_versions() {
         };
         let rows: Vec<_> = rows.iter().map(row).collect();
         let rows = rows.join(",");
-        Results::parse(&format!(
+        parse_results(&format!(
             "{{\"schema\":\"{SCHEMA}\",\"test\":\"latency\",\"rows\":[{rows}]}}"
         ))
         .unwrap()
@@ -316,4 +327,139 @@ fn libraries_are_compared_across_versions() {
     let mpi = |name| results(&[("mpi", Some(name), 1.0)]);
     let comparison = Comparison::of(&mpi("MPICH 5"), &mpi("Open MPI 5"), 5.0);
     assert_eq!(comparison.missing.len(), 1);
+}
+
+/// A report with a row for each of (size, variables, latency).
+fn with_variables(rows: &[(u64, &str, f64)]) -> String {
+    let row = |(size, variables, latency): &(u64, &str, f64)| {
+        format!("{{\"size\":{size},{variables},\"latency_us\":{latency}}}")
+    };
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    let rows = rows.join(",");
+    format!("{{\"schema\":\"{SCHEMA}\",\"test\":\"latency\",\"rows\":[{rows}]}}")
+}
+
+fn rows(text: &str) -> Rows {
+    Rows::parse(text.as_bytes()).unwrap()
+}
+
+fn options(by: Option<&str>, ignore: &[&str]) -> CompareArgs {
+    CompareArgs {
+        base: "base.json".into(),
+        new: Some("new.json".into()),
+        by: by.map(str::to_owned),
+        ignore: ignore.iter().map(|key| (*key).to_owned()).collect(),
+        fail_above: None,
+        format: CompareFormat::Text,
+    }
+}
+
+#[test]
+fn rows_of_one_file_are_compared_by_a_variable() {
+    const SHM: &str = "\"transport\":\"shm\",\"pml\":\"ob1\"";
+    const MPI: &str = "\"transport\":\"mpi\",\"library\":\"MPICH 5, of a name that is long\"";
+    let file = rows(&with_variables(&[
+        (8, SHM, 1.0),
+        (16, SHM, 2.0),
+        (32, SHM, 2.0),
+        (8, MPI, 2.0),
+        (16, MPI, 16.0),
+    ]));
+    // The library and the pml come with the transport.
+    let compared = compare_by("transport", &file, None, &options(None, &[]), 5.0).unwrap();
+    let names: Vec<_> = compared
+        .rows
+        .iter()
+        .map(|row| (row.row.as_str(), row.ratio))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("latency size=8 transport=shm -> mpi", 2.0),
+            ("latency size=16 transport=shm -> mpi", 8.0)
+        ]
+    );
+    assert_eq!(compared.missing, ["latency size=32 transport=shm -> mpi"]);
+    assert_eq!(compared.not_joined_by, ["transport", "library", "pml"]);
+    let text = compared.to_text();
+    assert!(
+        text.contains("# geometric mean of mpi/shm: 4.000 over 2 rows\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# not joined by: transport, library, pml\n"),
+        "{text}"
+    );
+    let by_library = compare_by("library", &file, None, &options(None, &[]), 5.0).unwrap();
+    assert_eq!(
+        by_library.rows[0].row,
+        "latency size=8 library=none -> MPICH 5"
+    );
+}
+
+#[test]
+fn rows_of_two_files_are_compared_by_a_variable() {
+    let engine = |name: &str| format!("\"transport\":\"shm\",\"engine\":\"{name}\"");
+    let list = with_variables(&[(8, &engine("list"), 1.0)]);
+    let bins = with_variables(&[(8, &engine("bins"), 0.5)]);
+    let (list, bins) = (rows(&list), rows(&bins));
+    let compared = compare_by("engine", &list, Some(&bins), &options(None, &[]), 5.0).unwrap();
+    assert_eq!(
+        compared.rows[0].row,
+        "latency size=8 transport=shm engine=list -> bins"
+    );
+    assert_eq!(compared.rows[0].verdict, Verdict::Better);
+    // Or whatever the engine is.
+    let compared = compare_two(&list, &bins, &options(None, &["engine"]), 5.0).unwrap();
+    assert_eq!(compared.rows[0].row, "latency size=8 transport=shm");
+    let refused = compare_two(&list, &bins, &options(None, &[]), 5.0)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        refused,
+        "new.json: no row has its counterpart in base.json: they differ in engine (list against bins); see --by and --ignore"
+    );
+    let both = [(8, &*engine("list"), 1.0), (8, &*engine("bins"), 0.5)];
+    let both = rows(&with_variables(&both));
+    let refused = compare_two(&both, &bins, &options(None, &["engine"]), 5.0)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        refused,
+        "base.json: has several values of 'engine', which is ignored: compare --by engine"
+    );
+    for (by, reason) in [
+        (
+            "size",
+            "all rows have the same 'size': there is nothing to compare (--by)",
+        ),
+        (
+            "colour",
+            "no row has the variable 'colour': there are engine, size, transport",
+        ),
+    ] {
+        let refused = compare_by(by, &list, Some(&bins), &options(None, &[]), 5.0).unwrap_err();
+        assert_eq!(refused.to_string(), reason);
+    }
+}
+
+#[test]
+fn circumstances_that_differ_are_named() {
+    let map = |text: &str| serde_json::from_str(text).unwrap();
+    let base =
+        map("{\"host\":\"a\",\"kernel\":\"6.1\",\"seed\":1,\"governors\":[\"performance\"]}");
+    let new = map("{\"host\":\"b\",\"kernel\":\"6.1\",\"seed\":2}");
+    let found = differences(&base, &new);
+    let keys: Vec<_> = found.iter().map(|it| it.key.as_str()).collect();
+    assert_eq!(keys, ["governors", "host"]);
+    assert!(
+        differences(&base, &serde_json::Map::new()).is_empty(),
+        "CSV tells nothing"
+    );
+    let same = parse_results(&report("latency", "latency_us", &[(8, &[1.0])])).unwrap();
+    let mut comparison = Comparison::of(&same, &same, 5.0);
+    comparison.environment = found;
+    let text = comparison.to_text();
+    let line = "# environments differ: governors [\"performance\"] -> not told; host a -> b\n";
+    assert!(text.contains(line), "{text}");
 }

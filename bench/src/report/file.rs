@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// content comes, one that was there before is left alone. Anything else (a pipe, a device) is
 /// written once, at the end.
 #[derive(Debug)]
-pub(crate) struct ResultsFile {
+pub struct ResultsFile {
     name: PathBuf,
     kind: Kind,
 }
@@ -32,7 +32,7 @@ impl ResultsFile {
     ///
     /// # Errors
     /// [`Error::Output`] when it cannot.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let kind = match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
             Ok(metadata) if !metadata.is_file() => {
@@ -54,8 +54,11 @@ impl ResultsFile {
         })
     }
 
-    /// Makes `text` the file's content.
-    pub(crate) fn update(&mut self, text: &str) -> Result<()> {
+    /// Makes `text` the file's content; a pipe or a device waits for the final one.
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be written; what was there before stays.
+    pub fn update(&mut self, text: &str) -> Result<()> {
         let Kind::Replaced { target, scratch } = &mut self.kind else {
             return Ok(());
         };
@@ -64,7 +67,10 @@ impl ResultsFile {
     }
 
     /// Makes `text` the final content.
-    pub(crate) fn finish(&mut self, text: &str) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Output`] when it cannot be written; the content of a regular file that was there before stays.
+    pub fn finish(&mut self, text: &str) -> Result<()> {
         if let Kind::Stream(file) = &mut self.kind {
             let written = file.write_all(text.as_bytes()).and_then(|()| file.flush());
             return written.map_err(|source| output_error(&self.name, source));

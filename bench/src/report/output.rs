@@ -22,6 +22,8 @@ pub(crate) struct Output<W: Write> {
     stdout: W,
     /// Rows are printed as they come; else a table at the end.
     streams: bool,
+    /// How many letters a line of the terminal has, where it is one.
+    pub(crate) width: Option<usize>,
     table: Option<Table>,
     /// The best of the measured cases are named at the end.
     pub(crate) advises: bool,
@@ -48,6 +50,7 @@ impl<W: Write> Output<W> {
             file,
             stdout,
             streams,
+            width: None,
             table: None,
             advises: false,
             starts_again: false,
@@ -107,7 +110,7 @@ impl<W: Write> Output<W> {
                 let mut text = String::new();
                 if self.table.is_none() {
                     let table = Table::of(&self.report, self.percentiles.as_ref());
-                    text = preamble(&self.report) + &table.header() + &table.lines(&self.report);
+                    text = preamble(&self.report) + &table.of_summary(&self.report, self.width);
                 }
                 text.extend(self.report.advice.iter().map(Advice::to_text));
                 text.extend(self.report.profiles.iter().map(Profile::to_text));
@@ -148,6 +151,12 @@ impl<W: Write> Output<W> {
             }
         })
     }
+}
+
+/// Returns how many letters a line of the standard output has, where that is a terminal.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
 fn format_of(path: &Path) -> Format {

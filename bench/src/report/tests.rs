@@ -105,11 +105,28 @@ fn several_series_are_compared_in_one_table() {
     let report = compared();
     let table = Table::of(&report, None);
     let expected = "\
-# Size       Latency (us)     Spread (%)     In run (%) mpi:Some-MPI Latency (us)     Spread (%)     In run (%)          Ratio
-8                   0.250           40.0           20.0                     0.800            0.0           20.0          0.312
-64                  0.500           40.0           20.0                     1.600            0.0           20.0          0.312
+# Series 1: shm
+# Series 2: mpi:Some-MPI-1.0
+# Size     1 Latency (us)   1 Spread (%)   1 In run (%) 2 Latency (us)   2 Spread (%)   2 In run (%)            1/2
+8                   0.250           40.0           20.0          0.800            0.0           20.0          0.312
+64                  0.500           40.0           20.0          1.600            0.0           20.0          0.312
 ";
-    assert_eq!(table.header() + &table.lines(&report), expected);
+    assert_eq!(table.of_summary(&report, None), expected);
+    assert_eq!(table.of_summary(&report, Some(120)), expected);
+    let expected = "\
+# Series 1: shm
+# Series 2: mpi:Some-MPI-1.0
+# Size     1 Latency (us)   1 Spread (%)   1 In run (%) 2 Latency (us)
+8                   0.250           40.0           20.0          0.800
+64                  0.500           40.0           20.0          1.600
+# Size       2 Spread (%)   2 In run (%)            1/2
+8                     0.0           20.0          0.312
+64                    0.0           20.0          0.312
+";
+    assert_eq!(table.of_summary(&report, Some(80)), expected);
+    // A column is never left out, however narrow the terminal is.
+    let narrow = table.of_summary(&report, Some(1));
+    assert_eq!(narrow.matches("# Size").count(), 7, "{narrow}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! `size value ...` with the main value first, as OSU's benchmarks print it.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::{Report, main_quantity, same_series};
 use clap::ValueEnum;
@@ -52,45 +53,66 @@ impl Table {
         }
     }
 
-    /// The line that names the columns.
+    /// Returns the line that names the columns; before it one for each series, where there are several.
     pub(crate) fn header(&self) -> String {
         let titles = self.titles();
-        columns("# Size", &titles, &titles)
+        self.legend() + &columns("# Size", &titles, &titles)
+    }
+
+    /// Names each series beside its number.
+    fn legend(&self) -> String {
+        let by = |row: &Row| (row.transport.clone(), row.library.clone());
+        let one = self.series.iter().all(|row| by(row) == by(&self.series[0]));
+        let named = self.series.iter().zip(1..).map(|(row, number)| {
+            let side = side(row);
+            let is_told = one && row.layer.is_none() && side.is_some();
+            let parts = [(!is_told).then(|| label(row, one)), side];
+            let name: Vec<String> = parts.into_iter().flatten().collect();
+            format!("# Series {number}: {}\n", name.join(" "))
+        });
+        if self.series.len() > 1 {
+            named.collect()
+        } else {
+            String::new()
+        }
     }
 
     fn titles(&self) -> Vec<String> {
+        let of = |number: usize, title: &str| match self.series.len() {
+            1 => title.to_owned(),
+            _ => format!("{number} {title}"),
+        };
+        let others = |number: usize| self.others.iter().map(move |other| of(number, other.title));
         let mut titles = Vec::new();
-        let by = |row: &Row| (row.transport.clone(), row.library.clone());
-        let one = self.series.iter().all(|row| by(row) == by(&self.series[0]));
-        for (i, row) in self.series.iter().enumerate() {
-            let name = match (i, side(row)) {
-                (0, None) => String::new(),
-                (0, Some(side)) => format!("{side} "),
-                (_, None) => format!("{} ", label(row, one)),
-                (_, Some(side)) if !row.is_foreign() => format!("{side} "),
-                (_, Some(side)) => format!("{} {side} ", label(row, one)),
-            };
-            titles.push(format!("{name}{}", self.quantity.title));
-            titles.push("Spread (%)".to_owned());
+        for number in 1..=self.series.len() {
+            titles.push(of(number, self.quantity.title));
+            titles.push(of(number, "Spread (%)"));
             if self.launches > 1 {
-                titles.push("In run (%)".to_owned());
+                titles.push(of(number, "In run (%)"));
             }
-            let others = self.others.iter().map(|other| other.title.to_owned());
             if is_wide(self.quantity) {
-                titles.extend(others);
-            } else if i > 0 {
-                titles.push("Ratio".to_owned());
+                titles.extend(others(number));
+            } else if number > 1 {
+                titles.push(format!("1/{number}"));
             }
         }
         if !is_wide(self.quantity) {
-            titles.extend(self.others.iter().map(|other| other.title.to_owned()));
+            titles.extend(others(1));
         }
-        titles.extend(self.percentiles.iter().map(|p| format!("p{p} (us)")));
+        titles.extend(
+            self.percentiles
+                .iter()
+                .map(|p| of(1, &format!("p{p} (us)"))),
+        );
         titles
     }
 
-    /// The line of one size. `rows` holds each series' row for it, as far as there is one.
+    /// Returns the line of one size. `rows` holds each series' row for it, as far as there is one.
     pub(crate) fn line(&self, size: u64, rows: &[Option<&Row>]) -> String {
+        columns(&size.to_string(), &self.cells(rows), &self.titles())
+    }
+
+    fn cells(&self, rows: &[Option<&Row>]) -> Vec<String> {
         let mut cells = Vec::new();
         let value = |row: &Row, key: &str, digits: usize| {
             row.figures
@@ -131,30 +153,57 @@ impl Table {
                 .iter()
                 .map(|&p| show(&Percentiles::key(p), 3)),
         );
-        columns(&size.to_string(), &cells, &self.titles())
+        cells
     }
 
-    /// All lines of a report, from its summary.
-    pub(crate) fn lines(&self, report: &Report) -> String {
+    /// Returns the whole table of a report, from its summary. A table that is wider than `width` letters goes on below
+    /// itself, with its other columns.
+    pub(crate) fn of_summary(&self, report: &Report, width: Option<usize>) -> String {
         let mut sizes: Vec<u64> = Vec::new();
         for row in &report.summary {
             if !sizes.contains(&row.size) {
                 sizes.push(row.size);
             }
         }
-        let mut text = String::new();
-        for size in sizes {
-            let find = |series: &Row| {
-                report
-                    .summary
-                    .iter()
-                    .find(|row| row.size == size && same_series(row, series))
-            };
-            let rows: Vec<Option<&Row>> = self.series.iter().map(find).collect();
-            text.push_str(&self.line(size, &rows));
+        let titles = self.titles();
+        let find = |size: u64, series: &Row| {
+            let mut rows = report.summary.iter();
+            rows.find(|row| row.size == size && same_series(row, series))
+        };
+        let cells = sizes.iter().map(|&size| {
+            let rows: Vec<_> = self
+                .series
+                .iter()
+                .map(|series| find(size, series))
+                .collect();
+            self.cells(&rows)
+        });
+        let cells: Vec<Vec<String>> = cells.collect();
+        let mut text = self.legend();
+        for part in parts(&titles, width.unwrap_or(usize::MAX)) {
+            let titles = &titles[part.clone()];
+            text += &columns("# Size", titles, titles);
+            for (size, cells) in sizes.iter().zip(&cells) {
+                text += &columns(&size.to_string(), &cells[part.clone()], titles);
+            }
         }
         text
     }
+}
+
+/// Which columns stand beside each other in lines of `width` letters: one at least.
+fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut used) = (Vec::new(), 0, FIRST_COLUMN);
+    for (place, title) in titles.iter().enumerate() {
+        let own = 1 + column_width(title);
+        if place > start && used + own > width {
+            parts.push(start..place);
+            (start, used) = (place, FIRST_COLUMN);
+        }
+        used += own;
+    }
+    parts.push(start..titles.len());
+    parts
 }
 
 /// Whether each series shows its secondary quantities, instead of its ratio to the first one.
@@ -194,27 +243,42 @@ fn label(row: &Row, one: bool) -> String {
 fn carrier(row: &Row) -> String {
     match &row.library {
         Some(library) if row.is_foreign() => {
-            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2".
-            let words = library
-                .split_whitespace()
-                .filter(|word| !word.contains("ersion"));
-            let short: Vec<&str> = words.take(2).collect();
-            format!("mpi:{}", short.join("-").trim_end_matches(','))
+            // "MPICH Version: 5.0.2" becomes "MPICH-5.0.2", "Open MPI v5.0.11, package: ..." "Open-MPI-5.0.11".
+            let words = library.split_whitespace();
+            let words = words.filter(|word| !word.contains("ersion"));
+            let mut short = Vec::new();
+            for word in words.take(5) {
+                let word = word.trim_end_matches(',');
+                let number = word.trim_start_matches('v');
+                let is_version = number.starts_with(|letter: char| letter.is_ascii_digit());
+                short.push(if is_version { number } else { word });
+                if is_version {
+                    break;
+                }
+            }
+            format!("mpi:{}", short.join("-"))
         }
         Some(library) => format!("{}({})", row.transport, library.replace(' ', "-")),
         None => row.transport.clone(),
     }
 }
 
+/// The width of the sizes.
+const FIRST_COLUMN: usize = 10;
+
 /// A line whose cells stand below their titles.
 fn columns(first: &str, cells: &[String], titles: &[String]) -> String {
-    let mut line = format!("{first:<10}");
+    let mut line = format!("{first:<FIRST_COLUMN$}");
     for (cell, title) in cells.iter().zip(titles) {
-        let width = title.len().max(14);
+        let width = column_width(title);
         let _ = write!(line, " {cell:>width$}");
     }
     line.push('\n');
     line
+}
+
+fn column_width(title: &str) -> usize {
+    title.len().max(14)
 }
 
 /// The header lines: everything that a reader must know before the figures.

@@ -1,0 +1,157 @@
+//! Reading results back: JSON of our schema, or the CSV of the same rows.
+
+use serde_json::{Map, Number, Value};
+
+use crate::record::SCHEMA;
+
+/// Returns what a file of results holds: an object with `test` and `rows`. CSV has no environment.
+///
+/// # Errors
+/// What is wrong with it, in words: it is empty, cut off, of another schema, or something else.
+pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err("is empty".to_owned());
+    }
+    if bytes.starts_with(b"test,") {
+        let text = std::str::from_utf8(bytes).map_err(|_| "is CSV, but not in UTF-8")?;
+        return of_csv(text);
+    }
+    let document: Value = serde_json::from_slice(bytes).map_err(|error| {
+        if error.is_eof() {
+            let line = error.line();
+            format!("is cut off in line {line}: it is no complete JSON document")
+        } else {
+            format!("is no JSON: {error}")
+        }
+    })?;
+    let Value::Object(document) = document else {
+        return Err("is no JSON object".to_owned());
+    };
+    match document.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => Ok(document),
+        Some(other) => Err(format!(
+            "has the schema '{other}', this version reads '{SCHEMA}'"
+        )),
+        None => Err(format!("has no key 'schema', expected '{SCHEMA}'")),
+    }
+}
+
+fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
+    let mut lines = records(text)?.into_iter();
+    let heads = lines.next().ok_or("is empty")?;
+    let mut test = None;
+    let mut rows = Vec::new();
+    for (number, fields) in lines.enumerate() {
+        if fields.len() != heads.len() {
+            let (found, wanted) = (fields.len(), heads.len());
+            return Err(format!(
+                "row {number} has {found} fields and the head {wanted}: it is cut off, or no CSV of 'bench'"
+            ));
+        }
+        let mut row = Map::new();
+        for (head, field) in heads.iter().zip(fields) {
+            if head != "test" && !field.is_empty() {
+                row.insert(head.clone(), value(field));
+            } else if head == "test" && *test.get_or_insert_with(|| field.clone()) != field {
+                return Err(format!(
+                    "row {number} is of the test '{field}', others are not"
+                ));
+            }
+        }
+        rows.push(Value::Object(row));
+    }
+    let test = test.ok_or("has no rows: nothing was measured")?;
+    let mut document = Map::new();
+    document.insert("test".to_owned(), Value::String(test));
+    document.insert("rows".to_owned(), Value::Array(rows));
+    Ok(document)
+}
+
+/// A field as it was in JSON.
+fn value(field: String) -> Value {
+    match &*field {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        text => {
+            let whole = text.parse::<u64>().ok().map(Number::from);
+            let number = whole.or_else(|| text.parse().ok().and_then(Number::from_f64));
+            number.map_or_else(|| Value::String(field.clone()), Value::Number)
+        }
+    }
+}
+
+/// The records of CSV (RFC 4180); the last line has its end.
+fn records(text: &str) -> Result<Vec<Vec<String>>, String> {
+    let mut records = Vec::new();
+    let (mut record, mut field) = (Vec::new(), String::new());
+    let mut is_quoted = false;
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if is_quoted && letters.next_if_eq(&'"').is_some() => field.push('"'),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => record.push(std::mem::take(&mut field)),
+            '\r' if !is_quoted && letters.peek() == Some(&'\n') => {}
+            '\n' if !is_quoted => {
+                record.push(std::mem::take(&mut field));
+                records.push(std::mem::take(&mut record));
+            }
+            letter => field.push(letter),
+        }
+    }
+    if is_quoted || !field.is_empty() || !record.is_empty() {
+        return Err("is cut off: its last line has no end".to_owned());
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_reads_back() {
+        let text = "test,size,transport,validated,latency_us\nlatency,8,\"a,\"\"b\"\"\",true,0.5\nlatency,16,shm,,1e3\n";
+        let document = document(text.as_bytes()).unwrap();
+        assert_eq!(document["test"], "latency");
+        assert_eq!(
+            Value::Array(document["rows"].as_array().unwrap().clone()),
+            serde_json::json!([
+                {"size": 8, "transport": "a,\"b\"", "validated": true, "latency_us": 0.5},
+                {"size": 16, "transport": "shm", "latency_us": 1000.0},
+            ])
+        );
+    }
+
+    #[test]
+    fn csv_that_is_cut_off_is_no_report() {
+        let text = "test,size,latency_us\nlatency,8,0.5\n";
+        for end in 6..text.len() {
+            let cut = document(&text.as_bytes()[..end]);
+            // At the end of a line it is whole, but has no rows.
+            let reason = if end == text.find('\n').unwrap() + 1 {
+                "has no rows"
+            } else {
+                "cut off"
+            };
+            assert!(cut.unwrap_err().contains(reason), "{end}");
+        }
+        let mixed = "test,size\nlatency,8\nring,8\n";
+        assert!(document(mixed.as_bytes()).unwrap_err().contains("'ring'"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_the_bytes_are_there_is_an_answer(bytes: Vec<u8>) {
+            let _ = document(&bytes);
+            let _ = document(&[b"test,size\n", &bytes[..]].concat());
+        }
+
+        #[test]
+        fn any_text_survives_csv(fields in proptest::collection::vec("[^\r]{0,20}", 1..6)) {
+            let quoted = fields.iter().map(|field| format!("\"{}\"", field.replace('"', "\"\"")));
+            let line = quoted.collect::<Vec<_>>().join(",") + "\n";
+            proptest::prop_assert_eq!(records(&line).unwrap(), vec![fields]);
+        }
+    }
+}

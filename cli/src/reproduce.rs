@@ -1,0 +1,234 @@
+//! `tagwire reproduce`: figures and tables of papers, measured here, beside what they publish.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use clap::{Args, ValueEnum};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tagwire_papers::{Item, Needs, Outcome, Rows, Run, Verdict};
+use tagwire_report::{Format, Report, Selection, Written};
+
+use crate::failure::{Failure, status};
+use crate::output::print;
+
+/// The options of `tagwire reproduce`.
+#[derive(Debug, Args)]
+pub struct ReproduceOptions {
+    /// Figures such as mtl/fig2a, papers such as mtl, or 'list'
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+
+    /// On which transports; an MPI library stands beside them as mpi or mpi:PREFIX
+    #[arg(
+        short,
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "shm"
+    )]
+    transport: Vec<String>,
+
+    /// Fewer sizes and launches: minutes for all
+    #[arg(long)]
+    quick: bool,
+
+    /// Keep what an earlier run with the same options has measured, and go on
+    #[arg(long)]
+    resume: bool,
+
+    /// The folder of results and outcomes
+    #[arg(short, long, value_name = "DIR", default_value = "reproduced")]
+    output: PathBuf,
+
+    /// Status 4 where a claim has this verdict
+    #[arg(long, value_name = "VERDICT")]
+    fail_on: Option<FailOn>,
+}
+
+/// What ends with status 4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A claim that does not hold here
+    Fails,
+}
+
+/// Lists items, or reproduces them.
+pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
+    if options.names.iter().any(|name| name == "list") {
+        print(&list())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut items: Vec<&'static Item> = Vec::new();
+    for name in &options.names {
+        for item in tagwire_papers::find(name).map_err(Failure::usage)? {
+            if !items.iter().any(|known| known.name == item.name) {
+                items.push(item);
+            }
+        }
+    }
+    fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
+    let interrupted = interruptions()?;
+    let (mut failed_runs, mut fails) = (0, 0);
+    for item in items {
+        if item.needs != Needs::Real {
+            let why = item.why.as_deref().unwrap_or_default();
+            print(&format!(
+                "{} ({}): {}: {why}\n\n",
+                item.name,
+                item.figure,
+                item.needs.word()
+            ))?;
+            continue;
+        }
+        let (outcome, failed) = one(options, item, &interrupted)?;
+        failed_runs += failed;
+        fails += outcome.count(Verdict::Fails);
+        print(&format!("{}\n", outcome.text()))?;
+    }
+    if failed_runs > 0 {
+        let text =
+            format!("{failed_runs} runs of 'tagwire bench' failed; their claims are not testable");
+        return Err(Failure::run(text));
+    }
+    Ok(match options.fail_on {
+        Some(FailOn::Fails) if fails > 0 => ExitCode::from(status::VIOLATED),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Measures an item and judges it. Returns how many runs failed, too.
+fn one(
+    options: &ReproduceOptions,
+    item: &'static Item,
+    interrupted: &AtomicUsize,
+) -> Result<(Outcome, usize), Failure> {
+    let stem = item.name.replace('/', "-");
+    let (mut rows, mut failed) = (Rows::default(), 0);
+    let (mut commands, mut results) = (Vec::new(), Vec::new());
+    for (number, run) in (1..).zip(item.runs(&options.transport, options.quick)) {
+        let name = format!("{stem}-{number}.json");
+        let file = options.output.join(&name);
+        let is_kept = options.resume && is_of(&file, &run);
+        if !is_kept && !measure(&run, &file, interrupted)? {
+            failed += 1;
+            continue;
+        }
+        rows.read(&file).map_err(Failure::usage)?;
+        commands.push(command_line(&run));
+        results.push(name);
+    }
+    let outcome = Outcome::of(item, &rows, options.quick, commands, results);
+    let file = options.output.join(format!("{stem}.json"));
+    let text = serde_json::to_string_pretty(&outcome).map_err(Failure::run)?;
+    write(&file, &format!("{text}\n"))?;
+    draw(&options.output, &stem, outcome.results())?;
+    Ok((outcome, failed))
+}
+
+/// Writes the page of an item's results, as `tagwire report` does.
+fn draw(folder: &Path, stem: &str, results: &[String]) -> Result<(), Failure> {
+    let files: Vec<PathBuf> = results.iter().map(|name| folder.join(name)).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let report = Report::read(&files, None, &Selection::default()).map_err(Failure::usage)?;
+    match report.write(Format::Html).map_err(Failure::usage)? {
+        Written::One(page) => write(&folder.join(format!("{stem}.html")), &page),
+        Written::Each(_) => Ok(()),
+    }
+}
+
+/// Runs the suite, whose results take the place of the file once they are whole. Returns whether it went well.
+fn measure(run: &Run, file: &Path, interrupted: &AtomicUsize) -> Result<bool, Failure> {
+    let partial = file.with_extension("partial.json");
+    let own = std::env::current_exe().map_err(Failure::run)?;
+    let mut suite = Command::new(own);
+    suite
+        .arg("bench")
+        .args(&run.arguments)
+        .arg("-o")
+        .arg(&partial)
+        .stdout(Stdio::null());
+    let ended = suite.status().map_err(Failure::run)?;
+    let signal = interrupted.load(Relaxed);
+    if signal != 0 {
+        let text = "interrupted; what was measured is kept, and --resume goes on with it";
+        return Err(Failure::with_status(128 + signal as u8, text));
+    }
+    if ended.success() {
+        fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
+    }
+    Ok(ended.success())
+}
+
+/// Whether a file has the results of a run.
+fn is_of(file: &Path, run: &Run) -> bool {
+    let read = fs::read_to_string(file).ok();
+    let results: Option<serde_json::Value> = read.and_then(|text| serde_json::from_str(&text).ok());
+    let command = results
+        .as_ref()
+        .and_then(|results| results["command"].as_str());
+    command.is_some_and(|command| command.contains(&format!("{} -o ", command_line(run))))
+}
+
+fn command_line(run: &Run) -> String {
+    format!("bench {}", run.arguments.join(" "))
+}
+
+/// Counts nothing while no signal has come; then it has its number. The suite gets it too, and ends.
+fn interruptions() -> Result<Arc<AtomicUsize>, Failure> {
+    let interrupted = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM] {
+        let number = signal as usize;
+        signal_hook::flag::register_usize(signal, Arc::clone(&interrupted), number)
+            .map_err(Failure::run)?;
+    }
+    Ok(interrupted)
+}
+
+/// Writes a file as a whole or not at all.
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let partial = file.with_extension("partial");
+    let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, file));
+    written.map_err(|error| unwritable(file, &error))
+}
+
+fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+    let hint = match error.kind() {
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => ": it is no folder",
+        _ => "",
+    };
+    Failure::usage(format!("{}{hint}: {error}", file.display()))
+}
+
+fn list() -> String {
+    let mut out = String::new();
+    for item in tagwire_papers::all() {
+        let (name, figure, needs) = (&item.name, &item.figure, item.needs.word());
+        let _ = writeln!(
+            out,
+            "{name:<18} {figure:<12} {needs:<14} {}  {}",
+            item.priority, item.shows
+        );
+    }
+    let count = |needs| {
+        let all = tagwire_papers::all().iter();
+        all.filter(|item| item.needs == needs).count()
+    };
+    let _ = writeln!(
+        out,
+        "\n{} items: {} can be reproduced now; the others need options of bench ({}), patterns ({}), the simulator ({}) or hardware ({}).",
+        tagwire_papers::all().len(),
+        count(Needs::Real),
+        count(Needs::Options),
+        count(Needs::Patterns),
+        count(Needs::Sim),
+        count(Needs::Hardware),
+    );
+    out
+}

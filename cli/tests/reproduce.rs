@@ -1,0 +1,151 @@
+//! `tagwire reproduce`: what it lists, what it judges, and what bad input gets.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that panics fails, with a place in the source"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn reproduce(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tagwire"))
+        .arg("reproduce")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Leaves results as an interrupted run leaves them: of figure 4, for one layer, with one rate at each size.
+fn leave(directory: &Path, number: u32, layer: &str, rate: f64) {
+    let measured = directory.join("measured.json");
+    let options = "message-rate -m 8 -i 100 -x 10 --bind none -o measured.json -p";
+    let status = Command::new(env!("CARGO_BIN_EXE_tagwire"))
+        .arg("bench")
+        .args(options.split(' '))
+        .arg(layer)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+        .status;
+    assert!(status.success());
+    let mut results: Value = serde_json::from_str(&fs::read_to_string(measured).unwrap()).unwrap();
+    for rows in ["rows", "summary"] {
+        let one = results[rows][0].clone();
+        let of = |size: u64| {
+            let mut row = one.clone();
+            row["size"] = json!(size);
+            row["rate_msg_s"] = json!(rate);
+            row
+        };
+        results[rows] = [1, 8, 2048, 8192].map(of).into_iter().collect();
+    }
+    let run = format!("bench message-rate -m 1:8K -W 64 -p {layer} -t shm --launches 3");
+    results["command"] = json!(format!("tagwire {run} -o left.json"));
+    let folder = directory.join("reproduced");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("mtl-fig4-{number}.json"));
+    fs::write(file, results.to_string()).unwrap();
+}
+
+#[test]
+fn the_list_has_every_measured_item() {
+    let directory = tempfile::tempdir().unwrap();
+    let listed = reproduce(directory.path(), &["list"]);
+    assert!(listed.status.success());
+    let text = stdout(&listed);
+    let items = text.lines().filter(|line| line.contains('/')).count();
+    assert_eq!(items, 39, "{text}");
+    for needs in ["real", "needs patterns", "needs sim", "needs hardware"] {
+        assert!(text.contains(needs), "{needs}");
+    }
+    assert!(!directory.path().join("reproduced").exists());
+}
+
+#[test]
+fn what_cannot_be_reproduced_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let shown = reproduce(directory.path(), &["mtl/fig5", "mtl/table1"]);
+    assert!(shown.status.success());
+    assert!(stdout(&shown).contains("needs sim: it needs 256"));
+    let unknown = reproduce(directory.path(), &["mtl/fig9"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    let text = stderr(&unknown);
+    assert!(
+        text.contains("'mtl/fig9'") && text.contains("reproduce list"),
+        "{text}"
+    );
+}
+
+#[test]
+fn claims_are_judged_by_what_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    // At half the rate, as the paper has it.
+    leave(directory.path(), 1, "ob1", 5e6);
+    leave(directory.path(), 2, "cm", 1e7);
+    let options = ["mtl/fig4", "--quick", "--resume"];
+    let judged = reproduce(directory.path(), &options);
+    let text = stdout(&judged);
+    assert!(judged.status.success(), "{text}{}", stderr(&judged));
+    assert!(
+        text.contains("holds on shm: 0.50 (0.50..0.50) at 8 B"),
+        "{text}"
+    );
+    assert!(text.contains("not testable here: no MPI library"), "{text}");
+    assert!(text.contains("fails on shm: the steepest fall"), "{text}");
+    assert!(text.contains("likely reason: "), "{text}");
+
+    let outcome = fs::read_to_string(directory.path().join("reproduced/mtl-fig4.json")).unwrap();
+    let outcome: Value = serde_json::from_str(&outcome).unwrap();
+    assert_eq!(outcome["schema"], "tagwire.reproduce/1");
+    assert_eq!(
+        outcome["results"],
+        json!(["mtl-fig4-1.json", "mtl-fig4-2.json"])
+    );
+    assert_eq!(outcome["claims"][0]["judgements"][0]["verdict"], "holds");
+    assert_eq!(outcome["published"].as_array().unwrap().len(), 4);
+
+    let page = fs::read_to_string(directory.path().join("reproduced/mtl-fig4.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") || page.starts_with("<!doctype html>"));
+
+    let strict = [&options[..], &["--fail-on", "fails"]].concat();
+    let strict = reproduce(directory.path(), &strict);
+    assert_eq!(strict.status.code(), Some(4));
+}
+
+#[test]
+fn results_that_are_none_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    leave(directory.path(), 1, "ob1", 5e6);
+    leave(directory.path(), 2, "cm", 1e7);
+    let file = directory.path().join("reproduced/mtl-fig4-2.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("tagwire.bench/1", "tagwire.bench/7")).unwrap();
+    let refused = reproduce(directory.path(), &["mtl/fig4", "--quick", "--resume"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let text = stderr(&refused);
+    assert!(
+        text.contains("mtl-fig4-2.json") && text.contains("tagwire.bench/7"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("taken"), "").unwrap();
+    let refused = reproduce(directory.path(), &["mtl/fig4", "-o", "taken"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("taken"));
+}

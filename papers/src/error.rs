@@ -1,0 +1,31 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such item, and no such paper.
+    #[error("there is no figure or table '{0}'; 'tagwire reproduce list' has them all")]
+    NoItem(String),
+    /// A file of results cannot be read.
+    #[error("{}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is none of results, or of another version.
+    #[error("{}: {what}", file.display())]
+    NoResults {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// The result of a call that can go wrong.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,200 @@
+//! The measured figures and tables, and the runs behind them.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::predicate::Predicate;
+
+/// What there must be to reproduce an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Needs {
+    /// This machine.
+    Real,
+    /// Options or tests that `tagwire bench` does not have yet.
+    Options,
+    /// Patterns of communication that are no tests of `tagwire bench` yet.
+    Patterns,
+    /// The simulator.
+    Sim,
+    /// A device.
+    Hardware,
+}
+
+impl Needs {
+    /// Returns what it says in lists.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Options => "needs options",
+            Self::Patterns => "needs patterns",
+            Self::Sim => "needs sim",
+            Self::Hardware => "needs hardware",
+        }
+    }
+}
+
+/// A figure or table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// The name, such as `mtl/fig2a`.
+    pub name: String,
+    /// Paper and number, such as `004 fig 2a`.
+    pub figure: String,
+    /// What it shows.
+    pub shows: String,
+    /// What there must be to reproduce it.
+    pub needs: Needs,
+    /// 1 comes first.
+    pub priority: u8,
+    /// Why it cannot be reproduced here, where that is so.
+    pub why: Option<String>,
+    /// The sizes in place of those of a run with `--quick`.
+    quick_sizes: Option<String>,
+    /// The arguments of `tagwire bench`.
+    #[serde(default)]
+    runs: Vec<String>,
+    /// What the paper says of it.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// What a paper says.
+#[derive(Debug, Deserialize)]
+pub struct Claim {
+    /// The claim, in our words.
+    pub says: String,
+    /// What was published.
+    pub published: String,
+    /// Why it may fail here.
+    pub reason: Option<String>,
+    /// When it holds.
+    #[serde(flatten)]
+    pub(crate) predicate: Predicate,
+}
+
+/// A run of `tagwire bench`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its arguments, but for the file of the results.
+    pub arguments: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Items {
+    item: Vec<Item>,
+}
+
+/// Returns all items, by paper and number.
+///
+/// # Panics
+/// Never: a test reads the table.
+pub fn all() -> &'static [Item] {
+    static ITEMS: LazyLock<Vec<Item>> = LazyLock::new(|| {
+        let items: Items = toml::from_str(include_str!("../data/items.toml"))
+            .expect("the table of items is right");
+        items.item
+    });
+    &ITEMS
+}
+
+/// Returns the item with a name, or all of a paper by the part before the slash.
+///
+/// # Errors
+/// [`Error::NoItem`].
+pub fn find(name: &str) -> Result<Vec<&'static Item>> {
+    let is_meant = |item: &&Item| item.name == name || item.paper() == name;
+    let found: Vec<_> = all().iter().filter(is_meant).collect();
+    match found.is_empty() {
+        true => Err(Error::NoItem(name.to_owned())),
+        false => Ok(found),
+    }
+}
+
+impl Item {
+    /// Returns the paper's short name, such as `mtl`.
+    #[must_use]
+    pub fn paper(&self) -> &str {
+        self.name.split('/').next().unwrap_or(&self.name)
+    }
+
+    /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries.
+    #[must_use]
+    pub fn runs(&self, transports: &[String], quick: bool) -> Vec<Run> {
+        let (peers, own): (Vec<_>, Vec<_>) =
+            transports.iter().cloned().partition(|name| is_peer(name));
+        let launches = if quick { "3" } else { "5" };
+        let runs = self.runs.iter().filter_map(|run| {
+            let names = if run.contains("{peers}") {
+                &peers
+            } else {
+                &own
+            };
+            if names.is_empty() {
+                return None;
+            }
+            let names = names.join(",");
+            let mut arguments: Vec<String> = run
+                .split_whitespace()
+                .map(|word| match word {
+                    "{own}" | "{peers}" => names.clone(),
+                    _ => word.to_owned(),
+                })
+                .collect();
+            let sizes = arguments.iter().position(|word| word == "-m");
+            if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
+                arguments[place + 1].clone_from(sizes);
+            }
+            arguments.extend(["--launches".to_owned(), launches.to_owned()]);
+            Some(Run { arguments })
+        });
+        runs.collect()
+    }
+}
+
+/// Whether a transport of `tagwire bench` is an MPI library.
+pub(crate) fn is_peer(transport: &str) -> bool {
+    transport == "mpi" || transport.starts_with("mpi:")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_measured_figure_is_there_once() {
+        assert_eq!(all().len(), 39);
+        let mut names: Vec<_> = all().iter().map(|item| &item.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 39);
+        for item in all() {
+            let is_real = item.needs == Needs::Real;
+            assert_eq!(is_real, item.why.is_none(), "{}", item.name);
+            assert_eq!(is_real, !item.runs.is_empty(), "{}", item.name);
+            assert_eq!(is_real, !item.claims.is_empty(), "{}", item.name);
+        }
+    }
+
+    #[test]
+    fn runs_have_the_transports_and_quick_sizes() {
+        let item = find("mtl/fig4").unwrap()[0];
+        let transports = ["shm".to_owned(), "mpi:/opt".to_owned()];
+        let runs = item.runs(&transports, true);
+        assert_eq!(runs.len(), 3);
+        let words = runs[2].arguments.join(" ");
+        assert_eq!(words, "message-rate -m 1:8K -W 64 -t mpi:/opt --launches 3");
+        assert_eq!(item.runs(&transports[..1], false).len(), 2);
+        let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, false);
+        assert!(latency[0].arguments.contains(&"0,netpipe:8M".to_owned()));
+        assert_eq!(find("mtl").unwrap().len(), 7);
+        assert!(matches!(find("mtl/fig9"), Err(Error::NoItem(_))));
+    }
+}

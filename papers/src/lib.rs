@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod item;
+mod judgement;
+mod outcome;
+mod predicate;
+mod published;
+mod rows;
+
+pub use error::{Error, Result};
+pub use item::{Claim, Item, Needs, Run, all, find};
+pub use judgement::{Judgement, Verdict};
+pub use outcome::{Judged, Outcome, SCHEMA};
+pub use published::{Published, published};
+pub use rows::Rows;

@@ -1,0 +1,134 @@
+//! What came of an item.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::item::{Claim, Item};
+use crate::judgement::{Judgement, Verdict};
+use crate::published::{Published, of_figure};
+use crate::rows::Rows;
+
+/// The schema of outcomes.
+pub const SCHEMA: &str = "tagwire.reproduce/1";
+
+/// What came of an item.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    schema: &'static str,
+    name: &'static str,
+    figure: &'static str,
+    shows: &'static str,
+    quick: bool,
+    /// The command lines.
+    commands: Vec<String>,
+    /// The files with their results, beside this one.
+    results: Vec<String>,
+    claims: Vec<Judged>,
+    published: Vec<&'static Published>,
+}
+
+/// A claim with what came of it.
+#[derive(Debug, Serialize)]
+pub struct Judged {
+    says: &'static str,
+    published: &'static str,
+    /// Why it fails, where it does: likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    likely_reason: Option<&'static str>,
+    judgements: Vec<Judgement>,
+}
+
+impl Outcome {
+    /// Judges the claims of an item by its results.
+    #[must_use]
+    pub fn of(
+        item: &'static Item,
+        rows: &Rows,
+        quick: bool,
+        commands: Vec<String>,
+        results: Vec<String>,
+    ) -> Self {
+        Self {
+            schema: SCHEMA,
+            name: &item.name,
+            figure: &item.figure,
+            shows: &item.shows,
+            quick,
+            commands,
+            results,
+            claims: item
+                .claims
+                .iter()
+                .map(|claim| Judged::of(claim, rows))
+                .collect(),
+            published: of_figure(&item.figure).collect(),
+        }
+    }
+
+    /// Returns the names of the files with its results.
+    #[must_use]
+    pub fn results(&self) -> &[String] {
+        &self.results
+    }
+
+    /// Returns how many judgements are of a kind.
+    #[must_use]
+    pub fn count(&self, verdict: Verdict) -> usize {
+        let all = self.claims.iter().flat_map(|claim| &claim.judgements);
+        all.filter(|judgement| judgement.verdict == verdict).count()
+    }
+
+    /// Returns it in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = format!("{} ({}): {}\n", self.name, self.figure, self.shows);
+        for claim in &self.claims {
+            let _ = writeln!(out, "\n  {}", claim.says);
+            let _ = writeln!(out, "    published: {}", claim.published);
+            for judgement in &claim.judgements {
+                let on = match judgement.on.is_empty() {
+                    true => String::new(),
+                    false => format!(" on {}", judgement.on),
+                };
+                let (word, evidence) = (judgement.verdict.word(), &judgement.evidence);
+                let _ = writeln!(out, "    {word}{on}: {evidence}");
+            }
+            if let Some(reason) = claim.likely_reason {
+                let _ = writeln!(out, "    likely reason: {reason}");
+            }
+        }
+        out
+    }
+}
+
+impl Judged {
+    fn of(claim: &'static Claim, rows: &Rows) -> Self {
+        let judgements = claim.predicate.judge(rows);
+        let fails = judgements.iter().any(|one| one.verdict == Verdict::Fails);
+        Self {
+            says: &claim.says,
+            published: &claim.published,
+            likely_reason: claim.reason.as_deref().filter(|_| fails),
+            judgements,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+mod tests {
+    use super::*;
+    use crate::item::find;
+
+    #[test]
+    fn claims_without_rows_are_not_testable() {
+        let item = find("mtl/fig2a").unwrap()[0];
+        let outcome = Outcome::of(item, &Rows::default(), true, Vec::new(), Vec::new());
+        assert_eq!(outcome.count(Verdict::NotTestable), 2);
+        assert!(outcome.text().contains("not testable here: "));
+        assert_eq!(outcome.published.len(), 5);
+        let written = serde_json::to_string(&outcome).unwrap();
+        assert!(written.contains("tagwire.reproduce/1") && !written.contains("likely_reason"));
+    }
+}

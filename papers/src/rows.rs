@@ -1,0 +1,164 @@
+//! The rows of results, as series over sizes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::item::is_peer;
+
+/// The schema of results that this reads.
+const RESULTS: &str = "tagwire.bench/1";
+
+/// The rows of several results.
+#[derive(Debug, Default)]
+pub struct Rows(Vec<Value>);
+
+/// A figure at a size, over the launches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) low: f64,
+    pub(crate) median: f64,
+    pub(crate) high: f64,
+}
+
+/// A figure over sizes.
+pub(crate) type Series = BTreeMap<u64, Point>;
+
+impl Rows {
+    /// Adds those of a file.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`]; [`Error::NoResults`] where the file is none of results, or of another version.
+    pub fn read(&mut self, file: &Path) -> Result<()> {
+        let text = fs::read_to_string(file).map_err(|source| Error::Unreadable {
+            file: file.to_owned(),
+            source,
+        })?;
+        let wrong = |what: String| Error::NoResults {
+            file: file.to_owned(),
+            what,
+        };
+        let results: Value = serde_json::from_str(&text)
+            .map_err(|error| wrong(format!("it has no results of 'tagwire bench': {error}")))?;
+        match results.get("schema").and_then(Value::as_str) {
+            Some(RESULTS) => {}
+            Some(other) => {
+                return Err(wrong(format!(
+                    "its results are of version {other}, not {RESULTS}"
+                )));
+            }
+            None => return Err(wrong("it has no results of 'tagwire bench'".to_owned())),
+        }
+        let rows = results.get("rows").and_then(Value::as_array);
+        self.0.extend(rows.into_iter().flatten().cloned());
+        Ok(())
+    }
+
+    /// Returns the transports that rows have, MPI libraries or others, in the order of the rows.
+    pub(crate) fn transports(&self, peers: bool) -> Vec<&str> {
+        let mut all = Vec::new();
+        for transport in self.0.iter().filter_map(|row| text(row, "transport")) {
+            if is_peer(transport) == peers && !all.contains(&transport) {
+                all.push(transport);
+            }
+        }
+        all
+    }
+
+    /// Returns a figure over sizes of those rows on `transport` that `layer` matched; of an MPI library, whatever it has.
+    pub(crate) fn series(&self, transport: &str, layer: Option<&str>, figure: &str) -> Series {
+        let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for row in &self.0 {
+            let is_meant = text(row, "transport") == Some(transport)
+                && layer.is_none_or(|layer| text(row, "pml") == Some(layer));
+            let size = row.get("size").and_then(Value::as_u64);
+            let value = row.get(figure).and_then(Value::as_f64);
+            if let (true, Some(size), Some(value)) = (is_meant, size, value) {
+                values.entry(size).or_default().push(value);
+            }
+        }
+        values
+            .into_iter()
+            .filter_map(|(size, values)| Some((size, Point::of(values)?)))
+            .collect()
+    }
+}
+
+fn text<'r>(row: &'r Value, key: &str) -> Option<&'r str> {
+    row.get(key).and_then(Value::as_str)
+}
+
+impl Point {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (low, high) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len().is_multiple_of(2) {
+            true => f64::midpoint(values[middle - 1], values[middle]),
+            false => values[middle],
+        };
+        Some(Self { low, median, high })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics fails")]
+pub(crate) mod tests {
+    use std::io::Write as _;
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns rows of `(transport, layer, size, values over launches)` of the figure `x`.
+    pub(crate) fn rows(series: &[(&str, &str, u64, &[f64])]) -> Rows {
+        let rows = series.iter().flat_map(|(transport, layer, size, values)| {
+            values.iter().map(
+                move |value| json!({"transport": transport, "pml": layer, "size": size, "x": value}),
+            )
+        });
+        Rows(rows.collect())
+    }
+
+    #[test]
+    fn launches_become_points() {
+        let rows = rows(&[
+            ("shm", "ob1", 8, &[3.0, 1.0, 2.0]),
+            ("shm", "cm", 8, &[7.0]),
+            ("mpi:/a", "", 8, &[9.0, 10.0]),
+        ]);
+        let point = rows.series("shm", Some("ob1"), "x")[&8];
+        assert_eq!((point.low, point.median, point.high), (1.0, 2.0, 3.0));
+        assert_eq!(rows.series("mpi:/a", None, "x")[&8].median, 9.5);
+        assert!(rows.series("shm", Some("ob1"), "y").is_empty());
+        assert_eq!(rows.transports(false), ["shm"]);
+        assert_eq!(rows.transports(true), ["mpi:/a"]);
+    }
+
+    #[test]
+    fn files_that_are_no_results_are_named() {
+        for (text, what) in [
+            ("", "no results"),
+            (
+                "{\"schema\": \"tagwire.bench/9\"}",
+                "version tagwire.bench/9",
+            ),
+            (
+                "{\"schema\": \"tagwire.bench/1\", \"rows\": [",
+                "no results",
+            ),
+            ("[]", "no results"),
+        ] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let error = Rows::default().read(file.path()).unwrap_err().to_string();
+            assert!(error.contains(what), "{text}: {error}");
+            assert!(error.contains(&file.path().display().to_string()));
+        }
+        let missing = Rows::default().read(Path::new("/nowhere/x.json"));
+        assert!(matches!(missing, Err(Error::Unreadable { .. })));
+    }
+}

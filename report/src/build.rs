@@ -1,0 +1,324 @@
+//! From results to the model: which rows are a series, and what lies along the axis.
+
+use std::collections::BTreeMap;
+
+use tagwire_bench::{Launches, Summary, main_quantity};
+
+use crate::error::{Error, Result};
+use crate::join::{counterparts, distinct_names};
+use crate::metric::Metric;
+use crate::model::{Model, Plot, Point, Role, Series, Variable};
+use crate::naming::{FILE, Variables, shared};
+use crate::read::{Results, Row, SIZE, labels};
+
+/// What is asked of a model.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// The variable along the axis, where it is not to be chosen.
+    pub x: Option<String>,
+    /// The keys of the metrics; empty for all.
+    pub metrics: Vec<String>,
+}
+
+impl Model {
+    /// Makes the plots of `files`, with the series of `base` beside theirs.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where no row has a variable or a metric that is asked for.
+    pub fn of(files: &[Results], base: Option<&Results>, selection: &Selection) -> Result<Self> {
+        let labels = labels(files);
+        let mut sources: Vec<Source> = files
+            .iter()
+            .zip(&labels)
+            .enumerate()
+            .map(|(number, (results, label))| Source {
+                results,
+                number,
+                role: Role::Measured,
+                label: (files.len() > 1).then(|| label.clone()),
+            })
+            .collect();
+        sources.extend(base.map(|results| Source {
+            results,
+            number: files.len(),
+            role: Role::Base,
+            label: None,
+        }));
+        let mut tests: Vec<&str> = Vec::new();
+        for results in files {
+            if !tests.contains(&results.test.as_str()) {
+                tests.push(&results.test);
+            }
+        }
+        let mut plots: Vec<Plot> = Vec::new();
+        for test in tests {
+            let of_test: Vec<&Source> = sources
+                .iter()
+                .filter(|source| source.results.test == test)
+                .collect();
+            plots.extend(plots_of(test, &of_test, selection)?);
+        }
+        if plots.is_empty() {
+            return Err(no_metric(files, &selection.metrics));
+        }
+        make_unique(&mut plots);
+        Ok(Self { plots })
+    }
+}
+
+/// A file and what it is for.
+#[derive(Debug)]
+struct Source<'a> {
+    results: &'a Results,
+    /// Its place among the files.
+    number: usize,
+    role: Role,
+    /// Its name, where it needs one.
+    label: Option<String>,
+}
+
+/// The launches of a series, by the bits of `x`: values of a file are whole, or written the same way.
+type Cases = BTreeMap<u64, Launches>;
+
+/// A series while its rows come.
+struct Gathered<'a> {
+    role: Role,
+    variables: Variables,
+    /// Where its transport stands in the command.
+    place: (usize, usize),
+    rows: Vec<&'a Row>,
+}
+
+fn plots_of(test: &str, sources: &[&Source], selection: &Selection) -> Result<Vec<Plot>> {
+    let rows = || sources.iter().flat_map(|source| &source.results.rows);
+    let x = match &selection.x {
+        Some(asked) if rows().any(|row| number_of(row, asked).is_some()) => asked.clone(),
+        Some(asked) => return Err(no_variable(test, asked, rows())),
+        None => chosen_x(rows()),
+    };
+    let gathered = gather(sources, &x);
+    let mut keys: Vec<&str> = rows()
+        .flat_map(|row| row.figures.keys().map(String::as_str))
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let main = main_quantity(test).key();
+    let mut metrics = Metric::among(&keys);
+    metrics
+        .retain(|metric| selection.metrics.is_empty() || selection.metrics.contains(&metric.key));
+    metrics.sort_by_key(|metric| metric.key != main);
+    let plots = metrics.into_iter().map(|metric| {
+        let is_main = metric.key == main;
+        plot(test, metric, is_main, &x, &gathered)
+    });
+    Ok(plots.collect())
+}
+
+/// Sizes where there are several, else the number that takes most values.
+fn chosen_x<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> String {
+    let mut values: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for row in rows {
+        for key in row.variables.keys() {
+            if let Some(number) = number_of(row, key) {
+                let seen = values.entry(key).or_default();
+                if !seen.contains(&number.to_bits()) {
+                    seen.push(number.to_bits());
+                }
+            }
+        }
+    }
+    let count = |key: &str| values.get(key).map_or(0, Vec::len);
+    let most = values
+        .keys()
+        .copied()
+        .max_by_key(|key| (count(key), *key == SIZE));
+    match most {
+        Some(key) if count(SIZE) < 2 && count(key) > 1 => key.to_owned(),
+        _ => SIZE.to_owned(),
+    }
+}
+
+fn number_of(row: &Row, key: &str) -> Option<f64> {
+    let number: f64 = row.variables.get(key)?.parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
+/// The series, in the order of the command, and the base's behind the others.
+fn gather<'a>(sources: &[&'a Source], x: &str) -> Vec<Gathered<'a>> {
+    let mut all: Vec<Gathered> = Vec::new();
+    for source in sources {
+        for row in &source.results.rows {
+            let mut variables = row.variables.clone();
+            variables.remove(x);
+            if let Some(label) = &source.label {
+                variables.insert(FILE.to_owned(), label.clone());
+            }
+            let is_known =
+                |known: &&mut Gathered| known.role == source.role && known.variables == variables;
+            if let Some(known) = all.iter_mut().find(is_known) {
+                known.rows.push(row);
+                continue;
+            }
+            all.push(Gathered {
+                role: source.role,
+                place: (source.number, source.results.place(&variables)),
+                variables,
+                rows: vec![row],
+            });
+        }
+    }
+    all.sort_by_key(|series| (series.role == Role::Base, series.place));
+    all
+}
+
+fn plot(test: &str, metric: Metric, is_main: bool, x: &str, gathered: &[Gathered]) -> Plot {
+    let cases = gathered
+        .iter()
+        .map(|series| (series, cases(series, x, &metric)));
+    let there: Vec<(&Gathered, Cases)> = cases.filter(|(_, cases)| !cases.is_empty()).collect();
+    let variables: Vec<&Variables> = there.iter().map(|(series, _)| &series.variables).collect();
+    let new = there
+        .iter()
+        .filter(|(series, _)| series.role == Role::Measured)
+        .count();
+    let counterparts = counterparts(&variables, new);
+    let names = distinct_names(&variables, new, &counterparts);
+    let mut free = new;
+    let series = there
+        .iter()
+        .zip(names)
+        .enumerate()
+        .map(|(place, ((series, cases), name))| {
+            let counterpart = counterparts[place];
+            let slot = match (series.role, counterpart) {
+                (Role::Measured, _) => place,
+                (Role::Base, Some(new)) => new,
+                (Role::Base, None) => {
+                    free += 1;
+                    free - 1
+                }
+            };
+            Series {
+                name,
+                role: series.role,
+                file: if series.role == Role::Base {
+                    0
+                } else {
+                    series.place.0
+                },
+                variables: series.variables.clone(),
+                slot,
+                counterpart,
+                points: points(cases),
+            }
+        });
+    let mut plot = Plot {
+        id: slug(&format!("{test}-{}", metric.key)),
+        test: test.to_owned(),
+        is_main,
+        reference: None,
+        x: Variable::named(x),
+        shared: shared(&variables, FILE),
+        series: series.collect(),
+        metric,
+    };
+    if let [only] = plot.xs()[..]
+        && only != NOTHING
+    {
+        plot.shared.insert(0, (x.to_owned(), only.to_string()));
+    }
+    plot
+}
+
+/// The place of rows that lack the variable of the axis.
+const NOTHING: f64 = -1.0;
+
+fn cases(series: &Gathered, x: &str, metric: &Metric) -> Cases {
+    let mut cases = Cases::new();
+    for row in &series.rows {
+        let Some(&median) = row.figures.get(&metric.key) else {
+            continue;
+        };
+        let bound = |key: &String| row.figures.get(key).copied().unwrap_or(median);
+        let blocks = Summary {
+            median,
+            min: bound(&metric.bounds.0).min(median),
+            max: bound(&metric.bounds.1).max(median),
+        };
+        let x = number_of(row, x).unwrap_or(NOTHING);
+        cases
+            .entry(x.to_bits())
+            .or_default()
+            .add(blocks, row.is_disturbed);
+    }
+    cases
+}
+
+fn points(cases: &Cases) -> Vec<Point> {
+    let point = |(bits, launches): (&u64, &Launches)| {
+        Some(Point {
+            x: f64::from_bits(*bits),
+            estimate: launches.estimate()?,
+            launches: launches.count(),
+            is_disturbed: launches.is_disturbed(),
+        })
+    };
+    let mut points: Vec<Point> = cases.iter().filter_map(point).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+/// What can stand in a file's name and in an id.
+fn slug(text: &str) -> String {
+    let letters = text
+        .chars()
+        .map(|letter| match letter.to_ascii_lowercase() {
+            letter @ ('a'..='z' | '0'..='9') => letter,
+            _ => '-',
+        });
+    letters.take(60).collect()
+}
+
+fn make_unique(plots: &mut [Plot]) {
+    for place in 1..plots.len() {
+        let (before, rest) = plots.split_at_mut(place);
+        if before.iter().any(|plot| plot.id == rest[0].id) {
+            rest[0].id = format!("{}-{place}", rest[0].id);
+        }
+    }
+}
+
+fn no_variable<'a>(test: &str, asked: &str, rows: impl Iterator<Item = &'a Row>) -> Error {
+    let mut known: Vec<&str> = rows
+        .flat_map(|row| {
+            row.variables
+                .keys()
+                .filter(|key| number_of(row, key).is_some())
+        })
+        .map(String::as_str)
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    Error::Usage(format!(
+        "no row of {test} has a number '{asked}' (--x): there are {}",
+        known.join(", ")
+    ))
+}
+
+fn no_metric(files: &[Results], asked: &[String]) -> Error {
+    let rows = files.iter().flat_map(|results| &results.rows);
+    let mut keys: Vec<&str> = rows
+        .flat_map(|row| row.figures.keys().map(String::as_str))
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let known: Vec<String> = Metric::among(&keys)
+        .into_iter()
+        .map(|metric| metric.key)
+        .collect();
+    Error::Usage(format!(
+        "no row has '{}' (--metric): there are {}",
+        asked.join("', '"),
+        known.join(", ")
+    ))
+}

@@ -1,0 +1,25 @@
+//! Tagwire's reports: what `tagwire report` makes of the results of `tagwire bench`.
+
+pub mod build;
+pub mod circumstances;
+pub mod draw;
+pub mod error;
+pub mod escape;
+pub mod format;
+mod join;
+pub mod judge;
+pub mod metric;
+pub mod model;
+pub mod naming;
+pub mod number;
+pub mod page;
+mod phrase;
+pub mod read;
+pub mod report;
+pub mod table;
+pub mod words;
+
+pub use build::Selection;
+pub use error::{Error, Result};
+pub use format::{Format, Written};
+pub use report::Report;

@@ -1,0 +1,188 @@
+//! Tables: what is behind the plots, for every format.
+
+use tagwire_bench::{Sense, Verdict};
+
+use crate::judge::{Compared, compared};
+use crate::model::{Plot, Role};
+use crate::number;
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// The heads of columns; the first one is that of the rows' names.
+    pub heads: Vec<String>,
+    /// The rows: as many cells as heads.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cell {
+    /// What it says.
+    pub text: String,
+    /// What stands behind it, smaller.
+    pub note: String,
+    /// What it means.
+    pub mark: Mark,
+}
+
+/// What a cell means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mark {
+    /// Nothing but what it says.
+    #[default]
+    None,
+    /// It got worse.
+    Worse,
+    /// It got better.
+    Better,
+    /// It was measured beside other load.
+    Doubtful,
+    /// It differs from the others of its row.
+    Differs,
+}
+
+impl Cell {
+    /// Returns a cell with a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the figures of a plot: a row for each value of the variable, a column for each series, and their ratio to the
+/// first one.
+#[must_use]
+pub fn figures(plot: &Plot) -> Table {
+    let unit = plot.metric.unit;
+    let first = plot
+        .series
+        .first()
+        .filter(|series| series.role == Role::Measured);
+    let has_ratio = plot.metric.sense != Sense::Share && plot.series.len() > 1;
+    let mut heads = vec![plot.x.title()];
+    for (place, series) in plot.series.iter().enumerate() {
+        let unit = if unit.symbol().is_empty() {
+            String::new()
+        } else {
+            format!(", {}", unit.symbol())
+        };
+        heads.push(format!("{}{unit}", series.name));
+        if place > 0 && has_ratio {
+            heads.push("to first".to_owned());
+        }
+    }
+    let row = |x: f64| {
+        let mut cells = vec![Cell::new(plot.x.value(x))];
+        let first = first.and_then(|first| first.at(x));
+        for (place, series) in plot.series.iter().enumerate() {
+            let point = series.at(x);
+            cells.push(point.map_or_else(Cell::default, |point| Cell {
+                text: number::value(point.estimate.median, unit),
+                note: format!(
+                    "{} to {}",
+                    number::value(point.estimate.min, unit),
+                    number::value(point.estimate.max, unit)
+                ),
+                mark: if point.is_disturbed {
+                    Mark::Doubtful
+                } else {
+                    Mark::None
+                },
+            }));
+            if place > 0 && has_ratio {
+                let is_positive = |point: &crate::model::Point| point.estimate.median > 0.0;
+                let both = first.zip(point);
+                let both = both.filter(|(first, point)| is_positive(first) && is_positive(point));
+                let ratio = both.map(|(first, point)| {
+                    number::ratio(
+                        plot.metric
+                            .sense
+                            .ratio(point.estimate.median, first.estimate.median),
+                    )
+                });
+                cells.push(Cell::new(ratio.unwrap_or_default()));
+            }
+        }
+        cells
+    };
+    Table {
+        heads,
+        rows: plot.xs().into_iter().map(row).collect(),
+    }
+}
+
+/// Returns how a plot compares with its base, `None` where nothing does.
+#[must_use]
+pub fn comparison(plot: &Plot) -> Option<Table> {
+    let all = compared(plot);
+    if all.is_empty() {
+        return None;
+    }
+    let unit = plot.metric.unit;
+    let value = |value: f64| number::value(value, unit);
+    let row = |compared: &Compared| {
+        let (verdict, mark) = match compared.change.verdict {
+            Verdict::Worse => ("worse", Mark::Worse),
+            Verdict::Better => ("better", Mark::Better),
+            Verdict::Noise => ("within the noise", Mark::None),
+            Verdict::Same => ("same", Mark::None),
+        };
+        let is_doubtful = compared.base.is_disturbed || compared.new.is_disturbed;
+        let cell = |point: &crate::model::Point| Cell {
+            text: value(point.estimate.median),
+            note: format!(
+                "{} to {}",
+                value(point.estimate.min),
+                value(point.estimate.max)
+            ),
+            mark: if point.is_disturbed {
+                Mark::Doubtful
+            } else {
+                Mark::None
+            },
+        };
+        vec![
+            Cell::new(plot.series[compared.series].name.clone()),
+            Cell::new(plot.x.value(compared.new.x)),
+            cell(&compared.base),
+            cell(&compared.new),
+            Cell {
+                text: number::ratio(compared.change.ratio),
+                note: format!(
+                    "{} to {}",
+                    number::ratio(compared.interval.0),
+                    number::ratio(compared.interval.1)
+                ),
+                mark,
+            },
+            Cell {
+                text: verdict.to_owned(),
+                note: if is_doubtful {
+                    "not to be trusted".to_owned()
+                } else {
+                    String::new()
+                },
+                mark,
+            },
+        ]
+    };
+    let symbol = match unit.symbol() {
+        "" => String::new(),
+        symbol => format!(", {symbol}"),
+    };
+    Some(Table {
+        heads: vec![
+            "Series".to_owned(),
+            plot.x.title(),
+            format!("Base{symbol}"),
+            format!("New{symbol}"),
+            "New / base".to_owned(),
+            "Verdict".to_owned(),
+        ],
+        rows: all.iter().map(row).collect(),
+    })
+}
