@@ -36,7 +36,7 @@ pub enum Action {
     /// Compare two results of 'bench'; the exit status says whether it got worse
     #[command(after_help = AFTER_COMPARE)]
     Compare(tagwire_bench::CompareArgs),
-    /// Measure figures and tables of papers here, and say which of their claims hold
+    /// Measure figures of papers here, and say which of their claims hold
     #[command(after_help = AFTER_REPRODUCE)]
     Reproduce(reproduce::ReproduceOptions),
     /// Plots and tables of results of 'bench': a page to open in a browser, or files for papers
