@@ -39,7 +39,7 @@ pub enum Action {
     /// Measure figures of papers here, and say which of their claims hold
     #[command(after_help = AFTER_REPRODUCE)]
     Reproduce(reproduce::ReproduceOptions),
-    /// Plots and tables of results of 'bench': a page to open in a browser, or files for papers
+    /// Plots and tables of results of 'bench': a page for a browser, or files for papers
     #[command(after_help = AFTER_REPORT)]
     Report(report::ReportOptions),
     /// MPI programs on Tagwire, with no MPI installed
