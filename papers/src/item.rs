@@ -180,6 +180,8 @@ mod tests {
             assert_eq!(is_real, item.why.is_none(), "{}", item.name);
             assert_eq!(is_real, !item.runs.is_empty(), "{}", item.name);
             assert_eq!(is_real, !item.claims.is_empty(), "{}", item.name);
+            let has_reasons = item.claims.iter().all(|claim| claim.reason.is_some());
+            assert!(has_reasons, "{}: what fails is explained", item.name);
         }
     }
 
