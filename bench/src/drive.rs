@@ -468,7 +468,9 @@ pub(crate) fn command_line() -> String {
         .join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// Returns a word as a shell takes it.
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -31,7 +31,7 @@ mod warnings;
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
 pub use compare::{CompareArgs, CompareFormat, Threshold, run_compare};
 pub use document::document;
-pub use drive::run;
+pub use drive::{quoted, run};
 pub use environment::{Difference, Environment, Used, differences};
 pub use error::{Error, ExitStatus, Mismatch, Result};
 pub use judgement::{Change, Launches, NOTABLE, Sense, Verdict, is_row_disturbed, is_variable};

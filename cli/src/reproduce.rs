@@ -75,6 +75,7 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     let interrupted = interruptions()?;
     let (mut failed_runs, mut fails) = (0, 0);
     for item in items {
+        check(&interrupted)?;
         if item.needs != Needs::Real {
             let why = item.why.as_deref().unwrap_or_default();
             print(&format!(
@@ -155,20 +156,31 @@ fn measure(run: &Run, file: &Path, interrupted: &AtomicUsize) -> Result<bool, Fa
         .arg(&partial)
         .stdout(Stdio::null());
     let ended = suite.status().map_err(Failure::run)?;
-    let signal = interrupted.load(Relaxed);
-    if signal != 0 {
-        let text = "interrupted; what was measured is kept, and --resume goes on with it";
-        return Err(Failure::with_status(128 + signal as u8, text));
-    }
     if ended.success() {
         fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
     }
+    check(interrupted)?;
     Ok(ended.success())
+}
+
+/// Ends the command where a signal has come.
+fn check(interrupted: &AtomicUsize) -> Result<(), Failure> {
+    match interrupted.load(Relaxed) {
+        0 => Ok(()),
+        signal => {
+            let text = "interrupted; what was measured is kept, and --resume goes on with it";
+            Err(Failure::with_status(128 + signal as u8, text))
+        }
+    }
 }
 
 /// Whether a file has the results of a run.
 fn is_of(file: &Path, run: &Run) -> bool {
-    let read = fs::read_to_string(file).ok();
+    // Not of a pipe, say, which would be waited for.
+    let read = file
+        .is_file()
+        .then(|| fs::read_to_string(file).ok())
+        .flatten();
     let results: Option<serde_json::Value> = read.and_then(|text| serde_json::from_str(&text).ok());
     let command = results
         .as_ref()
@@ -177,7 +189,12 @@ fn is_of(file: &Path, run: &Run) -> bool {
 }
 
 fn command_line(run: &Run) -> String {
-    format!("bench {}", run.arguments.join(" "))
+    let words: Vec<String> = run
+        .arguments
+        .iter()
+        .map(|word| tagwire_bench::quoted(word))
+        .collect();
+    format!("bench {}", words.join(" "))
 }
 
 /// Counts nothing while no signal has come; then it has its number. The suite gets it too, and ends.

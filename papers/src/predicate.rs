@@ -168,6 +168,9 @@ fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
     let (Some(of), Some(over)) = (one.get(&size), other.get(&size)) else {
         return nothing();
     };
+    if over.low <= 0.0 {
+        return Judgement::not_testable(format!("one of the figures is {} at {size} B", over.low));
+    }
     let (low, high) = (of.low / over.high, of.high / over.low);
     let ours = of.median / over.median;
     let holds = (low * (1.0 - WIDENED)..=high * (1.0 + WIDENED)).contains(&value);

@@ -676,6 +676,7 @@ impl Messenger {
         requests: &[RequestId],
         mut each: impl FnMut(usize, &Status),
     ) -> Result<()> {
+        self.count_call()?;
         let mut next = 0;
         self.wait_until(None, |pml| {
             while let Some(&request) = requests.get(next) {
@@ -939,6 +940,17 @@ impl Messenger {
         let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
         self.calls.store(calls, Ordering::Relaxed);
         calls.is_multiple_of(CALLS_PER_CLOCK)
+    }
+
+    /// Counts a call, but for one that looks at the clock: returns whether it is none.
+    #[inline(always)]
+    fn count_unless_due(&self) -> bool {
+        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
+        let is_due = calls.is_multiple_of(CALLS_PER_CLOCK);
+        if !is_due {
+            self.calls.store(calls, Ordering::Relaxed);
+        }
+        !is_due
     }
 
     #[inline(never)]

@@ -1,5 +1,7 @@
 //! Waiting for requests and testing them (MPI-5.0, section 3.7).
 
+use tagwire_pml::RequestId;
+
 use crate::abi::{Request, SUCCESS, Status, UNDEFINED};
 use crate::error::{Class, Error, On, Result};
 use crate::p2p::count_of;
@@ -49,7 +51,11 @@ impl Process {
                 let ended = self.messenger.wait(*id, None).map_err(on)?;
                 self.requests.settle(request, Some(&ended))
             }
-            Awaited::Inactive | Awaited::Ended => self.requests.settle(request, None),
+            Awaited::Inactive | Awaited::Ended => {
+                // What was sent may wait to leave with other messages.
+                self.messenger.flush().map_err(on)?;
+                self.requests.settle(request, None)
+            }
             Awaited::Operation(operation) => {
                 let look = || Ok(operation.take());
                 let end = self.messenger.progress_until(None, look).map_err(on)?;
@@ -63,7 +69,7 @@ impl Process {
 pub fn wait(process: &Process, request: Ref<Request>, status: StatusRef) -> Result {
     let given = request.get()?;
     if given == DONE {
-        process.messenger.flush()?;
+        process.messenger.wait(RequestId::COMPLETE, None)?;
         request.set(Request::NULL);
         status.set(Status::EMPTY);
         return Ok(());
@@ -227,12 +233,17 @@ fn wait_for_messages(
     statuses: Statuses,
 ) -> Result {
     let mut ends = Vec::with_capacity(messages.ids.len());
-    process
+    let waited = process
         .messenger
-        .wait_each(&messages.ids, |_, ended| ends.push(*ended))?;
+        .wait_each(&messages.ids, |_, ended| ends.push(*ended));
+    // Where that fails, those before have ended, and are no more.
+    let ended = match &waited {
+        Ok(()) => number,
+        Err(_) => messages.place(ends.len()).unwrap_or(number),
+    };
     let mut errors = Errors::default();
     process.requests.settle_all(
-        (0..number).map(|place| requests.get(place)),
+        (0..ended).map(|place| requests.get(place)),
         messages,
         &ends,
         !statuses.are_ignored(),
@@ -243,6 +254,7 @@ fn wait_for_messages(
             errors.note(place, settled);
         },
     )?;
+    waited?;
     errors.report(number, statuses)
 }
 

@@ -30,10 +30,10 @@ pub fn call(name: &str, handler: impl FnOnce(&Arc<Process>) -> Result) -> i32 {
 
 /// The same for what may be called at any time.
 pub fn early(name: &str, handler: impl FnOnce(Option<&Arc<Process>>) -> Result) -> i32 {
-    let process = PROCESS.get();
-    match handler(process) {
+    match handler(PROCESS.get()) {
         Ok(()) => SUCCESS,
-        Err(error) => match process {
+        // The call may have made it.
+        Err(error) => match PROCESS.get() {
             Some(process) => process.raise(&error, name),
             None => fail(&error, name),
         },

@@ -145,8 +145,11 @@ pub fn grequest_start(
 pub fn grequest_complete(process: &Process, request: Request) -> Result {
     let operation = process.requests.operation(request)?;
     match operation.complete()? {
-        // It was kept for this call.
-        true => process.requests.free(request),
+        // It was kept for this call. Who freed it meanwhile may have seen that it has ended, and then there is none any more.
+        true => {
+            let _ = process.requests.free(request);
+            Ok(())
+        }
         false => Ok(()),
     }
 }

@@ -528,7 +528,7 @@ pub fn sendrecv(
         }
     };
     let received = finish(process, &pending, comm, status);
-    if let Some(id) = sent.filter(|id| *id != RequestId::COMPLETE) {
+    if let Some(id) = sent {
         let ended = process.messenger.wait(id, None)?;
         let end = End::of_send(&ended);
         if let (Ok(()), Some(error)) = (&received, end.error) {

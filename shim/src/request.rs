@@ -50,6 +50,11 @@ pub(crate) enum Awaited {
 }
 
 impl Messages {
+    /// Returns the place of the request that waits for message `number`.
+    pub(crate) fn place(&self, number: usize) -> Option<usize> {
+        self.places.get(number).copied()
+    }
+
     fn with_capacity(count: usize) -> Self {
         Self {
             ids: Vec::with_capacity(count),
@@ -509,9 +514,22 @@ impl Requests {
                 each(place, slots.settle(request, ended));
             } else if matches!(request, DONE | Request::NULL) {
                 quiet(place, Request::NULL);
-            } else if let Some((request, pending, _)) = slots.retire(request) {
-                pending.discard();
-                quiet(place, request);
+            } else if let Some((request, pending, comm)) = slots.retire(request) {
+                match pending {
+                    // A call has reported its end before, and left its error.
+                    Pending::Ended(end) => each(
+                        place,
+                        Settled {
+                            request,
+                            end: *end,
+                            comm,
+                        },
+                    ),
+                    _ => {
+                        pending.discard();
+                        quiet(place, request);
+                    }
+                }
             }
         }
         Ok(())

@@ -52,8 +52,8 @@ pub fn session_init(
         Some(process) => Arc::clone(process),
         None => exports::joined()?,
     };
-    session.set(open(&process, info, errhandler)?);
     exports::leave_at_exit();
+    session.set(open(&process, info, errhandler)?);
     Ok(())
 }
 
@@ -92,9 +92,9 @@ pub fn session_finalize(process: &Process, session: Ref<Session>) -> Result {
     on_session(process, given, |held| {
         held.buffer().detach(&process.messenger)
     })?;
-    process.sessions.remove(given.0);
+    let was_open = process.sessions.remove(given.0).is_some();
     session.set(Session::NULL);
-    match process.models.end_session() {
+    match was_open && process.models.end_session() {
         true => process.leave(),
         false => Ok(()),
     }

@@ -220,6 +220,28 @@ fn finish(process: &Process, requests: &mut [Request], how: i32) {
     }
 }
 
+/// Also where a call has reported it before, and nobody asks for statuses.
+#[test]
+fn an_error_that_was_seen_is_reported_by_who_waits() {
+    ranks(2, |process, me| {
+        if me == 0 {
+            p2p::send(process, data(&[1, 2, 3]), 3, INT, 1, 0, WORLD).unwrap();
+            return;
+        }
+        let (mut short, mut request, mut flag) = ([0; 2], Request::NULL, 0);
+        let (from, to) = (room(&mut short), result(&mut request));
+        p2p::irecv(process, from, 2, INT, 0, 0, WORLD, to).unwrap();
+        while flag == 0 {
+            let flag = result(&mut flag);
+            complete::request_get_status(process, request, flag, ignore()).unwrap();
+        }
+        let mut requests = [request];
+        let ended = complete::waitall(process, 1, array(&mut requests), ignore_all());
+        assert_eq!(code(ended), Class::InStatus);
+        assert_eq!(requests, [Request::NULL]);
+    });
+}
+
 #[test]
 fn a_message_that_is_too_long_is_an_error_in_its_status() {
     ranks(2, |process, me| {
