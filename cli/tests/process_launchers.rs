@@ -1,4 +1,4 @@
-//! Jobs that other launchers start: Hydra and gforker of MPICH, which speak PMI-1, and PRRTE, which has PMIx. Skipped,
+//! Jobs that other launchers start: Hydra and gforker of MPICH and Hydra of Intel MPI, which speak PMI-1, and PRRTE, which has PMIx. Skipped,
 //! loudly, where they are not installed. Slurm has a program of its own.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
@@ -6,13 +6,15 @@
 mod process;
 
 use process::launchers::{
-    End, Launcher, a_bad_end_ends_the_job, of_mpich, of_open_mpi, programs_are_one_job,
+    End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, of_intel_mpi, of_mpich,
+    of_open_mpi, of_open_mpi_that_goes_on, programs_are_one_job,
 };
 use process::{Line, Outcome, example};
 
 /// The launchers that are here.
 fn launchers(test: &str) -> Vec<Launcher> {
     let mut all = of_mpich(test);
+    all.extend(of_intel_mpi(test));
     all.extend(of_open_mpi(test));
     all
 }
@@ -49,6 +51,13 @@ fn an_abort_ends_the_job_with_its_status() {
 fn a_rank_that_ends_without_a_close_ends_the_job() {
     for launcher in launchers("an early end under other launchers") {
         a_bad_end_ends_the_job(&launcher, End::Exit);
+    }
+}
+
+#[test]
+fn a_launcher_that_lets_others_go_on_says_who_failed() {
+    for launcher in of_open_mpi_that_goes_on("deaths by events of PMIx") {
+        a_death_is_heard_by_all(&launcher);
     }
 }
 

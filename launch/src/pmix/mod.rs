@@ -1,17 +1,20 @@
 //! PMIx, by which PRRTE (`prterun`, and with it `mpiexec` of Open MPI 5) and `srun --mpi=pmix` let ranks find each other.
 
+mod events;
 mod library;
+mod raw;
 
 use std::time::{Duration, Instant};
 
 use tagwire_base::Rank;
-use tagwire_base::bootstrap::Attribute;
+use tagwire_base::bootstrap::{Attribute, MemberEvent};
 
 use crate::error::Result;
 use crate::key_values::KeyValues;
 use crate::patience::Pauses;
 pub use library::LIBRARY;
-use library::{Library, Value, WILDCARD, failed};
+use library::{Library, WILDCARD, failed};
+use raw::Value;
 
 /// How long a reply may take that waits for no other rank.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -86,6 +89,10 @@ impl KeyValues for Client {
             _ => Ok(None),
         };
         number.ok().flatten()
+    }
+
+    fn events(&mut self) -> Vec<MemberEvent> {
+        self.library.events()
     }
 
     fn abort(&mut self, status: i32) {

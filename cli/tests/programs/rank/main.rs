@@ -36,7 +36,10 @@ fn main() -> ExitCode {
         eprintln!("test_rank: which scenario?");
         return ExitCode::from(1);
     };
-    let rank = std::env::var("TAGWIRE_RANK").unwrap_or_else(|_| "0".to_owned());
+    // By the word of whichever launcher it is.
+    let names = ["TAGWIRE_RANK", "PMIX_RANK", "PMI_RANK", "RANK"];
+    let rank = names.iter().find_map(|name| std::env::var(name).ok());
+    let rank = rank.unwrap_or_else(|| "0".to_owned());
     say(&rank, format!("is process {}", std::process::id()));
     let outcome = match name.as_str() {
         "death-posted" => death::posted(),

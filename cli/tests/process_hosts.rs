@@ -3,11 +3,12 @@
 
 mod process;
 
+use std::ffi::OsString;
 use std::time::Instant;
 
 use process::hosts::Hosts;
-use process::launchers::of_two_hosts;
-use process::{example, has, has_libfabric, tagwire};
+use process::launchers::of_hosts;
+use process::{Outcome, example, has, has_libfabric, tagwire};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.
@@ -55,39 +56,60 @@ fn a_benchmark_runs_between_two_hosts() {
     }
 }
 
-/// Under launchers that start ranks on both hosts, by a remote shell of this test's own. Nobody names a transport: ranks of
+/// Returns a benchmark of two sizes, with its bytes checked.
+fn bench(test: &str) -> Vec<OsString> {
+    let words = [
+        "bench", test, "-m", "8,64K", "-i", "20", "-c", "--bind", "none",
+    ];
+    let words = words.map(OsString::from).into_iter();
+    [tagwire().into()].into_iter().chain(words).collect()
+}
+
+/// Under launchers that start ranks on all hosts, by a remote shell of this test's own. Nobody names a transport: ranks of
 /// a host share memory, and a network is between the hosts.
-#[test]
-fn a_job_of_another_launcher_spans_two_hosts() {
-    let test = "a_job_of_another_launcher_spans_two_hosts";
-    let Some(hosts) = Hosts::make(test, 3, 1).filter(|_| has_libfabric(test)) else {
-        return;
-    };
+fn jobs_span(test: &str, hosts: &Hosts) {
     let folder = tempfile::tempdir().unwrap();
     let shell = hosts.remote_shell(folder.path());
-    let run = |name: &str, words: &[&std::ffi::OsStr]| {
-        let (_, line) = of_two_hosts(test, &hosts, &shell)
-            .into_iter()
-            .find(|(launcher, _)| *launcher == name)
-            .unwrap();
-        let outcome = line.args(words).finish();
-        assert_eq!(outcome.status, 0, "{name}: {outcome:#?}");
-        outcome
+    let count = hosts.addresses().len();
+    let run = |ranks_per_host: usize, program: &[OsString], check: &dyn Fn(&str, &Outcome)| {
+        for (name, line) in of_hosts(test, hosts, &shell, ranks_per_host) {
+            let outcome = line.args(program).finish();
+            assert_eq!(outcome.status, 0, "{name}: {outcome:#?}");
+            check(name, &outcome);
+        }
     };
-    for (name, _) in of_two_hosts(test, &hosts, &shell) {
-        run(name, &[example("ring").as_ref(), "100".as_ref()]).line("4 ranks, 400 hops");
-        run(name, &[example("halo").as_ref()]);
-        let words = [
-            "bench", "ring", "-m", "8,64K", "-i", "20", "-c", "--bind", "none",
-        ];
-        let words: Vec<_> = words.iter().map(std::ffi::OsStr::new).collect();
-        let program = tagwire();
-        let outcome = run(name, &[&[program.as_ref()], &words[..]].concat());
+    run(2, &[example("ring").into(), "100".into()], &|_, outcome| {
+        outcome.line(&format!("{} ranks, {} hops", 2 * count, 200 * count));
+    });
+    run(2, &[example("halo").into()], &|_, _| ());
+    // Latency is of two ranks.
+    let (ranks_per_host, benchmark) = if count == 2 {
+        (1, "latency")
+    } else {
+        (2, "ring")
+    };
+    run(ranks_per_host, &bench(benchmark), &|name, outcome| {
         let header = outcome.line("# Transport: ");
         let chosen = "# Transport: shm+ofi:tcp;ofi_rxm (the default";
         assert!(header.starts_with(chosen), "{name}: {header}");
         let rows = outcome.stdout.iter().filter(|line| !line.starts_with('#'));
         assert_eq!(rows.count(), 2, "{name}: {outcome:#?}");
+    });
+}
+
+#[test]
+fn a_job_of_another_launcher_spans_two_hosts() {
+    let test = "a_job_of_another_launcher_spans_two_hosts";
+    if let Some(hosts) = Hosts::make(test, 3, 1).filter(|_| has_libfabric(test)) {
+        jobs_span(test, &hosts);
+    }
+}
+
+#[test]
+fn a_job_of_another_launcher_spans_three_hosts() {
+    let test = "a_job_of_another_launcher_spans_three_hosts";
+    if let Some(hosts) = Hosts::switched(test, 5, 3).filter(|_| has_libfabric(test)) {
+        jobs_span(test, &hosts);
     }
 }
 
@@ -95,20 +117,14 @@ fn a_job_of_another_launcher_spans_two_hosts() {
 #[test]
 fn parts_that_users_start_are_one_job() {
     let test = "parts_that_users_start_are_one_job";
-    let Some(hosts) = Hosts::make(test, 4, 1).filter(|_| has_libfabric(test)) else {
+    let Some(hosts) = Hosts::switched(test, 4, 3).filter(|_| has_libfabric(test)) else {
         return;
     };
     let place = format!("{}:7471", hosts.address(0));
-    let words = [
-        "bench", "ring", "-m", "8,64K", "-i", "20", "-c", "--bind", "none",
-    ];
-    let programs: [Vec<std::ffi::OsString>; 3] = [
+    let programs = [
         vec![example("ring").into(), "100".into()],
         vec![example("halo").into()],
-        [tagwire().into()]
-            .into_iter()
-            .chain(words.map(Into::into))
-            .collect(),
+        bench("ring"),
     ];
     for program in &programs {
         let part = |host: usize, options: &[&str]| {
@@ -121,10 +137,14 @@ fn parts_that_users_start_are_one_job() {
                 .args(program)
                 .start()
         };
-        let first = part(0, &["--of", "4", "--listen", &place]);
-        let second = part(1, &["--connect", &place]);
-        for outcome in [first.finish(), second.finish()] {
-            assert_eq!(outcome.status, 0, "{outcome:#?}");
+        for hosts in [2, 3] {
+            let ranks = (2 * hosts).to_string();
+            let first = part(0, &["--of", &ranks, "--listen", &place]);
+            let others = (1..hosts).map(|host| part(host, &["--connect", &place]));
+            for job in [first].into_iter().chain(others.collect::<Vec<_>>()) {
+                let outcome = job.finish();
+                assert_eq!(outcome.status, 0, "{outcome:#?}");
+            }
         }
     }
 }
