@@ -2,7 +2,7 @@
 
 A description has `folders` (below MPI_SUITES: the first that is there), `git` with `revision`, or `archive` (where --fetch takes it from), `root` (the folder of
 its sources), `shared` (sources that every program may use), `include`, `flags`, `libraries`, `headers` (what its configure
-would write), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument); `without` has flags for what is shared while the library does not have a function. Which sources and flags a program has beyond PROGRAM.c is
+would write), and the patterns `passed` and `failed` for what programs say (`passed_with`: by an argument). Which sources and flags a program has beyond PROGRAM.c is
 read in the Makefile.am beside it.
 """
 
@@ -48,8 +48,8 @@ class Suite:
         failed = self.settings.get("failed")
         return status == 0 and all(re.search(pattern, output) for pattern in wanted) and not (failed and re.search(failed, output))
 
-    def prepare(self, undone):
-        """Writes the headers and compiles what all programs share, for a library without the functions `undone`."""
+    def prepare(self):
+        """Writes the headers and compiles what all programs share."""
         for name, text in self.settings.get("headers", {}).items():
             header = self.folder / "headers" / name
             if not header.exists() or header.read_text() != text:
@@ -59,8 +59,7 @@ class Suite:
         sources = [self.root / name for name in self.settings.get("shared", [])]
         if not sources:
             return
-        flags = [flag for name, flags in self.settings.get("without", {}).items() if name in undone for flag in flags]
-        objects = [self.compiled(source, flags, "shared") for source in sources]
+        objects = [self.compiled(source, [], "shared") for source in sources]
         if any(newer(part, archive) for part in objects):
             archive.unlink(missing_ok=True)
             run(["ar", "rcs", archive, *objects])
@@ -137,7 +136,7 @@ def run(command):
         raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
 
-def build(suites, entries, undone, jobs):
+def build(suites, entries, jobs):
     """Builds what is listed, side by side, and returns the path or the failure of each (suite, program)."""
     made, unbuilt = {}, {}
     lock = threading.Lock()
@@ -152,7 +151,7 @@ def build(suites, entries, undone, jobs):
 
     for suite in suites.values():
         try:
-            suite.prepare(undone)
+            suite.prepare()
         except Failed as failure:
             unbuilt[suite.name] = failure
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

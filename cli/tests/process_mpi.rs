@@ -114,6 +114,7 @@ fn programs_run_with_any_number_of_ranks() {
         "partitions",
         "operations",
         "sessions",
+        "groups",
     ] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {

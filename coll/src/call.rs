@@ -10,6 +10,7 @@ use crate::levels::{Among, Levels};
 use crate::reduction::Reduction;
 use crate::scratch::Scratch;
 use crate::selection::SEGMENT;
+use crate::sides::Sides;
 use crate::team::Team;
 use crate::transfer::{Part, Transfer};
 
@@ -42,6 +43,14 @@ impl<'t> Call<'t> {
             Some(_) => None,
             None => self.team.levels(),
         }
+    }
+
+    /// Returns the sides of its group.
+    ///
+    /// # Errors
+    /// When it has one side.
+    pub(crate) fn sides(&self) -> Result<&'t Sides> {
+        sides_of(self.team)
     }
 
     /// Begins the next operation of a group.
@@ -247,6 +256,12 @@ impl<'t> Call<'t> {
 
 /// So many messages of one transfer are under way at once: the receives are posted before what comes for them.
 const WINDOW: usize = 4;
+
+/// Returns the sides of a group.
+pub(crate) fn sides_of(team: &Team) -> Result<&Sides> {
+    let sides = team.sides();
+    sides.ok_or_else(|| Error::Argument("the group is not one of two sides".to_owned()))
+}
 
 /// Checks that `root` is a member.
 pub(crate) fn check_root(team: &Team, root: usize) -> Result<()> {

@@ -67,7 +67,7 @@ impl Duplicate {
             (Ok(()), Some(ids)) if !ids.contains(&NONE) => {
                 let ranks = self.team.members().ranks().collect();
                 let members = Members::new(ranks, ids);
-                return Some(Ok(self.team.derived(members, self.own)));
+                return Some(Ok(self.team.derived_alike(members, self.own)));
             }
             (Ok(()), _) => Err(tagwire_pml::Error::NoContext.into()),
             (Err(error), _) => Err(error),

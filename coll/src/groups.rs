@@ -6,6 +6,7 @@ use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::members::Members;
+use crate::sides::Sides;
 use crate::team::Team;
 use crate::two_level;
 
@@ -23,17 +24,51 @@ impl Team {
             let ids = self.exchange_ids(Call::begin(self)?, own)?;
             Ok((ranks, ids))
         })
-        .map(|(members, own)| self.derived(members, own))
+        .map(|(members, own)| self.derived_alike(members, own))
     }
 
     /// Makes a group of the members that give the same `color`, in the order of their keys, and of their numbers where keys
     /// are equal (MPI-5.0, section 7.4.2). Returns `None` to a member that gives no color.
     ///
+    /// A group of two sides becomes others of two sides; a member gets `None` where none of the other side has its color.
+    ///
     /// # Errors
     /// When a member fails or has no context left.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
+        let first = self.sides().map_or(0, Sides::first);
+        let (members, own) = self.alike(color, key, first)?;
+        let of_first = |rank: &Rank| {
+            let member = self.members().member(*rank);
+            member.is_some_and(|member| member < first)
+        };
+        let of_first = self
+            .sides()
+            .map(|_| members.ranks().filter(of_first).count());
+        let has_both = of_first.is_none_or(|count| count > 0 && count < members.len());
+        if color.is_none() || !has_both {
+            self.messenger().close_context(own)?;
+            return Ok(None);
+        }
+        Ok(Some(match of_first {
+            None => self.derived(members, own),
+            Some(count) => self.derived_of_sides(members, own, count),
+        }))
+    }
+
+    /// Makes one group of all members of both sides: first those of the side that does not say that it comes after the other, else
+    /// of the first (MPI-5.0, section 7.6.2, `MPI_Intercomm_merge`).
+    ///
+    /// # Errors
+    /// When a member fails or has no context left.
+    pub fn merge(&self, is_after: bool) -> Result<Self> {
+        let (members, own) = self.alike(Some(0), i32::from(is_after), 0)?;
+        Ok(self.derived(members, own))
+    }
+
+    /// Returns the members that give the same color, with a context for them: first those of the first side, of `first` members.
+    fn alike(&self, color: Option<u32>, key: i32, first: usize) -> Result<(Members, ContextId)> {
         const ENTRY: usize = 11;
-        let (members, own) = self.with_context(|own| {
+        self.with_context(|own| {
             let mut entry = [0; ENTRY];
             entry[0] = u8::from(color.is_some());
             entry[1..5].copy_from_slice(&color.unwrap_or(0).to_ne_bytes());
@@ -50,15 +85,10 @@ impl Team {
                     (key, member, ContextId::new(u16::from_ne_bytes([e, f])))
                 })
                 .collect();
-            alike.sort_by_key(|(key, member, _)| (*key, *member));
+            alike.sort_by_key(|(key, member, _)| (*member >= first, *key, *member));
             let ranks = alike.iter().filter_map(|it| self.members().rank(it.1));
             Ok((ranks.collect(), alike.iter().map(|it| it.2).collect()))
-        })?;
-        if color.is_none() {
-            self.messenger().close_context(own)?;
-            return Ok(None);
-        }
-        Ok(Some(self.derived(members, own)))
+        })
     }
 
     /// Makes a group of `members` of this one, in that order. They alone call this (MPI-5.0, section 7.4.2,
@@ -71,8 +101,16 @@ impl Team {
         Subset { members, name }.of(self)
     }
 
+    /// Returns a group of the same members, of the same sides.
+    pub(crate) fn derived_alike(&self, members: Members, own: ContextId) -> Self {
+        match self.sides() {
+            None => self.derived(members, own),
+            Some(sides) => self.derived_of_sides(members, own, sides.first()),
+        }
+    }
+
     /// Opens a context for what `make` returns the ranks and ids of; frees it where that fails.
-    fn with_context(
+    pub(crate) fn with_context(
         &self,
         make: impl FnOnce(ContextId) -> Result<(Vec<Rank>, Vec<ContextId>)>,
     ) -> Result<(Members, ContextId)> {

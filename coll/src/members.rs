@@ -1,5 +1,6 @@
 //! Who belongs to a group, and by which ids its ranks know the group's context.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::{ContextId, Rank};
@@ -56,6 +57,14 @@ impl Members {
                 false => Ids::Each(contexts.into()),
             },
         }
+    }
+
+    /// Returns some that follow each other, by their numbers.
+    #[must_use]
+    pub fn part(&self, numbers: Range<usize>) -> Self {
+        let ranks = numbers.clone().filter_map(|member| self.rank(member));
+        let contexts = numbers.clone().filter_map(|member| self.context(member));
+        Self::new(ranks.collect(), contexts.collect())
     }
 
     /// Returns how many there are.
@@ -133,5 +142,12 @@ mod tests {
         assert_eq!(members.context(1), Some(id(9)));
         assert_eq!(members.member(Rank::new(1)), Some(1));
         assert_eq!(members.member(Rank::new(0)), None);
+        assert_eq!(members.part(0..2), members);
+        let second = members.part(1..2);
+        assert_eq!(
+            (second.rank(0), second.context(0)),
+            (members.rank(1), Some(id(9)))
+        );
+        assert!(members.part(2..2).is_empty());
     }
 }

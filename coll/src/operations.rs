@@ -5,6 +5,7 @@
 
 mod blocks;
 mod data;
+mod inter;
 mod neighbours;
 mod reductions;
 
@@ -23,6 +24,10 @@ pub use blocks::Alltoallw;
 pub use data::{
     Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, Gather, Gatherv, Scatter,
     Scatterv,
+};
+pub use inter::{
+    Bystander, InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast, InterGather,
+    InterReduce, InterReduceScatter, InterRoot, InterScatter,
 };
 pub use neighbours::{
     NeighbourAllgather, NeighbourAllgatherv, NeighbourAlltoall, NeighbourAlltoallv,

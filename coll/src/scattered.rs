@@ -7,6 +7,7 @@
 
 use crate::call::Call;
 use crate::neighbours::Neighbours;
+use crate::sides::Sides;
 use crate::transfer::{Part, Transfer};
 
 /// Exchanges the blocks of a neighbourhood: of each destination in `input`, of each source in `out`. They are as many.
@@ -50,6 +51,27 @@ pub(crate) fn alltoall<'a>(
     }
     for to in (1..size).map(|distance| call.after(distance)) {
         transfer = transfer.send(input[to], to, call.tag());
+    }
+    transfer
+}
+
+/// Exchanges a block with each member of the other side. This one begins with another than its neighbours do.
+pub(crate) fn across<'a>(
+    call: Call<'a>,
+    sides: &Sides,
+    input: impl Iterator<Item = &'a [u8]> + Clone,
+    out: impl Iterator<Item = &'a mut [u8]>,
+) -> Transfer<'a, Vec<Part>> {
+    let remote = sides.remote();
+    let mut transfer = call.list(2 * remote.len());
+    for (from, block) in remote.clone().zip(out) {
+        transfer = transfer.recv(block, from, call.tag());
+    }
+    let blocks = remote.clone().zip(input);
+    let start = sides.me() % remote.len();
+    let turned = blocks.clone().skip(start).chain(blocks.take(start));
+    for (to, data) in turned {
+        transfer = transfer.send(data, to, call.tag());
     }
     transfer
 }

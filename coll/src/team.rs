@@ -18,6 +18,7 @@ use crate::members::Members;
 use crate::reduction::Reduction;
 use crate::scratch::{Pool, Scratch};
 use crate::selection::Selection;
+use crate::sides::Sides;
 use crate::tags::Tags;
 use crate::unwind::NoUnwind;
 
@@ -33,6 +34,7 @@ pub struct Team {
     own: ContextId,
     /// The context is freed with the group.
     owns_context: bool,
+    sides: Option<Sides>,
     pub(crate) tags: Tags,
     failures: Failures,
     selection: Arc<Selection>,
@@ -56,6 +58,7 @@ impl Team {
             me,
             own: ContextId::WORLD,
             owns_context: false,
+            sides: None,
             tags: Tags::default(),
             messenger: Arc::clone(messenger),
             pool: Pool::default(),
@@ -84,6 +87,13 @@ impl Team {
     #[must_use]
     pub const fn members(&self) -> &Members {
         &self.members
+    }
+
+    /// Returns the two groups that this one is made of, where it was made so (MPI-5.0, section 7.6): its members are those of
+    /// both.
+    #[must_use]
+    pub const fn sides(&self) -> Option<&Sides> {
+        self.sides.as_ref()
     }
 
     /// Returns this rank's id of the group's context.
@@ -213,6 +223,22 @@ impl Team {
         meeting
     }
 
+    /// The same for some of those that have to live for the meeting to be of use: where any of `needed` fails, it does.
+    pub(crate) fn meeting_for(&self, members: Members, needed: &Members) -> Self {
+        let mut meeting = self.meeting(members);
+        let me = needed.member(self.messenger.rank()).unwrap_or(0);
+        meeting.failures = Failures::new(&self.messenger, needed, me, self.own);
+        meeting.failures.only_meets();
+        meeting
+    }
+
+    /// Returns a group of two sides with these members, the first ones of the first side.
+    pub(crate) fn derived_of_sides(&self, members: Members, own: ContextId, first: usize) -> Self {
+        let mut made = self.derived(members, own);
+        made.sides = Some(Sides::new(first, made.size(), made.me));
+        made
+    }
+
     /// Returns a group with these members, whose context this rank calls `own`.
     pub(crate) fn derived(&self, members: Members, own: ContextId) -> Self {
         let selection = Selection::of_group(&self.selection, &members);
@@ -223,6 +249,7 @@ impl Team {
             members,
             own,
             owns_context: true,
+            sides: None,
             tags: Tags::default(),
             messenger: Arc::clone(&self.messenger),
             pool: Pool::default(),

@@ -11,6 +11,11 @@ use tagwire_coll::operations::{
 };
 
 use crate::abi::{Datatype, Op};
+use crate::between::{
+    allgather_between, allgatherv_between, allreduce_between, alltoall_between, alltoallv_between,
+    alltoallw_between, bcast_between, gather_between, gatherv_between, reduce_between,
+    reduce_scatter_between, reduce_scatter_block_between, scatter_between, scatterv_between,
+};
 use crate::comm::Held;
 use crate::data::{Blocks, Data};
 use crate::error::{Class, Error, Result};
@@ -31,30 +36,35 @@ fn root_of(comm: &Held<'_>, root: i32) -> Result<usize> {
 }
 
 forms! {
-    barrier, ibarrier, barrier_init by barrier_by(), "Barrier";
-    bcast, ibcast, bcast_init by bcast_by(data: Out, count: i64, datatype: Datatype, root: i32), "Bcast";
-    reduce, ireduce, reduce_init by reduce_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op, root: i32), "Reduce";
-    allreduce, iallreduce, allreduce_init by allreduce_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Allreduce";
+    barrier, ibarrier, barrier_init by barrier_by between barrier_between(), "Barrier";
+    bcast, ibcast, bcast_init by bcast_by between bcast_between(data: Out, count: i64, datatype: Datatype, root: i32), "Bcast";
+    reduce, ireduce, reduce_init by reduce_by between reduce_between(data: In, room: Out, count: i64, datatype: Datatype, op: Op, root: i32), "Reduce";
+    allreduce, iallreduce, allreduce_init by allreduce_by between allreduce_between(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Allreduce";
     scan, iscan, scan_init by scan_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Scan";
     exscan, iexscan, exscan_init by exscan_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Exscan";
-    reduce_scatter, ireduce_scatter, reduce_scatter_init by reduce_scatter_by(data: In, room: Out, counts: Counts, datatype: Datatype, op: Op), "Reduce_scatter";
-    reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init by reduce_scatter_block_by(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Reduce_scatter_block";
-    allgather, iallgather, allgather_init by allgather_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype), "Allgather";
-    allgatherv, iallgatherv, allgatherv_init by allgatherv_by(data: In, count: i64, datatype: Datatype, room: Out, counts: Counts, displacements: Counts, room_type: Datatype), "Allgatherv";
-    gather, igather, gather_init by gather_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Gather";
-    gatherv, igatherv, gatherv_init by gatherv_by(data: In, count: i64, datatype: Datatype, room: Out, counts: Counts, displacements: Counts, room_type: Datatype, root: i32), "Gatherv";
-    scatter, iscatter, scatter_init by scatter_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Scatter";
-    scatterv, iscatterv, scatterv_init by scatterv_by(data: In, counts: Counts, displacements: Counts, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Scatterv";
-    alltoall, ialltoall, alltoall_init by alltoall_by(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype), "Alltoall";
-    alltoallv, ialltoallv, alltoallv_init by alltoallv_by(data: In, counts: Counts, displacements: Counts, datatype: Datatype, room: Out, room_counts: Counts, room_displacements: Counts, room_type: Datatype), "Alltoallv";
-    alltoallw, ialltoallw, alltoallw_init by alltoallw_by(data: In, counts: Counts, displacements: Counts, types: List<Datatype>, room: Out, room_counts: Counts, room_displacements: Counts, room_types: List<Datatype>), "Alltoallw";
+    reduce_scatter, ireduce_scatter, reduce_scatter_init by reduce_scatter_by between reduce_scatter_between(data: In, room: Out, counts: Counts, datatype: Datatype, op: Op), "Reduce_scatter";
+    reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init by reduce_scatter_block_by between reduce_scatter_block_between(data: In, room: Out, count: i64, datatype: Datatype, op: Op), "Reduce_scatter_block";
+    allgather, iallgather, allgather_init by allgather_by between allgather_between(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype), "Allgather";
+    allgatherv, iallgatherv, allgatherv_init by allgatherv_by between allgatherv_between(data: In, count: i64, datatype: Datatype, room: Out, counts: Counts, displacements: Counts, room_type: Datatype), "Allgatherv";
+    gather, igather, gather_init by gather_by between gather_between(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Gather";
+    gatherv, igatherv, gatherv_init by gatherv_by between gatherv_between(data: In, count: i64, datatype: Datatype, room: Out, counts: Counts, displacements: Counts, room_type: Datatype, root: i32), "Gatherv";
+    scatter, iscatter, scatter_init by scatter_by between scatter_between(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Scatter";
+    scatterv, iscatterv, scatterv_init by scatterv_by between scatterv_between(data: In, counts: Counts, displacements: Counts, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype, root: i32), "Scatterv";
+    alltoall, ialltoall, alltoall_init by alltoall_by between alltoall_between(data: In, count: i64, datatype: Datatype, room: Out, room_count: i64, room_type: Datatype), "Alltoall";
+    alltoallv, ialltoallv, alltoallv_init by alltoallv_by between alltoallv_between(data: In, counts: Counts, displacements: Counts, datatype: Datatype, room: Out, room_counts: Counts, room_displacements: Counts, room_type: Datatype), "Alltoallv";
+    alltoallw, ialltoallw, alltoallw_init by alltoallw_by between alltoallw_between(data: In, counts: Counts, displacements: Counts, types: List<Datatype>, room: Out, room_counts: Counts, room_displacements: Counts, room_types: List<Datatype>), "Alltoallw";
 }
 
 fn barrier_by(process: &Process, comm: Held<'_>, form: Form) -> Result {
+    barrier_between(process, &comm, form)
+}
+
+/// Of one group, or of both together.
+fn barrier_between(process: &Process, comm: &Held<'_>, form: Form) -> Result {
     if let Some(done) = short::barrier(&comm.team, form) {
         return done;
     }
-    run(process, &comm, form, Moves::default(), || Barrier)
+    run(process, comm, form, Moves::default(), || Barrier)
 }
 
 fn bcast_by(
@@ -116,7 +126,7 @@ impl Reducing {
 }
 
 /// Checks that what is read is not what is written. In place nothing else is read.
-fn apart(data: Option<&Data>, room: &Data) -> Result {
+pub(crate) fn apart(data: Option<&Data>, room: &Data) -> Result {
     data.map_or(Ok(()), |data| data.apart_from(room))
 }
 
@@ -357,7 +367,7 @@ fn given(
     Ok(copy)
 }
 
-fn total(count: i64, size: usize) -> Result<i64> {
+pub(crate) fn total(count: i64, size: usize) -> Result<i64> {
     count
         .checked_mul(size as i64)
         .ok_or_else(|| Error::new(Class::Count, "the counts are too many"))

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
-use tagwire_coll::{Members, Team};
+use tagwire_coll::{Members, Sides, Team};
 use tagwire_pml as pml;
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Session, Status};
@@ -19,7 +19,10 @@ use crate::topology::Topology;
 #[derive(Debug)]
 pub(crate) struct Communicator {
     pub(crate) handle: Comm,
+    /// All members; of an intercommunicator those of both groups.
     pub(crate) team: Arc<Team>,
+    /// Those that messages go to and come from: all members, or the remote group.
+    peers: Members,
     /// The session that it comes from; null in the world model.
     session: Session,
     errhandler: Mutex<Handler>,
@@ -29,7 +32,7 @@ pub(crate) struct Communicator {
     hints: Mutex<Entries>,
     /// For buffered sends.
     buffer: Slot,
-    /// The members, where their numbers are not those of the job's ranks.
+    /// Those as well, where their numbers are not those of the job's ranks.
     members: Option<Arc<Members>>,
 }
 
@@ -59,7 +62,11 @@ impl Communicator {
         (errhandler, session): (Handler, Session),
         name: &str,
     ) -> Self {
-        let ranks = (0..team.size()).map(|member| team.members().rank(member));
+        let peers = match team.sides() {
+            None => team.members().clone(),
+            Some(sides) => team.members().part(sides.remote()),
+        };
+        let ranks = (0..peers.len()).map(|member| peers.rank(member));
         let is_identity = ranks
             .enumerate()
             .all(|(number, rank)| rank == Some(Rank::new(number as u32)));
@@ -72,7 +79,8 @@ impl Communicator {
             topology: OnceLock::new(),
             hints: Mutex::default(),
             buffer: Slot::default(),
-            members: (!is_identity).then(|| Arc::new(team.members().clone())),
+            members: (!is_identity).then(|| Arc::new(peers.clone())),
+            peers,
             team,
         }
     }
@@ -93,12 +101,53 @@ impl Communicator {
         self.session
     }
 
+    /// Returns this process's rank in its group.
     pub(crate) fn rank(&self) -> i32 {
-        self.team.me() as i32
+        let own = || self.team.me();
+        self.sides().map_or_else(own, Sides::me) as i32
     }
 
+    /// Returns how many there are in this process's group.
     pub(crate) fn size(&self) -> i32 {
-        self.team.size() as i32
+        let local = self.sides().map(|sides| sides.local().len());
+        local.unwrap_or_else(|| self.team.size()) as i32
+    }
+
+    /// Returns the two groups of an intercommunicator.
+    #[inline]
+    pub(crate) fn sides(&self) -> Option<&Sides> {
+        self.team.sides()
+    }
+
+    /// Returns those that messages go to and come from: the members of the remote group, or of the only one.
+    #[inline]
+    pub(crate) const fn peers(&self) -> &Members {
+        &self.peers
+    }
+
+    /// Returns the ranks in the job of this process's group.
+    pub(crate) fn group(&self) -> Vec<Rank> {
+        let members = self.team.members();
+        let local = self.sides().map_or(0..members.len(), Sides::local);
+        local.filter_map(|member| members.rank(member)).collect()
+    }
+
+    /// Returns those of the remote group of an intercommunicator.
+    pub(crate) fn remote_group(&self) -> Option<Vec<Rank>> {
+        let members = self.team.members();
+        let remote = self.sides()?.remote();
+        Some(remote.filter_map(|member| members.rank(member)).collect())
+    }
+
+    /// Refuses what there is for one group alone.
+    ///
+    /// # Errors
+    /// `MPI_ERR_COMM` where it is an intercommunicator.
+    pub(crate) fn check_intra(&self) -> Result {
+        match self.sides() {
+            None => Ok(()),
+            Some(_) => Err(between_groups()),
+        }
     }
 
     pub(crate) fn errhandler(&self) -> Handler {
@@ -144,7 +193,7 @@ impl Communicator {
     /// `MPI_ERR_RANK` where there is no such rank.
     #[inline]
     pub(crate) fn peer(&self, rank: i32) -> Result<(Rank, ContextId)> {
-        let members = self.team.members();
+        let members = self.peers();
         let number = usize::try_from(rank).unwrap_or(usize::MAX);
         let found = members.rank(number).zip(members.context(number));
         found.ok_or_else(|| self.no_rank(rank))
@@ -160,7 +209,7 @@ impl Communicator {
             return Ok(SourceSelector::ANY);
         }
         let number = usize::try_from(rank).unwrap_or(usize::MAX);
-        let found = self.team.members().rank(number);
+        let found = self.peers().rank(number);
         found
             .map(SourceSelector::exact)
             .ok_or_else(|| self.no_rank(rank))
@@ -168,14 +217,21 @@ impl Communicator {
 
     #[cold]
     fn no_rank(&self, rank: i32) -> Error {
-        let text = format!("there is no rank {rank} in a group of {}", self.size());
+        let size = self.peers().len();
+        let text = format!("there is no rank {rank} in a group of {size}");
         Error::new(Class::Rank, text).on(On::Comm(self.handle))
     }
 
-    /// Returns the members, where they have other numbers than in the job.
+    /// Returns the peers, where they have other numbers than in the job.
     pub(crate) fn members(&self) -> Option<Arc<Members>> {
         self.members.clone()
     }
+}
+
+/// Returns the error of a call that there is for one group alone.
+#[cold]
+pub(crate) fn between_groups() -> Error {
+    Error::new(Class::Comm, "the communicator is an intercommunicator")
 }
 
 /// Returns a status of the layer below with the source's number among `members`; the job's where there are none.

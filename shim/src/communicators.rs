@@ -27,43 +27,18 @@ pub fn comm_size(process: &Process, comm: Comm, size: Ref<i32>) -> Result {
     Ok(())
 }
 
-/// `MPI_Comm_test_inter`. There are no intercommunicators.
-pub fn comm_test_inter(process: &Process, comm: Comm, flag: Ref<i32>) -> Result {
-    process.comm(comm)?;
-    flag.set(0);
-    Ok(())
-}
-
-/// `MPI_Comm_remote_size`. There are no intercommunicators.
-pub fn comm_remote_size(process: &Process, comm: Comm, _: Ref<i32>) -> Result {
-    on_comm(process, comm, |_| Err(no_intercommunicator()))
-}
-
-/// `MPI_Comm_remote_group`.
-pub fn comm_remote_group(process: &Process, comm: Comm, group: Ref<Group>) -> Result {
-    group.set(Group::NULL);
-    on_comm(process, comm, |_| Err(no_intercommunicator()))
-}
-
-/// `MPI_Intercomm_merge`.
-pub fn intercomm_merge(process: &Process, comm: Comm, _: i32, new: Ref<Comm>) -> Result {
-    new.set(Comm::NULL);
-    on_comm(process, comm, |_| Err(no_intercommunicator()))
-}
-
-fn no_intercommunicator() -> Error {
-    Error::new(Class::Comm, "the communicator is no intercommunicator")
-}
-
-/// `MPI_Comm_compare`.
+/// `MPI_Comm_compare`. Of intercommunicators both groups are compared.
 pub fn comm_compare(process: &Process, first: Comm, second: Comm, result: Ref<i32>) -> Result {
     let (one, other) = (process.comm(first)?, process.comm(second)?);
-    let ranks = |comm: &Communicator| {
-        let members = comm.team.members();
-        let ranks = (0..members.len()).filter_map(|member| members.rank(member));
-        ranks.collect::<Vec<_>>()
+    let found = match (one.remote_group(), other.remote_group()) {
+        (None, None) => compared(&one.group(), &other.group()),
+        // The less they have in common, the greater the number.
+        (Some(remote), Some(others)) => {
+            compared(&one.group(), &other.group()).max(compared(&remote, &others))
+        }
+        _ => compare::UNEQUAL,
     };
-    result.set(match compared(&ranks(&one), &ranks(&other)) {
+    result.set(match found {
         compare::IDENT if first != second => compare::CONGRUENT,
         found => found,
     });
@@ -215,9 +190,28 @@ fn part(
 pub fn comm_create(process: &Process, comm: Comm, group: Group, new: Ref<Comm>) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
-        new.set(subset(process, &comm, group, "")?);
+        new.set(match comm.sides() {
+            None => subset(process, &comm, group, "")?,
+            Some(_) => subsets(process, &comm, group)?,
+        });
         Ok(())
     })
+}
+
+/// Makes an intercommunicator of the groups that both sides of another give: of its own group each.
+fn subsets(process: &Process, comm: &Communicator, group: Group) -> Result<Comm> {
+    let (group, own) = (process.group(group)?, comm.group());
+    if !group.iter().all(|rank| own.contains(rank)) {
+        let text = "the group is no part of the communicator's local group";
+        return Err(Error::new(Class::Group, text));
+    }
+    let me = process.messenger.rank();
+    let place = group.iter().position(|rank| *rank == me);
+    let key = place.map_or(0, |place| place as i32);
+    match comm.team.split(place.map(|_| 0), key)? {
+        Some(team) => process.enter_comm_like(team, comm),
+        None => Ok(Comm::NULL),
+    }
 }
 
 /// `MPI_Comm_create_group`.
@@ -230,6 +224,7 @@ pub fn comm_create_group(
 ) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         crate::comm::tag(tag)?;
         new.set(subset(process, &comm, group, &tag.to_string())?);
         Ok(())

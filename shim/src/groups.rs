@@ -9,9 +9,7 @@ use crate::raw::{List, Ref};
 /// `MPI_Comm_group`.
 pub fn comm_group(process: &Process, comm: Comm, group: Ref<Group>) -> Result {
     let comm = process.comm(comm)?;
-    let members = comm.team.members();
-    let ranks = (0..members.len()).filter_map(|member| members.rank(member));
-    let ranks = Ranks::new(ranks.collect(), comm.session());
+    let ranks = Ranks::new(comm.group(), comm.session());
     group.set(process.enter_group(ranks)?);
     Ok(())
 }

@@ -15,6 +15,7 @@
 pub mod abi;
 pub mod allocations;
 mod attributes;
+mod between;
 mod booleans;
 pub mod bsend;
 mod buffer;
@@ -43,6 +44,7 @@ mod group;
 pub mod groups;
 mod info;
 pub mod infos;
+pub mod intercommunicators;
 pub mod interface;
 pub mod keyvals;
 mod memory;

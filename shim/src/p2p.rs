@@ -66,7 +66,7 @@ fn send_now(
             look.get(to.comm.0)?
         }
     };
-    let (members, number) = (comm.team.members(), to.rank as u32 as usize);
+    let (members, number) = (comm.peers(), to.rank as u32 as usize);
     let (rank, context) = (members.rank(number)?, members.context(number)?);
     let data = data.buffer(0, bytes);
     let sent = process
@@ -91,7 +91,7 @@ fn send_elements_now(
         return None;
     }
     let comm = process.comm(to.comm).ok()?;
-    let (members, number) = (comm.team.members(), to.rank as u32 as usize);
+    let (members, number) = (comm.peers(), to.rank as u32 as usize);
     let (rank, context) = (members.rank(number)?, members.context(number)?);
     let mut scratch = process.scratch.enter_by_bias()?;
     let packed = &mut scratch.value()[..span.bytes];
@@ -108,7 +108,7 @@ fn source_now(comm: &Communicator, rank: i32) -> Option<SourceSelector> {
     match rank {
         ANY_SOURCE => Some(SourceSelector::ANY),
         _ => {
-            let rank = comm.team.members().rank(rank as u32 as usize)?;
+            let rank = comm.peers().rank(rank as u32 as usize)?;
             Some(SourceSelector::exact(rank))
         }
     }

@@ -185,9 +185,20 @@ pub(crate) fn in_place() -> Error {
     Error::new(Class::Buffer, "MPI_IN_PLACE is not allowed here")
 }
 
-/// Makes the three forms of calls: `blocking, nonblocking, persistent by body: arguments`.
+/// Makes the three forms of calls: `blocking, nonblocking, persistent by body: arguments`, with the body for intercommunicators
+/// where they have the call.
 macro_rules! forms {
-    ($($name:ident, $iname:ident, $init:ident by $body:ident($($argument:ident: $Type:ty),*), $Name:literal;)*) => {$(
+    (@to $body:ident; $process:ident, $comm:ident, $form:ident, $($argument:ident),*) => {{
+        $comm.check_intra()?;
+        $body($process, $comm, $form, $($argument),*)
+    }};
+    (@to $body:ident $inter:ident; $process:ident, $comm:ident, $form:ident, $($argument:ident),*) => {
+        match $comm.sides() {
+            None => $body($process, $comm, $form, $($argument),*),
+            Some(_) => $inter($process, &$comm, $form, $($argument),*),
+        }
+    };
+    ($($name:ident, $iname:ident, $init:ident by $body:ident $(between $inter:ident)? ($($argument:ident: $Type:ty),*), $Name:literal;)*) => {$(
         #[doc = concat!("`MPI_", $Name, "`.")]
         pub fn $name(
             process: &$crate::Process,
@@ -195,7 +206,9 @@ macro_rules! forms {
             comm: $crate::abi::Comm,
         ) -> $crate::Result {
             let form = $crate::run::Form::Blocking;
-            $crate::p2p::on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+            $crate::p2p::on_comm(process, comm, |comm| {
+                $crate::run::forms!(@to $body $($inter)?; process, comm, form, $($argument),*)
+            })
         }
 
         #[doc = concat!("The nonblocking form of `MPI_", $Name, "`.")]
@@ -206,7 +219,9 @@ macro_rules! forms {
             request: $crate::raw::Ref<$crate::abi::Request>,
         ) -> $crate::Result {
             let form = $crate::run::Form::Nonblocking(request);
-            $crate::p2p::on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+            $crate::p2p::on_comm(process, comm, |comm| {
+                $crate::run::forms!(@to $body $($inter)?; process, comm, form, $($argument),*)
+            })
         }
 
         #[doc = concat!("The persistent form of `MPI_", $Name, "`.")]
@@ -218,7 +233,9 @@ macro_rules! forms {
             request: $crate::raw::Ref<$crate::abi::Request>,
         ) -> $crate::Result {
             let form = $crate::run::Form::Persistent(request);
-            $crate::p2p::on_comm(process, comm, |comm| $body(process, comm, form, $($argument),*))
+            $crate::p2p::on_comm(process, comm, |comm| {
+                $crate::run::forms!(@to $body $($inter)?; process, comm, form, $($argument),*)
+            })
         }
     )*};
 }

@@ -74,6 +74,7 @@ pub fn cart_create(
 ) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         let Cartesian { grid, periods } = cartesian_of(&comm, dimensions, extents, periods)?;
         let members: Vec<usize> = (0..grid.size()).collect();
         let made = enter(process, &comm, &members, |me| {
@@ -94,6 +95,7 @@ pub fn cart_map(
     rank: Ref<i32>,
 ) -> Result {
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         let made = cartesian_of(&comm, dimensions, extents, periods)?;
         rank.set(mapped(&comm, made.grid.size()));
         Ok(())
@@ -234,6 +236,7 @@ pub fn graph_create(
 ) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         let graph = graph_of(&comm, nodes, ends, edges)?;
         let members: Vec<usize> = (0..graph.ends.len()).collect();
         let made = enter(process, &comm, &members, |me| {
@@ -254,6 +257,7 @@ pub fn graph_map(
     rank: Ref<i32>,
 ) -> Result {
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         let made = graph_of(&comm, nodes, ends, edges)?;
         rank.set(mapped(&comm, made.ends.len()));
         Ok(())
@@ -329,6 +333,7 @@ pub fn dist_graph_create_adjacent(
 ) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         let (sources, from_weighted) = edges_of(&comm, in_degree, sources, source_weights)?;
         let to = edges_of(&comm, out_degree, destinations, destination_weights)?;
         let (destinations, to_weighted) = to;
@@ -368,6 +373,7 @@ pub fn dist_graph_create(
 ) -> Result {
     new.set(Comm::NULL);
     on_comm(process, comm, |comm| {
+        comm.check_intra()?;
         let nodes = count_of(nodes, Class::Arg)?;
         let (sources, degrees) = (array(sources, nodes)?, array(degrees, nodes)?);
         check_ranks(sources, comm.team.size(), Class::Rank)?;

@@ -16,8 +16,8 @@ use tagwire_shim::error::{Class, On};
 use tagwire_shim::functions::SessionErrorFunction;
 use tagwire_shim::raw::Pointer;
 use tagwire_shim::{
-    Process, bsend, collectives, communicators, complete, errhandlers, groups, infos, interface,
-    p2p, sessions,
+    Process, bsend, collectives, communicators, complete, errhandlers, groups, infos,
+    intercommunicators, interface, p2p, sessions,
 };
 
 fn open(process: &Process) -> Session {
@@ -290,7 +290,7 @@ fn the_interface_tells_of_itself() {
         assert_eq!(shared.as_deref(), Some("true"));
         infos::info_free(some, result(&mut info)).unwrap();
         let mut size = 0;
-        let inter = communicators::comm_remote_size(process, WORLD, result(&mut size));
+        let inter = intercommunicators::comm_remote_size(process, WORLD, result(&mut size));
         let inter = inter.unwrap_err();
         assert_eq!(
             (inter.code(), inter.raised_on()),

@@ -3,6 +3,7 @@
 
 pub mod cases;
 pub mod graphs;
+pub mod sides;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 #![allow(unsafe_code)]
 
+pub mod sides;
+
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;

@@ -1,0 +1,338 @@
+//! Every operation of a group of two sides, and what a serial oracle says that it returns.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tagwire_coll::operations::{
+    Barrier, Bystander, CollectiveOperation, InterAllgather, InterAllreduce, InterAlltoall,
+    InterBroadcast, InterGather, InterReduce, InterReduceScatter, InterRoot, InterScatter,
+};
+use tagwire_coll::{Bridge, Collective, Leader, Reduction, Result, Team};
+
+use super::cases::Draws;
+use super::composition;
+
+/// Bytes of an operand.
+const OPERAND: usize = 16;
+
+/// One of two sides of a group: of the members with an even number, which is led by their last one, and of those with an odd one,
+/// led by their first.
+pub struct Sided {
+    side: Team,
+    is_odd: bool,
+}
+
+impl Sided {
+    pub fn of(team: &Team) -> Result<Self> {
+        let is_odd = team.me() % 2 == 1;
+        let side = team.split(Some(u32::from(is_odd)), 0)?;
+        Ok(Self {
+            side: side.expect("each has a color"),
+            is_odd,
+        })
+    }
+
+    /// Makes a group of both.
+    pub fn bridge(&self, team: &Team, name: &str) -> Result<Team> {
+        let last_even = (team.size() - 1) / 2 * 2;
+        let (leader, number) = match self.is_odd {
+            false => (self.side.size() - 1, 1),
+            true => (0, last_even),
+        };
+        let members: Vec<_> = (0..team.size()).collect();
+        let way = Leader {
+            peer: team,
+            number,
+            members: &members,
+            name,
+        };
+        let to = (self.side.me() == leader).then_some(way);
+        Bridge { leader, to }.of(&self.side)
+    }
+}
+
+/// Makes a group of two sides.
+pub fn even_and_odd(team: &Team, name: &str) -> Result<Team> {
+    Sided::of(team)?.bridge(team, name)
+}
+
+/// How an operation is run.
+pub trait Run {
+    fn run<O: CollectiveOperation>(&self, team: &Arc<Team>, operation: O) -> Result<()>;
+}
+
+/// What member `place` of a side gives, of which nobody gives the same.
+fn data(is_first: bool, place: usize, round: u64, bytes: usize) -> Vec<u8> {
+    let mut draws = Draws::of(round << 16 | (place as u64) << 1 | u64::from(is_first));
+    (0..bytes).map(|_| draws.below(256) as u8).collect()
+}
+
+/// The combination of what all of a side give.
+fn combined(is_first: bool, size: usize, round: u64, bytes: usize) -> Vec<u8> {
+    let (operation, layout) = composition();
+    let mut inputs = (0..size).map(|place| data(is_first, place, round, bytes));
+    let first = inputs.next().unwrap();
+    inputs.fold(first, |sum, mut next| {
+        operation.combine(&layout, &sum, &mut next).unwrap();
+        next
+    })
+}
+
+/// Draws of a round, which are the same for all members.
+struct Round<'t> {
+    team: &'t Arc<Team>,
+    number: u64,
+    is_first: bool,
+    me: usize,
+    /// Of the own side and of the other.
+    sizes: [usize; 2],
+}
+
+impl Round<'_> {
+    fn data(&self, bytes: usize) -> Vec<u8> {
+        data(self.is_first, self.me, self.number, bytes)
+    }
+
+    fn remote(&self, place: usize, bytes: usize) -> Vec<u8> {
+        data(!self.is_first, place, self.number, bytes)
+    }
+
+    /// Draws a root of either side: `None` for those beside it.
+    fn root(&self, draws: &mut Draws) -> (Option<InterRoot>, usize) {
+        let total = self.sizes[0] + self.sizes[1];
+        let first = if self.is_first {
+            self.sizes[0]
+        } else {
+            self.sizes[1]
+        };
+        let drawn = draws.below(total);
+        let (of_first, place) = match drawn < first {
+            true => (true, drawn),
+            false => (false, drawn - first),
+        };
+        let root = match of_first == self.is_first {
+            true => (place == self.me).then_some(InterRoot::Here),
+            false => Some(InterRoot::There(place)),
+        };
+        (root, place)
+    }
+
+    fn beside(&self, run: &impl Run, of: Collective) -> Result<()> {
+        run.run(self.team, Bystander { of })
+    }
+
+    fn broadcast(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {
+        let (Some(root), place) = self.root(draws) else {
+            return self.beside(run, Collective::Broadcast);
+        };
+        let expected = match root {
+            InterRoot::Here => self.data(bytes),
+            InterRoot::There(_) => self.remote(place, bytes),
+        };
+        let mut buffer = match root {
+            InterRoot::Here => expected.clone(),
+            InterRoot::There(_) => vec![0; bytes],
+        };
+        let data = &mut buffer[..];
+        run.run(self.team, InterBroadcast { data, root })?;
+        assert_eq!(buffer, expected);
+        Ok(())
+    }
+
+    /// Lengths of blocks, which differ where `bytes` do.
+    fn lengths(&self, size: usize, bytes: usize) -> Vec<usize> {
+        (0..size).map(|place| bytes * (place % 3)).collect()
+    }
+
+    fn gather(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {
+        let (Some(root), _) = self.root(draws) else {
+            return self.beside(run, Collective::Gather);
+        };
+        let own = self.data(bytes * (self.me % 3));
+        let lengths = self.lengths(self.sizes[1], bytes);
+        let mut out = vec![0; lengths.iter().sum()];
+        let is_root = root == InterRoot::Here;
+        let gather = InterGather {
+            own: &own,
+            lengths: Cow::Borrowed(&lengths),
+            out: is_root.then_some(&mut out[..]),
+            root,
+        };
+        run.run(self.team, gather)?;
+        let parts = lengths.iter().enumerate();
+        let expected: Vec<u8> = parts
+            .flat_map(|(place, len)| self.remote(place, *len))
+            .collect();
+        assert!(!is_root || out == expected);
+        Ok(())
+    }
+
+    fn scatter(&self, run: &impl Run, draws: &mut Draws, bytes: usize) -> Result<()> {
+        let (Some(root), place) = self.root(draws) else {
+            return self.beside(run, Collective::Scatter);
+        };
+        let of_remote = self.lengths(self.sizes[1], bytes);
+        let input = self.data(of_remote.iter().sum());
+        let mut own = vec![0; bytes * (self.me % 3)];
+        let is_root = root == InterRoot::Here;
+        let scatter = InterScatter {
+            input: is_root.then_some(&input),
+            lengths: Cow::Borrowed(&of_remote),
+            own: &mut own,
+            root,
+        };
+        run.run(self.team, scatter)?;
+        if !is_root {
+            let lengths = self.lengths(self.sizes[0], bytes);
+            let start = lengths[..self.me].iter().sum::<usize>();
+            let all = self.remote(place, lengths.iter().sum());
+            assert_eq!(own, all[start..start + own.len()]);
+        }
+        Ok(())
+    }
+
+    fn reduce(&self, run: &impl Run, draws: &mut Draws, values: usize) -> Result<()> {
+        let (Some(root), _) = self.root(draws) else {
+            return self.beside(run, Collective::Reduce);
+        };
+        let (operation, layout) = &composition();
+        let bytes = values * OPERAND;
+        let (input, mut out) = (self.data(bytes), vec![0; bytes]);
+        let is_root = root == InterRoot::Here;
+        let reduce = InterReduce {
+            operator: Reduction { operation, layout }.into(),
+            input: &input,
+            out: is_root.then_some(&mut out[..]),
+            root,
+        };
+        run.run(self.team, reduce)?;
+        let expected = combined(!self.is_first, self.sizes[1], self.number, bytes);
+        assert!(!is_root || out == expected);
+        Ok(())
+    }
+
+    fn allreduce(&self, run: &impl Run, values: usize) -> Result<()> {
+        let (operation, layout) = &composition();
+        let bytes = values * OPERAND;
+        let (input, mut out) = (self.data(bytes), vec![0; bytes]);
+        let allreduce = InterAllreduce {
+            operator: Reduction { operation, layout }.into(),
+            input: &input,
+            out: &mut out,
+        };
+        run.run(self.team, allreduce)?;
+        let expected = combined(!self.is_first, self.sizes[1], self.number, bytes);
+        assert_eq!(out, expected);
+        Ok(())
+    }
+
+    /// Each side has its own parts of as much.
+    fn reduce_scatter(&self, run: &impl Run, values: usize) -> Result<()> {
+        let (operation, layout) = &composition();
+        let [size, remote] = self.sizes;
+        let bytes = values * OPERAND * size * remote;
+        let (input, part) = (self.data(bytes), values * OPERAND * remote);
+        let mut lengths = vec![part; size];
+        // The first one has all of the last one's.
+        lengths[0] += part;
+        lengths[size - 1] -= part;
+        let start = lengths[..self.me].iter().sum::<usize>();
+        let mut out = vec![0; lengths[self.me]];
+        let reduce_scatter = InterReduceScatter {
+            operator: Reduction { operation, layout }.into(),
+            input: &input,
+            lengths: Cow::Borrowed(&lengths),
+            out: &mut out,
+        };
+        run.run(self.team, reduce_scatter)?;
+        let expected = combined(!self.is_first, remote, self.number, bytes);
+        assert_eq!(out, expected[start..start + lengths[self.me]]);
+        Ok(())
+    }
+
+    /// The sides give blocks of different lengths: one may give nothing.
+    fn allgather(&self, run: &impl Run, bytes: [usize; 2]) -> Result<()> {
+        let bytes = [
+            bytes[usize::from(self.is_first)],
+            bytes[usize::from(!self.is_first)],
+        ];
+        let own = self.data(bytes[0] * (self.me % 3));
+        let lengths = self.lengths(self.sizes[1], bytes[1]);
+        let mut out = vec![0; lengths.iter().sum()];
+        let allgather = InterAllgather {
+            own: &own,
+            lengths: Cow::Borrowed(&lengths),
+            out: &mut out,
+        };
+        run.run(self.team, allgather)?;
+        let parts = lengths.iter().enumerate();
+        let expected: Vec<u8> = parts
+            .flat_map(|(place, len)| self.remote(place, *len))
+            .collect();
+        assert_eq!(out, expected);
+        Ok(())
+    }
+
+    fn alltoall(&self, run: &impl Run, bytes: usize) -> Result<()> {
+        let to = self.lengths(self.sizes[1], bytes);
+        let from = vec![bytes * (self.me % 3); self.sizes[1]];
+        let input = self.data(to.iter().sum());
+        let mut out = vec![0; from.iter().sum()];
+        let alltoall = InterAlltoall {
+            input: &input,
+            to: Cow::Borrowed(&to),
+            out: &mut out,
+            from: Cow::Borrowed(&from),
+        };
+        run.run(self.team, alltoall)?;
+        let mine = self.lengths(self.sizes[0], bytes);
+        let start = mine[..self.me].iter().sum::<usize>();
+        let expected = (0..self.sizes[1]).flat_map(|place| {
+            let all = self.remote(place, mine.iter().sum());
+            all[start..start + mine[self.me]].to_vec()
+        });
+        assert_eq!(out, expected.collect::<Vec<_>>());
+        Ok(())
+    }
+}
+
+/// Runs every operation once with lengths and roots that are drawn, and compares what it returns.
+pub fn everything(team: &Arc<Team>, number: u64, run: &impl Run) -> Result<()> {
+    let sides = team.sides().unwrap();
+    let round = Round {
+        team,
+        number,
+        is_first: sides.local().start == 0,
+        me: sides.me(),
+        sizes: [sides.local().len(), sides.remote().len()],
+    };
+    let mut draws = Draws::of(number);
+    let draws = &mut draws;
+    let count = |draws: &mut Draws| match draws.below(4) {
+        0 => 0,
+        3 => draws.below(30_000),
+        _ => draws.below(40),
+    };
+    run.run(team, Barrier)?;
+    for _ in 0..2 {
+        let lengths = [count(draws), count(draws), count(draws), count(draws)];
+        round.broadcast(run, draws, lengths[0])?;
+        round.gather(run, draws, lengths[1])?;
+        round.scatter(run, draws, lengths[2])?;
+        round.reduce(run, draws, lengths[3] / OPERAND)?;
+        round.allreduce(run, lengths[0] / OPERAND)?;
+        round.reduce_scatter(run, lengths[1] / OPERAND % 300)?;
+        round.allgather(run, [lengths[2], lengths[3]])?;
+        round.alltoall(run, lengths[0])?;
+    }
+    Ok(())
+}
+
+/// Runs operations to their end.
+pub struct Blocking;
+
+impl Run for Blocking {
+    fn run<O: CollectiveOperation>(&self, team: &Arc<Team>, operation: O) -> Result<()> {
+        team.call(operation)
+    }
+}
