@@ -53,6 +53,20 @@ pub enum TestName {
     /// Partitioned operations against one message of the same size: overhead, perceived bandwidth,
     /// application availability, early-bird share
     Partitioned,
+    /// What full thread safety adds to the latency of one thread
+    ThreadCost,
+    /// Bandwidth of several processes or threads that send long messages at once
+    ConcurrentBandwidth,
+    /// Latency of several processes or threads at once, mean and slowest
+    ConcurrentLatency,
+    /// Short messages of one process or thread beside a long one of another: how evenly they wait
+    ShortLong,
+    /// Messages to four neighbours behind computation, with and without a thread that waits
+    OverlapNeighbours,
+    /// Allreduces of several processes or threads at once, each in a group of its own
+    ConcurrentAllreduce,
+    /// What an allreduce takes from threads that compute beside it
+    AllreduceCompute,
     /// No rank leaves before all have come
     Barrier,
     /// Rank 0's bytes to all
@@ -87,6 +101,13 @@ impl TestName {
             Self::Availability => "availability",
             Self::Overlap => "overlap",
             Self::Partitioned => "partitioned",
+            Self::ThreadCost => "thread-cost",
+            Self::ConcurrentBandwidth => "concurrent-bandwidth",
+            Self::ConcurrentLatency => "concurrent-latency",
+            Self::ShortLong => "short-long",
+            Self::OverlapNeighbours => "overlap-neighbours",
+            Self::ConcurrentAllreduce => "concurrent-allreduce",
+            Self::AllreduceCompute => "allreduce-compute",
             Self::Barrier => "barrier",
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",

@@ -12,7 +12,10 @@ use crate::units::{Unit, UnitKind};
 
 pub(crate) use self::run::Run;
 
+mod arrays;
 mod blocks;
+mod maximum;
+mod ping_pong;
 mod run;
 mod work;
 
@@ -114,7 +117,14 @@ macro_rules! tests {
 }
 
 tests! {
+    thread_cost::ThreadCost,
+    concurrent_bandwidth::ConcurrentBandwidth,
+    concurrent_latency::ConcurrentLatency,
     message_rate::MessageRate,
+    short_long::ShortLong,
+    overlap_neighbours::OverlapNeighbours,
+    concurrent_allreduce::ConcurrentAllreduce,
+    allreduce_compute::AllreduceCompute,
 }
 
 /// Returns the description of a test; `None` of one of another kind. Of `message-rate`, it is that of the blocking style.
