@@ -120,7 +120,9 @@ fn one(
             continue;
         }
         rows.read(&file).map_err(Failure::usage)?;
-        commands.push(command_line(&run));
+        let variables = run.environment.iter();
+        let variables = variables.map(|(name, value)| format!("{name}={value} "));
+        commands.push(variables.collect::<String>() + "tagwire " + &command_line(&run));
         results.push(name);
     }
     let outcome = Outcome::of(item, &rows, options.quick, commands, results);
@@ -152,6 +154,7 @@ fn measure(run: &Run, file: &Path, interrupted: &AtomicUsize) -> Result<bool, Fa
     suite
         .arg("bench")
         .args(&run.arguments)
+        .envs(run.environment.iter().copied())
         .arg("-o")
         .arg(&partial)
         .stdout(Stdio::null());

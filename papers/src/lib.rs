@@ -7,6 +7,7 @@ mod outcome;
 mod predicate;
 mod published;
 mod rows;
+mod units;
 
 pub use error::{Error, Result};
 pub use item::{Claim, Item, Needs, Run, all, find};
