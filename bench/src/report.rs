@@ -98,7 +98,7 @@ impl Report {
         let spreads = self.summary.iter();
         let spreads = spreads.filter_map(|row| Some((row.size, row.figures.named(&spread)?)));
         let mut crowded: Vec<String> = Vec::new();
-        for row in self.measured().filter(|row| row.oversubscribed) {
+        for row in self.series().into_iter().filter(|row| row.oversubscribed) {
             let unit = row.unit.clone();
             crowded.extend(unit.filter(|unit| !crowded.contains(unit)));
         }

@@ -22,6 +22,8 @@ pub(super) struct AllreduceCompute;
 /// How often the whole is repeated, and the allreduces of each time.
 const REPETITIONS: u64 = 3;
 const CALLS: u64 = 10;
+/// How long they take together at least, where their number is not told.
+const LEAST: Duration = Duration::from_millis(200);
 
 impl Test for AllreduceCompute {
     const DESCRIPTION: Description = Description {
@@ -48,11 +50,11 @@ impl Test for AllreduceCompute {
         let group = run.port.group(Divide::All)?;
         let mut maximum = Maximum::new(group, run.plan().largest()?, rank, checked)?;
         let mut threads: Vec<Arrays> = (0..run.callers()).map(|_| Arrays::new()).collect();
-        let calls = run.plan().iterations.unwrap_or(CALLS);
         for size in run.sizes()? {
-            for _ in 0..run.plan().warmup.unwrap_or(1) {
-                maximum.call(size)?;
-            }
+            let start = Instant::now();
+            let warmup = run.plan().warmup.unwrap_or(1);
+            (0..warmup).try_for_each(|_| maximum.call(size))?;
+            let calls = calls(run, start.elapsed() / warmup.max(1) as u32)?;
             run.watch();
             let mut found = Vec::new();
             for _ in 0..REPETITIONS {
@@ -81,6 +83,13 @@ impl Test for AllreduceCompute {
     }
 }
 
+/// How many allreduces each time has, where one alone takes `time`: on all ranks what rank 0 finds.
+fn calls<P: Port>(run: &mut Run<'_, P>, time: Duration) -> Result<u64> {
+    let fitting = nanoseconds(LEAST) / nanoseconds(time).max(1);
+    let calls = run.plan().iterations.unwrap_or(fitting.clamp(CALLS, 10_000));
+    Ok(run.broadcast([calls, 0, 0, 0, 0])?[0])
+}
+
 /// Has threads compute while `work` runs. Returns the mean over them of their passes per second, and how long it ran.
 fn beside(threads: &mut [Arrays], work: impl FnOnce() -> Result<()>) -> Result<(f64, Duration)> {
     let is_over = AtomicBool::new(false);
@@ -106,14 +115,17 @@ fn beside(threads: &mut [Arrays], work: impl FnOnce() -> Result<()>) -> Result<(
     })
 }
 
-/// Computes until the end, and returns its passes per second.
+/// Computes until the end, one pass at least, and returns its passes per second.
 fn passes(arrays: &mut Arrays, begin: &Barrier, is_over: &AtomicBool) -> f64 {
     begin.wait();
     let start = Instant::now();
     let mut passes = 0.0;
-    while !is_over.load(Ordering::Relaxed) {
+    loop {
         arrays.pass();
         passes += 1.0;
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
         std::thread::yield_now();
     }
     passes / start.elapsed().as_secs_f64().max(1e-9)
