@@ -56,7 +56,7 @@ pub struct Item {
     pub why: Option<String>,
     /// The sizes in place of those of a run with `--quick`.
     quick_sizes: Option<String>,
-    /// More arguments of each run with `--quick`.
+    /// Options of each run with `--quick`, in place of its own.
     #[serde(default)]
     quick: String,
     /// The arguments of `tagwire bench`.
@@ -172,8 +172,9 @@ impl Item {
             if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
                 arguments[place + 1].clone_from(sizes);
             }
-            let more = self.quick.split_whitespace().filter(|_| quick);
-            arguments.extend(more.map(str::to_owned));
+            if quick {
+                self.shorten(&mut arguments);
+            }
             arguments.extend(["--launches".to_owned(), launches.to_owned()]);
             Some(Run {
                 arguments,
@@ -181,6 +182,18 @@ impl Item {
             })
         });
         runs.collect()
+    }
+
+    /// Puts the options of quick runs in the place of those that are there, or behind all.
+    fn shorten(&self, arguments: &mut Vec<String>) {
+        let words: Vec<&str> = self.quick.split_whitespace().collect();
+        for option in words.chunks(2) {
+            let place = arguments.iter().position(|word| word == option[0]);
+            let place = place.unwrap_or(arguments.len());
+            let option = option.iter().map(|&word| word.to_owned());
+            let end = arguments.len().min(place + 2);
+            arguments.splice(place..end, option);
+        }
     }
 }
 
@@ -227,6 +240,20 @@ mod tests {
         let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, false);
         assert!(latency[0].arguments.contains(&"0,netpipe:8M".to_owned()));
         assert_eq!(find("mtl").unwrap().len(), 7);
+        let bandwidth = find("threads/fig6").unwrap()[0];
+        let quick = bandwidth.runs(&transports, true);
+        let words = quick[0].arguments.join(" ");
+        let units = "--units processes:4,threads:4";
+        let line = format!("concurrent-bandwidth -m 8M {units} -t shm -i 5 --launches 3");
+        assert_eq!(words, line);
+        // No network among the transports; peers are told to use one.
+        let network = find("threads/fig5").unwrap()[0].runs(&transports, false);
+        assert_eq!(network.len(), 1);
+        assert!(
+            network[0]
+                .environment
+                .contains(&("OMPI_MCA_btl", "tcp,self"))
+        );
         assert!(matches!(find("mtl/fig9"), Err(Error::NoItem(_))));
     }
 }
