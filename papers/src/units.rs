@@ -58,6 +58,9 @@ pub(crate) enum Comparison {
 
 const ALL: [u64; 2] = [0, u64::MAX];
 
+/// A ratio whose interval is wider than this factor says nothing: every claim would hold.
+const SCATTER: f64 = 4.0;
+
 impl Comparison {
     /// Judges it on each place.
     pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
@@ -174,6 +177,10 @@ fn ratio(of: &Point, over: &Point, one: f64, other: f64) -> Judgement {
         return Judgement::not_testable("one of the figures is 0");
     }
     let ours = quotient(of, over);
+    if ours.high > SCATTER * ours.low {
+        let text = format!("{}: launches scatter too much", told(&ours));
+        return Judgement::not_testable(text);
+    }
     let (low, high) = (ours.low * (1.0 - WIDENED), ours.high * (1.0 + WIDENED));
     let holds = low <= one.max(other) && one.min(other) <= high;
     let published = match one == other {
@@ -189,7 +196,7 @@ fn told(point: &Point) -> String {
 }
 
 /// Three digits.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -242,6 +249,13 @@ mod tests {
             ]
         );
         assert!(judged[0].2.contains("0.550 (0.500..0.600)"), "{judged:?}");
+        let noisy = [
+            ("shm", None, "threads:4", &[1.0, 9.0][..]),
+            ("shm", None, "processes:4", &[10.0]),
+        ];
+        let judged = judge(claim, &noisy);
+        assert_eq!(judged[0].1, Verdict::NotTestable);
+        assert!(judged[0].2.contains("scatter"), "{judged:?}");
     }
 
     #[test]
