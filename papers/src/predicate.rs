@@ -82,6 +82,14 @@ pub(crate) enum Predicate {
 }
 
 impl Predicate {
+    /// Returns the figure that it is about, where it is about units.
+    pub(crate) fn figure_of_units(&self) -> Option<&str> {
+        match self {
+            Self::Units(comparison) => Some(comparison.figure()),
+            _ => None,
+        }
+    }
+
     /// Returns whose series it is about, and of which figure.
     fn about(&self) -> (Who, Option<Who>, &str) {
         match self {

@@ -121,6 +121,25 @@ impl Rows {
         series(self.0.iter().filter(is_meant), figure)
     }
 
+    /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
+    pub(crate) fn units(&self) -> Vec<&str> {
+        let of = |row| text(row, "progress").or_else(|| text(row, "unit"));
+        let mut all: Vec<&str> = self.0.iter().filter_map(of).collect();
+        let order = |unit: &str| {
+            let number = unit
+                .split(':')
+                .nth(1)
+                .and_then(|number| number.parse::<u32>().ok());
+            let place = ["none", "blocked-thread"]
+                .iter()
+                .position(|word| *word == unit);
+            (number, place.unwrap_or(2), unit.to_owned())
+        };
+        all.sort_by_key(|unit| order(unit));
+        all.dedup();
+        all
+    }
+
     /// Returns the transports that rows have, MPI libraries or others, in the order of the rows.
     pub(crate) fn transports(&self, peers: bool) -> Vec<&str> {
         let mut all = Vec::new();

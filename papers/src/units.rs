@@ -62,6 +62,18 @@ const ALL: [u64; 2] = [0, u64::MAX];
 const SCATTER: f64 = 4.0;
 
 impl Comparison {
+    /// The figure that it is about.
+    pub(crate) fn figure(&self) -> &str {
+        match self {
+            Self::Ratio { figure, .. }
+            | Self::Below { figure, .. }
+            | Self::Equal { figure, .. }
+            | Self::Least { figure, .. }
+            | Self::Most { figure, .. }
+            | Self::Between { figure, .. } => figure,
+        }
+    }
+
     /// Judges it on each place.
     pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
         let places = rows.places();
@@ -198,6 +210,7 @@ fn told(point: &Point) -> String {
 /// Three digits.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
+        size if size >= 1e6 => format!("{value:.2e}"),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         size if size >= 1.0 => format!("{value:.2}"),

@@ -86,7 +86,7 @@ impl Test for AllreduceCompute {
 /// How many allreduces each time has, where one alone takes `time`: on all ranks what rank 0 finds.
 fn calls<P: Port>(run: &mut Run<'_, P>, time: Duration) -> Result<u64> {
     let fitting = nanoseconds(LEAST) / nanoseconds(time).max(1);
-    let calls = run.plan().iterations.unwrap_or(fitting.clamp(CALLS, 10_000));
+    let calls = run.plan().iterations.unwrap_or_else(|| fitting.clamp(CALLS, 10_000));
     Ok(run.broadcast([calls, 0, 0, 0, 0])?[0])
 }
 
