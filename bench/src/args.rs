@@ -12,9 +12,11 @@ use tagwire_base::Config;
 use tagwire_base::config::parse;
 use tagwire_pml::settings::LAYERS;
 
+pub mod concurrent;
 pub mod partitioned;
 mod transport;
 
+pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
 pub use partitioned::PartitionedArgs;
 
 use partitioned::Cache;
@@ -22,6 +24,7 @@ use partitioned::Cache;
 pub use transport::{TransportChoice, Transports};
 
 use crate::buffer::available_memory;
+use crate::concurrent as callers;
 use crate::error::{Error, Result};
 use crate::port::collective::Operation;
 use crate::sizes::Sizes;
@@ -50,6 +53,20 @@ pub enum TestName {
     /// Partitioned operations against one message of the same size: overhead, perceived bandwidth,
     /// application availability, early-bird share
     Partitioned,
+    /// What full thread safety adds to the latency of one thread
+    ThreadCost,
+    /// Bandwidth of several processes or threads that send long messages at once
+    ConcurrentBandwidth,
+    /// Latency of several processes or threads at once, mean and slowest
+    ConcurrentLatency,
+    /// Short messages of one process or thread beside a long one of another: how evenly they wait
+    ShortLong,
+    /// Messages to four neighbours behind computation, with and without a thread that waits
+    OverlapNeighbours,
+    /// Allreduces of several processes or threads at once, each in a group of its own
+    ConcurrentAllreduce,
+    /// What an allreduce takes from threads that compute beside it
+    AllreduceCompute,
     /// No rank leaves before all have come
     Barrier,
     /// Rank 0's bytes to all
@@ -84,6 +101,13 @@ impl TestName {
             Self::Availability => "availability",
             Self::Overlap => "overlap",
             Self::Partitioned => "partitioned",
+            Self::ThreadCost => "thread-cost",
+            Self::ConcurrentBandwidth => "concurrent-bandwidth",
+            Self::ConcurrentLatency => "concurrent-latency",
+            Self::ShortLong => "short-long",
+            Self::OverlapNeighbours => "overlap-neighbours",
+            Self::ConcurrentAllreduce => "concurrent-allreduce",
+            Self::AllreduceCompute => "allreduce-compute",
             Self::Barrier => "barrier",
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",
@@ -99,6 +123,9 @@ impl TestName {
     /// Whether the option of `bench` with this long name has a meaning for the test.
     #[must_use]
     pub fn has_option(self, name: &str) -> bool {
+        if let Some(known) = callers::decides(self, name) {
+            return known.has_option(name);
+        }
         match name {
             "window" => matches!(
                 self,
@@ -381,6 +408,10 @@ pub struct BenchArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse::bytes)]
     pub cache_bytes: Option<u64>,
 
+    /// What only the tests that compare processes with threads have
+    #[command(flatten)]
+    pub concurrent: ConcurrentArgs,
+
     /// What only the test partitioned has
     #[command(flatten)]
     pub partitioned: PartitionedArgs,
@@ -421,12 +452,18 @@ impl BenchArgs {
     /// How many ranks the jobs have.
     #[must_use]
     pub fn rank_count(&self) -> u32 {
-        self.ranks.unwrap_or(2)
+        let ranks = |variant: &callers::Variant| variant.shape.nodes.len() as u32;
+        let variants = callers::variants(self).unwrap_or_default();
+        let most = variants.iter().map(ranks).max();
+        most.or(self.ranks).unwrap_or(2)
     }
 
     /// The message sizes of this run.
     #[must_use]
     pub fn size_list(&self) -> Sizes {
+        if let (None, Some(test)) = (&self.sizes, callers::asked(self)) {
+            return test.sizes.parse().expect("a test's own sizes");
+        }
         self.sizes.clone().unwrap_or_else(|| match self.test {
             TestName::Ring | TestName::Idle => Sizes::one(8),
             TestName::Partitioned => Sizes::powers(64, 1 << 20),
@@ -477,7 +514,9 @@ impl BenchArgs {
     /// # Errors
     /// [`Error::Usage`], with the reason.
     pub fn check(&self) -> Result<()> {
-        check_ranks(self.test, self.rank_count())?;
+        if callers::asked(self).is_none() {
+            check_ranks(self.test, self.rank_count())?;
+        }
         self.check_without_ranks()
     }
 
@@ -485,6 +524,7 @@ impl BenchArgs {
     pub(crate) fn check_without_ranks(&self) -> Result<()> {
         self.check_meaning()?;
         let has_mpi = self.named().any(TransportChoice::is_mpi);
+        callers::check(self, has_mpi)?;
         if (self.raw || self.layers) && has_mpi {
             return usage("--raw and --layers look below a pml of ours; transport 'mpi' has none");
         }
@@ -501,7 +541,8 @@ impl BenchArgs {
         }
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
-            if self.test.computes() || self.test == TestName::Partitioned || is_collective {
+            let is_other = is_collective || callers::asked(self).is_some();
+            if self.test.computes() || self.test == TestName::Partitioned || is_other {
                 return usage(format!(
                     "{} needs a pml, without --raw and --layers",
                     self.test
@@ -573,6 +614,7 @@ impl BenchArgs {
             ("cache-bytes", self.cache_bytes.is_some()),
         ];
         let given = given.into_iter().chain(self.partitioned.given());
+        let given = given.chain(self.concurrent.given());
         let test = self.test;
         match (self.partitioned.cache, test.collective()) {
             (Some(Cache::Cold), Some(_)) => {
@@ -587,7 +629,7 @@ impl BenchArgs {
             _ => {}
         }
         let mut given = given.filter(|(_, given)| *given).map(|(name, _)| name);
-        match given.find(|name| !test.has_option(name)) {
+        match given.find(|name| !callers::has_option(self, name)) {
             Some(name) => usage(format!("--{name} has no meaning for {test}")),
             None => Ok(()),
         }

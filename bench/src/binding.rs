@@ -65,6 +65,31 @@ impl Placement {
         })
     }
 
+    /// Places ranks that are on these nodes: where the nodes share the cores evenly, the ranks of a node have one core; else
+    /// the scheduler chooses. So processes and threads have the same cores.
+    pub(crate) fn of_nodes(asked: Option<&str>, nodes: &[u32]) -> Result<Self> {
+        let ranks = nodes.len() as u32;
+        if asked.is_some() {
+            return Self::new(asked, ranks, 1);
+        }
+        let free = Self::new(Some("none"), ranks, 1)?;
+        let all = nodes.iter().max().map_or(0, |last| *last as usize + 1);
+        let Ok(bound) = Self::new(Some("core"), ranks, 1) else {
+            return Ok(free);
+        };
+        let cores = bound.cpus.unwrap_or_default();
+        if cores.is_empty() || !all.is_multiple_of(cores.len()) {
+            return Ok(free);
+        }
+        let nodes = nodes.iter().map(|&node| node as usize);
+        let cpus: Vec<usize> = nodes.map(|node| cores[node % cores.len()]).collect();
+        Ok(Self {
+            text: format!("node ({})", join(&cpus, ranks)),
+            cores: cores.len(),
+            cpus: Some(cpus),
+        })
+    }
+
     /// As the launcher takes it.
     pub(crate) fn binding(&self) -> Binding {
         self.cpus.clone().map_or(Binding::None, Binding::List)

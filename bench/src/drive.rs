@@ -10,22 +10,26 @@ use tagwire_launch::{JobReport, JobSpec, Outcome};
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice};
 use crate::binding::Placement;
+use crate::concurrent;
 use crate::environment::{self, Environment};
 use crate::error::{Error, ExitStatus, Result, signal_name};
 use crate::joined;
 use crate::link::{Desk, Message};
 use crate::mpi::{Family, was_launched};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Carrier, Plan};
 use crate::rank;
 use crate::record::Row;
 use crate::report::Report;
 use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
 
+use self::cases::{binding, cases};
 use self::start::{Unusable, refuse_aliases};
 
+pub(crate) use self::cases::Case;
 pub(crate) use self::start::{Start, starts};
 
+mod cases;
 mod start;
 
 /// Runs the benchmark that `args` describe: as a rank, when this process is one, else as the
@@ -54,16 +58,13 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     if let Some(side) = args.side_of_two() {
         return joined::with_other_machine(args, &host, &side);
     }
-    let placement = Placement::new(
-        args.bind.as_deref(),
-        args.rank_count(),
-        args.threads.unwrap_or(1),
-    )?;
+    let cases = cases(args)?;
     let (starts, unusable) = starts(args, &host)?;
     let seed = args.seed.unwrap_or_else(seed_of_clock);
-    let environment = environment(args, &host, &placement, seed, &starts);
+    let environment = environment(args, &host, &cases, seed, &starts);
     let per_size = args.rows_per_size();
-    let streams = starts.len() + unusable.len() == 1 && args.launches == 1 && per_size == 1;
+    let is_one = starts.len() + unusable.len() == 1 && cases.len() == 1;
+    let streams = is_one && args.launches == 1 && per_size == 1;
     let report = Report::new(args.test, command_line(), environment);
     let mut output = Output::new(
         report,
@@ -76,13 +77,14 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     output.advises = args.partitioned.advise;
     output.starts_again = true;
     output.width = terminal_width();
-    let total = starts.len() * args.launches as usize * args.size_list().as_slice().len();
+    let jobs = starts.len() * cases.len() * args.launches as usize;
+    let total = jobs * args.size_list().as_slice().len();
     let progress = progress_bar(per_size * total);
     let mut run = Run {
         args,
         host: &host,
-        placement,
-        jobs: (starts.len() + unusable.len()) * args.launches as usize,
+        jobs: (starts.len() + unusable.len()) * cases.len() * args.launches as usize,
+        cases,
         starts,
         unusable,
         failed: Failed::default(),
@@ -112,10 +114,11 @@ pub(crate) fn configured(args: &BenchArgs, host: &Host) -> Result<Host> {
 pub(crate) fn environment(
     args: &BenchArgs,
     host: &Host,
-    placement: &Placement,
+    cases: &[Case],
     seed: u64,
     starts: &[Start],
 ) -> Environment {
+    let placement = &cases[0].placement;
     let jobs = environment::Jobs {
         ranks: args.rank_count(),
         launches: args.launches,
@@ -125,6 +128,8 @@ pub(crate) fn environment(
         seed,
     };
     let mut environment = Environment::capture(host, &jobs);
+    environment.binding = binding(cases);
+    environment.oversubscribed |= cases.iter().any(Case::is_oversubscribed);
     environment.transports = starts.iter().map(|start| start.used.clone()).collect();
     environment
 }
@@ -132,7 +137,7 @@ pub(crate) fn environment(
 struct Run<'a, W: Write> {
     args: &'a BenchArgs,
     host: &'a Host,
-    placement: Placement,
+    cases: Vec<Case>,
     starts: Vec<Start>,
     /// What cannot be used, of several transports.
     unusable: Vec<Unusable>,
@@ -166,7 +171,7 @@ impl<W: Write + Send> Run<'_, W> {
         if all > 1 {
             let mut usable = Vec::new();
             for job in 0..self.starts.len() {
-                match self.one(job, 0, true) {
+                match self.one(job, 0, 0, true) {
                     Ok(()) => usable.push(job),
                     Err(error @ Error::Interrupted { .. }) => return Err(error),
                     Err(error) => {
@@ -186,9 +191,10 @@ impl<W: Write + Send> Run<'_, W> {
             return Err(Error::Unusable { all, list });
         }
         for (name, why) in list {
-            self.failed.count += self.args.launches as usize;
+            self.failed.count += self.cases.len() * self.args.launches as usize;
             self.failed.status.get_or_insert(ExitStatus::Failed);
-            self.pass_over(name, None, 0, why)?;
+            let carrier = (name, None);
+            self.pass_over(carrier, 0, 0, why)?;
         }
         Ok(())
     }
@@ -204,12 +210,12 @@ impl<W: Write + Send> Run<'_, W> {
     fn all(&mut self) -> Result<()> {
         let mut random = Seeded::new(self.seed);
         for launch in 0..self.args.launches {
-            let mut order: Vec<usize> = (0..self.starts.len()).collect();
+            let mut order = self.order();
             random.shuffle(&mut order);
-            for job in order {
-                match self.one(job, launch, false) {
+            for (job, case) in order {
+                match self.one(job, case, launch, false) {
                     Err(error) if self.args.keep_going && error.is_of_a_job() => {
-                        self.fail(job, launch, &error)?;
+                        self.fail(job, case, launch, &error)?;
                     }
                     result => result?,
                 }
@@ -225,8 +231,25 @@ impl<W: Write + Send> Run<'_, W> {
         }
     }
 
+    /// Each case over each transport.
+    fn order(&self) -> Vec<(usize, usize)> {
+        let is_own = |job: usize| matches!(self.starts[job].carrier, Carrier::Ours(_));
+        let sessions = concurrent::asked(self.args).is_some_and(|test| test.sessions);
+        let is_job = |case: usize| {
+            // Where units are sessions, the job of threads has both.
+            let variant = self.cases[case].variant.as_ref();
+            variant.is_none_or(|variant| variant.unit.is_threads())
+        };
+        let jobs = (0..self.starts.len()).flat_map(|job| {
+            let cases = 0..self.cases.len();
+            cases.map(move |case| (job, case))
+        });
+        jobs.filter(|&(job, case)| !sessions || !is_own(job) || is_job(case))
+            .collect()
+    }
+
     /// A job has failed, and the others go on.
-    fn fail(&mut self, job: usize, launch: u32, error: &Error) -> Result<()> {
+    fn fail(&mut self, job: usize, case: usize, launch: u32, error: &Error) -> Result<()> {
         let status = error.exit_status();
         self.failed.count += 1;
         // Wrong bytes are worse than anything else.
@@ -237,30 +260,38 @@ impl<W: Write + Send> Run<'_, W> {
             });
         }
         let used = self.output.report().environment.transports[job].clone();
-        let (name, library) = (used.transport, used.library);
-        self.pass_over(name, library, launch, error.to_string())
+        let carrier = (used.transport, used.library);
+        self.pass_over(carrier, case, launch, error.to_string())
     }
 
     /// Leaves a row with the error of a job.
     fn pass_over(
         &mut self,
-        transport: String,
-        library: Option<String>,
+        (transport, library): (String, Option<String>),
+        case: usize,
         launch: u32,
         error: String,
     ) -> Result<()> {
+        let variant = self.cases[case].variant.as_ref();
+        let unit = variant.map(|variant| variant.unit.to_string());
+        let progress = variant.and_then(|variant| variant.progress);
+        let progress = progress.map(|progress| progress.as_str().to_owned());
+        let ranks = variant.map(|variant| variant.shape.nodes.len() as u32);
         let sizes = self.args.size_list();
         let done = |size: u64| {
             let mut rows = self.output.report().rows.iter();
             rows.any(|row| {
                 let job = (&row.transport, &row.library, row.launch);
-                row.size == size && job == (&transport, &library, Some(launch))
+                let of_case = (&row.unit, &row.progress) == (&unit, &progress);
+                of_case && row.size == size && job == (&transport, &library, Some(launch))
             })
         };
         let size = sizes.as_slice().iter().copied().find(|&size| !done(size));
         let row = Row {
             size: size.unwrap_or_else(|| sizes.largest()),
-            ranks: self.args.rank_count(),
+            ranks: ranks.unwrap_or_else(|| self.args.rank_count()),
+            unit: unit.clone(),
+            progress: progress.clone(),
             launch: Some(launch),
             error: Some(error),
             transport,
@@ -271,14 +302,16 @@ impl<W: Write + Send> Run<'_, W> {
     }
 
     /// One launch of a job, which `opens_only` or measures.
-    fn one(&mut self, job: usize, launch: u32, opens_only: bool) -> Result<()> {
-        let start = &self.starts[job];
-        let mut plan = Plan::new(self.args, start.carrier.clone(), self.seed, launch);
+    fn one(&mut self, job: usize, case: usize, launch: u32, opens_only: bool) -> Result<()> {
+        let (start, number) = (&self.starts[job], case);
+        let case = &self.cases[number];
+        let plan = Plan::new(self.args, start.carrier.clone(), self.seed, launch);
+        let mut plan = case.plan(plan);
         plan.opens_only = opens_only;
         let jobs = Jobs {
             args: self.args,
             host: self.host,
-            placement: &self.placement,
+            placement: &case.placement,
         };
         let (output, progress) = (&mut self.output, &self.progress);
         jobs.run(start, plan, |message| {
@@ -286,7 +319,8 @@ impl<W: Write + Send> Run<'_, W> {
                 Message::Greeting(used) => {
                     output.report_mut().environment.transports[job].learn(used);
                 }
-                Message::Row(row) => {
+                Message::Row(mut row) => {
+                    row.case = number;
                     progress.inc(1);
                     return progress.suspend(|| output.row(*row));
                 }
@@ -341,7 +375,7 @@ impl Jobs<'_> {
         let own = ["bench".into(), self.args.test.as_str().into()];
         let mut spec = match &start.mpiexec {
             None => {
-                let mut spec = JobSpec::new(self.args.rank_count(), program);
+                let mut spec = JobSpec::new(plan.ranks, program);
                 spec.args = own.into();
                 spec.binding = self.placement.binding();
                 spec
@@ -350,7 +384,7 @@ impl Jobs<'_> {
                 if *family == Family::OpenMpi {
                     plan.bind_here.clone_from(&self.placement.cpus);
                 }
-                let ranks = self.args.rank_count();
+                let ranks = plan.ranks;
                 let cpus = self.placement.cpus.as_deref();
                 let mut spec = JobSpec::new(1, mpiexec);
                 spec.args = family

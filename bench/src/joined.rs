@@ -12,6 +12,7 @@ use tagwire_launch::{Membership, Store, StoreBootstrap};
 
 use crate::Host;
 use crate::args::{BenchArgs, TransportChoice, TwoSided};
+use crate::concurrent;
 use crate::drive::{command_line, configured, seed_of_clock};
 use crate::environment::{Environment, Jobs, Used};
 use crate::error::{Error, ExitStatus, Result};
@@ -51,7 +52,7 @@ pub(crate) fn under_launcher(
     }
     args.check_without_ranks()?;
     // Patterns are only checked by the ranks that draw them: all need the same seed.
-    let plan = Plan::new(args, carrier, args.seed.unwrap_or(0), 0);
+    let plan = only_plan(args, Plan::new(args, carrier, args.seed.unwrap_or(0), 0))?;
     let mut printer = Printer::new(args, &host, &plan, why);
     let job = rank::Job {
         host: &host,
@@ -79,6 +80,7 @@ pub(crate) fn with_other_machine(
 fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
     let (carrier, _) = only_carrier(args, host)?;
     let plan = Plan::new(args, carrier, args.seed.unwrap_or_else(seed_of_clock), 0);
+    let plan = only_plan(args, plan)?;
     let (drawn, secret) = match &args.secret {
         Some(given) => (None, secret(given)?),
         None => {
@@ -224,6 +226,23 @@ fn only_carrier(args: &BenchArgs, host: &Host) -> Result<(Carrier, String)> {
             Ok((Carrier::Mpi(found.file), found.why))
         }
         _ => lacks("more than one transport"),
+    }
+}
+
+/// The plan of the only job of `args`.
+fn only_plan(args: &BenchArgs, plan: Plan) -> Result<Plan> {
+    let mut variants = concurrent::variants(args)?;
+    if concurrent::asked(args).is_some_and(|test| test.sessions) {
+        variants.retain(|variant| variant.unit.is_threads());
+    }
+    match &variants[..] {
+        [] => Ok(plan),
+        // How many cores there are for all ranks, no rank knows.
+        [only] => Ok(plan.of_variant(only, usize::MAX)),
+        _ => Err(Error::Usage(
+            "several units need the command to start the ranks itself: name one with --units"
+                .to_owned(),
+        )),
     }
 }
 

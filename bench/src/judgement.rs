@@ -169,10 +169,12 @@ pub fn is_row_disturbed(figure: impl Fn(&str) -> Option<f64>, oversubscribed: bo
 /// measured. Variables of later versions are known by that too.
 #[must_use]
 pub fn is_variable(key: &str) -> bool {
-    const UNITS: [&str; 7] = ["_us", "_ns", "_ms", "_mb_s", "_msg_s", "_pct", "_ratio"];
+    const UNITS: [&str; 8] = [
+        "_us", "_ns", "_ms", "_mb_s", "_msg_s", "_per_s", "_pct", "_ratio",
+    ];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
     // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 8] = [
+    const BARE: [&str; 11] = [
         "overhead",
         "application_availability",
         "early_bird",
@@ -180,6 +182,9 @@ pub fn is_variable(key: &str) -> bool {
         "way",
         "load",
         "provider",
+        "worst_over_median",
+        "gini",
+        "oversubscribed",
         SWITCHES,
     ];
     !COUNTS.contains(&key)

@@ -7,6 +7,7 @@ mod binding;
 mod body;
 mod buffer;
 mod compare;
+mod concurrent;
 mod document;
 mod drive;
 mod environment;
@@ -26,6 +27,7 @@ mod report;
 mod sizes;
 mod stats;
 mod tune;
+mod units;
 mod warnings;
 
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
@@ -44,6 +46,7 @@ pub use report::{Report, main_quantity};
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;
 pub use tune::{TuneArgs, Tuned, run_tune};
+pub use units::{Unit, UnitKind, Units};
 pub use warnings::Warning;
 
 /// Environment variables that `tagwire bench` sets for its ranks. They are no settings: whoever

@@ -20,11 +20,11 @@ pub(crate) mod partitioned;
 pub(crate) const REPETITIONS: u64 = 5;
 
 /// How long a block should take at least when the number of iterations is ours to choose.
-const BLOCK: Duration = Duration::from_millis(20);
+pub(crate) const BLOCK: Duration = Duration::from_millis(20);
 /// How long a size may take when the number of iterations is ours to choose.
-const SIZE: Duration = Duration::from_secs(1);
+pub(crate) const SIZE: Duration = Duration::from_secs(1);
 /// How long the warm-up may take then.
-const WARMUP: Duration = Duration::from_millis(250);
+pub(crate) const WARMUP: Duration = Duration::from_millis(250);
 
 /// How many iterations, and how they are timed.
 #[derive(Debug, Clone)]
@@ -370,7 +370,7 @@ fn choose(least: u64, one: Duration) -> u64 {
 }
 
 /// `total` in at most `parts` parts that differ by one at most; none is empty.
-fn divide(total: u64, parts: u64) -> Vec<u64> {
+pub(crate) fn divide(total: u64, parts: u64) -> Vec<u64> {
     let parts = parts.min(total).max(1);
     (0..parts)
         .map(|part| total / parts + u64::from(part < total % parts))
@@ -379,7 +379,7 @@ fn divide(total: u64, parts: u64) -> Vec<u64> {
 
 /// How much longer the first of the blocks took than the longest of the others, in percent; `None`
 /// where fewer than three are others.
-fn first_block_pct(unit_ns: &[f64]) -> Option<f64> {
+pub(crate) fn first_block_pct(unit_ns: &[f64]) -> Option<f64> {
     let (first, others) = unit_ns.split_first()?;
     let longest = others.iter().copied().fold(0.0, f64::max);
     (others.len() >= 3 && longest > 0.0).then(|| 100.0 * (first / longest - 1.0))

@@ -7,6 +7,7 @@
 mod abi;
 mod collective;
 mod find;
+mod group;
 mod handles;
 mod partitioned;
 #[cfg(test)]

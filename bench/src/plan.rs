@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::args::concurrent::ConcurrentPlan;
 use crate::args::partitioned::PartitionedPlan;
-use crate::args::{BenchArgs, MemoryChoice, Percentiles, Side, TestName};
+use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, TestName};
+use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
+use crate::units::Unit;
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
 /// `TAGWIRE_` variables lets it pass.
@@ -54,6 +57,8 @@ impl Layer {
 pub(crate) struct Plan {
     pub test: TestName,
     pub carrier: Carrier,
+    /// How many ranks the job has.
+    pub ranks: u32,
     /// Measured in alternating blocks.
     pub layers: Vec<Layer>,
     pub sizes: Vec<u64>,
@@ -78,6 +83,16 @@ pub(crate) struct Plan {
     /// What the test of partitioned operations has beside.
     #[serde(default)]
     pub partitioned: Option<PartitionedPlan>,
+    /// What communicates at once, in the tests that compare processes with threads.
+    #[serde(default)]
+    pub unit: Option<Unit>,
+    /// Who makes progress while ranks compute.
+    #[serde(default)]
+    pub progress: Option<Progress>,
+    /// How many processes or threads share a core.
+    #[serde(default)]
+    pub callers_per_core: u32,
+    pub concurrent: ConcurrentPlan,
     pub validate: bool,
     pub percentiles: Option<Percentiles>,
     /// Ranks keep account of their calls.
@@ -114,14 +129,16 @@ impl Plan {
             Carrier::Ours(_) if args.raw => vec![Layer::Raw],
             Carrier::Ours(_) => vec![Layer::Pml],
         };
+        let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
         Self {
             test: args.test,
             carrier,
+            ranks: args.rank_count(),
             layers,
             sizes: args.size_list().as_slice().to_vec(),
             iterations: args.iterations,
             warmup: args.warmup,
-            window: args.window.unwrap_or(WINDOW),
+            window: args.window.unwrap_or(window),
             threads: args.threads.unwrap_or(1),
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
@@ -131,6 +148,10 @@ impl Plan {
             fresh: args.fresh_bytes(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
             partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
+            unit: None,
+            progress: None,
+            callers_per_core: 1,
+            concurrent: args.concurrent.plan(),
             validate: args.validate,
             percentiles: args.percentiles.clone(),
             profile: args.profile,
@@ -140,6 +161,24 @@ impl Plan {
             bind_here: None,
             results: None,
         }
+    }
+
+    /// Returns the same for one of several jobs over the transport, on so many cores.
+    pub(crate) fn of_variant(mut self, variant: &Variant, cores: usize) -> Self {
+        let callers = variant.shape.callers as usize;
+        self.ranks = variant.shape.nodes.len() as u32;
+        (self.unit, self.progress) = (Some(variant.unit), variant.progress);
+        self.callers_per_core = callers.div_ceil(cores.max(1)) as u32;
+        if variant.unit.is_threads() {
+            self.threads = variant.unit.count;
+        }
+        self
+    }
+
+    /// Whether several threads of a rank communicate.
+    pub(crate) fn any_thread(&self) -> bool {
+        let helped = self.progress.is_some_and(|by| by != Progress::None);
+        self.threads > 1 || helped || self.unit.is_some_and(Unit::is_threads)
     }
 
     /// As text for [`VARIABLE`].

@@ -11,10 +11,13 @@ use crate::buffer::{Incoming, Memory, Outgoing};
 use crate::error::{Error, Result};
 use crate::profile::Profile;
 use collective::{Collectives, Form};
+use group::{Divide, Group};
 
 #[cfg(test)]
 pub(crate) mod channel;
 pub(crate) mod collective;
+pub(crate) mod group;
+pub(crate) mod null;
 pub(crate) mod partitioned;
 pub(crate) mod pml;
 pub(crate) mod profiled;
@@ -76,6 +79,15 @@ pub(crate) trait Port {
     /// Sends.
     fn send(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()>;
 
+    /// Sends, and returns once the receiver has matched the message.
+    ///
+    /// # Errors
+    /// Where messages are not matched.
+    fn ssend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        let _ = (data, to, tag);
+        Err(Error::Usage("synchronous sends need a pml".to_owned()))
+    }
+
     /// Receives.
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()>;
 
@@ -92,6 +104,15 @@ pub(crate) trait Port {
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         let _ = form;
         Err(Error::Usage("collectives need a pml".to_owned()))
+    }
+
+    /// Makes a group of ranks. All ranks call it, in the same order.
+    ///
+    /// # Errors
+    /// Where there are none.
+    fn group(&self, divide: Divide) -> Result<Box<dyn Group + '_>> {
+        let _ = divide;
+        Err(Error::Usage("groups need a pml".to_owned()))
     }
 
     /// How many messages took which way so far, where that is told.

@@ -5,7 +5,7 @@ use tagwire_base::config::parse::format_bytes;
 use tagwire_base::{Bootstrap, Config};
 
 use crate::Host;
-use crate::args::{MemoryChoice, Percentiles, TestName};
+use crate::args::{MemoryChoice, Percentiles, Progress, TestName};
 use crate::body::{
     Bandwidth, Collective, Direction, Latency, Rate, Ring, ThreadedRate, Traffic, Unexpected,
     measure_idle,
@@ -28,6 +28,7 @@ use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
 use crate::stats::Summary;
 
 mod computing;
+mod concurrent;
 mod partitioned;
 
 /// Takes what rank 0 has to say.
@@ -82,7 +83,7 @@ impl Job<'_> {
     fn run_mpi(&self, file: &std::path::Path, sink: Sink<'_>) -> ExitStatus {
         let port = match Mpi::load(file).and_then(|mpi| {
             self.bind_for_mpi()?;
-            MpiPort::open(mpi, self.plan.threads)
+            MpiPort::open(mpi, self.plan.any_thread())
         }) {
             Ok(port) => port,
             Err(error) => return report_failure(0, &error, sink),
@@ -95,12 +96,13 @@ impl Job<'_> {
             ..Used::default()
         };
         let rank = port.rank().as_u32();
-        let ranks = crate::args::check_ranks(self.plan.test, port.size());
+        let ranks = self.check_ranks(port.size());
         let measured = ranks.and_then(|()| match self.plan.test {
             _ if self.plan.opens_only => {
                 greet(&port, &used, sink).and_then(|leads| done(leads, sink))
             }
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
+            _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
             _ => self.measure_shared(&port, used, sink),
         });
         if let Err(error) = measured {
@@ -134,23 +136,33 @@ impl Job<'_> {
         if let Carrier::Ours(transport) = &self.plan.carrier {
             config.set("transport", transport)?;
         }
-        crate::args::check_ranks(self.plan.test, bootstrap.size())?;
+        self.check_ranks(bootstrap.size())?;
+        if self.plan.progress == Some(Progress::LibraryThread) {
+            config.set("progress-thread", "on")?;
+        }
         let layers = &self.plan.layers;
         let raw = layers.contains(&Layer::Raw);
         let raw = raw
             .then(|| RawPort::open(&config, &mut bootstrap))
             .transpose()?;
         let pml = layers.contains(&Layer::Pml);
-        let open = || PmlPort::open(&config, self.plan.threads, bootstrap.clone());
+        let any_thread = self.plan.any_thread();
+        let open = || PmlPort::open(&config, any_thread, bootstrap.clone());
         let pml = pml.then(open).transpose()?;
         let cm = layers.contains(&Layer::Cm) && config.choice("pml") != "cm";
         let cm = cm.then(|| self.open_cm(&config, &bootstrap)).flatten();
+        let single = self.needs_single();
+        let single = single.then(|| PmlPort::open(&config, false, bootstrap.scoped("single")));
+        let single = single.transpose()?;
         let used = Self::used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
         match (&pml, &raw) {
             (Some(pml), _) if self.plan.opens_only => done(greet(pml, &used, sink)?, sink)?,
             (None, Some(raw)) if self.plan.opens_only => done(greet(raw, &used, sink)?, sink)?,
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
+            }
+            (Some(pml), None) if self.plan.unit.is_some() => {
+                self.measure_concurrent(pml, single.as_ref(), &used, sink)?;
             }
             (Some(pml), None) => self.measure_shared(pml, used, sink)?,
             (Some(pml), Some(raw)) => {
@@ -167,8 +179,8 @@ impl Job<'_> {
             }
             (None, None) => return Err(Error::Usage("a plan without layers".to_owned())),
         }
-        if let Some(cm) = cm {
-            cm.close()?;
+        for beside in [cm, single].into_iter().flatten() {
+            beside.close()?;
         }
         match pml {
             Some(pml) => pml.close()?,
@@ -186,7 +198,7 @@ impl Job<'_> {
         let mut config = config.clone();
         let scoped = bootstrap.scoped("cm");
         let opened = match config.set("pml", "cm") {
-            Ok(()) => PmlPort::open(&config, self.plan.threads, scoped),
+            Ok(()) => PmlPort::open(&config, self.plan.any_thread(), scoped),
             Err(error) => Err(error.into()),
         };
         opened
@@ -319,21 +331,6 @@ impl Job<'_> {
                 let body = Unexpected::new(traffic, ahead, plan.unexpected);
                 Box::new(Runner::new(port, body)?)
             }
-            // Others than these have bodies of another kind.
-            TestName::Latency
-            | TestName::Idle
-            | TestName::Availability
-            | TestName::Overlap
-            | TestName::Partitioned
-            | TestName::Barrier
-            | TestName::Bcast
-            | TestName::Reduce
-            | TestName::Allreduce
-            | TestName::ReduceScatter
-            | TestName::Allgather
-            | TestName::Alltoall
-            | TestName::Gather
-            | TestName::Scatter => Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?),
             TestName::Bandwidth => Box::new(Runner::new(
                 port,
                 Bandwidth::new(traffic, Direction::One, window),
@@ -344,6 +341,8 @@ impl Job<'_> {
             )?),
             TestName::MessageRate => Box::new(Runner::new(port, Rate::new(traffic, window))?),
             TestName::Ring => Box::new(Runner::new(port, Ring::new(traffic))?),
+            // Others than `latency` have bodies of another kind, and this one for the words of the ranks.
+            _ => Box::new(Runner::new(port, Latency::new(traffic, plan.posted))?),
         })
     }
 

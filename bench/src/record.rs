@@ -41,6 +41,30 @@ pub struct Row {
     /// Messages under way at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// What communicates at once: `processes:4`, `threads:4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// After how many blocking sends the receiver answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_every: Option<u32>,
+    /// Which tags the threads of a process used, where those were not their own: `shared`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<String>,
+    /// When threads began, where that was not together: `staggered`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// Bytes of the long message beside the short ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long: Option<u64>,
+    /// Who made progress while ranks computed: `none`, `blocked-thread`, `progress-thread`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    /// How often a rank passed over its arrays while messages were on their way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u32>,
+    /// Whether the unit had more processes or threads than there are cores for them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub oversubscribed: bool,
     /// Threads per rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -107,6 +131,9 @@ pub struct Row {
     /// Why there are no figures: with `--keep-going`, a job that failed at this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Where the job stands among those over its transport, in the order of the command.
+    #[serde(skip)]
+    pub(crate) case: usize,
     /// Iterations of all repetitions together.
     pub iterations: u64,
     /// How many times the block of iterations was repeated.
@@ -192,6 +219,10 @@ pub struct Quantity {
 impl Quantity {
     /// Half a round trip, a hop, a receive.
     pub const LATENCY: Self = Self::less("latency", "us", "Latency (us)");
+    /// The same of the slowest caller.
+    pub const SLOWEST: Self = Self::less("slowest", "us", "Slowest (us)");
+    /// What full thread safety adds to it.
+    pub const THREAD_COST: Self = Self::less("cost", "us", "Cost (us)");
     /// Bytes of payload, in units of 10^6 per second.
     pub const BANDWIDTH: Self = Self::more("bandwidth", "mb_s", "Bandwidth (MB/s)");
     /// Messages.
@@ -222,6 +253,29 @@ impl Quantity {
     /// Both at once.
     pub const TOTAL: Self = Self::less("total", "us", "Both (us)");
 
+    /// A short message beside a long one.
+    pub const SHORT: Self = Self::less("short", "us", "Short (us)");
+    /// The slowest of the short messages.
+    pub const SHORT_WORST: Self = Self::less("short_worst", "us", "Worst (us)");
+    /// The slowest over the median.
+    pub const UNFAIRNESS: Self = Self::less("worst_over_median", "", "Worst/median");
+    /// How unevenly the time is spread over the short messages: Gini's coefficient.
+    pub const GINI: Self = Self::less("gini", "", "Gini");
+    /// The slowest short message over the long one.
+    pub const WAITED: Self = Self::less("waited", "pct", "Of long (%)");
+    /// The long message.
+    pub const LONG: Self = Self::less("long_message", "us", "Long (us)");
+    /// An iteration of messages to neighbours and computation.
+    pub const ITERATION: Self = Self::less("iteration", "us", "Iteration (us)");
+    /// Which part of the messages' time is hidden that is not without help.
+    pub const HIDDEN: Self = Self::more("hidden", "pct", "Hidden (%)");
+    /// Passes of computing threads beside an allreduce.
+    pub const PASSES: Self = Self::more("passes", "per_s", "Passes/s");
+    /// The same without the allreduce.
+    pub const PASSES_ALONE: Self = Self::more("passes_alone", "per_s", "Alone (/s)");
+    /// What the allreduce takes of them.
+    pub const LOSS: Self = Self::less("loss", "pct", "Loss (%)");
+
     /// A partitioned operation's time over that of one message.
     pub const PARTITIONED_OVERHEAD: Self = Self::less("overhead", "", "Overhead (x)");
     /// A message's bytes over the time of its last partition.
@@ -234,8 +288,10 @@ impl Quantity {
     pub const EARLY_BIRD: Self = Self::more("early_bird", "", "Early bird");
 
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 32] = [
         Self::LATENCY,
+        Self::SLOWEST,
+        Self::THREAD_COST,
         Self::BANDWIDTH,
         Self::RATE,
         Self::CPU,
@@ -250,6 +306,17 @@ impl Quantity {
         Self::COMMUNICATION,
         Self::COMPUTATION,
         Self::TOTAL,
+        Self::SHORT,
+        Self::SHORT_WORST,
+        Self::UNFAIRNESS,
+        Self::GINI,
+        Self::WAITED,
+        Self::LONG,
+        Self::ITERATION,
+        Self::HIDDEN,
+        Self::PASSES,
+        Self::PASSES_ALONE,
+        Self::LOSS,
         Self::PARTITIONED_OVERHEAD,
         Self::PERCEIVED_BANDWIDTH,
         Self::APPLICATION_AVAILABILITY,

@@ -65,6 +65,7 @@ impl Report {
     /// Adds a row and brings the summary up to date.
     pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
+        crate::concurrent::pair(&self.test, &mut self.rows);
         self.summary = self.summarize();
     }
 
@@ -96,6 +97,11 @@ impl Report {
         let spread = format!("{}_spread_pct", main_quantity(&self.test).stem);
         let spreads = self.summary.iter();
         let spreads = spreads.filter_map(|row| Some((row.size, row.figures.named(&spread)?)));
+        let mut crowded: Vec<String> = Vec::new();
+        for row in self.series().into_iter().filter(|row| row.oversubscribed) {
+            let unit = row.unit.clone();
+            crowded.extend(unit.filter(|unit| !crowded.contains(unit)));
+        }
         let is_busy = |row: &Row| {
             row.compute
                 .as_ref()
@@ -107,6 +113,7 @@ impl Report {
             governors: environment.governors.clone(),
             launches: again.then_some(environment.launches),
             ranks: environment.ranks,
+            crowded,
             oversubscribed: environment.oversubscribed,
             computes_busily: self.measured().any(is_busy),
         }
@@ -121,7 +128,7 @@ impl Report {
                 series.push(row);
             }
         }
-        series.sort_by_key(|row| self.place(row));
+        series.sort_by_key(|row| (self.place(row), row.case));
         series
     }
 
@@ -200,7 +207,7 @@ pub fn main_quantity(test: &str) -> Quantity {
         "availability" => Quantity::AVAILABILITY,
         "overlap" => Quantity::OVERLAP,
         "partitioned" => Quantity::PARTITIONED_OVERHEAD,
-        _ => Quantity::LATENCY,
+        test => crate::concurrent::quantity(test).unwrap_or(Quantity::LATENCY),
     }
 }
 
@@ -212,6 +219,7 @@ fn same_series(a: &Row, b: &Row) -> bool {
         (row.size, row.iterations, row.repetitions) = (0, 0, 0);
         (row.launch, row.launches, row.figures) = (None, None, Figures::default());
         (row.way, row.samples, row.load) = (None, None, None);
+        row.case = 0;
         row
     };
     variables(a) == variables(b)

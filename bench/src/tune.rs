@@ -316,7 +316,8 @@ impl Run<'_> {
         })?;
         if self.environment.is_none() {
             let starts = std::slice::from_ref(start);
-            let environment = drive::environment(args, self.host, placement, self.seed, starts);
+            let case = drive::Case::plain(placement.clone());
+            let environment = drive::environment(args, self.host, &[case], self.seed, starts);
             let environment = self.environment.insert(environment);
             if let Some(used) = learnt {
                 environment.transports[0].learn(used);

@@ -67,6 +67,8 @@ pub(crate) struct Measurements {
     /// How many times each job is started; `None` where this command cannot start it again.
     pub launches: Option<u32>,
     pub ranks: u32,
+    /// The units that have more processes or threads than cores.
+    pub crowded: Vec<String>,
     /// There are more ranks or threads than cores.
     pub oversubscribed: bool,
     /// Threads compute busily.
@@ -130,6 +132,14 @@ fn own_threads(seen: &Measurements) -> Option<Warning> {
 }
 
 fn oversubscribed(seen: &Measurements) -> Option<Warning> {
+    if !seen.crowded.is_empty() {
+        let units = seen.crowded.join(", ");
+        return Some(Warning::new(
+            "oversubscribed",
+            format!("{units}: more processes or threads than cores, they take turns"),
+            "fewer with --units, or more CPUs with --bind LIST",
+        ));
+    }
     seen.oversubscribed.then(|| {
         Warning::new(
             "oversubscribed",
@@ -257,6 +267,7 @@ mod tests {
             governors: vec![PERFORMANCE.to_owned()],
             launches: Some(5),
             ranks: 2,
+            crowded: Vec::new(),
             oversubscribed: false,
             computes_busily: false,
         }
@@ -299,6 +310,8 @@ mod tests {
         assert_eq!(kinds(&seen), ["oversubscribed"]);
         seen.computes_busily = true;
         assert_eq!(kinds(&seen), ["oversubscribed", "busy-threads"]);
+        seen.crowded = vec!["threads:4".to_owned()];
+        assert!(of(&seen)[0].to_text().contains("threads:4: more processes"));
     }
 
     #[test]

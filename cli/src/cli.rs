@@ -81,7 +81,15 @@ Examples:
   tagwire bench idle --seconds 1                         what waiting costs
   tagwire bench availability -m 64K,1M -t shm,mpi        what a message leaves of a computing rank
   tagwire bench overlap -m 1K,1M                         what message and work hide of each other
-  tagwire bench partitioned --partitions 1,16 -m 16K     what many parts cost against one message";
+  tagwire bench partitioned --partitions 1,16 -m 16K     what many parts cost against one message
+  tagwire bench message-rate --style blocking --units processes:4,threads:4   which is faster
+  tagwire bench thread-cost -t shm,mpi --launches 5      what thread safety costs one thread
+  tagwire bench concurrent-bandwidth --units threads:4   four threads send long messages at once
+  tagwire bench concurrent-latency -m 8 --units processes:2,threads:2
+  tagwire bench short-long --long 8M                     who waits beside a long message
+  tagwire bench overlap-neighbours --progress none,blocked-thread,progress-thread
+  tagwire bench concurrent-allreduce --units threads:2   two groups of one process on each node
+  tagwire bench allreduce-compute -n 3 --units threads:2 what an allreduce takes from two threads";
 
 const AFTER_TUNE: &str = "\
 Each algorithm of each operation is measured in jobs of its own, by turns. A row is written where another algorithm
@@ -111,6 +119,7 @@ Exit status: 0 all runs went well, 1 usage, 2 a run failed, 4 with --fail-on fai
 Examples:
   tagwire reproduce list                             all measured figures and tables, and what each needs
   tagwire reproduce mtl/fig4                         one figure
+  tagwire reproduce threads --quick -t shm,ofi:tcp,mpi:/opt/mpi   another
   tagwire reproduce mtl --quick -t shm,mpi:/opt/mpi  a paper in minutes, beside an MPI library
   tagwire reproduce mtl --resume                     go on after an interruption";
 
@@ -388,6 +397,16 @@ mod tests {
                 "overlap",
                 &["side"],
                 &["raw", "layers", "posted", "seconds"],
+            ),
+            (
+                "concurrent-latency",
+                &["units", "start"],
+                &["ranks", "window", "threads", "tags", "raw", "profile"],
+            ),
+            (
+                "overlap-neighbours",
+                &["ranks", "progress", "passes"],
+                &["style", "side", "percentiles"],
             ),
             (
                 "partitioned",

@@ -45,6 +45,10 @@ pub struct ReproduceOptions {
     #[arg(short, long, value_name = "DIR", default_value = "reproduced")]
     output: PathBuf,
 
+    /// Measure nothing, and write the paper's page in Markdown from the outcomes in the folder
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "resume", "fail_on"])]
+    page: Option<PathBuf>,
+
     /// Status 4 where a claim has this verdict
     #[arg(long, value_name = "VERDICT")]
     fail_on: Option<FailOn>,
@@ -70,6 +74,9 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
                 items.push(item);
             }
         }
+    }
+    if let Some(file) = &options.page {
+        return page(options, &items, file);
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
     let interrupted = interruptions()?;
@@ -102,6 +109,34 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Writes the page of a paper from the outcomes of its items.
+fn page(
+    options: &ReproduceOptions,
+    items: &[&'static Item],
+    file: &Path,
+) -> Result<ExitCode, Failure> {
+    let name = items.first().map_or("", |item| item.paper());
+    if items.iter().any(|item| item.paper() != name) {
+        return Err(Failure::usage("--page is of one paper"));
+    }
+    let mut outcomes = Vec::new();
+    for item in items.iter().filter(|item| item.needs == Needs::Real) {
+        let stored = options.output.join(item.name.replace('/', "-") + ".json");
+        let text = fs::read_to_string(&stored)
+            .map_err(|error| Failure::usage(format!("{}: {error}", stored.display())))?;
+        outcomes.push((stored.display().to_string(), text));
+    }
+    let (page, folder) = (
+        file.file_name().unwrap_or_default(),
+        options.output.display(),
+    );
+    let page = page.to_string_lossy();
+    let command = format!("tagwire reproduce {name} --page {page} -o {folder}");
+    let text = tagwire_papers::page(name, &command, &outcomes).map_err(Failure::usage)?;
+    write(file, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Measures an item and judges it. Returns how many runs failed, too.
 fn one(
     options: &ReproduceOptions,
@@ -120,7 +155,9 @@ fn one(
             continue;
         }
         rows.read(&file).map_err(Failure::usage)?;
-        commands.push(command_line(&run));
+        let variables = run.environment.iter();
+        let variables = variables.map(|(name, value)| format!("{name}={value} "));
+        commands.push(variables.collect::<String>() + "tagwire " + &command_line(&run));
         results.push(name);
     }
     let outcome = Outcome::of(item, &rows, options.quick, commands, results);
@@ -152,6 +189,7 @@ fn measure(run: &Run, file: &Path, interrupted: &AtomicUsize) -> Result<bool, Fa
     suite
         .arg("bench")
         .args(&run.arguments)
+        .envs(run.environment.iter().copied())
         .arg("-o")
         .arg(&partial)
         .stdout(Stdio::null());

@@ -124,6 +124,35 @@ fn claims_are_judged_by_what_is_there() {
     assert_eq!(strict.status.code(), Some(4));
 }
 
+/// Whoever changes a rule or the words of a page writes it anew.
+#[test]
+fn the_pages_in_the_tree_are_what_their_results_say() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/papers");
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("threads.md");
+    let options = ["threads", "--page", page.to_str().unwrap(), "-o", "threads"];
+    let written = reproduce(&papers, &options);
+    assert!(written.status.success(), "{}", stderr(&written));
+    let (now, then) = (
+        fs::read_to_string(page),
+        fs::read_to_string(papers.join("threads.md")),
+    );
+    let command = "in docs/papers: tagwire reproduce threads --page threads.md -o threads";
+    assert!(now.unwrap() == then.unwrap(), "{command}");
+
+    let missing = ["mtl", "--page", "mtl.md", "-o", "nowhere"];
+    let missing = reproduce(directory.path(), &missing);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        stderr(&missing).contains("nowhere/mtl-fig2a.json"),
+        "{}",
+        stderr(&missing)
+    );
+    let mixed = reproduce(&papers, &["threads", "mtl", "--page", "x.md"]);
+    assert_eq!(mixed.status.code(), Some(1));
+    assert!(stderr(&mixed).contains("one paper"), "{}", stderr(&mixed));
+}
+
 #[test]
 fn results_that_are_none_are_named() {
     let directory = tempfile::tempdir().unwrap();

@@ -9,6 +9,17 @@ pub enum Error {
     /// There is no such item, and no such paper.
     #[error("there is no figure or table '{0}'; 'tagwire reproduce list' has them all")]
     NoItem(String),
+    /// There are no words for the page of a paper.
+    #[error("there is no page for '{0}': its words are missing in papers/data/pages.toml")]
+    NoPage(String),
+    /// A file is no outcome.
+    #[error("{file}: it has no outcome of 'tagwire reproduce': {what}")]
+    NoOutcome {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A file of results cannot be read.
     #[error("{}: {source}", file.display())]
     Unreadable {

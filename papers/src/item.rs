@@ -56,6 +56,9 @@ pub struct Item {
     pub why: Option<String>,
     /// The sizes in place of those of a run with `--quick`.
     quick_sizes: Option<String>,
+    /// Options of each run with `--quick`, in place of its own.
+    #[serde(default)]
+    quick: String,
     /// The arguments of `tagwire bench`.
     #[serde(default)]
     runs: Vec<String>,
@@ -83,7 +86,20 @@ pub struct Claim {
 pub struct Run {
     /// Its arguments, but for the file of the results.
     pub arguments: Vec<String>,
+    /// Environment variables that it is run with.
+    pub environment: &'static [(&'static str, &'static str)],
 }
+
+/// What makes MPI libraries use TCP between processes of one host, each by variables of its own.
+const OVER_TCP: &[(&str, &str)] = &[
+    ("MPIR_CVAR_NOLOCAL", "1"),
+    ("UCX_TLS", "tcp,self"),
+    ("OMPI_MCA_pml", "ob1"),
+    ("OMPI_MCA_btl", "tcp,self"),
+    ("I_MPI_FABRICS", "ofi"),
+    ("I_MPI_OFI_PROVIDER", "tcp"),
+    ("TAGWIRE_TRANSPORT", "ofi:tcp"),
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,12 +145,17 @@ impl Item {
     pub fn runs(&self, transports: &[String], quick: bool) -> Vec<Run> {
         let (peers, own): (Vec<_>, Vec<_>) =
             transports.iter().cloned().partition(|name| is_peer(name));
+        let is_shared = |name: &&String| name.starts_with("shm") || *name == "auto";
+        let (shared, network): (Vec<_>, Vec<_>) = own.iter().partition(is_shared);
+        let (shared, network) = (cloned(&shared), cloned(&network));
         let launches = if quick { "3" } else { "5" };
         let runs = self.runs.iter().filter_map(|run| {
-            let names = if run.contains("{peers}") {
-                &peers
-            } else {
-                &own
+            let (names, environment) = match run {
+                run if run.contains("{peers-tcp}") => (&peers, OVER_TCP),
+                run if run.contains("{peers}") => (&peers, &[][..]),
+                run if run.contains("{shm}") => (&shared, &[][..]),
+                run if run.contains("{network}") => (&network, &[][..]),
+                _ => (&own, &[][..]),
             };
             if names.is_empty() {
                 return None;
@@ -143,7 +164,7 @@ impl Item {
             let mut arguments: Vec<String> = run
                 .split_whitespace()
                 .map(|word| match word {
-                    "{own}" | "{peers}" => names.clone(),
+                    "{own}" | "{peers}" | "{peers-tcp}" | "{shm}" | "{network}" => names.clone(),
                     _ => word.to_owned(),
                 })
                 .collect();
@@ -151,11 +172,33 @@ impl Item {
             if let (Some(place), Some(sizes), true) = (sizes, &self.quick_sizes, quick) {
                 arguments[place + 1].clone_from(sizes);
             }
+            if quick {
+                self.shorten(&mut arguments);
+            }
             arguments.extend(["--launches".to_owned(), launches.to_owned()]);
-            Some(Run { arguments })
+            Some(Run {
+                arguments,
+                environment,
+            })
         });
         runs.collect()
     }
+
+    /// Puts the options of quick runs in the place of those that are there, or behind all.
+    fn shorten(&self, arguments: &mut Vec<String>) {
+        let words: Vec<&str> = self.quick.split_whitespace().collect();
+        for option in words.chunks(2) {
+            let place = arguments.iter().position(|word| word == option[0]);
+            let place = place.unwrap_or(arguments.len());
+            let option = option.iter().map(|&word| word.to_owned());
+            let end = arguments.len().min(place + 2);
+            arguments.splice(place..end, option);
+        }
+    }
+}
+
+fn cloned(names: &[&String]) -> Vec<String> {
+    names.iter().map(|name| (*name).clone()).collect()
 }
 
 /// Whether a transport of `tagwire bench` is an MPI library.
@@ -197,6 +240,20 @@ mod tests {
         let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, false);
         assert!(latency[0].arguments.contains(&"0,netpipe:8M".to_owned()));
         assert_eq!(find("mtl").unwrap().len(), 7);
+        let bandwidth = find("threads/fig6").unwrap()[0];
+        let quick = bandwidth.runs(&transports, true);
+        let words = quick[0].arguments.join(" ");
+        let units = "--units processes:4,threads:4";
+        let line = format!("concurrent-bandwidth -m 8M {units} -t shm -i 5 --launches 3");
+        assert_eq!(words, line);
+        // No network among the transports; peers are told to use one.
+        let network = find("threads/fig5").unwrap()[0].runs(&transports, false);
+        assert_eq!(network.len(), 1);
+        assert!(
+            network[0]
+                .environment
+                .contains(&("OMPI_MCA_btl", "tcp,self"))
+        );
         assert!(matches!(find("mtl/fig9"), Err(Error::NoItem(_))));
     }
 }

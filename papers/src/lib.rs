@@ -4,13 +4,16 @@ mod error;
 mod item;
 mod judgement;
 mod outcome;
+mod page;
 mod predicate;
 mod published;
 mod rows;
+mod units;
 
 pub use error::{Error, Result};
 pub use item::{Claim, Item, Needs, Run, all, find};
 pub use judgement::{Judgement, Verdict};
 pub use outcome::{Judged, Outcome, SCHEMA};
+pub use page::page;
 pub use published::{Published, published};
 pub use rows::Rows;

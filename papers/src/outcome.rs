@@ -24,8 +24,59 @@ pub struct Outcome {
     commands: Vec<String>,
     /// The files with their results, beside this one.
     results: Vec<String>,
+    /// What claims about units are judged by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    measured: Vec<Measured>,
     claims: Vec<Judged>,
     published: Vec<&'static Published>,
+}
+
+/// A figure of a unit, over launches.
+#[derive(Debug, Serialize)]
+struct Measured {
+    on: String,
+    unit: String,
+    figure: &'static str,
+    size: u64,
+    median: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Measured {
+    /// The figures of an item's claims; of several sizes the least, the middle and the greatest.
+    fn of(item: &'static Item, rows: &Rows) -> Vec<Self> {
+        let claims = item.claims.iter();
+        let mut figures: Vec<&str> = claims
+            .filter_map(|claim| claim.predicate.figure_of_units())
+            .collect();
+        figures.sort_unstable();
+        figures.dedup();
+        let mut all = Vec::new();
+        for figure in figures {
+            for place in rows.places() {
+                for unit in rows.units() {
+                    let series: Vec<_> = rows.of_unit(&place, unit, figure).into_iter().collect();
+                    let count = series.len();
+                    let shown = |place: usize| [0, count / 2, count - 1].contains(&place);
+                    let shown = (0..count).filter(|place| shown(*place));
+                    all.extend(shown.map(|number| {
+                        let (size, point) = series[number];
+                        Self {
+                            on: place.name(),
+                            unit: unit.to_owned(),
+                            figure,
+                            size,
+                            median: point.median,
+                            low: point.low,
+                            high: point.high,
+                        }
+                    }));
+                }
+            }
+        }
+        all
+    }
 }
 
 /// A claim with what came of it.
@@ -57,6 +108,7 @@ impl Outcome {
             quick,
             commands,
             results,
+            measured: Measured::of(item, rows),
             claims: item
                 .claims
                 .iter()

@@ -9,9 +9,10 @@ use serde::Deserialize;
 
 use crate::judgement::Judgement;
 use crate::rows::{Point, Rows, Series};
+use crate::units::Comparison;
 
 /// How far a published ratio may lie outside ours.
-const WIDENED: f64 = 0.25;
+pub(crate) const WIDENED: f64 = 0.25;
 
 /// Sizes of a crossing agree within this factor.
 const NEAR: f64 = 4.0;
@@ -76,9 +77,19 @@ pub(crate) enum Predicate {
     },
     /// Its steepest fall from a size to the next is about there.
     Drops { of: Who, figure: String, value: u64 },
+    /// It is about units, such as threads and processes.
+    Units(Comparison),
 }
 
 impl Predicate {
+    /// Returns the figure that it is about, where it is about units.
+    pub(crate) fn figure_of_units(&self) -> Option<&str> {
+        match self {
+            Self::Units(comparison) => Some(comparison.figure()),
+            _ => None,
+        }
+    }
+
     /// Returns whose series it is about, and of which figure.
     fn about(&self) -> (Who, Option<Who>, &str) {
         match self {
@@ -97,11 +108,16 @@ impl Predicate {
             Self::Least { of, figure, .. }
             | Self::Falls { of, figure, .. }
             | Self::Drops { of, figure, .. } => (*of, None, figure),
+            // It is judged by itself.
+            Self::Units(_) => (Who::Peer, None, ""),
         }
     }
 
     /// Judges it on each transport, beside each MPI library where it is about one.
     pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
+        if let Self::Units(comparison) = self {
+            return comparison.judge(rows);
+        }
         let (first, second, figure) = self.about();
         let needs_peer = first == Who::Peer || second == Some(Who::Peer);
         let peers = match needs_peer {
@@ -145,22 +161,23 @@ impl Predicate {
             Self::Least { sizes, value, .. } => least(&within(one, *sizes), *value),
             Self::Falls { small, large, .. } => falls(&within(one, *small), &within(one, *large)),
             Self::Drops { value, .. } => drops(&within(one, [0, u64::MAX]), *value),
+            Self::Units(_) => nothing(),
         }
     }
 }
 
-fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Point)> {
+pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Point)> {
     let sizes = series.range(first..=last);
     sizes.map(|(size, point)| (*size, *point)).collect()
 }
 
 /// Returns the points of two series at the sizes that both have.
-fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<(u64, Point, Point)> {
+pub(crate) fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<(u64, Point, Point)> {
     let of = |(size, point)| Some((size, point, *other.get(&size)?));
     within(one, sizes).into_iter().filter_map(of).collect()
 }
 
-fn nothing() -> Judgement {
+pub(crate) fn nothing() -> Judgement {
     Judgement::not_testable("no size of it was measured")
 }
 
@@ -178,11 +195,11 @@ fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
     Judgement::new(holds, evidence)
 }
 
-fn is_clearly_below(one: &Point, other: &Point) -> bool {
+pub(crate) fn is_clearly_below(one: &Point, other: &Point) -> bool {
     one.high < other.low
 }
 
-fn below(pairs: &[(u64, Point, Point)]) -> Judgement {
+pub(crate) fn below(pairs: &[(u64, Point, Point)]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }
@@ -207,7 +224,7 @@ fn below(pairs: &[(u64, Point, Point)]) -> Judgement {
     Judgement::new(reverse == 0 && below * 3 >= pairs.len() * 2, evidence)
 }
 
-fn equal(pairs: &[(u64, Point, Point)]) -> Judgement {
+pub(crate) fn equal(pairs: &[(u64, Point, Point)]) -> Judgement {
     if pairs.is_empty() {
         return nothing();
     }

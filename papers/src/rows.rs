@@ -16,6 +16,48 @@ const RESULTS: &str = "tagwire.bench/1";
 #[derive(Debug, Default)]
 pub struct Rows(Vec<Value>);
 
+/// What carried the messages of some rows: a transport with its layer, or an MPI library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) transport: String,
+    library: Option<String>,
+    pml: Option<String>,
+}
+
+impl Place {
+    fn of(row: &Value) -> Option<Self> {
+        let transport = text(row, "transport")?.to_owned();
+        let of = |key| text(row, key).map(str::to_owned);
+        Some(Self {
+            // What a transport of ours stands on is in its name.
+            library: of("library").filter(|_| is_peer(&transport)),
+            pml: of("pml"),
+            transport,
+        })
+    }
+
+    /// Returns a short name: `shm (ob1)`, `MPICH 5.0.2`.
+    pub(crate) fn name(&self) -> String {
+        match (&self.library, &self.pml) {
+            (Some(library), _) => {
+                let words = library.split(',').next().unwrap_or(library).split(' ');
+                let words = words.filter(|word| *word != "Version:" && *word != "Library");
+                let words: Vec<_> = words
+                    .map(|word| match word.strip_prefix('v') {
+                        Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => number,
+                        _ => word,
+                    })
+                    .collect();
+                let number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+                let end = words.iter().position(number);
+                words[..end.map_or(words.len(), |end| end + 1)].join(" ")
+            }
+            (None, Some(pml)) => format!("{} ({pml})", self.transport),
+            (None, None) => self.transport.clone(),
+        }
+    }
+}
+
 /// A figure at a size, over the launches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Point {
@@ -57,6 +99,47 @@ impl Rows {
         Ok(())
     }
 
+    /// Returns the places that rows are of, in their order.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let mut all = Vec::new();
+        for place in self.0.iter().filter_map(Place::of) {
+            if !all.contains(&place) {
+                all.push(place);
+            }
+        }
+        all
+    }
+
+    /// Returns a figure over sizes of those rows of a place that have a unit, or something that makes progress.
+    pub(crate) fn of_unit(&self, place: &Place, unit: &str, figure: &str) -> Series {
+        let is_meant = |row: &&Value| {
+            let is_unit = ["unit", "progress"]
+                .iter()
+                .any(|key| text(row, key) == Some(unit));
+            is_unit && Place::of(row).as_ref() == Some(place)
+        };
+        series(self.0.iter().filter(is_meant), figure)
+    }
+
+    /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
+    pub(crate) fn units(&self) -> Vec<&str> {
+        let of = |row| text(row, "progress").or_else(|| text(row, "unit"));
+        let mut all: Vec<&str> = self.0.iter().filter_map(of).collect();
+        let order = |unit: &str| {
+            let number = unit
+                .split(':')
+                .nth(1)
+                .and_then(|number| number.parse::<u32>().ok());
+            let place = ["none", "blocked-thread"]
+                .iter()
+                .position(|word| *word == unit);
+            (number, place.unwrap_or(2), unit.to_owned())
+        };
+        all.sort_by_key(|unit| order(unit));
+        all.dedup();
+        all
+    }
+
     /// Returns the transports that rows have, MPI libraries or others, in the order of the rows.
     pub(crate) fn transports(&self, peers: bool) -> Vec<&str> {
         let mut all = Vec::new();
@@ -70,21 +153,27 @@ impl Rows {
 
     /// Returns a figure over sizes of those rows on `transport` that `layer` matched; of an MPI library, whatever it has.
     pub(crate) fn series(&self, transport: &str, layer: Option<&str>, figure: &str) -> Series {
-        let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for row in &self.0 {
-            let is_meant = text(row, "transport") == Some(transport)
-                && layer.is_none_or(|layer| text(row, "pml") == Some(layer));
-            let size = row.get("size").and_then(Value::as_u64);
-            let value = row.get(figure).and_then(Value::as_f64);
-            if let (true, Some(size), Some(value)) = (is_meant, size, value) {
-                values.entry(size).or_default().push(value);
-            }
-        }
-        values
-            .into_iter()
-            .filter_map(|(size, values)| Some((size, Point::of(values)?)))
-            .collect()
+        let is_meant = |row: &&Value| {
+            text(row, "transport") == Some(transport)
+                && layer.is_none_or(|layer| text(row, "pml") == Some(layer))
+        };
+        series(self.0.iter().filter(is_meant), figure)
     }
+}
+
+fn series<'r>(rows: impl Iterator<Item = &'r Value>, figure: &str) -> Series {
+    let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        let size = row.get("size").and_then(Value::as_u64);
+        let value = row.get(figure).and_then(Value::as_f64);
+        if let (Some(size), Some(value)) = (size, value) {
+            values.entry(size).or_default().push(value);
+        }
+    }
+    let points = values.into_iter();
+    points
+        .filter_map(|(size, values)| Some((size, Point::of(values)?)))
+        .collect()
 }
 
 fn text<'r>(row: &'r Value, key: &str) -> Option<&'r str> {
@@ -121,6 +210,33 @@ pub(crate) mod tests {
             )
         });
         Rows(rows.collect())
+    }
+
+    /// Returns rows of `(transport, library, unit, values over launches)` of the figure `x` at size 0.
+    pub(crate) fn rows_of_units(series: &[(&str, Option<&str>, &str, &[f64])]) -> Rows {
+        let rows = series.iter().flat_map(|(transport, library, unit, values)| {
+            let pml = library.is_none().then_some("ob1");
+            values.iter().map(move |value| {
+                json!({"transport": transport, "library": library, "pml": pml, "unit": unit, "size": 0, "x": value})
+            })
+        });
+        Rows(rows.collect())
+    }
+
+    #[test]
+    fn libraries_have_short_names() {
+        for (library, name) in [
+            ("MPICH Version: 5.0.2", "MPICH 5.0.2"),
+            ("Open MPI v5.0.11, package: Open MPI x@y", "Open MPI 5.0.11"),
+            (
+                "Intel(R) MPI Library 2021.18 for Linux* OS",
+                "Intel(R) MPI 2021.18",
+            ),
+            ("Tagwire 0.1.0 (commit 1)", "Tagwire 0.1.0"),
+        ] {
+            let rows = rows_of_units(&[("mpi", Some(library), "threads:1", &[1.0])]);
+            assert_eq!(rows.places()[0].name(), name);
+        }
     }
 
     #[test]

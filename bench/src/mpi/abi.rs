@@ -9,11 +9,13 @@ use libloading::Library;
 use tagwire_base::{Rank, Tag};
 
 use super::collective::{MpiCollectives, MpiNonblocking};
+use super::group::MpiGroup;
 use super::handles::{Handle, Handles, THREAD_SINGLE};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 use crate::port::Port;
 use crate::port::collective::{Collectives, Form};
+use crate::port::group::{Divide, Group};
 
 /// Null stands for "no status wanted".
 pub(super) type StatusPointer = *mut c_void;
@@ -154,9 +156,14 @@ fn first_line(text: &[c_char; TEXT]) -> String {
 /// This process as a rank of the library's job.
 pub(crate) struct MpiPort {
     mpi: Mpi,
+    /// One test calls it alone.
+    ssend: Option<SendCall>,
     rank: Rank,
     size: u32,
 }
+
+/// The type of `MPI_Send` and `MPI_Ssend`.
+type SendCall = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int, Handle) -> c_int;
 
 /// An `MPI_Request`.
 #[derive(Debug)]
@@ -167,9 +174,9 @@ impl MpiPort {
     /// Initialises the library, once in a process, and joins its job.
     ///
     /// # Errors
-    /// [`Error::Mpi`], also when the library does not allow as many threads as `threads`.
-    pub(crate) fn open(mpi: Mpi, threads: u32) -> Result<Self> {
-        let level = if threads > 1 {
+    /// [`Error::Mpi`], also when the library does not allow several threads at once, where `any_thread` asks for them.
+    pub(crate) fn open(mpi: Mpi, any_thread: bool) -> Result<Self> {
+        let level = if any_thread {
             mpi.handles.thread_multiple
         } else {
             THREAD_SINGLE
@@ -204,8 +211,12 @@ impl MpiPort {
         let (rank, size) = (u32::try_from(rank).map_err(nonsense)?, {
             u32::try_from(size).map_err(nonsense)?
         });
+        // SAFETY: the standard gives `MPI_Ssend` this type.
+        let found = unsafe { mpi.library.get::<SendCall>(b"MPI_Ssend") };
+        let ssend = found.ok().map(|found| *found);
         Ok(Self {
             mpi,
+            ssend,
             rank: Rank::new(rank),
             size,
         })
@@ -281,6 +292,10 @@ impl Port for MpiPort {
         })
     }
 
+    fn group(&self, divide: Divide) -> Result<Box<dyn Group + '_>> {
+        Ok(Box::new(MpiGroup::of(self, divide)?))
+    }
+
     fn rank(&self) -> Rank {
         self.rank
     }
@@ -337,6 +352,21 @@ impl Port for MpiPort {
         let code =
             unsafe { (self.mpi.functions.send)(data.as_ptr().cast(), len, byte, to, tag, world) };
         self.mpi.check("MPI_Send", code)
+    }
+
+    #[inline]
+    fn ssend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        let Some(ssend) = self.ssend else {
+            return Err(Error::Symbol {
+                file: self.mpi.file.clone(),
+                symbol: "MPI_Ssend".to_owned(),
+            });
+        };
+        let (len, to, tag) = (count(data.len())?, number(to), tag.as_i32());
+        let (byte, world) = (self.mpi.handles.byte, self.mpi.handles.world);
+        // SAFETY: as for `isend`.
+        let code = unsafe { ssend(data.as_ptr().cast(), len, byte, to, tag, world) };
+        self.mpi.check("MPI_Ssend", code)
     }
 
     #[inline]

@@ -87,7 +87,7 @@ fn versions_and_errors_are_the_librarys_own_words() {
     let mpi = Mpi::load(&file).unwrap();
     assert_eq!(mpi.version(), "Fake Version: 1.5");
     assert_eq!(mpi.file(), file);
-    let Err(error) = MpiPort::open(mpi, 1) else {
+    let Err(error) = MpiPort::open(mpi, false) else {
         panic!("opened")
     };
     assert_eq!(error.to_string(), "MPI_Init_thread failed: no network");
@@ -109,8 +109,8 @@ fn open_mpis_handles_are_addresses_that_it_exports() {
         int MPI_Irecv(void) { return 0; }
         int MPI_Waitall(void) { return 0; }";
     let handles = "
-        char ompi_mpi_comm_world[8], ompi_mpi_byte[8], ompi_mpi_uint8_t[8], ompi_mpi_double[8];
-        char ompi_mpi_op_sum[8], ompi_mpi_errors_return[8], ompi_mpi_info_null[8];
+        char ompi_mpi_comm_world[8], ompi_mpi_byte[8], ompi_mpi_uint8_t[8], ompi_mpi_double[8], ompi_mpi_int32_t[8];
+        char ompi_mpi_op_sum[8], ompi_mpi_op_max[8], ompi_mpi_errors_return[8], ompi_mpi_info_null[8];
         int MPI_Comm_rank(void *comm, int *rank) {
             *rank = comm == ompi_mpi_comm_world ? 5 : 0; return 0; }
         int MPI_Comm_set_errhandler(void *comm, void *handler) {
@@ -120,7 +120,7 @@ fn open_mpis_handles_are_addresses_that_it_exports() {
     let Some(file) = build_as("libmpi.so.40", folder.path(), &source) else {
         return;
     };
-    let port = MpiPort::open(Mpi::load(&file).unwrap(), 2).unwrap();
+    let port = MpiPort::open(Mpi::load(&file).unwrap(), true).unwrap();
     assert_eq!((port.rank().as_u32(), port.size()), (5, 7));
 
     let folder = tempfile::tempdir().unwrap();

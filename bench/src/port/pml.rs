@@ -17,6 +17,7 @@ use tagwire_transport::Allocation;
 
 use super::Port;
 use super::collective::{Collectives, Form, Operation, Summand};
+use super::group::{Divide, Group};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -33,9 +34,13 @@ pub(crate) struct PmlPort {
 const WORLD: ContextId = ContextId::WORLD;
 
 impl PmlPort {
-    /// Opens the rank, for as many threads as `threads`.
-    pub(crate) fn open(config: &Config, threads: u32, bootstrap: SharedBootstrap) -> Result<Self> {
-        let level = if threads > 1 {
+    /// Opens the rank, for any threads at once or as the configuration says.
+    pub(crate) fn open(
+        config: &Config,
+        any_thread: bool,
+        bootstrap: SharedBootstrap,
+    ) -> Result<Self> {
+        let level = if any_thread {
             ThreadLevel::Multiple
         } else {
             ThreadLevel::from_config(config)
@@ -105,6 +110,13 @@ impl Port for PmlPort {
     }
 
     #[inline]
+    fn ssend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        Ok(self
+            .messenger
+            .send(data.buffer(), to, tag, WORLD, SendMode::Synchronous)?)
+    }
+
+    #[inline]
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         let status = self
             .messenger
@@ -121,12 +133,44 @@ impl Port for PmlPort {
         })
     }
 
+    fn group(&self, divide: Divide) -> Result<Box<dyn Group + '_>> {
+        let team = match divide {
+            Divide::All => self.team.duplicate()?,
+            Divide::Color(color) => {
+                let split = self.team.split(Some(color), 0)?;
+                split.expect("a member that gives a color has a group")
+            }
+        };
+        Ok(Box::new(PmlGroup(team)))
+    }
+
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
         Ok(self.messenger.allocate(len)?)
     }
 
     fn counters(&self) -> Option<Counters> {
         self.messenger.counters().ok()
+    }
+}
+
+/// A group of ours.
+struct PmlGroup(Team);
+
+impl Group for PmlGroup {
+    fn maximum(&self, out: Outgoing, into: Incoming) -> Result<()> {
+        let operator = Reduction {
+            operation: &tagwire_layout::Operation::Max,
+            layout: &const { Layout::of(Basic::I32) },
+        };
+        let from = out.bytes();
+        let done = into.with_bytes(|into| {
+            self.0.call(Allreduce {
+                operator: operator.into(),
+                input: Some(from),
+                data: into,
+            })
+        });
+        Ok(done?)
     }
 }
 

@@ -9,6 +9,7 @@ use tagwire_transport::Allocation;
 
 use super::Port;
 use super::collective::{Collectives, Form};
+use super::group::{Divide, Group};
 use crate::body::compute::look_ns;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
@@ -98,6 +99,11 @@ impl<P: Port> Port for Profiled<'_, P> {
         self.timed(3, || self.port.send(data, to, tag))
     }
 
+    fn ssend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<()> {
+        self.sent.add(data.len() as u64);
+        self.timed(3, || self.port.ssend(data, to, tag))
+    }
+
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         self.received.add(data.len() as u64);
         self.timed(4, || self.port.recv(data, from, tag))
@@ -105,6 +111,10 @@ impl<P: Port> Port for Profiled<'_, P> {
 
     fn collectives(&self, form: Form) -> Result<Box<dyn Collectives + '_>> {
         self.port.collectives(form)
+    }
+
+    fn group(&self, divide: Divide) -> Result<Box<dyn Group + '_>> {
+        self.port.group(divide)
     }
 
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {

@@ -208,7 +208,13 @@ fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
 
 /// Whether each series shows its secondary quantities, instead of its ratio to the first one.
 fn is_wide(quantity: Quantity) -> bool {
-    quantity.is_share() || quantity == Quantity::PARTITIONED_OVERHEAD
+    const WIDE: [Quantity; 4] = [
+        Quantity::PARTITIONED_OVERHEAD,
+        Quantity::SHORT,
+        Quantity::ITERATION,
+        Quantity::PASSES,
+    ];
+    quantity.is_share() || WIDE.contains(&quantity)
 }
 
 const fn digits(quantity: Quantity) -> usize {
@@ -217,6 +223,10 @@ const fn digits(quantity: Quantity) -> usize {
 
 /// What the computing rank does in a series, and when the receive was posted.
 fn side(row: &Row) -> Option<String> {
+    if let Some(unit) = &row.unit {
+        let helper = row.progress.as_deref();
+        return Some(helper.unwrap_or(unit).to_owned());
+    }
     if let (Some(partitions), Some(policy)) = (row.partitions, &row.policy) {
         let double = if row.buffers.is_some() { "*2" } else { "" };
         return Some(format!("{policy}{double}/{partitions}"));

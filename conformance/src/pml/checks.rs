@@ -455,6 +455,12 @@ pub const CHECKS: &[Check<Factory>] = &[
         threads::many_threads_share_a_rank,
     ),
     Check::new(
+        "a_thread_that_waits_keeps_no_other",
+        Tier::Threads,
+        2,
+        threads::a_thread_that_waits_keeps_no_other,
+    ),
+    Check::new(
         "partitions_of_many_threads_arrive",
         Tier::Threads,
         2,
@@ -600,6 +606,7 @@ macro_rules! pml_conformance {
             a_close_waits_for_what_is_under_way
             a_close_past_its_deadline_names_what_is_open
             many_threads_share_a_rank
+            a_thread_that_waits_keeps_no_other
             partitions_of_many_threads_arrive
             random_partitions_arrive
             threads_claim_each_message_once

@@ -7,6 +7,7 @@ use super::rig::{
     ANYONE, ANYTHING, Checked, PATIENCE, WORLD, accepted, ensure, from, lend, on_threads, only,
     pattern, recv, same, send, tag, waiting,
 };
+use crate::common::at_length;
 use tagwire_pml::error::Error;
 use tagwire_pml::guard::ThreadLevel;
 use tagwire_pml::messenger::Messenger;
@@ -59,6 +60,54 @@ pub(super) fn many_threads_share_a_rank(factory: &Factory) -> Checked {
             }
             Ok(())
         })
+    })
+}
+
+/// Each rank has a thread that receives and one that sends synchronously: neither may keep the other waiting, in whatever
+/// order they come to their calls (Thakur and Gropp, figure 1).
+pub(super) fn a_thread_that_waits_keeps_no_other(factory: &Factory) -> Checked {
+    let rounds = if at_length() { 10_000 } else { 500 };
+    on_threads(factory, 2, ThreadLevel::Multiple, waiting(), |port| {
+        let rank = port.rank().as_u32();
+        let peer = 1 - rank;
+        two_threads(
+            || {
+                (0..rounds).try_for_each(|round| {
+                    dawdle(round, 2 * rank);
+                    recv(port, from(peer), only(1), round, 16)
+                        .map(drop)
+                        .map_err(|error| {
+                            format!("the thread that receives, round {round}: {error}")
+                        })
+                })
+            },
+            || {
+                (0..rounds).try_for_each(|round| {
+                    dawdle(round, 2 * rank + 1);
+                    send(port, peer, 1, &pattern(round, 16), SendMode::Synchronous)
+                        .map_err(|error| format!("the thread that sends, round {round}: {error}"))
+                })
+            },
+        )
+    })
+}
+
+/// Lets other threads go first, for a time that differs from round to round.
+fn dawdle(round: usize, caller: u32) {
+    let drawn = (round as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ u64::from(caller) << 17);
+    for _ in 0..drawn >> 61 {
+        std::thread::yield_now();
+    }
+    for _ in 0..(drawn >> 40) % 512 {
+        std::hint::spin_loop();
+    }
+}
+
+fn two_threads(one: impl FnOnce() -> Checked + Send, other: impl FnOnce() -> Checked) -> Checked {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = other();
+        one.join().map_err(|_| "a thread panicked")?.and(other)
     })
 }
 

@@ -1,0 +1,99 @@
+//! `concurrent-allreduce`: callers of one process, or of as many, call allreduces at once, each with those of its number on
+//! the other nodes (figure 13).
+
+use std::time::{Duration, Instant};
+
+use super::blocks::{self, Effort, Sample};
+use super::maximum::Maximum;
+use super::run::Run;
+use super::work::Caller;
+use super::{Description, Shape, Test};
+use crate::args::TestName;
+use crate::error::Result;
+use crate::port::Port;
+use crate::port::group::Divide;
+use crate::port::null::NullGroup;
+use crate::record::Quantity;
+use crate::units::{Unit, UnitKind};
+
+pub(super) struct ConcurrentAllreduce;
+
+impl Test for ConcurrentAllreduce {
+    const DESCRIPTION: Description = Description {
+        test: TestName::ConcurrentAllreduce,
+        quantity: Quantity::LATENCY,
+        sizes: "2K",
+        granule: 4,
+        units: "processes:4,threads:4",
+        count: 4,
+        window: 0,
+        options: &["units", "ranks", "start"],
+        sessions: false,
+        shape,
+        paired: None,
+    };
+
+    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+        let (largest, unit) = (run.plan().largest()?, run.unit());
+        let (rank, ranks) = (run.port.rank().as_u32(), run.port.size());
+        let members: Vec<u32> = match unit.kind {
+            UnitKind::Threads => (0..ranks).collect(),
+            UnitKind::Processes => (rank % unit.count..ranks)
+                .step_by(unit.count as usize)
+                .collect(),
+        };
+        let checked = run.seed().map(|_| members);
+        let divide = match unit.kind {
+            UnitKind::Threads => Divide::All,
+            UnitKind::Processes => Divide::Color(rank % unit.count),
+        };
+        let port = run.port;
+        let caller = |_: &mut Run<'_, P>, _| {
+            let group = port.group(divide)?;
+            Maximum::new(group, largest, rank, checked.clone()).map(Calls)
+        };
+        let idle = |_: &mut Run<'_, P>| {
+            Maximum::new(Box::new(NullGroup), largest, rank, None).map(Calls)
+        };
+        let (least, warmup) = (50, 10);
+        blocks::measure(run, Effort { least, warmup }, caller, idle, &mut emit)
+    }
+}
+
+/// On each node, `-n` of them, as many processes as the unit has, or one with its threads.
+fn shape(unit: Unit, nodes: Option<u32>) -> Result<Shape, &'static str> {
+    let nodes = nodes.unwrap_or(2);
+    if nodes < 2 {
+        return Err("it needs at least 2 nodes (option -n)");
+    }
+    Ok(match unit.kind {
+        UnitKind::Threads => Shape::of_nodes(nodes, unit.count),
+        UnitKind::Processes => Shape {
+            nodes: (0..nodes * unit.count).map(|rank| rank / unit.count).collect(),
+            callers: nodes * unit.count,
+        },
+    })
+}
+
+/// The time of an allreduce, of the mean caller and of the slowest.
+fn emit<P: Port>(run: &mut Run<'_, P>, sample: Sample) -> Result<()> {
+    let mut row = run.row_of(&sample);
+    let time = |time| sample.scaled(time, 1e-3);
+    row.figures.set_summary(Quantity::LATENCY, time(sample.mean));
+    row.figures.set_summary(Quantity::SLOWEST, time(sample.slowest));
+    sample.add_to(&mut row.figures, 1.0);
+    run.emit(row)
+}
+
+/// One iteration is one allreduce.
+struct Calls<'g>(Maximum<'g>);
+
+impl<P: Port> Caller<P> for Calls<'_> {
+    fn block(&mut self, _: &P, size: usize, count: u64) -> Result<Option<Duration>> {
+        let start = Instant::now();
+        for _ in 0..count {
+            self.0.call(size)?;
+        }
+        Ok(Some(start.elapsed()))
+    }
+}

@@ -1,0 +1,205 @@
+//! `overlap-neighbours`: long messages to four neighbours behind computation, with and without a thread that waits in a
+//! receive meanwhile (figures 11 and 12).
+
+use std::time::{Duration, Instant};
+
+use tagwire_base::Rank;
+
+use super::arrays::Arrays;
+use super::run::{Run, nanoseconds};
+use super::{Description, Shape, Test};
+use crate::args::{Progress, TestName};
+use crate::body::Traffic;
+use crate::buffer::Memory;
+use crate::error::{Error, Result};
+use crate::measure::divide;
+use crate::port::null::NullPort;
+use crate::port::{Port, tags};
+use crate::record::{Quantity, Row};
+use crate::stats::Summary;
+use crate::units::UnitKind;
+
+pub(super) struct OverlapNeighbours;
+
+/// How far the neighbours are.
+const DISTANCES: std::ops::RangeInclusive<u32> = 1..=4;
+/// How often the loop is repeated, and its iterations.
+const REPETITIONS: u64 = 3;
+const ITERATIONS: u64 = 10;
+
+impl Test for OverlapNeighbours {
+    const DESCRIPTION: Description = Description {
+        test: TestName::OverlapNeighbours,
+        quantity: Quantity::ITERATION,
+        sizes: "4M",
+        granule: 1,
+        units: "processes:5",
+        count: 5,
+        window: 0,
+        options: &["units", "ranks", "progress", "passes", "memory"],
+        sessions: false,
+        shape: |unit, ranks| match (unit.kind, ranks.unwrap_or(unit.count)) {
+            (UnitKind::Threads, _) => Err("processes:N is N ranks, and --progress the threads beside"),
+            (_, 1) => Err("it needs at least 2 ranks; 5 have four neighbours each"),
+            (_, ranks) => Ok(Shape::of_nodes(ranks, 1)),
+        },
+        paired: Some(pair),
+    };
+
+    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, _: Option<&P>) -> Result<()> {
+        let (largest, seed) = (run.plan().largest()?, run.seed());
+        let mut neighbours = Neighbours::new(run, largest, seed)?;
+        let plan = run.plan();
+        let blocks = divide(plan.iterations.unwrap_or(REPETITIONS * ITERATIONS), REPETITIONS);
+        for size in run.sizes()? {
+            let warmup = plan.warmup.unwrap_or(1);
+            if warmup > 0 {
+                neighbours.block(run, size, warmup)?;
+            }
+            run.watch();
+            let mut found = Vec::new();
+            for &count in &blocks {
+                let times = neighbours.block(run, size, count)?;
+                let all = run.gather([times[0], times[1], 0, 0, 0])?;
+                let mean = all.iter().map(|words| words[1]).sum::<u64>() / all.len() as u64;
+                let longest = all.iter().map(|words| words[0]).max().unwrap_or(0);
+                let each = |time: u64| time as f64 / count as f64 / 1e3;
+                found.push((each(longest), each(mean)));
+            }
+            let load = run.load()?;
+            if run.leads() {
+                let mut row = run.row(size, &load);
+                row.iterations = blocks.iter().sum();
+                row.repetitions = blocks.len() as u32;
+                row.passes = Some(plan.concurrent.passes);
+                set(&mut row, &found);
+                let harness = Neighbours::harness(run, size)?;
+                row.figures.set("harness_us", harness / 1e3);
+                run.emit(row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The figures of blocks, each with the time of an iteration and of its computation, in microseconds.
+fn set(row: &mut Row, found: &[(f64, f64)]) {
+    let summary = |of: &dyn Fn(&(f64, f64)) -> f64| {
+        let values: Vec<f64> = found.iter().map(of).collect();
+        Summary::of(&values).expect("blocks of finite time")
+    };
+    row.figures.set_summary(Quantity::ITERATION, summary(&|it| it.0));
+    row.figures.set_summary(Quantity::COMPUTATION, summary(&|it| it.1));
+    row.figures.set_summary(Quantity::COMMUNICATION, summary(&|it| it.0 - it.1));
+}
+
+/// Which part of the messages' time is hidden that is not without help.
+fn pair(row: &mut Row, base: &Row) {
+    let of = |row: &Row, quantity: Quantity| row.figures.named(&quantity.key());
+    let times = (of(base, Quantity::ITERATION), of(row, Quantity::ITERATION));
+    if let ((Some(none), Some(helped)), Some(messages)) = (times, of(base, Quantity::COMMUNICATION))
+    {
+        let hidden = 100.0 * (none - helped) / messages.max(1e-3);
+        row.figures.set(Quantity::HIDDEN.key(), hidden);
+    }
+}
+
+struct Neighbours<P: Port> {
+    /// The messages to and from each distance.
+    traffic: Vec<Traffic>,
+    requests: Vec<P::Request>,
+    arrays: Arrays,
+    passes: u32,
+    empty: Memory,
+}
+
+impl<P: Port> Neighbours<P> {
+    fn new<Q: Port>(run: &Run<'_, Q>, largest: usize, seed: Option<u64>) -> Result<Self> {
+        let traffic = DISTANCES.map(|distance| run.traffic(distance, largest, seed));
+        Ok(Self {
+            traffic: traffic.collect::<Result<_>>()?,
+            requests: Vec::new(),
+            arrays: Arrays::new(),
+            passes: run.plan().concurrent.passes,
+            empty: Memory::new(0)?,
+        })
+    }
+
+    /// Posts everything, computes, waits; returns how long it computed.
+    fn iteration(&mut self, port: &P, size: usize) -> Result<Duration> {
+        let (rank, ranks) = (port.rank().as_u32(), port.size());
+        // With fewer ranks the same neighbours come again.
+        let far = |distance: u32| (distance - 1) % (ranks - 1) + 1;
+        let before = |distance| Rank::new((rank + ranks - far(distance)) % ranks);
+        let after = |distance| Rank::new((rank + far(distance)) % ranks);
+        for (distance, traffic) in DISTANCES.zip(&self.traffic) {
+            let (tag, _) = tags::thread(distance);
+            let room = traffic.incoming(0, size);
+            self.requests.push(port.irecv(room, before(distance), tag)?);
+        }
+        for (distance, traffic) in DISTANCES.zip(&mut self.traffic) {
+            let (tag, _) = tags::thread(distance);
+            let data = traffic.outgoing(0, size);
+            self.requests.push(port.isend(data, after(distance), tag)?);
+        }
+        let start = Instant::now();
+        for _ in 0..self.passes {
+            self.arrays.pass();
+        }
+        let computed = start.elapsed();
+        port.wait_all(&mut self.requests)?;
+        for (distance, traffic) in DISTANCES.zip(&mut self.traffic) {
+            traffic.check(1, size, before(distance))?;
+        }
+        Ok(computed)
+    }
+
+    /// The loop; returns the time of all iterations and that of their computation, in nanoseconds.
+    fn iterations(&mut self, run: &Run<'_, P>, size: usize, count: u64) -> Result<[u64; 2]> {
+        let mut computed = Duration::ZERO;
+        run.barrier()?;
+        let start = Instant::now();
+        for _ in 0..count {
+            computed += self.iteration(run.port, size)?;
+        }
+        run.barrier()?;
+        Ok([nanoseconds(start.elapsed()), nanoseconds(computed)])
+    }
+
+    fn block(&mut self, run: &Run<'_, P>, size: usize, count: u64) -> Result<[u64; 2]>
+    where
+        P: Sync,
+    {
+        if run.plan().progress != Some(Progress::BlockedThread) {
+            return self.iterations(run, size, count);
+        }
+        let (port, own) = (run.port, run.port.rank());
+        let last = self.empty.outgoing(0..0);
+        let empty = Memory::new(0)?;
+        std::thread::scope(|scope| {
+            let blocked = scope.spawn(move || port.recv(empty.incoming(0..0), own, tags::AHEAD));
+            let measured = self.iterations(run, size, count);
+            // After a failure too: the thread waits for it.
+            port.send(last, own, tags::AHEAD)?;
+            let ended = blocked.join();
+            ended.map_err(|_| Error::Peer("a thread panicked".to_owned()))??;
+            measured
+        })
+    }
+}
+
+impl Neighbours<NullPort> {
+    /// The time of an iteration that neither computes nor carries anything, in nanoseconds.
+    fn harness<P: Port>(run: &Run<'_, P>, size: usize) -> Result<f64> {
+        let port = NullPort::of(run.port);
+        let mut own = Self::new(run, size, None)?;
+        own.passes = 0;
+        let mut least = u64::MAX;
+        for _ in 0..100 {
+            let start = Instant::now();
+            own.iteration(&port, size)?;
+            least = least.min(nanoseconds(start.elapsed()));
+        }
+        Ok(least as f64)
+    }
+}

@@ -1,0 +1,101 @@
+//! `thread-cost`: the ping-pong of one thread at level single and at level multiple (figures 2 and 3).
+//!
+//! Over our own transports both levels are sessions of the same processes, whose blocks alternate. A foreign library has one
+//! level for a process: its levels are jobs of their own.
+
+use super::concurrent_latency::SIZES;
+use super::run::{Run, nanoseconds};
+use super::{Description, Shape, Test};
+use crate::args::TestName;
+use crate::body::{Body, Latency, Traffic};
+use crate::error::Result;
+use crate::measure::{Effort, Runner, Sample, Stage, follow, lead};
+use crate::port::Port;
+use crate::port::null::NullPort;
+use crate::record::{FIRST_BLOCK, Quantity};
+use crate::stats::Summary;
+use crate::units::Unit;
+
+pub(super) struct ThreadCost;
+
+impl Test for ThreadCost {
+    const DESCRIPTION: Description = Description {
+        test: TestName::ThreadCost,
+        quantity: Quantity::LATENCY,
+        sizes: SIZES,
+        granule: 1,
+        units: "processes:1,threads:1",
+        count: 1,
+        window: 0,
+        options: &["units", "memory"],
+        sessions: true,
+        shape: |unit, _| match unit.count {
+            1 => Ok(Shape::pairs(unit)),
+            _ => Err("it compares levels of one thread, processes:1 and threads:1"),
+        },
+        paired: Some(|row, base| {
+            let latency = |key: &str| Some((row.figures.named(key)?, base.figures.named(key)?));
+            if let Some((multiple, single)) = latency("latency_us") {
+                row.figures.set(Quantity::THREAD_COST.key(), multiple - single);
+            }
+        }),
+    };
+
+    fn measure<P: Port + Sync>(run: &mut Run<'_, P>, single: Option<&P>) -> Result<()> {
+        let (largest, seed, sizes) = (run.plan().largest()?, run.seed(), run.sizes()?);
+        let mut stages: Vec<Box<dyn Stage + '_>> = Vec::new();
+        let mut units = Vec::new();
+        if let Some(single) = single {
+            let body = Latency::new(run.traffic(0, largest, seed)?, 0);
+            stages.push(Box::new(Runner::new(single, body)?));
+            units.push(Unit::processes(1));
+        }
+        let body = Latency::new(run.traffic(0, largest, seed)?, 0);
+        stages.push(Box::new(Runner::new(run.port, body)?));
+        units.push(run.unit());
+        if !run.leads() {
+            return follow(&mut stages);
+        }
+        let null = NullPort::of(run.port);
+        let effort = Effort {
+            iterations: run.plan().iterations,
+            warmup: run.plan().warmup,
+            small: (10_000, 100),
+            large: (1_000, 10),
+            percentiles: None,
+        };
+        let mut emit = |samples: Vec<Sample>| {
+            for sample in samples {
+                let harness = harness(&null, run.traffic(0, sample.size, None)?, sample.size)?;
+                let mut row = run.row(sample.size, &sample.load);
+                row.unit = Some(units[sample.stage].to_string());
+                (row.iterations, row.repetitions) = (sample.iterations, sample.repetitions);
+                let time = sample.unit_ns;
+                let time = Summary {
+                    median: time.median / 1e3,
+                    min: time.min / 1e3,
+                    max: time.max / 1e3,
+                };
+                row.figures.set_summary(Quantity::LATENCY, time);
+                row.figures.set("harness_us", harness / 1e3);
+                if let Some(longer) = sample.first_block_pct {
+                    row.figures.set(FIRST_BLOCK, longer);
+                }
+                run.emit(row)?;
+            }
+            Ok(())
+        };
+        lead(&mut stages, &sizes, &effort, &mut emit)
+    }
+}
+
+/// The time of a unit where nothing is carried, in nanoseconds.
+fn harness(port: &NullPort, traffic: Traffic, size: usize) -> Result<f64> {
+    let mut body = Latency::new(traffic, 0);
+    let mut least = f64::INFINITY;
+    for _ in 0..5 {
+        let measured = body.block(port, size, 1_000, None)?;
+        least = least.min(nanoseconds(measured.elapsed) as f64 / measured.units as f64);
+    }
+    Ok(least)
+}

@@ -1,0 +1,71 @@
+//! The jobs of a run over one transport: which ranks they have, and where those are.
+
+use crate::args::BenchArgs;
+use crate::binding::Placement;
+use crate::concurrent::{self, Variant};
+use crate::error::Result;
+use crate::plan::Plan;
+
+/// One of the jobs over each transport: most tests have one, and those that compare processes with threads one for each unit.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    pub placement: Placement,
+    pub variant: Option<Variant>,
+}
+
+impl Case {
+    /// A job of a test without units.
+    pub(crate) const fn plain(placement: Placement) -> Self {
+        Self {
+            placement,
+            variant: None,
+        }
+    }
+
+    pub(super) fn is_oversubscribed(&self) -> bool {
+        let callers = self.variant.as_ref().map_or(0, |it| it.shape.callers);
+        callers as usize > self.placement.cores
+    }
+
+    /// The same job's plan for this case.
+    pub(super) fn plan(&self, plan: Plan) -> Plan {
+        match &self.variant {
+            None => plan,
+            Some(variant) => plan.of_variant(variant, self.placement.cores),
+        }
+    }
+}
+
+/// The cases of a test, in the order of the command; at least one.
+pub(super) fn cases(args: &BenchArgs) -> Result<Vec<Case>> {
+    let bind = args.bind.as_deref();
+    let variants = concurrent::variants(args)?;
+    if variants.is_empty() {
+        let threads = args.threads.unwrap_or(1);
+        let placement = Placement::new(bind, args.rank_count(), threads)?;
+        return Ok(vec![Case::plain(placement)]);
+    }
+    let case = |variant: Variant| {
+        Ok(Case {
+            placement: Placement::of_nodes(bind, &variant.shape.nodes)?,
+            variant: Some(variant),
+        })
+    };
+    variants.into_iter().map(case).collect()
+}
+
+/// Where the ranks of all cases run.
+pub(super) fn binding(cases: &[Case]) -> String {
+    let text = |case: &Case| case.placement.text.clone();
+    let first = text(&cases[0]);
+    if cases.iter().all(|case| text(case) == first) {
+        return first;
+    }
+    let named = cases.iter().filter_map(|case| {
+        let variant = case.variant.as_ref()?;
+        Some(format!("{} {}", variant.unit, text(case)))
+    });
+    let mut named: Vec<String> = named.collect();
+    named.dedup();
+    named.join("; ")
+}
