@@ -7,7 +7,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use common::{
-    INT, WORLD, code, data, error_function, library, out, ranks, result, said, text, text_out,
+    INT, WORLD, code, data, error_function, ignore, library, out, ranks, result, room, said, text,
+    text_out,
 };
 use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Errhandler, Request};
