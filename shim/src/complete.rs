@@ -219,6 +219,9 @@ pub fn waitall(
         let settled = process.settle(given.request, &given.awaited)?;
         requests.set(given.place, settled.request);
         statuses.at(given.place).set(settled.end.status);
+        if given.awaited.shows_success() {
+            statuses.set_error(given.place, SUCCESS);
+        }
         errors.note(given.place, settled);
     }
     errors.report(number, statuses)

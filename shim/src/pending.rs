@@ -47,6 +47,12 @@ pub(crate) trait PendingOperation: fmt::Debug + Send + Sync {
         Look::Taking
     }
 
+    /// Returns whether calls that wait for several set the error of its status where it ended well. The standard has that left
+    /// as it was (MPI-5.0, section 3.2.5), but tests of partitioned communication read it.
+    fn shows_success(&self) -> bool {
+        false
+    }
+
     /// Says that it has ended, where the program says so (MPI-5.0, section 13.2). Returns whether its request was freed before.
     ///
     /// # Errors

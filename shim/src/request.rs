@@ -73,6 +73,11 @@ impl Awaited {
     pub(crate) const fn is_active(&self) -> bool {
         !matches!(self, Self::Inactive)
     }
+
+    /// Returns whether its status has an error that says that it ended well.
+    pub(crate) fn shows_success(&self) -> bool {
+        matches!(self, Self::Operation(operation) if operation.shows_success())
+    }
 }
 
 /// Messages that are waited for, with the places of their requests among others.

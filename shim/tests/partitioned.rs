@@ -332,3 +332,28 @@ fn nothing_is_at_the_null_address() {
         types::type_free(process, result(&mut three)).unwrap();
     });
 }
+
+/// Programs read the error of a status, though the call has reported none.
+#[test]
+fn statuses_of_several_say_that_they_ended_well() {
+    ranks(1, |process, _| {
+        let (values, mut got, info) = ([1, 2], [0, 0], Info::NULL);
+        let mut both = [Request::NULL; 2];
+        let (from, into) = (data(&values), room(&mut got));
+        let [send, receive] = &mut both;
+        part::psend_init(process, from, 1, 2, INT, 0, 0, WORLD, info, result(send)).unwrap();
+        part::precv_init(process, into, 1, 2, INT, 0, 0, WORLD, info, result(receive)).unwrap();
+        complete::startall(process, 2, array(&mut both)).unwrap();
+        part::pready(process, 0, both[0]).unwrap();
+        let mut all = [Status::EMPTY; 2];
+        for one in &mut all {
+            one.error = 2112;
+        }
+        complete::waitall(process, 2, array(&mut both), statuses(&mut all)).unwrap();
+        assert_eq!(all.map(|one| one.error), [0, 0]);
+        assert_eq!(got, values);
+        for request in &mut both {
+            complete::request_free(process, result(request)).unwrap();
+        }
+    });
+}
