@@ -392,8 +392,8 @@ fn some_ends(process: &Process, all: &mut Vec<Given>) -> Ends {
             Ok(Some(settled)) => ends.taken.push((given.place, settled)),
             Ok(None) => all.push(given),
             Err(error) => {
-                let on = On::Comm(process.requests.comm(given.request));
-                ends.error.get_or_insert(error.on(on));
+                let on = || error.on(On::Comm(process.requests.comm(given.request)));
+                ends.error.get_or_insert_with(on);
             }
         }
     }
