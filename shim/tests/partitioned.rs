@@ -3,7 +3,10 @@
 
 mod common;
 
-use common::{INT, WORLD, array, code, data, ignore, list, nowhere, ranks, result, room, status, statuses, {DOUBLE};
+use common::{
+    DOUBLE, INT, WORLD, array, code, data, ignore, list, nowhere, ranks, result, room, status,
+    statuses,
+};
 use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request, Status};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
