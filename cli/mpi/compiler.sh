@@ -15,10 +15,6 @@ search="-L$prefix/lib -Wl,-rpath,$prefix/lib -Wl,--enable-new-dtags"
 link="$search -lmpi_abi"
 
 case ${1-} in
-    -show | -showme | --showme)
-        shift
-        echo "$compiler $compile $* $link"
-        exit ;;
     -showme:compile | --showme:compile) echo "$compile"; exit ;;
     -showme:link | --showme:link) echo "$link"; exit ;;
     -showme:incdirs | --showme:incdirs) echo "$prefix/include"; exit ;;
@@ -29,22 +25,48 @@ case ${1-} in
     -link-info | -link_info) echo "$compiler $compile $link"; exit ;;
 esac
 
+# Shows words as a shell reads them again.
+show() {
+    line=$compiler
+    for word; do
+        case $word in
+            '' | *[!A-Za-z0-9_./:=,+@%^-]*) word=\'$(printf '%s\n' "$word" | sed "s/'/'\\\\''/g")\' ;;
+        esac
+        line="$line $word"
+    done
+    printf '%s\n' "$line"
+}
+
+run=exec
 links=yes
 sources=no
+skips=no
 for argument; do
+    shift
+    if [ $skips = yes ]; then
+        skips=no
+        set -- "$@" "$argument"
+        continue
+    fi
     case $argument in
+        -show | -showme | --showme)
+            run=show
+            continue ;;
         -c | -S | -E | -M | -MM | -fsyntax-only) links=no ;;
-        -show)
-            echo "$compiler $compile $* $link"
-            exit ;;
-        -*) ;;
+        # The next word is the option's.
+        -o | -x | -I | -L | -D | -U | -T | -u | -z | -include | -imacros | -iquote | -isystem | -idirafter | -iprefix | \
+            -MF | -MT | -MQ | -Xlinker | -Xpreprocessor | -Xassembler | --param) skips=yes ;;
+        -?*) ;;
         *) sources=yes ;;
     esac
+    set -- "$@" "$argument"
 done
 # Asked for its version, say, the compiler has nothing to link.
-[ $sources = yes ] || links=no
+[ $sources = yes ] || [ $run = show ] || links=no
 
+[ $run = show ] || run="exec $compiler"
 if [ $links = yes ]; then
-    exec $compiler "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -Wl,--enable-new-dtags -lmpi_abi
+    $run "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -Wl,--enable-new-dtags -lmpi_abi
+else
+    $run "-I$prefix/include" "$@"
 fi
-exec $compiler "-I$prefix/include" "$@"

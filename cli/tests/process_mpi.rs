@@ -88,6 +88,8 @@ fn program(name: &str) -> PathBuf {
             "-Wall",
             "-Wextra",
             "-Werror",
+            // Constants that stand for arrays are no memory.
+            "-Wno-stringop-overread",
             "-O1",
             source,
             "-o",
@@ -115,6 +117,11 @@ fn programs_run_with_any_number_of_ranks() {
         "operations",
         "sessions",
         "groups",
+        "inplace",
+        "probes",
+        "callbacks",
+        "persistent",
+        "neighbours",
     ] {
         let program = program(name);
         for ranks in [1, 2, 3, 5] {
@@ -208,6 +215,13 @@ fn errors_are_as_the_standard_says() {
         assert_ne!(outcome.status, 0, "{what}: {outcome:#?}");
         assert!(outcome.errors().contains(says), "{what}: {outcome:#?}");
     }
+    let mut refused = Command::new(&program);
+    refused
+        .arg("session")
+        .env("TAGWIRE_TRANSPORT", "no-such-transport");
+    let refused = refused.output().unwrap();
+    assert!(refused.status.success(), "{refused:?}");
+    assert_eq!(refused.stdout, b"good\n");
     assert_eq!(run("abort").status, 7);
     let outcome = run("leave");
     assert_eq!(outcome.status, 3, "{outcome:#?}");
@@ -294,6 +308,21 @@ fn compilers_say_what_they_do() {
     assert!(said("mpicxx", &["-showme:link"]).contains("-rpath"));
     assert!(said("mpicc", &["-compile-info"]).starts_with("cc -I"));
     assert!(said("mpicc", &["--version"]).contains("cc"));
+    // Anywhere among the options, and as a shell reads it again.
+    let shown = said(
+        "mpicc",
+        &["-O2", "a.c", "-show", "-DA=\"it's\"", "-o", "b c"],
+    );
+    assert!(!shown.contains("-show"), "{shown}");
+    let words = Command::new("sh")
+        .args(["-c", &format!("printf '<%s>' {shown}")])
+        .output();
+    let words = String::from_utf8(words.unwrap().stdout).unwrap();
+    assert!(
+        words.contains("<-O2><a.c><-DA=\"it's\"><-o><b c><-L"),
+        "{words}"
+    );
+    assert!(!said("mpicc", &["-c", "a.c", "-show"]).contains("-lmpi_abi"));
     let outcome = Command::new(tree().join("bin/mpiexec"))
         .args(["-n", "2", "--hostfile", "hosts", "true"])
         .output()
@@ -303,6 +332,22 @@ fn compilers_say_what_they_do() {
         !outcome.status.success() && errors.contains("--hostfile"),
         "{errors}"
     );
+}
+
+/// A program that comes by a pipe is linked.
+#[test]
+fn a_source_may_come_by_a_pipe() {
+    let folder = TempDir::new().unwrap();
+    let (source, program) = (folder.path().join("a.c"), folder.path().join("a"));
+    let text = "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0) || MPI_Finalize(); }\n";
+    std::fs::write(&source, text).unwrap();
+    let compiled = Command::new(tree().join("bin/mpicc"))
+        .args(["-x", "c", "-", "-o"])
+        .arg(&program)
+        .stdin(std::fs::File::open(&source).unwrap())
+        .status();
+    assert!(compiled.unwrap().success());
+    assert!(Command::new(&program).status().unwrap().success());
 }
 
 /// The tree is moved, and programs are compiled and started by what is in it.

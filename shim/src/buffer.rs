@@ -51,6 +51,11 @@ impl Slot {
         Ok(())
     }
 
+    /// Returns a slot with its buffer, and has none any more.
+    pub(crate) fn moved(&self) -> Self {
+        Self(Mutex::new(self.held().take()))
+    }
+
     /// Waits until all messages of the buffer have been delivered.
     pub(crate) fn flush(&self, messenger: &Messenger) -> Result {
         self.get().map_or(Ok(()), |buffer| buffer.flush(messenger))

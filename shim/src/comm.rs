@@ -90,6 +90,7 @@ impl Communicator {
         let name = self.name().clone();
         let mut made = Self::new(self.handle, team, (self.errhandler(), self.session), &name);
         made.attributes = self.attributes.take();
+        made.buffer = self.buffer.moved();
         *made.hints() = self.hints().clone();
         if let Some(topology) = self.topology() {
             made.set_topology(Arc::clone(topology));

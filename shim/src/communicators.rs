@@ -267,7 +267,10 @@ pub fn comm_free(process: &Process, comm: Ref<Comm>) -> Result {
     }
     on_comm(process, given, |comm| {
         comm.attributes().delete_all(given.0)?;
-        comm.buffer().detach(&process.messenger)
+        comm.buffer().detach(&process.messenger)?;
+        let has_requests = |comm| process.requests.are_of(comm);
+        process.freed.enter(given, comm.errhandler(), has_requests);
+        Ok(())
     })?;
     // What is under way keeps the group until it has ended.
     process.comms.remove(given.0);

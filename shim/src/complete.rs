@@ -219,6 +219,9 @@ pub fn waitall(
         let settled = process.settle(given.request, &given.awaited)?;
         requests.set(given.place, settled.request);
         statuses.at(given.place).set(settled.end.status);
+        if given.awaited.shows_success() {
+            statuses.set_error(given.place, SUCCESS);
+        }
         errors.note(given.place, settled);
     }
     errors.report(number, statuses)
@@ -368,32 +371,51 @@ fn one(
     settled.outcome()
 }
 
-/// Takes all that have ended.
-fn some_ends(process: &Process, all: &mut Vec<Given>) -> Result<Vec<(usize, Settled)>> {
-    let mut ends = Vec::new();
-    for given in std::mem::take(all) {
-        match process.requests.take(given.request, &given.awaited)? {
-            Some(settled) => ends.push((given.place, settled)),
-            None => all.push(given),
-        }
-    }
-    Ok(ends)
+/// Ends that were taken, with the places of their requests, and what then kept others from being taken.
+#[derive(Debug, Default)]
+struct Ends {
+    taken: Vec<(usize, Settled)>,
+    error: Option<Error>,
 }
 
+impl Ends {
+    const fn are_none(&self) -> bool {
+        self.taken.is_empty() && self.error.is_none()
+    }
+}
+
+/// Takes all that have ended.
+fn some_ends(process: &Process, all: &mut Vec<Given>) -> Ends {
+    let mut ends = Ends::default();
+    for given in std::mem::take(all) {
+        match process.requests.take(given.request, &given.awaited) {
+            Ok(Some(settled)) => ends.taken.push((given.place, settled)),
+            Ok(None) => all.push(given),
+            Err(error) => {
+                let on = || error.on(On::Comm(process.requests.comm(given.request)));
+                ends.error.get_or_insert_with(on);
+            }
+        }
+    }
+    ends
+}
+
+/// Reports the ends that were taken also where others could not be: their requests are no more.
 fn report_some(
-    ends: Vec<(usize, Settled)>,
+    ends: Ends,
     (requests, count, indices, statuses): (Array<Request>, Ref<i32>, Array<i32>, Statuses),
 ) -> Result {
-    count.set(ends.len() as i32);
+    count.set(ends.taken.len() as i32);
     let mut errors = Errors::default();
-    let number = ends.len();
-    for (number, (place, settled)) in ends.into_iter().enumerate() {
+    let number = ends.taken.len();
+    for (number, (place, settled)) in ends.taken.into_iter().enumerate() {
         indices.set(number, place as i32);
         requests.set(place, settled.request);
         statuses.at(number).set(settled.end.status);
         errors.note(number, settled);
     }
-    errors.report(number, statuses)
+    let reported = errors.report(number, statuses);
+    ends.error.map_or(reported, Err)
 }
 
 /// `MPI_Waitsome`.
@@ -411,8 +433,8 @@ pub fn waitsome(
         return Ok(());
     }
     let ends = wait_until(process, || {
-        let ends = some_ends(process, &mut all)?;
-        Ok((!ends.is_empty()).then_some(ends))
+        let ends = some_ends(process, &mut all);
+        Ok((!ends.are_none()).then_some(ends))
     })?;
     report_some(ends, (requests, outcount, indices, statuses))
 }
@@ -432,7 +454,7 @@ pub fn testsome(
         return Ok(());
     }
     process.messenger.progress()?;
-    let ends = some_ends(process, &mut all)?;
+    let ends = some_ends(process, &mut all);
     report_some(ends, (requests, outcount, indices, statuses))
 }
 

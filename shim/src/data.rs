@@ -53,7 +53,12 @@ impl Blocks {
 impl Data {
     /// Returns nothing.
     pub(crate) fn none() -> Self {
-        Self::new(Out::of_input(In::of(&[])), Vec::new())
+        Self {
+            address: Out::of_input(In::of(&[])),
+            parts: Vec::new(),
+            bytes: 0,
+            place: Place::Direct(0),
+        }
     }
 
     /// Returns `count` elements at an address.
@@ -75,7 +80,7 @@ impl Data {
             });
         }
         let span = process.types.span(count, datatype)?;
-        Ok(Self::new(address, vec![Part { offset: 0, span }]))
+        Self::new(address, vec![Part { offset: 0, span }])
     }
 
     /// Returns block `number` of equal ones, which follow each other.
@@ -90,7 +95,7 @@ impl Data {
         let offset = whole.and_then(|whole| whole.checked_mul(number as i64));
         let offset =
             offset.ok_or_else(|| Error::new(Class::Count, "the data is longer than memory"))?;
-        Ok(Self::new(address, vec![Part { offset, span }]))
+        Self::new(address, vec![Part { offset, span }])
     }
 
     /// Returns block `number` of a `v` operation.
@@ -101,7 +106,7 @@ impl Data {
         number: usize,
     ) -> Result<Self> {
         let part = blocks.part(process, number)?;
-        Ok(Self::new(address, vec![part]))
+        Self::new(address, vec![part])
     }
 
     /// Returns `count` elements at a displacement in bytes.
@@ -112,7 +117,7 @@ impl Data {
         offset: i64,
     ) -> Result<Self> {
         let span = process.types.span(count, datatype)?;
-        Ok(Self::new(address, vec![Part { offset, span }]))
+        Self::new(address, vec![Part { offset, span }])
     }
 
     /// Returns a block for each of `size` members.
@@ -123,7 +128,7 @@ impl Data {
         size: usize,
     ) -> Result<Self> {
         let parts = (0..size).map(|member| blocks.part(process, member));
-        Ok(Self::new(address, parts.collect::<Result<_>>()?))
+        Self::new(address, parts.collect::<Result<_>>()?)
     }
 
     /// Returns a block of a type of its own for each of `size` members, at displacements in bytes.
@@ -138,21 +143,24 @@ impl Data {
             let offset = displacements.get(member);
             Ok(Part { offset, span })
         });
-        Ok(Self::new(address, parts.collect::<Result<_>>()?))
+        Self::new(address, parts.collect::<Result<_>>()?)
     }
 
-    fn new(address: Out, parts: Vec<Part>) -> Self {
+    fn new(address: Out, parts: Vec<Part>) -> Result<Self> {
+        for part in &parts {
+            part.span.check(address.moved(part.offset).read())?;
+        }
         let bytes = parts.iter().map(|part| part.span.bytes).sum();
         let place = match start_of(&parts) {
             Some(offset) => Place::Direct(offset),
             None => Place::Staged(Staging::new(bytes)),
         };
-        Self {
+        Ok(Self {
             address,
             parts,
             bytes,
             place,
-        }
+        })
     }
 
     /// Returns values that lie as an array does, with the padding between them.

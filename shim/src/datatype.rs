@@ -19,6 +19,9 @@ const FIRST: usize = 0x200;
 /// So many of them.
 const COUNT: usize = 0x100;
 
+/// No memory of a program is in the first page.
+const PAGE: i64 = 4096;
+
 /// Where a datatype comes from.
 #[derive(Debug, Clone)]
 pub(crate) enum Origin {
@@ -275,9 +278,6 @@ impl Types {
 
     #[inline(never)]
     fn send_elements(&self, data: In, count: i64, handle: Datatype) -> Result<SendBuffer> {
-        if data.is_in_place() {
-            return Err(no_buffer());
-        }
         self.span(count, handle)?.send(data)
     }
 
@@ -295,9 +295,6 @@ impl Types {
 
     #[inline(never)]
     fn recv_elements(&self, room: Out, count: i64, handle: Datatype) -> Result<RecvBuffer> {
-        if room.is_in_place() {
-            return Err(no_buffer());
-        }
         self.span(count, handle)?.recv(room)
     }
 
@@ -351,6 +348,7 @@ impl Span {
     }
 
     pub(crate) fn send(&self, data: In) -> Result<SendBuffer> {
+        self.check(data)?;
         match self.block() {
             Some(offset) => Ok(data.buffer(offset, self.bytes)),
             None => Ok(SendBuffer::packed(Box::new(Packed(self.packer(data)?)))),
@@ -358,6 +356,7 @@ impl Span {
     }
 
     pub(crate) fn recv(&self, room: Out) -> Result<RecvBuffer> {
+        self.check(room.read())?;
         match self.block() {
             Some(offset) => Ok(room.buffer(offset, self.bytes)),
             None => Ok(RecvBuffer::unpacked(Box::new(Unpacked(Mutex::new(
@@ -366,10 +365,15 @@ impl Span {
         }
     }
 
-    /// Checks that there can be data at an address: at `MPI_BOTTOM` those of derived datatypes alone.
-    fn check(&self, is_in_place: bool, is_constant: bool) -> Result {
-        let is_basic = self.program.datatype().basic().is_some();
-        match self.bytes > 0 && (is_in_place || is_constant && is_basic) {
+    /// Checks that there can be data at an address: at `MPI_BOTTOM` those of datatypes alone that have addresses as
+    /// displacements.
+    ///
+    /// # Errors
+    /// `MPI_ERR_BUFFER` where it would be in the first page.
+    pub(crate) fn check(&self, address: In) -> Result {
+        let first = self.program.datatype().true_lower();
+        let start = (address.address().addr() as i64).wrapping_add(first);
+        match self.bytes > 0 && (0..PAGE).contains(&start) {
             true => Err(no_buffer()),
             false => Ok(()),
         }
@@ -377,13 +381,13 @@ impl Span {
 
     /// Returns the memory that the data is in.
     pub(crate) fn source(&self, data: In) -> Result<Source<'static>> {
-        self.check(data.is_in_place(), data.is_constant())?;
+        self.check(data)?;
         Ok(data.source(self.program.span(self.count)?))
     }
 
     /// The same, to be written.
     pub(crate) fn target(&self, room: Out) -> Result<Target<'static>> {
-        self.check(room.is_in_place(), room.is_constant())?;
+        self.check(room.read())?;
         Ok(room.target(self.program.span(self.count)?))
     }
 

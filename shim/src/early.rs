@@ -1,7 +1,5 @@
 //! Objects that programs may use before initialization and after finalization (MPI-5.0, section 11.4.1).
 
-use std::sync::{Arc, OnceLock};
-
 use crate::booleans::Booleans;
 use crate::codes::Codes;
 use crate::errhandler::Handlers;
@@ -16,9 +14,6 @@ pub(crate) struct Early {
     pub(crate) booleans: Booleans,
 }
 
-/// Those of the program, which its process has too.
-static SHARED: OnceLock<Arc<Early>> = OnceLock::new();
-
 impl Early {
     pub(crate) fn new() -> Self {
         Self {
@@ -27,10 +22,5 @@ impl Early {
             codes: Codes::new(),
             booleans: Booleans::default(),
         }
-    }
-
-    /// Returns those of the program.
-    pub(crate) fn shared() -> Arc<Self> {
-        Arc::clone(SHARED.get_or_init(|| Arc::new(Self::new())))
     }
 }

@@ -1,6 +1,5 @@
 //! Initialization, finalization and inquiry (MPI-5.0, chapter 11).
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::{
@@ -8,18 +7,18 @@ use crate::abi::{
     thread,
 };
 use crate::error::{Class, Error, Result};
-use crate::exports;
+use crate::library::Library;
 use crate::process::Process;
 use crate::raw::{CountOut, Pointer, Ref, StatusRef, TextOut};
 
 /// `MPI_Init`. The arguments of the program are left alone.
-pub fn init(_: Option<&Arc<Process>>, _argc: Ref<i32>, _argv: Pointer) -> Result {
-    exports::initialize(thread::SINGLE)
+pub fn init(library: &Library, _argc: Ref<i32>, _argv: Pointer) -> Result {
+    library.initialize(thread::SINGLE)
 }
 
 /// `MPI_Init_thread`. What is asked for is provided.
 pub fn init_thread(
-    _: Option<&Arc<Process>>,
+    library: &Library,
     _argc: Ref<i32>,
     _argv: Pointer,
     required: i32,
@@ -33,7 +32,7 @@ pub fn init_thread(
     ];
     let level = levels.into_iter().find(|level| *level >= required);
     let level = level.unwrap_or(thread::MULTIPLE);
-    exports::initialize(level)?;
+    library.initialize(level)?;
     provided.set(level);
     Ok(())
 }
@@ -44,14 +43,14 @@ pub fn finalize(process: &Process) -> Result {
 }
 
 /// `MPI_Initialized`.
-pub fn initialized(_: Option<&Arc<Process>>, flag: Ref<i32>) -> Result {
-    flag.set(i32::from(exports::progress().0));
+pub fn initialized(library: &Library, flag: Ref<i32>) -> Result {
+    flag.set(i32::from(library.progress().0));
     Ok(())
 }
 
 /// `MPI_Finalized`.
-pub fn finalized(_: Option<&Arc<Process>>, flag: Ref<i32>) -> Result {
-    flag.set(i32::from(exports::progress().1));
+pub fn finalized(library: &Library, flag: Ref<i32>) -> Result {
+    flag.set(i32::from(library.progress().1));
     Ok(())
 }
 
@@ -82,25 +81,21 @@ pub fn get_processor_name(_: &Process, name: TextOut, length: Ref<i32>) -> Resul
 }
 
 /// `MPI_Get_version`.
-pub fn get_version(_: Option<&Arc<Process>>, version: Ref<i32>, subversion: Ref<i32>) -> Result {
+pub fn get_version(_: &Library, version: Ref<i32>, subversion: Ref<i32>) -> Result {
     version.set(5);
     subversion.set(0);
     Ok(())
 }
 
 /// `MPI_Abi_get_version`.
-pub fn abi_get_version(
-    _: Option<&Arc<Process>>,
-    version: Ref<i32>,
-    subversion: Ref<i32>,
-) -> Result {
+pub fn abi_get_version(_: &Library, version: Ref<i32>, subversion: Ref<i32>) -> Result {
     version.set(1);
     subversion.set(0);
     Ok(())
 }
 
 /// `MPI_Get_library_version`.
-pub fn get_library_version(_: Option<&Arc<Process>>, version: TextOut, length: Ref<i32>) -> Result {
+pub fn get_library_version(_: &Library, version: TextOut, length: Ref<i32>) -> Result {
     let text = concat!(
         "Tagwire ",
         env!("CARGO_PKG_VERSION"),
@@ -111,17 +106,12 @@ pub fn get_library_version(_: Option<&Arc<Process>>, version: TextOut, length: R
 }
 
 /// `MPI_Error_string`.
-pub fn error_string(
-    process: Option<&Arc<Process>>,
-    code: i32,
-    text: TextOut,
-    length: Ref<i32>,
-) -> Result {
-    let known = match process {
+pub fn error_string(library: &Library, code: i32, text: TextOut, length: Ref<i32>) -> Result {
+    let known = match library.process() {
         Some(process) => process.text_of(code),
         None => match Class::of(code) {
             Some(class) => Some(class.text().to_owned()),
-            None => exports::early_objects(None).codes.text(code),
+            None => library.objects().codes.text(code),
         },
     };
     let known = known.ok_or_else(|| no_code(code))?;
@@ -130,8 +120,8 @@ pub fn error_string(
 }
 
 /// `MPI_Error_class`.
-pub fn error_class(process: Option<&Arc<Process>>, code: i32, class: Ref<i32>) -> Result {
-    let known = exports::early_objects(process).codes.class(code);
+pub fn error_class(library: &Library, code: i32, class: Ref<i32>) -> Result {
+    let known = library.objects().codes.class(code);
     class.set(known.ok_or_else(|| no_code(code))?);
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::ptr;
 
 use crate::abi::{Comm, Datatype, SUCCESS, Session, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
-use crate::error::{Error, Result};
+use crate::error::{Error, On, Result};
 use crate::raw::Pointer;
 
 /// `MPI_Comm_copy_attr_function`.
@@ -119,23 +119,28 @@ pub(crate) enum ErrorFunction {
 }
 
 impl ErrorFunction {
-    /// Calls it for an error on a communicator.
-    pub(crate) fn call_on_comm(self, comm: Comm, code: i32) {
-        let (mut comm, mut code) = (comm, code);
-        if let Self::Comm(function) = self {
-            // SAFETY: the program made the error handler with this function, and has promised that it is one of an error handler
-            // of communicators; both variables live through the call. The standard leaves to the library which arguments follow:
-            // none do.
-            unsafe { function(&raw mut comm, &raw mut code) };
-        }
-    }
-
-    /// Calls it for an error on a session.
-    pub(crate) fn call_on_session(self, session: Session, code: i32) {
-        let (mut session, mut code) = (session, code);
-        if let Self::Session(function) = self {
-            // SAFETY: as above, for sessions.
-            unsafe { function(&raw mut session, &raw mut code) };
+    /// Calls it for an error on an object; on the null one of its kind where that is none yet.
+    pub(crate) fn call(self, on: On, code: i32) {
+        let mut code = code;
+        match self {
+            Self::Comm(function) => {
+                let mut comm = match on {
+                    On::Comm(comm) => comm,
+                    _ => Comm::NULL,
+                };
+                // SAFETY: the program made the error handler with this function, and has promised that it is one of an error
+                // handler of communicators; both variables live through the call. The standard leaves to the library which
+                // arguments follow: none do.
+                unsafe { function(&raw mut comm, &raw mut code) };
+            }
+            Self::Session(function) => {
+                let mut session = match on {
+                    On::Session(session) => session,
+                    _ => Session::NULL,
+                };
+                // SAFETY: as above, for sessions.
+                unsafe { function(&raw mut session, &raw mut code) };
+            }
         }
     }
 }

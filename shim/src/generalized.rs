@@ -10,7 +10,7 @@ use crate::abi::{Comm, Request, Status};
 use crate::callbacks::{GrequestCancelFunction, GrequestFreeFunction, GrequestQueryFunction};
 use crate::error::{Error, Result};
 use crate::functions::{cancel_operation, free_operation, query_operation};
-use crate::pending::{End, Freed, Pending, PendingOperation};
+use crate::pending::{End, Freed, Look, Pending, PendingOperation};
 use crate::process::Process;
 use crate::raw::{Pointer, Ref};
 
@@ -80,12 +80,12 @@ impl PendingOperation for Generalized {
         Some(End { status, error })
     }
 
-    fn look(&self) -> Option<Result<Status>> {
+    fn look(&self) -> Look {
         if !self.is_complete() {
-            return None;
+            return Look::UnderWay;
         }
         let (status, code) = self.queried();
-        Some(failed(code).map(|()| status))
+        Look::Ended(failed(code).map(|()| status))
     }
 
     fn cancel(&self) -> Result {

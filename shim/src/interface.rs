@@ -1,12 +1,10 @@
 //! The binary interface, as programs and the bindings of other languages ask for it (MPI-5.0, section 20.4).
 
-use std::sync::Arc;
-
 use crate::abi::Info;
 use crate::communicators::SHARED_MEMORY;
 use crate::error::{Class, Error, Result};
-use crate::exports::early_objects;
 use crate::info::Entries;
+use crate::library::Library;
 use crate::named::predefined;
 use crate::process::Process;
 use crate::raw::{Out, Ref};
@@ -46,12 +44,12 @@ const SUPPORTED: [(&str, usize); 19] = [
 ];
 
 /// `MPI_Abi_get_info`.
-pub fn abi_get_info(process: Option<&Arc<Process>>, info: Ref<Info>) -> Result {
+pub fn abi_get_info(library: &Library, info: Ref<Info>) -> Result {
     let mut entries = Entries::default();
     for key in ["mpi_aint_size", "mpi_count_size", "mpi_offset_size"] {
         entries.set(key, &size_of::<i64>().to_string())?;
     }
-    info.set(early_objects(process).infos.enter(entries)?);
+    info.set(library.objects().infos.enter(entries)?);
     Ok(())
 }
 
@@ -70,15 +68,15 @@ fn fortran() -> Result<Entries> {
 }
 
 /// `MPI_Abi_get_fortran_info`.
-pub fn abi_get_fortran_info(process: Option<&Arc<Process>>, info: Ref<Info>) -> Result {
-    info.set(early_objects(process).infos.enter(fortran()?)?);
+pub fn abi_get_fortran_info(library: &Library, info: Ref<Info>) -> Result {
+    info.set(library.objects().infos.enter(fortran()?)?);
     Ok(())
 }
 
 /// `MPI_Abi_set_fortran_info`. The library has one size for each datatype: others are refused.
-pub fn abi_set_fortran_info(process: Option<&Arc<Process>>, info: Info) -> Result {
+pub fn abi_set_fortran_info(library: &Library, info: Info) -> Result {
     let own = fortran()?;
-    early_objects(process).infos.read(info, |given| {
+    library.objects().infos.read(info, |given| {
         let keys = SIZES.iter().chain(&SUPPORTED).map(|(key, _)| *key);
         let differs = |key: &&str| {
             let wanted = given.get(key);
@@ -108,14 +106,14 @@ fn check_logical(size: i32) -> Result {
 
 /// `MPI_Abi_get_fortran_booleans`.
 pub fn abi_get_fortran_booleans(
-    process: Option<&Arc<Process>>,
+    library: &Library,
     size: i32,
     true_value: Out,
     false_value: Out,
     is_set: Ref<i32>,
 ) -> Result {
     check_logical(size)?;
-    let known = early_objects(process).booleans.get();
+    let known = library.objects().booleans.get();
     is_set.set(i32::from(known.is_some()));
     if let Some([yes, no]) = known {
         true_value.bytes(0, yes.len()).copy_from_slice(&yes);
@@ -126,7 +124,7 @@ pub fn abi_get_fortran_booleans(
 
 /// `MPI_Abi_set_fortran_booleans`. They are set once.
 pub fn abi_set_fortran_booleans(
-    process: Option<&Arc<Process>>,
+    library: &Library,
     size: i32,
     true_value: Out,
     false_value: Out,
@@ -134,7 +132,7 @@ pub fn abi_set_fortran_booleans(
     check_logical(size)?;
     let bytes = size as usize;
     let given = [true_value, false_value].map(|value| value.read().bytes(0, bytes).to_vec());
-    early_objects(process).booleans.set(given)
+    library.objects().booleans.set(given)
 }
 
 /// `MPI_Get_hw_resource_info`: the resources that `MPI_Comm_split_type` tells apart, in which the process stays.

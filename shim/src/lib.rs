@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     mpi_abi       the shared library: an exported function for each name, generated from a table
-//!        |  exports::call
+//!        |  Library::call
 //!     handlers      one function for each name, by chapters: p2p, complete, ...
 //!        |
 //!     Process       a rank: communicators, datatypes, operations and requests by handle
@@ -36,8 +36,8 @@ mod errhandler;
 pub mod errhandlers;
 pub mod error;
 pub mod exchanges;
-pub mod exports;
 pub mod fortran;
+mod freed;
 pub mod functions;
 pub mod generalized;
 mod group;
@@ -47,6 +47,7 @@ pub mod infos;
 pub mod intercommunicators;
 pub mod interface;
 pub mod keyvals;
+pub mod library;
 mod memory;
 mod message;
 mod models;
@@ -77,4 +78,5 @@ mod topology;
 pub mod types;
 
 pub use error::{Error, Result};
+pub use library::Library;
 pub use process::Process;

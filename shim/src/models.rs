@@ -35,15 +35,18 @@ impl Models {
 
     /// Changes what is open. Returns whether the process leaves the job, which it does once: where nothing is open any more, and
     /// nothing may be opened, or `is_last`.
-    fn change(&self, is_last: bool, change: impl FnOnce(&mut State)) -> bool {
+    ///
+    /// # Errors
+    /// What `change` refuses: then nothing is changed.
+    fn change(&self, is_last: bool, change: impl FnOnce(&mut State) -> Result) -> Result<bool> {
         let mut state = self.state();
-        change(&mut state);
+        change(&mut state)?;
         let is_running = state.world == World::Initialized || state.sessions > 0;
         self.is_running.store(is_running, Relaxed);
         let leaves =
             !is_running && !state.is_closed && (is_last || state.world == World::Finalized);
         state.is_closed |= leaves;
-        leaves
+        Ok(leaves)
     }
 
     /// Whether calls are allowed.
@@ -61,18 +64,20 @@ impl Models {
     /// Initializes the world model.
     ///
     /// # Errors
-    /// `MPI_ERR_OTHER` where that was done before.
+    /// `MPI_ERR_OTHER` where that was done before, or the process has left the job.
     pub(crate) fn begin_world(&self) -> Result {
-        if self.of_world().0 {
-            return Err(Error::new(Class::Other, "MPI was initialized before"));
-        }
-        self.change(false, |state| state.world = World::Initialized);
-        Ok(())
+        self.open(|state| match state.world {
+            World::Unused => {
+                state.world = World::Initialized;
+                Ok(())
+            }
+            _ => Err(Error::new(Class::Other, "MPI was initialized before")),
+        })
     }
 
     /// Finalizes it. Returns whether the process leaves the job.
     pub(crate) fn end_world(&self) -> bool {
-        self.change(false, |state| state.world = World::Finalized)
+        self.close(false, |state| state.world = World::Finalized)
     }
 
     /// Opens a session.
@@ -80,22 +85,37 @@ impl Models {
     /// # Errors
     /// `MPI_ERR_OTHER` where the process has left the job.
     pub(crate) fn begin_session(&self) -> Result {
-        if self.state().is_closed {
-            let text = "the process has left its job";
-            return Err(Error::new(Class::Other, text));
-        }
-        self.change(false, |state| state.sessions += 1);
-        Ok(())
+        self.open(|state| {
+            state.sessions += 1;
+            Ok(())
+        })
     }
 
     /// Closes one. Returns whether the process leaves the job.
     pub(crate) fn end_session(&self) -> bool {
-        self.change(false, |state| state.sessions -= 1)
+        self.close(false, |state| state.sessions -= 1)
     }
 
     /// Says that the program exits. Returns whether the process leaves the job: not where something is open.
     pub(crate) fn exit(&self) -> bool {
-        self.change(true, |_| {})
+        self.close(true, |_| {})
+    }
+
+    /// Opens something, unless the process has left the job. Whoever closes the last one in another thread comes before or after.
+    fn open(&self, change: impl FnOnce(&mut State) -> Result) -> Result {
+        let opened = self.change(false, |state| match state.is_closed {
+            true => Err(Error::new(Class::Other, "the process has left its job")),
+            false => change(state),
+        });
+        opened.map(|_| ())
+    }
+
+    fn close(&self, is_last: bool, change: impl FnOnce(&mut State)) -> bool {
+        let closed = self.change(is_last, |state| {
+            change(state);
+            Ok(())
+        });
+        closed.unwrap_or(false)
     }
 }
 
@@ -123,5 +143,21 @@ mod tests {
         }
         assert_eq!(sessions.of_world(), (false, false));
         assert!(sessions.exit() && !sessions.exit());
+    }
+    /// A session opens while the last one is closed in another thread: either it is there, or the process leaves.
+    #[test]
+    fn the_job_is_left_or_a_session_is_open() {
+        for _round in 0..20_000 {
+            let models = Models::default();
+            models.begin_session().unwrap();
+            models.begin_world().unwrap();
+            assert!(!models.end_world());
+            let (leaves, opened) = std::thread::scope(|scope| {
+                let opens = scope.spawn(|| models.begin_session().is_ok());
+                (models.end_session(), opens.join().unwrap())
+            });
+            assert_ne!(leaves, opened);
+            assert_eq!(models.are_running(), opened);
+        }
     }
 }

@@ -287,6 +287,10 @@ impl PendingOperation for Part {
         }
     }
 
+    fn shows_success(&self) -> bool {
+        true
+    }
+
     fn cancel(&self) -> Result {
         self.check_ended("cancelled")
     }

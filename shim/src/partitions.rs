@@ -26,6 +26,9 @@ fn of(
         )
     })?;
     let span = process.types.span(count, datatype)?;
+    if number > 0 {
+        span.check(address.read())?;
+    }
     let whole = span.bytes.checked_mul(number as usize);
     whole
         .and_then(|bytes| isize::try_from(bytes).ok())

@@ -20,6 +20,7 @@ use crate::datatype::Types;
 use crate::early::Early;
 use crate::errhandler::Handler;
 use crate::error::{Class, Error, On, Result};
+use crate::freed::Freed;
 use crate::group::Ranks;
 use crate::memory::Memory;
 use crate::message::Claimed;
@@ -41,6 +42,8 @@ pub struct Process {
     pub(crate) world: Arc<Communicator>,
     pub(crate) own: Arc<Communicator>,
     pub(crate) comms: Table<Communicator>,
+    /// Those that were freed and have requests.
+    pub(crate) freed: Freed,
     pub(crate) groups: Table<Ranks>,
     pub(crate) sessions: Table<session::Session>,
     pub(crate) first_local: Rank,
@@ -92,13 +95,14 @@ fn registry() -> Registry {
 }
 
 impl Process {
-    /// Joins the job that this process was started in. It uses neither the world model nor sessions yet.
+    /// Joins the job that this process was started in, with the objects that the program has already. It uses neither the world
+    /// model nor sessions yet.
     ///
     /// # Errors
     /// What is wrong, in a sentence.
-    pub fn join() -> std::result::Result<Self, String> {
+    pub(crate) fn join(early: Arc<Early>) -> std::result::Result<Self, String> {
         let found = tagwire_launch::detect::detect().map_err(|error| error.to_string())?;
-        Self::open_with(found.bootstrap, &[], Early::shared())
+        Self::open_with(found.bootstrap, &[], early)
     }
 
     /// Opens a rank of the job that `bootstrap` knows, with settings beside those of the environment.
@@ -167,6 +171,7 @@ impl Process {
             world: communicator(Comm::WORLD, world, "MPI_COMM_WORLD"),
             own: communicator(Comm::SELF, alone, "MPI_COMM_SELF"),
             comms: Table::new(Kind::Comm),
+            freed: Freed::default(),
             groups: Table::new(Kind::Group),
             sessions: Table::new(Kind::Session),
             first_local,
@@ -262,11 +267,7 @@ impl Process {
             }
             Handler::Made(made) => {
                 self.keep(error.code(), text);
-                match on {
-                    On::Session(session) => made.function().call_on_session(session, error.code()),
-                    On::Comm(comm) => made.function().call_on_comm(comm, error.code()),
-                    _ => made.function().call_on_comm(Comm::NULL, error.code()),
-                }
+                made.function().call(on, error.code());
                 error.code()
             }
             Handler::Initial | Handler::Fatal | Handler::Abort => {
@@ -285,7 +286,10 @@ impl Process {
     /// that it is of.
     fn handler_of(&self, on: On) -> (On, Handler) {
         let found = match on {
-            On::Comm(comm) => self.comm(comm).ok().map(|comm| comm.errhandler()),
+            On::Comm(comm) => {
+                let held = self.comm(comm).ok().map(|comm| comm.errhandler());
+                held.or_else(|| self.freed.handler(comm))
+            }
             On::Session(session) => {
                 let session = self.sessions.get(session.0);
                 session.map(|session| session.errhandler())

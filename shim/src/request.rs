@@ -19,7 +19,7 @@ use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
 use crate::abi::{Comm, Request, Status};
 use crate::error::{Class, Error, On, Result};
 use crate::partitioned::Part;
-use crate::pending::{End, Freed, Pending, PendingOperation};
+use crate::pending::{End, Freed, Look, Pending, PendingOperation};
 use crate::raw::StatusRef;
 
 const SLOT_BITS: u32 = 22;
@@ -73,6 +73,11 @@ impl Awaited {
     pub(crate) const fn is_active(&self) -> bool {
         !matches!(self, Self::Inactive)
     }
+
+    /// Returns whether its status has an error that says that it ended well.
+    pub(crate) fn shows_success(&self) -> bool {
+        matches!(self, Self::Operation(operation) if operation.shows_success())
+    }
 }
 
 /// Messages that are waited for, with the places of their requests among others.
@@ -108,6 +113,8 @@ pub(crate) struct Requests {
     slots: Guarded<Slots>,
     /// Operations under way whose requests were freed.
     orphans: Mutex<Vec<Awaited>>,
+    /// Held by who takes the end of an operation to look at it.
+    peeking: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -291,6 +298,7 @@ impl Requests {
             messenger: Arc::clone(messenger),
             slots: Guarded::new(ThreadLevel::Multiple, Slots::default()),
             orphans: Mutex::default(),
+            peeking: Mutex::default(),
         }
     }
 
@@ -632,18 +640,25 @@ impl Requests {
     /// # Errors
     /// `MPI_ERR_REQUEST` where there is no such request; those of the layer below.
     pub(crate) fn peek(&self, request: Request) -> Result<Option<Status>> {
-        let end = match self.awaited(request)? {
-            Awaited::Inactive => return Ok(Some(Status::EMPTY)),
-            Awaited::Operation(operation) => {
-                if let Some(status) = operation.look() {
-                    return status.map(Some);
-                }
-                match operation.take() {
-                    Some(end) => end,
-                    None => return Ok(None),
-                }
-            }
-            Awaited::Ended | Awaited::Message(_) => return self.peek_message(request),
+        match self.awaited(request)? {
+            Awaited::Inactive => Ok(Some(Status::EMPTY)),
+            Awaited::Operation(operation) => match operation.look() {
+                Look::UnderWay => Ok(None),
+                Look::Ended(status) => status.map(Some),
+                Look::Taking => self.peek_operation(request),
+            },
+            Awaited::Ended | Awaited::Message(_) => self.peek_message(request),
+        }
+    }
+
+    /// Looks at an operation whose end has to be taken: one caller at a time takes it, and leaves it for the next.
+    fn peek_operation(&self, request: Request) -> Result<Option<Status>> {
+        let _peeking = self.peeking.lock().unwrap_or_else(PoisonError::into_inner);
+        let Awaited::Operation(operation) = self.awaited(request)? else {
+            return self.peek_message(request);
+        };
+        let Some(end) = operation.take() else {
+            return Ok(None);
         };
         let status = end.status;
         self.slots()?.get(request)?.pending = Pending::Ended(Box::new(end));
@@ -673,6 +688,12 @@ impl Requests {
         let status = end.status;
         slot.pending = Pending::Ended(Box::new(end));
         Ok(Some(status))
+    }
+
+    /// Returns whether a communicator has requests.
+    pub(crate) fn are_of(&self, comm: Comm) -> bool {
+        let is_of = |slot: &Slot| slot.is_used && slot.comm == comm;
+        self.slots().is_ok_and(|slots| slots.all.iter().any(is_of))
     }
 
     /// Returns the communicator of a request.

@@ -1,14 +1,12 @@
 //! Sessions and process sets (MPI-5.0, section 11.3).
 
-use std::sync::Arc;
-
 use crate::abi::{Errhandler, Group, Info, Request, Session};
 use crate::bsend;
 use crate::errhandler::Raiser;
 use crate::error::{Class, Error, On, Result};
-use crate::exports;
 use crate::group::Ranks;
 use crate::info::Entries;
+use crate::library::Library;
 use crate::process::Process;
 use crate::psets::ProcessSet;
 use crate::raw::{CountOut, Out, Pointer, Ref, Text, TextOut};
@@ -30,30 +28,31 @@ fn on_session<R>(
     body: impl FnOnce(&session::Session) -> Result<R>,
 ) -> Result<R> {
     let session = process.sessions.get(handle.0);
-    let session = session.ok_or_else(|| {
-        let text = match handle {
-            Session::NULL => "the session is MPI_SESSION_NULL".to_owned(),
-            Session(number) => format!("{number:#x} is no session"),
-        };
-        Error::new(Class::Session, text)
-    })?;
+    let session = session.ok_or_else(|| no_session(handle))?;
     body(&session).map_err(|error| error.on(On::Session(handle)))
+}
+
+#[cold]
+fn no_session(handle: Session) -> Error {
+    let text = match handle {
+        Session::NULL => "the session is MPI_SESSION_NULL".to_owned(),
+        Session(number) => format!("{number:#x} is no session"),
+    };
+    Error::new(Class::Session, text)
 }
 
 /// `MPI_Session_init`. The first one joins the job, where `MPI_Init` has not.
 pub fn session_init(
-    process: Option<&Arc<Process>>,
+    library: &Library,
     info: Info,
     errhandler: Errhandler,
     session: Ref<Session>,
 ) -> Result {
     session.set(Session::NULL);
-    let process = match process {
-        Some(process) => Arc::clone(process),
-        None => exports::joined()?,
-    };
-    exports::leave_at_exit();
-    session.set(open(&process, info, errhandler)?);
+    let joined = library.joined();
+    let process = joined.map_err(|error| error.on(On::Handler(errhandler)))?;
+    library.leave_at_exit();
+    session.set(open(process, info, errhandler)?);
     Ok(())
 }
 
@@ -205,7 +204,8 @@ pub fn session_get_errhandler(
 }
 
 /// `MPI_Session_call_errhandler`.
-pub fn session_call_errhandler(process: &Process, session: Session, code: i32) -> Result {
+pub fn session_call_errhandler(library: &Library, session: Session, code: i32) -> Result {
+    let process = library.process().ok_or_else(|| no_session(session))?;
     on_session(process, session, |_| Ok(()))?;
     let text = process.text_of(code);
     let text = text.unwrap_or_else(|| format!("the error code {code}"));

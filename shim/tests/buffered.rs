@@ -8,7 +8,7 @@ use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, PROC_NULL, Request};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::{Pointer, Twin};
-use tagwire_shim::{bsend, collectives, communicators, complete, p2p, types};
+use tagwire_shim::{bsend, collectives, communicators, complete, duplicates, p2p, types};
 
 /// So long that they wait for their receives.
 const LONG: usize = 1 << 18;
@@ -155,6 +155,27 @@ fn communicators_have_buffers() {
         assert_eq!(code(send(process, &values, other, 0, comm)), Class::Buffer);
         communicators::comm_free(process, result(&mut comm)).unwrap();
         assert_eq!(detach(process).1, 64);
+    });
+}
+
+/// A communicator that is still being made has a buffer attached, and keeps it.
+#[test]
+fn a_duplicate_keeps_the_buffer_that_it_had_before_it_was_made() {
+    ranks(2, |process, me| {
+        let (mut comm, mut request) = (Comm::NULL, Request::NULL);
+        let (new, requested) = (result(&mut comm), result(&mut request));
+        duplicates::comm_idup(process, WORLD, new, requested).unwrap();
+        let mut memory = vec![0_u8; 4096];
+        let room_of = room(&mut memory);
+        bsend::comm_attach_buffer(process, comm, room_of, 4096).unwrap();
+        complete::wait(process, result(&mut request), ignore()).unwrap();
+        send(process, &[me], 1 - me, 0, comm).unwrap();
+        assert_eq!(receive(process, 1, 1 - me, 0, comm), [1 - me]);
+        let (mut address, mut size) = (Pointer(std::ptr::null_mut()), -1);
+        let (at, bytes) = (result(&mut address), count_out(&mut size));
+        bsend::comm_detach_buffer(process, comm, at, bytes).unwrap();
+        assert_eq!((address.0.addr(), size), (memory.as_ptr().addr(), 4096));
+        communicators::comm_free(process, result(&mut comm)).unwrap();
     });
 }
 

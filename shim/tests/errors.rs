@@ -6,12 +6,15 @@ mod common;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use common::{INT, WORLD, code, data, error_function, out, ranks, result, said, text, text_out};
+use common::{
+    INT, WORLD, code, data, error_function, ignore, library, out, ranks, result, room, said, text,
+    text_out,
+};
 use tagwire_shim::Process;
-use tagwire_shim::abi::{Comm, Errhandler};
+use tagwire_shim::abi::{Comm, Errhandler, Request};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Pointer;
-use tagwire_shim::{communicators, environment, errhandlers, keyvals, p2p};
+use tagwire_shim::{communicators, complete, environment, errhandlers, keyvals, p2p};
 
 thread_local! {
     static PROCESS: RefCell<Option<Arc<Process>>> = const { RefCell::new(None) };
@@ -25,7 +28,7 @@ extern "C" fn note(comm: *mut Comm, code: *mut i32) {
     let process = PROCESS.with_borrow(|process| process.clone().unwrap());
     let mut handler = Errhandler::NULL;
     communicators::comm_get_errhandler(&process, comm, result(&mut handler)).unwrap();
-    errhandlers::errhandler_free(Some(&process), result(&mut handler)).unwrap();
+    errhandlers::errhandler_free(&library(&process), result(&mut handler)).unwrap();
     communicators::comm_set_errhandler(&process, Comm::SELF, Errhandler::RETURN).unwrap();
     CALLS.with_borrow_mut(|calls| calls.push((comm, code)));
 }
@@ -38,7 +41,7 @@ fn calls() -> Vec<(Comm, i32)> {
 fn an_error_handler_is_called_and_the_call_returns_the_code() {
     ranks(1, |process, _| {
         PROCESS.set(Some(Arc::clone(process)));
-        let some = Some(process);
+        let some = &library(process);
         let mut handler = Errhandler::NULL;
         let function = Some(error_function(note));
         errhandlers::comm_create_errhandler(some, function, result(&mut handler)).unwrap();
@@ -79,6 +82,37 @@ fn an_error_handler_is_called_and_the_call_returns_the_code() {
     });
 }
 
+extern "C" fn note_alone(comm: *mut Comm, code: *mut i32) {
+    let (comm, code) = (out::<Comm>(comm.cast()), out::<i32>(code.cast()));
+    let call = (comm.get().unwrap(), code.get().unwrap());
+    CALLS.with_borrow_mut(|calls| calls.push(call));
+}
+
+/// A receive that is too short, of a communicator that is freed meanwhile.
+#[test]
+fn errors_of_a_request_go_by_the_handler_of_its_communicator_though_that_was_freed() {
+    ranks(1, |process, _| {
+        let some = &library(process);
+        let (mut handler, mut comm) = (Errhandler::NULL, Comm::NULL);
+        let function = Some(error_function(note_alone));
+        errhandlers::comm_create_errhandler(some, function, result(&mut handler)).unwrap();
+        for _round in 0..3 {
+            communicators::comm_dup(process, WORLD, result(&mut comm)).unwrap();
+            communicators::comm_set_errhandler(process, comm, handler).unwrap();
+            let (freed, mut request, mut got) = (comm, Request::NULL, [0]);
+            let (into, requested) = (room(&mut got), result(&mut request));
+            p2p::irecv(process, into, 1, INT, 0, 0, comm, requested).unwrap();
+            p2p::send(process, data(&[1, 2]), 2, INT, 0, 0, comm).unwrap();
+            communicators::comm_free(process, result(&mut comm)).unwrap();
+            let failed = complete::wait(process, result(&mut request), ignore());
+            let failed = failed.unwrap_err();
+            assert_eq!(process.raise(&failed, "MPI_Wait"), Class::Truncate as i32);
+            assert_eq!(calls(), [(freed, Class::Truncate as i32)]);
+        }
+        errhandlers::errhandler_free(some, result(&mut handler)).unwrap();
+    });
+}
+
 #[test]
 fn predefined_error_handlers_stay() {
     ranks(1, |process, _| {
@@ -87,15 +121,16 @@ fn predefined_error_handlers_stay() {
             let mut handler = Errhandler::NULL;
             communicators::comm_get_errhandler(process, WORLD, result(&mut handler)).unwrap();
             assert_eq!(handler, predefined);
-            errhandlers::errhandler_free(Some(process), result(&mut handler)).unwrap();
+            errhandlers::errhandler_free(&library(process), result(&mut handler)).unwrap();
         }
         communicators::comm_set_errhandler(process, WORLD, Errhandler::RETURN).unwrap();
         errhandlers::comm_call_errhandler(process, WORLD, Class::Tag as i32).unwrap();
         let mut null = Errhandler::NULL;
-        let freed = errhandlers::errhandler_free(Some(process), result(&mut null));
+        let freed = errhandlers::errhandler_free(&library(process), result(&mut null));
         assert_eq!(code(freed), Class::Errhandler);
         let mut handler = Errhandler::NULL;
-        let made = errhandlers::comm_create_errhandler(Some(process), None, result(&mut handler));
+        let made =
+            errhandlers::comm_create_errhandler(&library(process), None, result(&mut handler));
         assert_eq!(code(made), Class::Arg);
     });
 }
@@ -103,14 +138,14 @@ fn predefined_error_handlers_stay() {
 fn string(process: &Arc<Process>, code: i32) -> String {
     let (mut room, mut length) = ([1; 512], 0);
     let into = text_out(&mut room);
-    environment::error_string(Some(process), code, into, result(&mut length)).unwrap();
+    environment::error_string(&library(process), code, into, result(&mut length)).unwrap();
     assert_eq!(said(&room).len(), length as usize);
     said(&room).to_owned()
 }
 
 fn class(process: &Arc<Process>, code: i32) -> tagwire_shim::Result<i32> {
     let mut class = 0;
-    environment::error_class(Some(process), code, result(&mut class))?;
+    environment::error_class(&library(process), code, result(&mut class))?;
     Ok(class)
 }
 
@@ -124,7 +159,7 @@ fn last_used(process: &Arc<Process>) -> i32 {
 #[test]
 fn programs_add_classes_codes_and_strings() {
     ranks(1, |process, _| {
-        let some = Some(process);
+        let some = &library(process);
         let (mut made, mut first, mut second) = (0, 0, 0);
         assert_eq!(last_used(process), 0x3fff);
         errhandlers::add_error_class(some, result(&mut made)).unwrap();

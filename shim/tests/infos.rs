@@ -6,14 +6,14 @@ mod common;
 use std::ffi::CString;
 use std::sync::Arc;
 
-use common::{WORLD, code, extra, ranks, result, said, text, text_out};
+use common::{WORLD, code, early_library, extra, library, ranks, result, said, text, text_out};
 use tagwire_shim::abi::{Comm, Info};
 use tagwire_shim::error::Class;
 use tagwire_shim::{Process, communicators, infos};
 
 fn made(process: &Arc<Process>, entries: &[(&str, &str)]) -> Info {
     let mut info = Info::NULL;
-    infos::info_create(Some(process), result(&mut info)).unwrap();
+    infos::info_create(&library(process), result(&mut info)).unwrap();
     for (key, value) in entries {
         set(process, info, key, value).unwrap();
     }
@@ -22,7 +22,7 @@ fn made(process: &Arc<Process>, entries: &[(&str, &str)]) -> Info {
 
 fn set(process: &Arc<Process>, info: Info, key: &str, value: &str) -> tagwire_shim::Result {
     let (key, value) = (CString::new(key).unwrap(), CString::new(value).unwrap());
-    infos::info_set(Some(process), info, text(&key), text(&value))
+    infos::info_set(&library(process), info, text(&key), text(&value))
 }
 
 fn get(process: &Arc<Process>, info: Info, key: &str) -> Option<String> {
@@ -30,7 +30,7 @@ fn get(process: &Arc<Process>, info: Info, key: &str) -> Option<String> {
     let (mut room, mut flag, mut length) = ([1; 1024], 7, 1024);
     let (into, key) = (text_out(&mut room), text(&key));
     let (length_out, flag_out) = (result(&mut length), result(&mut flag));
-    infos::info_get_string(Some(process), info, key, length_out, into, flag_out).unwrap();
+    infos::info_get_string(&library(process), info, key, length_out, into, flag_out).unwrap();
     (flag == 1).then(|| {
         assert_eq!(length as usize, said(&room).len() + 1);
         said(&room).to_owned()
@@ -39,10 +39,10 @@ fn get(process: &Arc<Process>, info: Info, key: &str) -> Option<String> {
 
 fn keys(process: &Arc<Process>, info: Info) -> Vec<String> {
     let mut count = 0;
-    infos::info_get_nkeys(Some(process), info, result(&mut count)).unwrap();
+    infos::info_get_nkeys(&library(process), info, result(&mut count)).unwrap();
     let key = |number| {
         let mut room = [1; 256];
-        infos::info_get_nthkey(Some(process), info, number, text_out(&mut room)).unwrap();
+        infos::info_get_nthkey(&library(process), info, number, text_out(&mut room)).unwrap();
         said(&room).to_owned()
     };
     (0..count).map(key).collect()
@@ -51,7 +51,7 @@ fn keys(process: &Arc<Process>, info: Info) -> Vec<String> {
 #[test]
 fn infos_keep_their_keys_in_order() {
     ranks(1, |process, _| {
-        let some = Some(process);
+        let some = &library(process);
         let info = made(process, &[("b", "1"), ("a", "two"), ("c", "")]);
         assert_eq!(keys(process, info), ["b", "a", "c"]);
         set(process, info, "b", "one").unwrap();
@@ -81,7 +81,7 @@ fn infos_keep_their_keys_in_order() {
 #[test]
 fn values_are_cut_to_the_room_that_there_is() {
     ranks(1, |process, _| {
-        let (some, info) = (Some(process), made(process, &[("key", "value")]));
+        let (some, info) = (&library(process), made(process, &[("key", "value")]));
         let (mut room, mut flag, mut length) = ([1; 16], 0, 0);
         let key = text(c"key");
         infos::info_get_valuelen(some, info, key, result(&mut length), result(&mut flag)).unwrap();
@@ -134,16 +134,17 @@ fn the_environment_is_known_and_is_not_changed() {
         assert_eq!(get(process, Info::ENV, "maxprocs").unwrap(), "1");
         assert_eq!(code(set(process, Info::ENV, "a", "b")), Class::Info);
         let mut env = Info::ENV;
-        let freed = infos::info_free(Some(process), result(&mut env));
+        let freed = infos::info_free(&library(process), result(&mut env));
         assert_eq!(code(freed), Class::Info);
         let mut info = Info::NULL;
-        infos::info_create_env(Some(process), 0, extra(&0), result(&mut info)).unwrap();
+        infos::info_create_env(&library(process), 0, extra(&0), result(&mut info)).unwrap();
         assert_eq!(get(process, info, "command").unwrap(), command);
         set(process, info, "a", "b").unwrap();
         // Without a process there are those of the program.
-        infos::info_create(None, result(&mut info)).unwrap();
-        infos::info_set(None, info, text(c"a"), text(c"b")).unwrap();
-        infos::info_free(None, result(&mut info)).unwrap();
+        let early = &early_library();
+        infos::info_create(early, result(&mut info)).unwrap();
+        infos::info_set(early, info, text(c"a"), text(c"b")).unwrap();
+        infos::info_free(early, result(&mut info)).unwrap();
     });
 }
 

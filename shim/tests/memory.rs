@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{BYTE, WORLD, at, code, data, ignore, number, out_at, ranks, result, text};
+use common::{BYTE, WORLD, at, code, data, ignore, library, number, out_at, ranks, result, text};
 use tagwire_shim::abi::Info;
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Pointer;
@@ -52,7 +52,7 @@ fn sizes_and_alignments_are_checked() {
             code(allocations::free_mem(process, number(64))),
             Class::Base
         );
-        let (mut info, some) = (Info::NULL, Some(process));
+        let (mut info, some) = (Info::NULL, &library(process));
         infos::info_create(some, result(&mut info)).unwrap();
         let key = text(c"mpi_minimum_memory_alignment");
         for (alignment, value) in [(65536, c"65536"), (256, c"256"), (1, c"of no meaning")] {

@@ -3,11 +3,14 @@
 
 mod common;
 
-use common::{DOUBLE, INT, WORLD, data, ignore, list, ranks, result, room, status};
+use common::{
+    DOUBLE, INT, WORLD, array, code, data, ignore, list, nowhere, ranks, result, room, status,
+    statuses,
+};
 use tagwire_shim::abi::{Datatype, Info, PROC_NULL, Request, Status};
 use tagwire_shim::error::Class;
 use tagwire_shim::raw::Twin;
-use tagwire_shim::{complete, partitions as part, types};
+use tagwire_shim::{collectives, complete, p2p, partitions as part, types};
 
 /// The ends have different numbers of partitions; each way of saying that some are ready.
 #[test]
@@ -279,4 +282,81 @@ fn sizes_that_differ_are_errors() {
             assert_eq!(ended.code(), expected as i32);
         });
     }
+}
+
+/// Neither data of basic types nor of others that begin at their address.
+#[test]
+fn nothing_is_at_the_null_address() {
+    ranks(1, |process, _| {
+        let mut three = Datatype::NULL;
+        types::type_contiguous(process, Twin::Int, 3, INT, result(&mut three)).unwrap();
+        types::type_commit(process, result(&mut three)).unwrap();
+        let (info, none) = (Info::NULL, nowhere());
+        for datatype in [INT, three] {
+            let mut request = Request::NULL;
+            let requested = result(&mut request);
+            let sends = part::psend_init(
+                process,
+                none.read(),
+                2,
+                4,
+                datatype,
+                0,
+                0,
+                WORLD,
+                info,
+                requested,
+            );
+            assert_eq!(code(sends), Class::Buffer);
+            let receives =
+                part::precv_init(process, none, 2, 4, datatype, 0, 0, WORLD, info, requested);
+            assert_eq!(code(receives), Class::Buffer);
+            let sends = p2p::isend(process, none.read(), 4, datatype, 0, 0, WORLD, requested);
+            assert_eq!(code(sends), Class::Buffer);
+            let all = collectives::bcast(process, none, 4, datatype, 0, WORLD);
+            assert_eq!(code(all), Class::Buffer);
+            // None are anywhere.
+            collectives::bcast(process, none, 0, datatype, 0, WORLD).unwrap();
+            part::psend_init(
+                process,
+                none.read(),
+                0,
+                4,
+                datatype,
+                0,
+                0,
+                WORLD,
+                info,
+                requested,
+            )
+            .unwrap();
+            complete::request_free(process, result(&mut request)).unwrap();
+        }
+        types::type_free(process, result(&mut three)).unwrap();
+    });
+}
+
+/// Programs read the error of a status, though the call has reported none.
+#[test]
+fn statuses_of_several_say_that_they_ended_well() {
+    ranks(1, |process, _| {
+        let (values, mut got, info) = ([1, 2], [0, 0], Info::NULL);
+        let mut both = [Request::NULL; 2];
+        let (from, into) = (data(&values), room(&mut got));
+        let [send, receive] = &mut both;
+        part::psend_init(process, from, 1, 2, INT, 0, 0, WORLD, info, result(send)).unwrap();
+        part::precv_init(process, into, 1, 2, INT, 0, 0, WORLD, info, result(receive)).unwrap();
+        complete::startall(process, 2, array(&mut both)).unwrap();
+        part::pready(process, 0, both[0]).unwrap();
+        let mut all = [Status::EMPTY; 2];
+        for one in &mut all {
+            one.error = 2112;
+        }
+        complete::waitall(process, 2, array(&mut both), statuses(&mut all)).unwrap();
+        assert_eq!(all.map(|one| one.error), [0, 0]);
+        assert_eq!(got, values);
+        for request in &mut both {
+            complete::request_free(process, result(request)).unwrap();
+        }
+    });
 }

@@ -405,3 +405,55 @@ fn of_several_that_have_ended_the_first_is_taken() {
         }
     });
 }
+
+/// Both see that it has ended, and nobody that it was taken before.
+#[test]
+fn two_threads_look_at_one_collective() {
+    ranks(1, |process, _| {
+        for _round in 0..2_000 {
+            let mut request = Request::NULL;
+            collectives::ibarrier(process, WORLD, result(&mut request)).unwrap();
+            let look = || {
+                let mut flag = 0;
+                until(|| {
+                    let ended = result(&mut flag);
+                    complete::request_get_status(process, request, ended, ignore()).unwrap();
+                    flag == 1
+                });
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(look);
+                look();
+            });
+            complete::wait(process, result(&mut request), ignore()).unwrap();
+        }
+    });
+}
+
+/// A request that is given twice is a mistake; the ends that were taken before it is seen are reported all the same.
+#[test]
+fn what_was_taken_is_reported_beside_a_stale_request() {
+    ranks(1, |process, _| {
+        for waits in [true, false] {
+            let (mut one, mut two) = ([-1], [-1]);
+            let mut all = [Request::NULL; 3];
+            for (place, (into, tag)) in [(&mut one, 1), (&mut two, 2)].into_iter().enumerate() {
+                let request = result(&mut all[place]);
+                p2p::irecv(process, room(into), 1, INT, 0, tag, WORLD, request).unwrap();
+                p2p::send(process, data(&[tag]), 1, INT, 0, tag, WORLD).unwrap();
+            }
+            all[2] = all[0];
+            let (mut done, mut places) = (-1, [-1; 3]);
+            let call = match waits {
+                true => complete::waitsome,
+                false => complete::testsome,
+            };
+            let (number, found) = (result(&mut done), array(&mut places));
+            let outcome = call(process, 3, array(&mut all), number, found, ignore_all());
+            assert_eq!(code(outcome), Class::Request);
+            assert_eq!((done, places[0], places[1]), (2, 0, 1));
+            assert_eq!(all[..2], [Request::NULL; 2]);
+            assert_eq!((one, two), ([1], [2]));
+        }
+    });
+}

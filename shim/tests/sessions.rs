@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use common::{
-    INT, SUM, WORLD, code, count, data, ignore, list, out, ranks, result, room, said, text,
-    text_out,
+    INT, SUM, WORLD, code, count, data, ignore, library, list, out, ranks, result, room, said,
+    text, text_out,
 };
 use tagwire_shim::abi::{Comm, Errhandler, Group, Info, Request, Session};
 use tagwire_shim::error::{Class, On};
@@ -28,7 +28,7 @@ fn value(process: &Arc<Process>, info: Info, key: &std::ffi::CStr) -> Option<Str
     let (mut room, mut length, mut flag) = ([0; 64], 64, 0);
     let (into, length) = (text_out(&mut room), result(&mut length));
     let found = result(&mut flag);
-    infos::info_get_string(Some(process), info, text(key), length, into, found).unwrap();
+    infos::info_get_string(&library(process), info, text(key), length, into, found).unwrap();
     (flag == 1).then(|| said(&room).to_owned())
 }
 
@@ -53,7 +53,7 @@ fn sets_have_names_sizes_and_groups() {
             let new = result(&mut info);
             sessions::session_get_pset_info(process, session, text(name), new).unwrap();
             assert_eq!(value(process, info, c"mpi_size"), Some(size.to_string()));
-            infos::info_free(Some(process), result(&mut info)).unwrap();
+            infos::info_free(&library(process), result(&mut info)).unwrap();
             let (mut group, mut members, mut rank) = (Group::NULL, 0, -1);
             let new = result(&mut group);
             sessions::group_from_session_pset(process, session, text(name), new).unwrap();
@@ -74,7 +74,7 @@ fn sets_have_names_sizes_and_groups() {
         sessions::session_get_info(process, session, result(&mut info)).unwrap();
         let level = value(process, info, c"thread_level").unwrap();
         assert_eq!(level, "MPI_THREAD_MULTIPLE");
-        infos::info_free(Some(process), result(&mut info)).unwrap();
+        infos::info_free(&library(process), result(&mut info)).unwrap();
         let kept = session;
         sessions::session_finalize(process, result(&mut session)).unwrap();
         assert_eq!(session, Session::NULL);
@@ -206,7 +206,7 @@ extern "C" fn note(session: *mut Session, code: *mut i32) {
 #[test]
 fn errors_of_sessions_have_their_handlers() {
     ranks(1, |process, _| {
-        let some = Some(process);
+        let some = &library(process);
         let mut handler = Errhandler::NULL;
         // SAFETY: in the calling conventions of the platforms that the tests run on, a variadic call with no further arguments is
         // one of a function without them.
@@ -225,7 +225,7 @@ fn errors_of_sessions_have_their_handlers() {
         );
         let raised = process.raise(&failed.unwrap_err(), "MPI_Session_get_nth_pset");
         assert_eq!(raised, Class::Arg as i32);
-        sessions::session_call_errhandler(process, session, Class::Io as i32).unwrap();
+        sessions::session_call_errhandler(some, session, Class::Io as i32).unwrap();
         let expected = [(session, Class::Arg as i32), (session, Class::Io as i32)];
         assert_eq!(CALLS.take(), expected);
         let mut same = Errhandler::NULL;
@@ -245,7 +245,7 @@ fn errors_of_sessions_have_their_handlers() {
 #[test]
 fn the_interface_tells_of_itself() {
     ranks(1, |process, _| {
-        let some = Some(process);
+        let some = &library(process);
         let mut info = Info::NULL;
         interface::abi_get_info(some, result(&mut info)).unwrap();
         for key in [c"mpi_aint_size", c"mpi_count_size", c"mpi_offset_size"] {
@@ -303,7 +303,7 @@ fn the_interface_tells_of_itself() {
 #[test]
 fn groups_are_split_by_what_an_info_names() {
     ranks(3, |process, me| {
-        let some = Some(process);
+        let some = &library(process);
         let mut info = Info::NULL;
         infos::info_create(some, result(&mut info)).unwrap();
         let split = |kind, info| {

@@ -10,6 +10,15 @@
     reason = "the C ABI: exported names, and the caller's addresses"
 )]
 
+use tagwire_shim::Library;
+
+/// The library of the program that has loaded it.
+static LIBRARY: Library = Library::new(exit);
+
+extern "C" fn exit() {
+    LIBRARY.leave();
+}
+
 /// Exports one function under its two names.
 macro_rules! export {
     ($name:ident $tools:ident $work:ident($($parameter:ident: $of:ty),*) -> $result:ty { $($body:tt)* }) => {
@@ -44,7 +53,10 @@ macro_rules! export {
 mod exported {
     use std::ffi::{c_char, c_void};
 
-    use tagwire_shim::{abi, callbacks, exports, raw};
+    use tagwire_shim::library::On;
+    use tagwire_shim::{abi, callbacks, raw};
+
+    use super::LIBRARY;
 
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }

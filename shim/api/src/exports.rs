@@ -1,7 +1,7 @@
 //! Writes the exported functions in Rust.
 //!
 //! Each name is one call of the macro `export!`, which the including crate defines: the two exported names, the function that
-//! does their work, its parameters and its body.
+//! does their work, its parameters and its body, which calls a handler in `LIBRARY`, a static of that crate.
 
 use std::fmt::Write as _;
 
@@ -92,7 +92,7 @@ fn check(out: &mut String, function: &Function, twin: Twin, name: &str) {
     line(out, &format!("if {nulls} {{"));
     line(
         out,
-        &format!("    return exports::{entry}(\"MPI_{name}\", {on});"),
+        &format!("    return LIBRARY.{entry}(\"MPI_{name}\", {on});"),
     );
     line(out, "}");
 }
@@ -108,8 +108,8 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
             let arguments: Vec<_> = arguments.collect();
             return format!("tagwire_shim::{path}({})", arguments.join(", "));
         }
-        _ if function.is_tool() => ("tool", "state"),
-        _ if function.has(Flag::Early) => ("early", "state"),
+        _ if function.is_tool() => ("tool", "library"),
+        _ if function.has(Flag::Early) => ("early", "library"),
         _ => ("call", "process"),
     };
     let mut words = vec![first.to_owned()];
@@ -118,7 +118,7 @@ fn handled(function: &Function, twin: Twin, path: &str, name: &str) -> String {
     }
     words.extend(arguments);
     let words = words.join(", ");
-    format!("exports::{entry}(\"MPI_{name}\", |{first}| tagwire_shim::{path}({words}))")
+    format!("LIBRARY.{entry}(\"MPI_{name}\", |{first}| tagwire_shim::{path}({words}))")
 }
 
 /// No handler: handles that it would make are null, and the error is raised on the object among the arguments.
@@ -135,7 +135,7 @@ fn missing(out: &mut String, function: &Function, twin: Twin) {
         true => "unsupported_early",
         false => "unsupported",
     };
-    line(out, &format!("exports::{entry}(\"MPI_{name}\", {on})"));
+    line(out, &format!("LIBRARY.{entry}(\"MPI_{name}\", {on})"));
 }
 
 /// The object on whose error handler an error of the call is raised. Errors of files that are not open yet belong to the null
@@ -153,10 +153,10 @@ fn object(function: &Function) -> String {
         });
     match named {
         Some((handle, name)) if handle == "File" || !function.name.starts_with("File_") => {
-            format!("exports::On::{handle}({name})")
+            format!("On::{handle}({name})")
         }
-        _ if function.name.starts_with("File_") => "exports::On::File(abi::File::NULL)".to_owned(),
-        _ => "exports::On::None".to_owned(),
+        _ if function.name.starts_with("File_") => "On::File(abi::File::NULL)".to_owned(),
+        _ => "On::None".to_owned(),
     }
 }
 

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::LocalJob;
-use tagwire_shim::Process;
 use tagwire_shim::abi::{Comm, Datatype, Errhandler, Op, Status};
 use tagwire_shim::communicators::comm_set_errhandler;
 use tagwire_shim::error::Class;
@@ -19,6 +18,7 @@ use tagwire_shim::raw::{
     Array, CountOut, Counts, In, List, Narrow, Out, Pointer, Ref, StatusRef, Statuses, Text,
     TextOut,
 };
+use tagwire_shim::{Library, Process};
 
 pub const INT: Datatype = Datatype(0x209);
 pub const DOUBLE: Datatype = Datatype(0x214);
@@ -47,6 +47,17 @@ pub fn ranks<T: Send>(size: u32, body: impl Fn(&Arc<Process>, i32) -> T + Sync) 
         let ends = threads.into_iter().map(|thread| thread.join());
         ends.map(Result::unwrap).collect()
     })
+}
+
+/// Returns the library of a program with a process.
+pub fn library(process: &Arc<Process>) -> Library {
+    Library::of(process)
+}
+
+/// Returns that of a program that has not initialized MPI.
+pub fn early_library() -> Library {
+    extern "C" fn stay() {}
+    Library::new(stay)
 }
 
 /// Data to be sent. It has to be there until the operation is complete.

@@ -1,6 +1,26 @@
 /* Calls where none is allowed: the argument says which. */
 #include "check.h"
 
+static int handled;
+
+static void handle(MPI_Session *session, int *code, ...) {
+    handled += *session == MPI_SESSION_NULL && *code != MPI_SUCCESS;
+}
+
+/* A first session that cannot join its job: its error goes by the handler that it was to have. */
+static int refused(void) {
+    MPI_Session session;
+    MPI_Errhandler handler;
+    CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS);
+    CHECK(session == MPI_SESSION_NULL);
+    OK(MPI_Session_create_errhandler(handle, &handler));
+    CHECK(MPI_Session_init(MPI_INFO_NULL, handler, &session) != MPI_SUCCESS);
+    CHECK(handled == 1);
+    OK(MPI_Errhandler_free(&handler));
+    puts("good");
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     int flag = -1, version, subversion, rank;
@@ -8,6 +28,7 @@ int main(int argc, char **argv) {
     CHECK(flag == 0);
     OK(MPI_Get_version(&version, &subversion));
     CHECK(version == 5);
+    if (!strcmp(what, "session")) return refused();
     if (!strcmp(what, "before")) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     OK(MPI_Init(NULL, NULL));
     if (!strcmp(what, "fatal")) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
