@@ -18,6 +18,7 @@ mod link;
 mod load;
 mod measure;
 mod mpi;
+mod noise;
 mod plan;
 mod port;
 mod profile;
