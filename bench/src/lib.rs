@@ -19,6 +19,7 @@ mod load;
 mod measure;
 mod mpi;
 mod noise;
+mod pattern;
 mod plan;
 mod port;
 mod profile;

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::concurrent::ConcurrentPlan;
 use crate::args::partitioned::PartitionedPlan;
+use crate::args::pattern::PatternPlan;
 use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, TestName};
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
+use crate::pattern;
 use crate::units::Unit;
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
@@ -83,6 +85,9 @@ pub(crate) struct Plan {
     /// What the test of partitioned operations has beside.
     #[serde(default)]
     pub partitioned: Option<PartitionedPlan>,
+    /// What a pattern has beside.
+    #[serde(default)]
+    pub pattern: Option<PatternPlan>,
     /// What communicates at once, in the tests that compare processes with threads.
     #[serde(default)]
     pub unit: Option<Unit>,
@@ -130,7 +135,7 @@ impl Plan {
             Carrier::Ours(_) => vec![Layer::Pml],
         };
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
-        Self {
+        let mut plan = Self {
             test: args.test,
             carrier,
             ranks: args.rank_count(),
@@ -139,7 +144,7 @@ impl Plan {
             iterations: args.iterations,
             warmup: args.warmup,
             window: args.window.unwrap_or(window),
-            threads: args.threads.unwrap_or(1),
+            threads: args.thread_count(),
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
             nonblocking: args.nonblocking,
@@ -148,6 +153,7 @@ impl Plan {
             fresh: args.fresh_bytes(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
             partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
+            pattern: None,
             unit: None,
             progress: None,
             callers_per_core: 1,
@@ -160,7 +166,9 @@ impl Plan {
             opens_only: false,
             bind_here: None,
             results: None,
-        }
+        };
+        pattern::add_to(&mut plan, args);
+        plan
     }
 
     /// Returns the same for one of several jobs over the transport, on so many cores.

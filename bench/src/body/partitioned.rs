@@ -403,8 +403,8 @@ fn watch(recv: &impl RecvEnd, arrived: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// The machine's clock, in nanoseconds, the same for both ranks.
-fn now() -> u64 {
+/// The machine's clock, in nanoseconds, the same for all ranks.
+pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }

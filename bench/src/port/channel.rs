@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use tagwire_base::{Rank, Tag};
 
+use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use super::{Port, peer_gone};
+use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -25,8 +27,10 @@ struct Posted {
     done: Arc<AtomicU64>,
 }
 
-/// Which message, counted over all that this rank sends with at least one byte and a data tag,
-/// and which byte.
+/// The tags of threads, edges and partitions.
+const FIRST_OF_THREADS: i32 = 16;
+
+/// Which message, counted over all that this rank sends with the tag of data or of a thread, and which byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spoil {
     pub message: u64,
@@ -120,7 +124,7 @@ impl Port for ChannelPort {
 
     fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
         let mut bytes = data.bytes().to_vec();
-        if tag == super::tags::DATA {
+        if tag == super::tags::DATA || tag.as_i32() >= FIRST_OF_THREADS {
             let number = self.sent.fetch_add(1, Ordering::Relaxed);
             if let Some(spoil) = self.spoil.filter(|spoil| spoil.message == number) {
                 bytes[spoil.offset] ^= 0xff;
@@ -182,5 +186,121 @@ impl Port for ChannelPort {
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         let mut one = vec![self.irecv(data, from, tag)?];
         self.wait_all(&mut one)
+    }
+}
+
+/// An end of a partitioned operation: each partition is a message.
+pub(crate) struct Partitioned<'p> {
+    port: &'p ChannelPort,
+    data: Incoming,
+    partitions: u32,
+    peer: Rank,
+    tag: Tag,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl<'p> Partitioned<'p> {
+    fn new(port: &'p ChannelPort, data: Incoming, partitions: u32, peer: Rank, tag: Tag) -> Self {
+        Self {
+            port,
+            data,
+            partitions,
+            peer,
+            tag,
+            requests: Mutex::default(),
+        }
+    }
+
+    fn tag(&self, partition: u32) -> Tag {
+        let partition = i32::try_from(partition).unwrap();
+        Tag::user((self.tag.as_i32() + 1) << 16 | partition).unwrap()
+    }
+}
+
+impl PartitionedPort for ChannelPort {
+    type Send<'p> = Partitioned<'p>;
+    type Recv<'p> = Partitioned<'p>;
+
+    fn operations(&self, _: &PartitionedPlan) -> Vec<Operation> {
+        let operation = |policy: &str| Operation {
+            policy: policy.to_owned(),
+            buffers: 1,
+        };
+        vec![operation("messages")]
+    }
+
+    fn psend(
+        &self,
+        data: Outgoing,
+        partitions: u32,
+        to: Rank,
+        tag: Tag,
+        _: &str,
+    ) -> Result<Self::Send<'_>> {
+        Ok(Partitioned::new(self, data.incoming(), partitions, to, tag))
+    }
+
+    fn precv(
+        &self,
+        data: Incoming,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+        _: u32,
+    ) -> Result<Self::Recv<'_>> {
+        Ok(Partitioned::new(self, data, partitions, from, tag))
+    }
+}
+
+impl Partitioned<'_> {
+    fn part(&self, partition: u32) -> Incoming {
+        let len = self.data.len() / self.partitions as usize;
+        let start = partition as usize * len;
+        self.data.part(start..start + len)
+    }
+}
+
+impl SendEnd for Partitioned<'_> {
+    fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn ready(&self, partition: u32) -> Result<()> {
+        let data = self.part(partition).outgoing();
+        self.port.send(data, self.peer, self.tag(partition))
+    }
+
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl RecvEnd for Partitioned<'_> {
+    fn start(&self) -> Result<()> {
+        let mut requests = self.requests.lock().unwrap();
+        for partition in 0..self.partitions {
+            let tag = self.tag(partition);
+            requests.push(self.port.irecv(self.part(partition), self.peer, tag)?);
+        }
+        Ok(())
+    }
+
+    fn arrived(&self, partition: u32) -> Result<bool> {
+        let done = self.requests.lock().unwrap()[partition as usize].0.clone();
+        if done.is_some_and(|done| done.load(Ordering::Acquire) == 1) {
+            return Ok(true);
+        }
+        let mut state = self.port.state.lock().unwrap();
+        match state.inbox.try_recv() {
+            Ok(message) => state.arrive(message),
+            Err(std::sync::mpsc::TryRecvError::Empty) => {}
+            Err(_) => return Err(peer_gone(self.peer)),
+        }
+        Ok(false)
+    }
+
+    fn wait(&self) -> Result<()> {
+        let mut requests = std::mem::take(&mut *self.requests.lock().unwrap());
+        self.port.wait_all(&mut requests)
     }
 }

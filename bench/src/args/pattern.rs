@@ -1,0 +1,153 @@
+//! The options of the tests that put partitioned communication into patterns.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use crate::pattern::grid::Grid;
+
+/// How the threads of a rank communicate in a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Mode {
+    /// One thread computes, sends and receives
+    Single,
+    /// Each thread sends and receives messages of its own
+    Multiple,
+    /// The threads share partitioned operations, with each policy of --policy
+    Partitioned,
+}
+
+impl Mode {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Multiple => "multiple",
+            Self::Partitioned => "partitioned",
+        }
+    }
+}
+
+/// How bytes are counted where modes move different numbers of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Accounting {
+    /// All modes move the same bytes, and those are counted
+    #[default]
+    Equal,
+    /// Modes move what the public code of the paper has them move, and all are credited with the same
+    Artefact,
+}
+
+impl Accounting {
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Artefact => "artefact",
+        }
+    }
+}
+
+/// The sides of a grid of ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sides(pub Vec<u32>);
+
+impl fmt::Display for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sides: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&sides.join("x"))
+    }
+}
+
+impl FromStr for Sides {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let side = |piece: &str| match piece.parse() {
+            Ok(side @ 1..=1024) => Ok(side),
+            _ => Err(format!("'{piece}' is no side from 1 to 1024")),
+        };
+        let sides: Vec<u32> = text.split('x').map(side).collect::<Result<_, _>>()?;
+        match sides.len() {
+            2 | 3 => Ok(Self(sides)),
+            _ => Err("expected two or three sides, such as 2x2 or 2x2x2".to_owned()),
+        }
+    }
+}
+
+/// What only the tests of patterns have.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PatternArgs {
+    /// The grid of ranks: PxQ (sweep3d) or PxQxR (halo3d) [default: that of -n, else 2x2 or 2x2x2]
+    #[arg(long, value_name = "SIDES")]
+    pub grid: Option<Sides>,
+
+    /// How threads communicate, several by commas, each a series (sweep3d, halo3d)
+    /// [default: single,multiple,partitioned]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
+    pub mode: Vec<Mode>,
+
+    /// Slices of a rank's pencil, each a message or a partition (sweep3d) [default: 16]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub slices: Option<u32>,
+
+    /// How bytes are counted, both by a comma (sweep3d) [default: equal]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
+    pub accounting: Vec<Accounting>,
+}
+
+impl PatternArgs {
+    /// The long names of these options, and whether each was given.
+    pub(crate) const fn given(&self) -> [(&'static str, bool); 4] {
+        [
+            ("grid", self.grid.is_some()),
+            ("mode", !self.mode.is_empty()),
+            ("slices", self.slices.is_some()),
+            ("accounting", !self.accounting.is_empty()),
+        ]
+    }
+
+    /// Whether this is the long name of one of these options.
+    pub(crate) fn has_option(name: &str) -> bool {
+        let options = Self::default().given();
+        options.iter().any(|(option, _)| *option == name)
+    }
+
+    /// The modes, in the order of the command.
+    pub(crate) fn modes(&self) -> Vec<Mode> {
+        match &self.mode[..] {
+            [] => vec![Mode::Single, Mode::Multiple, Mode::Partitioned],
+            modes => modes.to_vec(),
+        }
+    }
+
+    /// The part of a job's plan.
+    pub(crate) fn plan(&self, grid: &Grid) -> PatternPlan {
+        PatternPlan {
+            grid: grid.sides().to_vec(),
+            modes: self.modes(),
+            slices: self.slices.unwrap_or(16),
+            accounting: match &self.accounting[..] {
+                [] => vec![Accounting::Equal],
+                list => list.to_vec(),
+            },
+        }
+    }
+}
+
+/// The part of a job's plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PatternPlan {
+    pub grid: Vec<u32>,
+    pub modes: Vec<Mode>,
+    pub slices: u32,
+    pub accounting: Vec<Accounting>,
+}

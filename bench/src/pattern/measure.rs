@@ -1,0 +1,307 @@
+//! How patterns are measured: blocks of all series by turns, between barriers.
+
+use std::time::Duration;
+
+use super::exchange::Memories;
+use super::grid::Grid;
+use super::{Context, Prepared, Series, open, room, series, team};
+use crate::args::partitioned::PartitionedPlan;
+use crate::args::pattern::PatternPlan;
+use crate::body::compute::Computation;
+use crate::body::partitioned::now;
+use crate::error::{Error, Result};
+use crate::load::{Load, Watch};
+use crate::measure::REPETITIONS;
+use crate::plan::Plan;
+use crate::port::null::NullPort;
+use crate::port::partitioned::PartitionedPort;
+use crate::port::{Control, barrier};
+use crate::record::{Figures, Quantity, Row};
+use crate::stats::Summary;
+
+/// How long a block should take at least where the number of iterations is not told, in nanoseconds.
+const BLOCK: u64 = 100_000_000;
+/// How many iterations a block has at most then.
+const MOST: u64 = 1000;
+
+/// What a job reports to.
+pub(crate) struct Target<'a> {
+    /// A row of a size with everything but what patterns add.
+    pub row: &'a dyn Fn(usize) -> Row,
+    /// Takes the rows of rank 0.
+    pub emit: &'a mut dyn FnMut(Row) -> Result<()>,
+}
+
+/// Measures all sizes and series of a plan.
+pub(crate) fn measure<P: PartitionedPort + Sync>(
+    port: &P,
+    plan: &Plan,
+    target: &mut Target<'_>,
+) -> Result<()> {
+    let missing = || Error::Usage("a plan without a pattern".to_owned());
+    let pattern = plan.pattern.as_ref().ok_or_else(missing)?;
+    let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
+    let operations = port.operations(partitioned).into_iter();
+    let policies: Vec<String> = operations.map(|it| it.policy).collect();
+    let all = series(pattern, &policies);
+    let memories = Memories::new(room(plan, plan.largest()?)?)?;
+    let context = context(port, plan, pattern, partitioned, &memories);
+    let mut control = Control::new()?;
+    for &size in &plan.sizes {
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let watch = Watch::begin();
+        let mut size = Size::open(&context, &mut control, &all, size)?;
+        let counts = size.warm_up()?;
+        let found = size.blocks(&counts)?;
+        let size = size.size;
+        let load = watch.report(|words| control.gather(port, words))?;
+        if port.rank().as_u32() == 0 {
+            let harness = all.iter().map(|series| harness(&context, series, size));
+            let harness = harness.collect::<Result<Vec<f64>>>()?;
+            rows(&context, &all, size, &found, &harness, &load, target)?;
+        }
+        barrier(port)?;
+    }
+    Ok(())
+}
+
+fn context<'p, P>(
+    port: &'p P,
+    plan: &'p Plan,
+    pattern: &'p PatternPlan,
+    partitioned: &'p PartitionedPlan,
+    memories: &'p Memories,
+) -> Context<'p, P> {
+    Context {
+        port,
+        plan,
+        pattern,
+        partitioned,
+        grid: Grid::new(&pattern.grid),
+        memories,
+        time: partitioned.time,
+        seed: plan.validate.then_some(plan.seed),
+        computation: Computation::new(partitioned.compute),
+    }
+}
+
+/// What a series came to, on rank 0.
+struct Found {
+    iterations: u64,
+    partitions: u32,
+    threads: u32,
+    /// Nanoseconds of an iteration, by block, of the mean rank.
+    times: Vec<f64>,
+    /// Bytes per nanosecond, by block, of the mean rank.
+    rates: Vec<f64>,
+}
+
+/// One size, with all series set up.
+struct Size<'a, 'p, P> {
+    context: &'a Context<'p, P>,
+    control: &'a mut Control,
+    size: usize,
+    all: Vec<Prepared<'p>>,
+    /// The next region of each.
+    next: Vec<u64>,
+}
+
+impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
+    fn open(
+        context: &'a Context<'p, P>,
+        control: &'a mut Control,
+        all: &[Series],
+        size: usize,
+    ) -> Result<Self> {
+        let prepared = all.iter().map(|series| open(context, series, size));
+        let all: Vec<Prepared<'p>> = prepared.collect::<Result<_>>()?;
+        Ok(Self {
+            context,
+            control,
+            size,
+            next: vec![0; all.len()],
+            all,
+        })
+    }
+
+    /// Runs iterations of a series on all ranks; on rank 0 the nanoseconds of each rank.
+    fn block(&mut self, which: usize, count: u64) -> Result<Vec<u64>> {
+        let prepared = &self.all[which];
+        let regions = count * prepared.regions;
+        barrier(self.context.port)?;
+        let start = now();
+        team::run(
+            &*prepared.program,
+            prepared.threads,
+            self.next[which],
+            regions,
+        )?;
+        barrier(self.context.port)?;
+        let time = now() - start;
+        self.next[which] += regions;
+        let all = self.control.gather(self.context.port, [time, 0, 0, 0, 0])?;
+        Ok(all.iter().map(|words| words[0]).collect())
+    }
+
+    /// Runs each series once or as often as was said, and returns how many iterations its blocks have.
+    fn warm_up(&mut self) -> Result<Vec<u64>> {
+        let plan = self.context.plan;
+        let mut counts = Vec::new();
+        for which in 0..self.all.len() {
+            let warmup = plan.warmup.unwrap_or(1);
+            let mut one = 1;
+            if warmup > 0 {
+                let times = self.block(which, warmup)?;
+                one = times.iter().copied().max().unwrap_or(1) / warmup;
+            }
+            let own = plan.iterations.map_or_else(
+                || (BLOCK / one.max(1)).clamp(1, MOST),
+                |all| all.div_ceil(REPETITIONS).max(1),
+            );
+            let port = self.context.port;
+            counts.push(self.control.broadcast(port, [own, 0, 0, 0, 0])?[0]);
+        }
+        Ok(counts)
+    }
+
+    fn blocks(&mut self, counts: &[u64]) -> Result<Vec<Found>> {
+        let of = |prepared: &Prepared<'_>| Found {
+            iterations: 0,
+            partitions: prepared.partitions,
+            threads: prepared.threads,
+            times: Vec::new(),
+            rates: Vec::new(),
+        };
+        let mut found: Vec<Found> = self.all.iter().map(of).collect();
+        for _ in 0..REPETITIONS {
+            for (which, found) in found.iter_mut().enumerate() {
+                let count = counts[which];
+                let times = self.block(which, count)?;
+                let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+                let times: Vec<f64> = times
+                    .iter()
+                    .map(|&time| time as f64 / count as f64)
+                    .collect();
+                let bytes = self.all[which].bytes.iter();
+                found.rates.push(mean(
+                    bytes
+                        .zip(&times)
+                        .map(|(bytes, time)| bytes / time)
+                        .collect(),
+                ));
+                found.times.push(mean(times));
+                found.iterations += count;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The time of an iteration that moves nothing and computes nothing, in nanoseconds: the least of several.
+fn harness<P: PartitionedPort + Sync>(
+    context: &Context<'_, P>,
+    series: &Series,
+    size: usize,
+) -> Result<f64> {
+    const COUNT: u64 = 20;
+    let port = NullPort::of(context.port);
+    let idle = Context {
+        port: &port,
+        plan: context.plan,
+        pattern: context.pattern,
+        partitioned: context.partitioned,
+        grid: context.grid.clone(),
+        memories: context.memories,
+        time: Duration::ZERO,
+        seed: None,
+        computation: context.computation,
+    };
+    let prepared = open(&idle, series, size)?;
+    let mut least = u64::MAX;
+    for _ in 0..5 {
+        let start = now();
+        team::run(
+            &*prepared.program,
+            prepared.threads,
+            0,
+            COUNT * prepared.regions,
+        )?;
+        least = least.min(now() - start);
+    }
+    Ok(least as f64 / COUNT as f64)
+}
+
+fn rows<P>(
+    context: &Context<'_, P>,
+    all: &[Series],
+    size: usize,
+    found: &[Found],
+    harness: &[f64],
+    load: &Load,
+    target: &mut Target<'_>,
+) -> Result<()> {
+    for (place, series) in all.iter().enumerate() {
+        let found_here = &found[place];
+        let mut row = row(context, series, size, found_here, target);
+        row.load = Some(load.ranks.clone());
+        let figures = &mut row.figures;
+        set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
+        set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
+        figures.set("harness_us", harness[place] / 1e3);
+        for (other, found) in all.iter().zip(found) {
+            let is_base = other.accounting == series.accounting && other.policy.is_none();
+            if is_base && other != series {
+                let ratio = median(&found_here.rates) / median(&found.rates);
+                figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
+            }
+        }
+        load.add_to(figures);
+        (target.emit)(row)?;
+    }
+    Ok(())
+}
+
+fn row<P>(
+    context: &Context<'_, P>,
+    series: &Series,
+    size: usize,
+    found: &Found,
+    target: &Target<'_>,
+) -> Row {
+    let partitioned = context.partitioned;
+    let mut row = (target.row)(size);
+    let (how, time) = (partitioned.compute.as_str(), partitioned.time.as_micros());
+    let computes = !partitioned.time.is_zero();
+    row.compute = computes.then(|| format!("{how}:{time}"));
+    let (noise, pct) = (partitioned.noise.as_str(), partitioned.noise_pct);
+    row.noise = computes.then(|| format!("{noise}:{pct}"));
+    row.threads = Some(found.threads);
+    row.partitions = Some(found.partitions);
+    row.policy.clone_from(&series.policy);
+    (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
+    let sides = crate::args::pattern::Sides(context.pattern.grid.clone());
+    row.pattern.grid = Some(sides.to_string());
+    row.pattern.mode = Some(series.mode.as_str().to_owned());
+    row.pattern.middleware = Some(
+        if series.policy.is_some() {
+            "partitioned"
+        } else {
+            "messages"
+        }
+        .to_owned(),
+    );
+    let is_nominal = series.accounting == crate::args::pattern::Accounting::Artefact;
+    row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
+    row
+}
+
+fn set_scaled(figures: &mut Figures, quantity: Quantity, values: &[f64], by: f64) {
+    let scaled: Vec<f64> = values.iter().map(|value| value * by).collect();
+    if let Some(summary) = Summary::of(&scaled) {
+        figures.set_summary(quantity, summary);
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    Summary::of(values).map_or(f64::NAN, |summary| summary.median)
+}

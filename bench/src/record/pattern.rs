@@ -1,0 +1,32 @@
+//! The keys that only rows of patterns have.
+
+use serde::{Deserialize, Serialize};
+
+/// How the threads of a grid of ranks communicated.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PatternKeys {
+    /// The sides of the grid: `2x2x2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<String>,
+    /// `single`, `multiple` or `partitioned`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// What moved the bytes: `messages`, `partitioned`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub middleware: Option<String>,
+    /// How bytes were counted, where not those that moved: `artefact`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounting: Option<String>,
+}
+
+impl PatternKeys {
+    /// What tells series apart, in one word; `None` of a row of another kind.
+    pub(crate) fn label(&self, policy: Option<&str>) -> Option<String> {
+        let mode = self.mode.as_deref()?;
+        let accounting = self.accounting.as_deref().map(|it| format!("/{it}"));
+        let policy = policy.map(|policy| format!(":{policy}"));
+        let rest = [policy, accounting].into_iter().flatten();
+        Some(rest.fold(mode.to_owned(), |name, part| name + &part))
+    }
+}
