@@ -15,10 +15,11 @@ use tagwire_pml::settings::LAYERS;
 pub mod concurrent;
 pub mod partitioned;
 pub mod pattern;
+mod patterns;
 mod transport;
 
 pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
-pub use partitioned::{ComputeMode, PartitionedArgs};
+pub use partitioned::PartitionedArgs;
 pub use pattern::PatternArgs;
 
 use partitioned::Cache;
@@ -28,7 +29,7 @@ pub use transport::{TransportChoice, Transports};
 use crate::buffer::available_memory;
 use crate::concurrent as callers;
 use crate::error::{Error, Result};
-use crate::pattern as patterns;
+use crate::pattern::has_option;
 use crate::port::collective::Operation;
 use crate::sizes::Sizes;
 
@@ -135,7 +136,7 @@ impl TestName {
         if let Some(known) = callers::decides(self, name) {
             return known.has_option(name);
         }
-        if let Some(has) = patterns::has_option(self, name) {
+        if let Some(has) = has_option(self.as_str(), name) {
             return has;
         }
         match name {
@@ -471,14 +472,14 @@ impl BenchArgs {
         let ranks = |variant: &callers::Variant| variant.shape.nodes.len() as u32;
         let variants = callers::variants(self).unwrap_or_default();
         let most = variants.iter().map(ranks).max();
-        let of_grid = patterns::grid(self).map(|grid| grid.ranks());
+        let of_grid = self.grid().map(|grid| grid.ranks());
         most.or(of_grid).or(self.ranks).unwrap_or(2)
     }
 
     /// How many threads a rank has.
     #[must_use]
     pub fn thread_count(&self) -> u32 {
-        let own = patterns::of(self.test).map(|test| test.threads);
+        let own = self.known_pattern().map(|test| test.threads);
         self.threads.or(own).unwrap_or(1)
     }
 
@@ -488,7 +489,7 @@ impl BenchArgs {
         if let (None, Some(test)) = (&self.sizes, callers::asked(self)) {
             return test.sizes.parse().expect("a test's own sizes");
         }
-        if let (None, Some(test)) = (&self.sizes, patterns::of(self.test)) {
+        if let (None, Some(test)) = (&self.sizes, self.known_pattern()) {
             return test.sizes.parse().expect("a pattern's own sizes");
         }
         self.sizes.clone().unwrap_or_else(|| match self.test {
@@ -531,7 +532,7 @@ impl BenchArgs {
                 let plan = self.partitioned.plan();
                 plan.partitions.len() * plan.policies.len()
             }
-            _ if patterns::of(self.test).is_some() => patterns::rows_per_size(self),
+            _ if self.known_pattern().is_some() => self.rows_of_pattern().unwrap_or(1),
             _ if self.layers => 2 + usize::from(self.pml.is_none()),
             _ => 1,
         }
@@ -542,8 +543,8 @@ impl BenchArgs {
     /// # Errors
     /// [`Error::Usage`], with the reason.
     pub fn check(&self) -> Result<()> {
-        if patterns::of(self.test).is_some() {
-            patterns::check(self)?;
+        if let Some(known) = self.known_pattern() {
+            self.check_pattern(known)?;
         } else if callers::asked(self).is_none() {
             check_ranks(self.test, self.rank_count())?;
         }
@@ -571,9 +572,8 @@ impl BenchArgs {
         }
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
-            let is_other = is_collective
-                || callers::asked(self).is_some()
-                || patterns::of(self.test).is_some();
+            let is_other =
+                is_collective || callers::asked(self).is_some() || self.known_pattern().is_some();
             if self.test.computes() || self.test == TestName::Partitioned || is_other {
                 return usage(format!(
                     "{} needs a pml, without --raw and --layers",

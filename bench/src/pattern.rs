@@ -6,13 +6,11 @@
 
 use std::time::Duration;
 
-use crate::args::partitioned::PartitionedPlan;
-use crate::args::pattern::{Accounting, Mode, PatternArgs, PatternPlan};
-use crate::args::{BenchArgs, ComputeMode, PartitionedArgs, TestName};
+use crate::args::partitioned::{PartitionedArgs, PartitionedPlan};
+use crate::args::pattern::{Accounting, Mode, PatternArgs, PatternPlan, Sides};
 use crate::body::compute::Computation;
 use crate::error::{Error, Result};
 use crate::noise::Model;
-use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::stats::{Seeded, mix};
 
@@ -20,12 +18,10 @@ use self::exchange::Memories;
 use self::grid::Grid;
 use self::team::Program;
 
-pub(crate) use self::measure::{Target, measure};
-
 mod channels;
 mod exchange;
 pub(crate) mod grid;
-mod measure;
+pub(crate) mod measure;
 mod messages;
 mod team;
 #[cfg(test)]
@@ -33,7 +29,8 @@ mod tests;
 
 /// What the command has to know of a pattern.
 pub(crate) struct Description {
-    pub test: TestName,
+    /// That of its test.
+    pub name: &'static str,
     /// The sizes where none are named, as the option takes them.
     pub sizes: &'static str,
     /// Of the grid of ranks.
@@ -43,7 +40,15 @@ pub(crate) struct Description {
     /// The options that not every test has.
     pub options: &'static [&'static str],
     /// Refuses what does not fit.
-    pub check: fn(&BenchArgs) -> Result<()>,
+    pub check: fn(&Request) -> Result<()>,
+}
+
+/// What is asked of a pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub threads: u32,
+    pub sizes: Vec<u64>,
+    pub pattern: PatternPlan,
 }
 
 /// One of the series of a job.
@@ -70,7 +75,9 @@ struct Prepared<'p> {
 /// What a pattern has on its rank.
 struct Context<'p, P> {
     port: &'p P,
-    plan: &'p Plan,
+    name: &'static str,
+    seed: u64,
+    threads: u32,
     pattern: &'p PatternPlan,
     partitioned: &'p PartitionedPlan,
     grid: Grid,
@@ -79,7 +86,7 @@ struct Context<'p, P> {
     time: Duration,
     computation: Computation,
     /// Bytes are filled and checked when there is one.
-    seed: Option<u64>,
+    checked: Option<u64>,
 }
 
 impl<P: PartitionedPort> Context<'_, P> {
@@ -91,9 +98,9 @@ impl<P: PartitionedPort> Context<'_, P> {
                 noise: self.partitioned.noise,
                 pct: self.partitioned.noise_pct,
             },
-            stream: mix(self.plan.seed ^ mix(u64::from(self.port.rank().as_u32()))),
+            stream: mix(self.seed ^ mix(u64::from(self.port.rank().as_u32()))),
             threads,
-            seed: self.seed,
+            seed: self.checked,
         }
     }
 }
@@ -128,7 +135,7 @@ trait Test {
     const DESCRIPTION: Description;
 
     /// Bytes of all outgoing, and of all incoming, edges of a rank together, for messages of at most `largest` bytes.
-    fn room(plan: &Plan, largest: usize) -> usize;
+    fn room(plan: &PatternPlan, largest: usize) -> usize;
 
     /// Sets up a size and a series. All ranks do so, in the same order.
     fn open<'p, P: PartitionedPort + Sync>(
@@ -150,17 +157,17 @@ macro_rules! tests {
             series: &Series,
             size: usize,
         ) -> Result<Prepared<'p>> {
-            $(if <$module::$test as Test>::DESCRIPTION.test == context.plan.test {
+            $(if <$module::$test as Test>::DESCRIPTION.name == context.name {
                 return <$module::$test as Test>::open(context, series, size);
             })*
-            Err(no_pattern(context.plan.test))
+            Err(no_pattern(context.name))
         }
 
-        fn room(plan: &Plan, largest: usize) -> Result<usize> {
-            $(if <$module::$test as Test>::DESCRIPTION.test == plan.test {
+        fn room(name: &str, plan: &PatternPlan, largest: usize) -> Result<usize> {
+            $(if <$module::$test as Test>::DESCRIPTION.name == name {
                 return Ok(<$module::$test as Test>::room(plan, largest));
             })*
-            Err(no_pattern(plan.test))
+            Err(no_pattern(name))
         }
     };
 }
@@ -170,13 +177,13 @@ tests! {
     sweep3d::Sweep3d,
 }
 
-fn no_pattern(test: TestName) -> Error {
-    Error::Usage(format!("{test} is no pattern"))
+fn no_pattern(name: &str) -> Error {
+    Error::Usage(format!("{name} is no pattern"))
 }
 
 /// Returns the description of a test; `None` of one of another kind.
-pub(crate) fn of(test: TestName) -> Option<&'static Description> {
-    DESCRIPTIONS.iter().find(|known| known.test == test)
+pub(crate) fn of(test: &str) -> Option<&'static Description> {
+    DESCRIPTIONS.iter().find(|known| known.name == test)
 }
 
 /// Options that not every test has, beside those of `PatternArgs` and `PartitionedArgs`.
@@ -198,7 +205,7 @@ const SOME: [&str; 14] = [
 ];
 
 /// Returns whether a test has an option; `None` where that is no affair of patterns.
-pub(crate) fn has_option(test: TestName, name: &str) -> Option<bool> {
+pub(crate) fn has_option(test: &str, name: &str) -> Option<bool> {
     let is_own = PatternArgs::has_option(name);
     match of(test) {
         None => is_own.then_some(false),
@@ -209,56 +216,13 @@ pub(crate) fn has_option(test: TestName, name: &str) -> Option<bool> {
     }
 }
 
-/// Returns the grid that `args` ask for; `None` of a test of another kind.
-pub(crate) fn grid(args: &BenchArgs) -> Option<Grid> {
-    let known = of(args.test)?;
-    Some(match &args.pattern.grid {
-        Some(sides) => Grid::new(&sides.0),
-        None => Grid::of_ranks(
-            args.ranks.unwrap_or(1 << known.dimensions),
-            known.dimensions,
-        ),
-    })
-}
-
-/// Refuses what does not fit a pattern.
-///
-/// # Errors
-/// [`Error::Usage`], with what fits.
-pub(crate) fn check(args: &BenchArgs) -> Result<()> {
-    let (Some(known), Some(grid)) = (of(args.test), grid(args)) else {
-        return Ok(());
-    };
-    let usage = |reason: String| Err(Error::Usage(reason));
-    let sides = grid.sides().len();
-    if sides != known.dimensions {
-        return usage(format!(
-            "{} has a grid of {} sides, not of {sides} (--grid)",
-            args.test, known.dimensions
-        ));
-    }
-    let ranks = grid.ranks();
-    if args.ranks.is_some_and(|asked| asked != ranks) {
-        let asked = args.ranks.unwrap_or(0);
-        let fitting =
-            crate::args::pattern::Sides(Grid::of_ranks(asked, known.dimensions).sides().to_vec());
-        return usage(format!(
-            "the grid has {ranks} ranks and -n is {asked}: leave one out, or --grid {fitting}"
-        ));
-    }
-    if ranks < 2 {
-        return usage(format!("{} needs at least 2 ranks", args.test));
-    }
-    (known.check)(args)
-}
-
 /// Refuses a number of ranks that another launcher has decided on and that the grid does not have.
 pub(crate) fn check_ranks(pattern: &PatternPlan, ranks: u32) -> Result<()> {
     let grid = Grid::new(&pattern.grid);
     if grid.ranks() == ranks {
         return Ok(());
     }
-    let sides = crate::args::pattern::Sides(pattern.grid.clone());
+    let sides = Sides(pattern.grid.clone());
     Err(Error::Usage(format!(
         "a grid of {sides} has {} ranks, and the job has {ranks}",
         grid.ranks()
@@ -274,16 +238,6 @@ fn divides(sizes: &[u64], parts: u32, what: &str) -> Result<()> {
             "size {size} does not divide into {parts} {what}: multiples of {parts} do"
         ))),
     }
-}
-
-/// How threads compute where nothing is said: they sleep where they outnumber the cores, which computing would
-/// oversubscribe.
-fn compute_mode(args: &BenchArgs, cores: usize) -> ComputeMode {
-    let threads = args.rank_count() as usize * args.thread_count() as usize;
-    args.partitioned.compute.unwrap_or(match threads > cores {
-        true => ComputeMode::Sleep,
-        false => ComputeMode::Busy,
-    })
 }
 
 /// Returns the series of a job, where partitioned operations have these policies.
@@ -304,34 +258,3 @@ pub(crate) fn series(pattern: &PatternPlan, policies: &[String]) -> Vec<Series> 
     }
     all
 }
-
-/// Returns how many rows each size of a job of ours has.
-pub(crate) fn rows_per_size(args: &BenchArgs) -> usize {
-    let Some(grid) = grid(args) else { return 1 };
-    series(&args.pattern.plan(&grid), &partitioned(args).policies).len()
-}
-
-/// Adds to a plan what a pattern has; nothing to one of another kind.
-pub(crate) fn add_to(plan: &mut Plan, args: &BenchArgs) {
-    let Some(grid) = grid(args) else { return };
-    let threads = (grid.ranks() * args.thread_count()) as usize;
-    plan.callers_per_core = threads.div_ceil(cores()) as u32;
-    (plan.pattern, plan.partitioned) = (Some(args.pattern.plan(&grid)), Some(partitioned(args)));
-}
-
-/// What partitioned operations and threads do in a pattern.
-fn partitioned(args: &BenchArgs) -> PartitionedPlan {
-    let mut plan = args.partitioned.plan();
-    plan.compute = compute_mode(args, cores());
-    if args.partitioned.policy.is_none() {
-        plan.policies = POLICIES.map(str::to_owned).into();
-    }
-    plan
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The policies of partitioned operations where none are named.
-const POLICIES: [&str; 3] = ["default", "each", "messages"];

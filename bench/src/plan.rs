@@ -11,7 +11,6 @@ use crate::args::pattern::PatternPlan;
 use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, TestName};
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
-use crate::pattern;
 use crate::units::Unit;
 
 /// The environment variable that holds a rank's plan. It is no setting: whoever refuses unknown
@@ -135,7 +134,9 @@ impl Plan {
             Carrier::Ours(_) => vec![Layer::Pml],
         };
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
-        let mut plan = Self {
+        let (pattern, partitioned) = args.pattern_plan().unzip();
+        let own = (args.test == TestName::Partitioned).then(|| args.partitioned.plan());
+        Self {
             test: args.test,
             carrier,
             ranks: args.rank_count(),
@@ -152,11 +153,11 @@ impl Plan {
             memory: args.memory,
             fresh: args.fresh_bytes(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
-            partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
-            pattern: None,
+            callers_per_core: pattern.as_ref().map_or(1, |_| args.threads_per_core()),
+            partitioned: own.or(partitioned),
+            pattern,
             unit: None,
             progress: None,
-            callers_per_core: 1,
             concurrent: args.concurrent.plan(),
             validate: args.validate,
             percentiles: args.percentiles.clone(),
@@ -166,9 +167,7 @@ impl Plan {
             opens_only: false,
             bind_here: None,
             results: None,
-        };
-        pattern::add_to(&mut plan, args);
-        plan
+        }
     }
 
     /// Returns the same for one of several jobs over the transport, on so many cores.

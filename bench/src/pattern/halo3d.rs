@@ -4,12 +4,10 @@
 use super::exchange::{Edge, Edges, Exchange, Middleware};
 use super::grid::{Grid, Way};
 use super::team::Program;
-use super::{Context, Description, Prepared, Series, Test, divides};
-use crate::args::pattern::Mode;
-use crate::args::{BenchArgs, TestName};
+use super::{Context, Description, Prepared, Request, Series, Test, divides};
+use crate::args::pattern::{Mode, PatternPlan};
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
-use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 
 pub(super) struct Halo3d;
@@ -19,7 +17,7 @@ const FACES: usize = 6;
 
 impl Test for Halo3d {
     const DESCRIPTION: Description = Description {
-        test: TestName::Halo3d,
+        name: "halo3d",
         sizes: "4K:1M:x4",
         dimensions: 3,
         threads: 8,
@@ -29,7 +27,7 @@ impl Test for Halo3d {
         check,
     };
 
-    fn room(_: &Plan, largest: usize) -> usize {
+    fn room(_: &PatternPlan, largest: usize) -> usize {
         FACES * largest
     }
 
@@ -40,7 +38,7 @@ impl Test for Halo3d {
     ) -> Result<Prepared<'p>> {
         let side = match series.mode {
             Mode::Single => 1,
-            _ => cube_root(context.plan.threads).ok_or_else(no_cube)?,
+            _ => cube_root(context.threads).ok_or_else(no_cube)?,
         };
         let shape = Shape {
             side,
@@ -81,11 +79,9 @@ impl Test for Halo3d {
     }
 }
 
-fn check(args: &BenchArgs) -> Result<()> {
-    let threads = args.thread_count();
-    let side = cube_root(threads).ok_or_else(no_cube)?;
-    let sizes = args.size_list();
-    divides(sizes.as_slice(), side * side, "the parts of a face (--threads is a cube of which a face has so many)")
+fn check(request: &Request) -> Result<()> {
+    let side = cube_root(request.threads).ok_or_else(no_cube)?;
+    divides(&request.sizes, side * side, "the parts of a face (--threads is a cube of which a face has so many)")
 }
 
 fn no_cube() -> Error {

@@ -6,7 +6,7 @@ use super::exchange::Memories;
 use super::grid::Grid;
 use super::{Context, Prepared, Series, open, room, series, team};
 use crate::args::partitioned::PartitionedPlan;
-use crate::args::pattern::PatternPlan;
+use crate::args::pattern::{Accounting, PatternPlan, Sides};
 use crate::body::compute::Computation;
 use crate::body::partitioned::now;
 use crate::error::{Error, Result};
@@ -44,13 +44,14 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let operations = port.operations(partitioned).into_iter();
     let policies: Vec<String> = operations.map(|it| it.policy).collect();
     let all = series(pattern, &policies);
-    let memories = Memories::new(room(plan, plan.largest()?)?)?;
+    let room = room(plan.test.as_str(), pattern, plan.largest()?)?;
+    let memories = Memories::new(room)?;
     let context = context(port, plan, pattern, partitioned, &memories);
     let mut control = Control::new()?;
     for &size in &plan.sizes {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let watch = Watch::begin();
-        let mut size = Size::open(&context, &mut control, &all, size)?;
+        let mut size = Size::open(&context, &mut control, plan, &all, size)?;
         let counts = size.warm_up()?;
         let found = size.blocks(&counts)?;
         let size = size.size;
@@ -74,13 +75,15 @@ fn context<'p, P>(
 ) -> Context<'p, P> {
     Context {
         port,
-        plan,
+        name: plan.test.as_str(),
+        seed: plan.seed,
+        threads: plan.threads,
         pattern,
         partitioned,
         grid: Grid::new(&pattern.grid),
         memories,
         time: partitioned.time,
-        seed: plan.validate.then_some(plan.seed),
+        checked: plan.validate.then_some(plan.seed),
         computation: Computation::new(partitioned.compute),
     }
 }
@@ -100,6 +103,7 @@ struct Found {
 struct Size<'a, 'p, P> {
     context: &'a Context<'p, P>,
     control: &'a mut Control,
+    plan: &'a Plan,
     size: usize,
     all: Vec<Prepared<'p>>,
     /// The next region of each.
@@ -110,6 +114,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
     fn open(
         context: &'a Context<'p, P>,
         control: &'a mut Control,
+        plan: &'a Plan,
         all: &[Series],
         size: usize,
     ) -> Result<Self> {
@@ -118,6 +123,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
         Ok(Self {
             context,
             control,
+            plan,
             size,
             next: vec![0; all.len()],
             all,
@@ -145,7 +151,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
 
     /// Runs each series once or as often as was said, and returns how many iterations its blocks have.
     fn warm_up(&mut self) -> Result<Vec<u64>> {
-        let plan = self.context.plan;
+        let plan = self.plan;
         let mut counts = Vec::new();
         for which in 0..self.all.len() {
             let warmup = plan.warmup.unwrap_or(1);
@@ -207,13 +213,15 @@ fn harness<P: PartitionedPort + Sync>(
     let port = NullPort::of(context.port);
     let idle = Context {
         port: &port,
-        plan: context.plan,
+        name: context.name,
+        seed: context.seed,
+        threads: context.threads,
         pattern: context.pattern,
         partitioned: context.partitioned,
         grid: context.grid.clone(),
         memories: context.memories,
         time: Duration::ZERO,
-        seed: None,
+        checked: None,
         computation: context.computation,
     };
     let prepared = open(&idle, series, size)?;
@@ -279,7 +287,7 @@ fn row<P>(
     row.partitions = Some(found.partitions);
     row.policy.clone_from(&series.policy);
     (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
-    let sides = crate::args::pattern::Sides(context.pattern.grid.clone());
+    let sides = Sides(context.pattern.grid.clone());
     row.pattern.grid = Some(sides.to_string());
     row.pattern.mode = Some(series.mode.as_str().to_owned());
     row.pattern.middleware = Some(
@@ -290,7 +298,7 @@ fn row<P>(
         }
         .to_owned(),
     );
-    let is_nominal = series.accounting == crate::args::pattern::Accounting::Artefact;
+    let is_nominal = series.accounting == Accounting::Artefact;
     row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
     row
 }

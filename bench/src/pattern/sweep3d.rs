@@ -4,12 +4,10 @@
 use super::exchange::{Edge, Edges, Exchange, Middleware, word};
 use super::grid::{Grid, Way};
 use super::team::Program;
-use super::{Context, Description, Prepared, Series, Test, Work, divides};
-use crate::args::pattern::{Accounting, Mode};
-use crate::args::{BenchArgs, TestName};
+use super::{Context, Description, Prepared, Request, Series, Test, Work, divides};
+use crate::args::pattern::{Accounting, Mode, PatternPlan};
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
-use crate::plan::Plan;
 use crate::port::partitioned::PartitionedPort;
 use crate::stats::mix;
 
@@ -27,7 +25,7 @@ const SWEEPS: u64 = 8;
 
 impl Test for Sweep3d {
     const DESCRIPTION: Description = Description {
-        test: TestName::Sweep3d,
+        name: "sweep3d",
         sizes: "4K:1M:x4",
         dimensions: 2,
         threads: 4,
@@ -38,10 +36,9 @@ impl Test for Sweep3d {
         check,
     };
 
-    fn room(plan: &Plan, largest: usize) -> usize {
-        let pattern = plan.pattern.as_ref();
-        let is_nominal = pattern.is_some_and(|it| it.accounting.contains(&Accounting::Artefact));
-        let slices = pattern.map_or(1, |it| it.slices as usize);
+    fn room(plan: &PatternPlan, largest: usize) -> usize {
+        let is_nominal = plan.accounting.contains(&Accounting::Artefact);
+        let slices = plan.slices as usize;
         2 * CORNERS.len() * largest * if is_nominal { slices } else { 1 }
     }
 
@@ -50,8 +47,7 @@ impl Test for Sweep3d {
         series: &Series,
         size: usize,
     ) -> Result<Prepared<'p>> {
-        let plan = context.plan;
-        let slicing = Slicing::of(context.pattern.slices, series, size);
+                let slicing = Slicing::of(context.pattern.slices, series, size);
         let middleware = match &series.policy {
             Some(policy) => Middleware::Partitioned(policy.clone()),
             None => Middleware::Calls,
@@ -67,7 +63,7 @@ impl Test for Sweep3d {
         }
         let threads = match series.mode {
             Mode::Single => 1,
-            Mode::Multiple | Mode::Partitioned => plan.threads,
+            Mode::Multiple | Mode::Partitioned => context.threads,
         };
         let bytes = |rank| counted(&context.grid, rank, series, slicing, size);
         Ok(Prepared {
@@ -87,8 +83,8 @@ impl Test for Sweep3d {
     }
 }
 
-fn check(args: &BenchArgs) -> Result<()> {
-    let (slices, threads) = (args.pattern.slices.unwrap_or(16), args.thread_count());
+fn check(request: &Request) -> Result<()> {
+    let (slices, threads) = (request.pattern.slices, request.threads);
     if !slices.is_multiple_of(threads) {
         return Err(Error::Usage(format!(
             "{slices} slices do not divide among {threads} threads: --slices {} would, or --threads {}",
@@ -96,12 +92,12 @@ fn check(args: &BenchArgs) -> Result<()> {
             (1..=threads).rev().find(|it| slices.is_multiple_of(*it)).unwrap_or(1),
         )));
     }
-    if args.pattern.accounting.contains(&Accounting::Artefact) && !slices.is_multiple_of(2) {
+    if request.pattern.accounting.contains(&Accounting::Artefact) && !slices.is_multiple_of(2) {
         return Err(Error::Usage(format!(
             "--accounting artefact gives one thread half the slices: {slices} are odd"
         )));
     }
-    divides(args.size_list().as_slice(), slices, "slices (--slices)")
+    divides(&request.sizes, slices, "slices (--slices)")
 }
 
 /// How a message of a neighbour is cut.

@@ -2,8 +2,12 @@
 
 use clap::Parser;
 
+use super::measure::{Target, measure};
 use super::*;
+use crate::args::BenchArgs;
+use crate::args::partitioned::ComputeMode;
 use crate::plan::Carrier;
+use crate::plan::Plan;
 use crate::port::channel::{Spoil, job};
 use crate::record::Row;
 
@@ -122,7 +126,7 @@ fn what_does_not_fit_is_refused_with_what_fits() {
 
 #[test]
 fn threads_sleep_where_they_outnumber_the_cores() {
-    let mode = |line: &str, cores| compute_mode(&args(line).unwrap(), cores);
+    let mode = |line: &str, cores| args(line).unwrap().compute_mode(cores);
     assert_eq!(mode("sweep3d --grid 2x1 --threads 2", 4), ComputeMode::Busy);
     assert_eq!(
         mode("sweep3d --grid 2x1 --threads 2", 3),

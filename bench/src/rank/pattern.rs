@@ -4,7 +4,7 @@ use super::{Job, Sink, done, greet};
 use crate::environment::Used;
 use crate::error::Result;
 use crate::link::Message;
-use crate::pattern::{self, Target};
+use crate::pattern::measure::{Target, measure};
 use crate::port::partitioned::PartitionedPort;
 use crate::record::Row;
 
@@ -26,7 +26,7 @@ impl Job<'_> {
             row: &row,
             emit: &mut emit,
         };
-        pattern::measure(port, self.plan, &mut target)?;
+        measure(port, self.plan, &mut target)?;
         done(leads, sink)
     }
 }
