@@ -12,7 +12,9 @@ use tagwire_base::Config;
 use tagwire_base::config::parse;
 use tagwire_pml::settings::LAYERS;
 
+pub(crate) mod arrivals;
 pub mod concurrent;
+pub(crate) mod granularity;
 pub mod partitioned;
 pub mod pattern;
 mod patterns;
@@ -75,6 +77,8 @@ pub enum TestName {
     Halo3d,
     /// Wavefronts over a plane of ranks, slice by slice, from each corner
     Sweep3d,
+    /// Ranks of a periodic grid exchange with the neighbours of a stencil while their threads arrive by a profile
+    Cmb,
     /// No rank leaves before all have come
     Barrier,
     /// Rank 0's bytes to all
@@ -118,6 +122,7 @@ impl TestName {
             Self::AllreduceCompute => "allreduce-compute",
             Self::Halo3d => "halo3d",
             Self::Sweep3d => "sweep3d",
+            Self::Cmb => "cmb",
             Self::Barrier => "barrier",
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",

@@ -134,6 +134,11 @@ impl Memory {
         Self { start, len }
     }
 
+    /// Length in bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
     fn piece(&self, range: Range<usize>) -> (NonNull<u8>, usize) {
         assert!(
             range.start <= range.end && range.end <= self.len,

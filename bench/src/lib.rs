@@ -3,6 +3,7 @@
 use tagwire_base::Config;
 
 mod args;
+mod arrivals;
 mod binding;
 mod body;
 mod buffer;

@@ -6,12 +6,14 @@
 
 use std::time::Duration;
 
+use crate::args::granularity::{Granularity, Interface};
 use crate::args::partitioned::{PartitionedArgs, PartitionedPlan};
 use crate::args::pattern::{Accounting, Mode, PatternArgs, PatternPlan, Sides};
 use crate::body::compute::Computation;
 use crate::error::{Error, Result};
 use crate::noise::Model;
 use crate::port::partitioned::PartitionedPort;
+use crate::record::PatternKeys;
 use crate::stats::{Seeded, mix};
 
 use self::exchange::Memories;
@@ -39,6 +41,10 @@ pub(crate) struct Description {
     pub threads: u32,
     /// The options that not every test has.
     pub options: &'static [&'static str],
+    /// How long threads compute where that is not told, and whether caches are cold then.
+    pub compute: Option<Duration>,
+    /// Its series, where partitioned operations have these policies.
+    pub series: fn(&PatternPlan, &[String]) -> Vec<Series>,
     /// Refuses what does not fit.
     pub check: fn(&Request) -> Result<()>,
 }
@@ -58,12 +64,16 @@ pub(crate) struct Series {
     /// Of partitioned operations.
     pub policy: Option<String>,
     pub accounting: Accounting,
+    /// Of cmb.
+    pub granularity: Option<Granularity>,
 }
 
 /// A pattern set up for a size and a series on this rank.
 struct Prepared<'p> {
     program: Box<dyn Program + 'p>,
     threads: u32,
+    /// What a row says of it beside its mode.
+    keys: PatternKeys,
     /// Regions of an iteration.
     regions: u64,
     /// What an iteration of each rank is credited with, in bytes.
@@ -175,6 +185,7 @@ macro_rules! tests {
 tests! {
     halo3d::Halo3d,
     sweep3d::Sweep3d,
+    cmb::Cmb,
 }
 
 fn no_pattern(name: &str) -> Error {
@@ -240,8 +251,8 @@ fn divides(sizes: &[u64], parts: u32, what: &str) -> Result<()> {
     }
 }
 
-/// Returns the series of a job, where partitioned operations have these policies.
-pub(crate) fn series(pattern: &PatternPlan, policies: &[String]) -> Vec<Series> {
+/// Returns each mode with each accounting.
+fn modes(pattern: &PatternPlan, policies: &[String]) -> Vec<Series> {
     let mut all = Vec::new();
     for &accounting in &pattern.accounting {
         for &mode in &pattern.modes {
@@ -249,11 +260,40 @@ pub(crate) fn series(pattern: &PatternPlan, policies: &[String]) -> Vec<Series> 
                 mode,
                 policy,
                 accounting,
+                granularity: None,
             };
             match mode {
                 Mode::Partitioned => all.extend(policies.iter().cloned().map(Some).map(with)),
                 Mode::Single | Mode::Multiple => all.push(with(None)),
             }
+        }
+    }
+    all
+}
+
+/// Returns each granularity with each interface that has it.
+fn granularities(plan: &PatternPlan, policies: &[String]) -> Vec<Series> {
+    let mut all = Vec::new();
+    for &granularity in &plan.cmb.granularity {
+        let mut add = |policy| {
+            all.push(Series {
+                mode: if granularity.is_early() {
+                    Mode::Multiple
+                } else {
+                    Mode::Single
+                },
+                policy,
+                accounting: Accounting::Equal,
+                granularity: Some(granularity),
+            });
+        };
+        if !granularity.is_early() || plan.cmb.interface.contains(&Interface::P2p) {
+            add(None);
+        }
+        // Their policy collects partitions of threads.
+        let is_each = granularity == Granularity::Each;
+        if is_each && plan.cmb.interface.contains(&Interface::Partitioned) {
+            policies.iter().cloned().map(Some).for_each(add);
         }
     }
     all

@@ -278,6 +278,10 @@ impl Quantity {
     pub const HIDDEN: Self = Self::more("hidden", "pct", "Hidden (%)");
     /// Bytes that a rank of a pattern sends and receives, in units of 10^6 per second.
     pub const THROUGHPUT: Self = Self::more("throughput", "mb_s", "Throughput (MB/s)");
+    /// What early pieces gain over bulk-synchronous messages to one peer after the other.
+    pub const SPEEDUP: Self = Self::more("speedup", "pct", "Gain (%)");
+    /// What they gain over bulk-synchronous messages to all peers at once.
+    pub const SPEEDUP_ALL: Self = Self::more("speedup_all", "pct", "Over all (%)");
     /// Passes of computing threads beside an allreduce.
     pub const PASSES: Self = Self::more("passes", "per_s", "Passes/s");
     /// The same without the allreduce.
@@ -297,7 +301,7 @@ impl Quantity {
     pub const EARLY_BIRD: Self = Self::more("early_bird", "", "Early bird");
 
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 35] = [
         Self::LATENCY,
         Self::SLOWEST,
         Self::THREAD_COST,
@@ -322,6 +326,8 @@ impl Quantity {
         Self::WAITED,
         Self::LONG,
         Self::THROUGHPUT,
+        Self::SPEEDUP,
+        Self::SPEEDUP_ALL,
         Self::ITERATION,
         Self::HIDDEN,
         Self::PASSES,

@@ -2,10 +2,14 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::arrivals::{Arrivals, Model};
+use super::granularity::{Granularity, Interface};
+use super::partitioned::parse_short;
 use crate::pattern::grid::Grid;
 
 /// How the threads of a rank communicate in a pattern.
@@ -102,16 +106,59 @@ pub struct PatternArgs {
     /// How bytes are counted, both by a comma (sweep3d) [default: equal]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
     pub accounting: Vec<Accounting>,
+
+    /// To how many neighbours of a periodic grid a rank sends: 7 or 27 points, itself among them (cmb) [default: 7]
+    #[arg(long, value_name = "POINTS")]
+    pub stencil: Option<Stencil>,
+
+    /// When threads arrive (cmb): laggard:PERCENT%, normal:DEVIATION, kde:FILE (a density over the times of a file, in
+    /// nanoseconds) or trace:FILE (a line for each iteration) [default: laggard:4%]
+    #[arg(long, value_name = "MODEL")]
+    pub arrivals: Option<Model>,
+
+    /// The bandwidth of a density (cmb) [default: Silverman's]
+    #[arg(long, value_name = "DURATION", value_parser = parse_short)]
+    pub bandwidth: Option<Duration>,
+
+    /// In which pieces buffers leave, several by commas (cmb): bsp, bsp-all, bins:COUNT, each
+    /// [default: bsp,bsp-all,bins:2,each]
+    #[arg(long, value_delimiter = ',', value_name = "LIST")]
+    pub granularity: Vec<Granularity>,
+
+    /// What carries early pieces, several by commas (cmb) [default: p2p,partitioned]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST")]
+    pub interface: Vec<Interface>,
+}
+
+/// How many points a stencil has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stencil(pub u32);
+
+impl FromStr for Stencil {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "7" => Ok(Self(7)),
+            "27" => Ok(Self(27)),
+            _ => Err("stencils have 7 or 27 points".to_owned()),
+        }
+    }
 }
 
 impl PatternArgs {
     /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 4] {
+    pub(crate) const fn given(&self) -> [(&'static str, bool); 9] {
         [
             ("grid", self.grid.is_some()),
             ("mode", !self.mode.is_empty()),
             ("slices", self.slices.is_some()),
             ("accounting", !self.accounting.is_empty()),
+            ("stencil", self.stencil.is_some()),
+            ("arrivals", self.arrivals.is_some()),
+            ("bandwidth", self.bandwidth.is_some()),
+            ("granularity", !self.granularity.is_empty()),
+            ("interface", !self.interface.is_empty()),
         ]
     }
 
@@ -139,15 +186,50 @@ impl PatternArgs {
                 [] => vec![Accounting::Equal],
                 list => list.to_vec(),
             },
+            cmb: self.cmb(),
+        }
+    }
+
+    fn cmb(&self) -> CmbPlan {
+        let own = [
+            Granularity::Bsp,
+            Granularity::BspAll,
+            Granularity::Bins(2),
+            Granularity::Each,
+        ];
+        CmbPlan {
+            stencil: self.stencil.map_or(7, |stencil| stencil.0),
+            arrivals: Arrivals {
+                model: self.arrivals.clone().unwrap_or(Model::Laggard(4.0)),
+                bandwidth: self.bandwidth,
+            },
+            granularity: match &self.granularity[..] {
+                [] => own.to_vec(),
+                list => list.to_vec(),
+            },
+            interface: match &self.interface[..] {
+                [] => vec![Interface::P2p, Interface::Partitioned],
+                list => list.to_vec(),
+            },
         }
     }
 }
 
 /// The part of a job's plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PatternPlan {
     pub grid: Vec<u32>,
     pub modes: Vec<Mode>,
     pub slices: u32,
     pub accounting: Vec<Accounting>,
+    pub cmb: CmbPlan,
+}
+
+/// The part of it that is of cmb alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CmbPlan {
+    pub stencil: u32,
+    pub arrivals: Arrivals,
+    pub granularity: Vec<Granularity>,
+    pub interface: Vec<Interface>,
 }

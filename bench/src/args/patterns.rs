@@ -1,10 +1,10 @@
 //! What a command asks of a pattern: its grid, its threads, and how those compute.
 
-use super::partitioned::{ComputeMode, PartitionedPlan};
+use super::partitioned::{Cache, ComputeMode, PartitionedPlan};
 use super::pattern::{PatternPlan, Sides};
 use super::{BenchArgs, Result, usage};
 use crate::pattern::grid::Grid;
-use crate::pattern::{Description, Request, of, series};
+use crate::pattern::{Description, Request, of};
 
 /// The policies of partitioned operations where none are named.
 const POLICIES: [&str; 3] = ["default", "each", "messages"];
@@ -57,8 +57,12 @@ impl BenchArgs {
 
     /// What the plan of a pattern has beside that of other tests.
     pub(crate) fn pattern_plan(&self) -> Option<(PatternPlan, PartitionedPlan)> {
-        let grid = self.grid()?;
+        let (known, grid) = (self.known_pattern()?, self.grid()?);
         let mut partitioned = self.partitioned.plan();
+        if let Some(time) = known.compute {
+            partitioned.time = self.partitioned.compute_time.unwrap_or(time);
+            partitioned.cache = self.partitioned.cache.unwrap_or(Cache::Cold);
+        }
         partitioned.compute = self.compute_mode(cores());
         if self.partitioned.policy.is_none() {
             partitioned.policies = POLICIES.map(str::to_owned).into();
@@ -69,6 +73,7 @@ impl BenchArgs {
     /// How many rows each size of a pattern has over a transport of ours.
     pub(super) fn rows_of_pattern(&self) -> Option<usize> {
         let (pattern, partitioned) = self.pattern_plan()?;
+        let series = self.known_pattern()?.series;
         Some(series(&pattern, &partitioned.policies).len())
     }
 

@@ -87,14 +87,19 @@ impl Memories {
         mut ins: Vec<Edge>,
         offset: usize,
     ) -> Edges {
-        for list in [&mut outs, &mut ins] {
-            let mut place = offset;
-            for edge in list {
-                edge.place = place;
-                place += edge.bytes();
-            }
-        }
-        let end = |list: &[Edge]| list.last().map_or(offset, |edge| edge.place + edge.bytes());
+        behind_each_other(&mut outs, offset);
+        behind_each_other(&mut ins, offset);
+        self.edges(rank, outs, ins)
+    }
+
+    /// Places outgoing edges in the same bytes, which all peers get, and incoming ones behind each other.
+    pub(super) fn place_shared(&self, rank: Rank, outs: Vec<Edge>, mut ins: Vec<Edge>) -> Edges {
+        behind_each_other(&mut ins, 0);
+        self.edges(rank, outs, ins)
+    }
+
+    fn edges(&self, rank: Rank, outs: Vec<Edge>, ins: Vec<Edge>) -> Edges {
+        let end = |list: &[Edge]| list.last().map_or(0, |edge| edge.place + edge.bytes());
         Edges {
             rank,
             out: self.out.incoming(0..end(&outs)),
@@ -102,6 +107,14 @@ impl Memories {
             outs,
             ins,
         }
+    }
+}
+
+fn behind_each_other(list: &mut [Edge], offset: usize) {
+    let mut place = offset;
+    for edge in list {
+        edge.place = place;
+        place += edge.bytes();
     }
 }
 
@@ -133,7 +146,15 @@ impl Edges {
 
     /// Fills a part that is not under way.
     pub(super) fn fill(&self, edge: &Edge, part: u32, pattern: Pattern) {
-        let piece = self.out.part(edge.range(part));
+        let start = part as usize * edge.len;
+        self.fill_range(edge, start..start + edge.len, pattern);
+    }
+
+    /// Fills bytes of an edge that are not under way.
+    pub(super) fn fill_range(&self, edge: &Edge, range: Range<usize>, pattern: Pattern) {
+        let piece = self
+            .out
+            .part(edge.place + range.start..edge.place + range.end);
         piece.with_bytes(|bytes| pattern.fill(bytes));
     }
 
@@ -147,15 +168,32 @@ impl Edges {
     /// # Errors
     /// [`Error::Validation`].
     pub(super) fn check(&self, edge: &Edge, part: u32, pattern: Pattern, round: u64) -> Result<()> {
-        let compared = self
-            .incoming(edge, part)
-            .with_bytes(|bytes| pattern.check(bytes));
+        let start = part as usize * edge.len;
+        self.check_range(edge, start..start + edge.len, pattern, round)
+    }
+
+    /// Compares bytes of an edge that have arrived with what they should be.
+    ///
+    /// # Errors
+    /// [`Error::Validation`].
+    pub(super) fn check_range(
+        &self,
+        edge: &Edge,
+        range: Range<usize>,
+        pattern: Pattern,
+        round: u64,
+    ) -> Result<()> {
+        let size = range.len();
+        let piece = self
+            .into
+            .part(edge.place + range.start..edge.place + range.end);
+        let compared = piece.with_bytes(|bytes| pattern.check(bytes));
         compared.map_err(|found| {
             Error::Validation(Mismatch {
                 rank: self.rank.as_u32(),
                 from: edge.peer.as_u32(),
                 iteration: round,
-                size: edge.len,
+                size,
                 offset: found.offset,
                 expected: found.expected,
                 found: found.found,

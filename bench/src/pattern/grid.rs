@@ -71,6 +71,18 @@ impl Grid {
         }
     }
 
+    /// Returns the rank at an offset, where the grid has no edges.
+    pub(crate) fn around(&self, rank: u32, offset: [i32; 3]) -> Rank {
+        let mut stride = 1;
+        let mut other = 0;
+        for (axis, &side) in self.sides.iter().enumerate() {
+            let place = i64::from(self.position(rank, axis)) + i64::from(offset[axis]);
+            other += stride * place.rem_euclid(i64::from(side)) as u32;
+            stride *= side;
+        }
+        Rank::new(other)
+    }
+
     /// Returns how many neighbours a rank has.
     pub(crate) fn neighbours(&self, rank: u32) -> usize {
         let axes = 0..self.sides.len();
@@ -130,6 +142,25 @@ mod tests {
             ];
             assert_eq!(all(&grid, rank), wanted, "{rank}");
             assert_eq!(grid.neighbours(rank), wanted.iter().flatten().count());
+        }
+    }
+
+    #[test]
+    fn a_periodic_grid_has_no_edges() {
+        let grid = Grid::new(&[3, 2, 2]);
+        for (rank, offset, other) in [
+            (0, [-1, 0, 0], 2),
+            (2, [1, 0, 0], 0),
+            (0, [0, 1, 0], 3),
+            (0, [0, -1, 0], 3),
+            (5, [1, 1, 1], 6),
+            (11, [1, 1, 1], 0),
+        ] {
+            assert_eq!(
+                grid.around(rank, offset),
+                Rank::new(other),
+                "{rank} {offset:?}"
+            );
         }
     }
 

@@ -9,6 +9,7 @@ use crate::args::pattern::{Mode, PatternPlan};
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
 use crate::port::partitioned::PartitionedPort;
+use crate::record::PatternKeys;
 
 pub(super) struct Halo3d;
 
@@ -25,6 +26,8 @@ impl Test for Halo3d {
             "ranks", "threads", "grid", "mode", "policy", "compute", "compute-time", "noise", "noise-pct",
         ],
         check,
+        compute: None,
+        series: super::modes,
     };
 
     fn room(_: &PatternPlan, largest: usize) -> usize {
@@ -66,6 +69,7 @@ impl Test for Halo3d {
         let neighbours = |rank| context.grid.neighbours(rank) as f64;
         Ok(Prepared {
             threads,
+            keys: PatternKeys::default(),
             regions: 1,
             bytes: (0..context.grid.ranks()).map(|rank| neighbours(rank) * 2.0 * size as f64).collect(),
             partitions: side.pow(2),

@@ -2,21 +2,25 @@
 
 use std::time::Duration;
 
+use tagwire_base::Rank;
+
 use super::exchange::Memories;
 use super::grid::Grid;
-use super::{Context, Prepared, Series, open, room, series, team};
-use crate::args::partitioned::PartitionedPlan;
+use super::{Context, Prepared, Series, of, open, room, team};
+use crate::args::granularity::Granularity;
+use crate::args::partitioned::{Cache, PartitionedPlan};
 use crate::args::pattern::{Accounting, PatternPlan, Sides};
 use crate::body::compute::Computation;
 use crate::body::partitioned::now;
+use crate::buffer::Memory;
 use crate::error::{Error, Result};
 use crate::load::{Load, Watch};
 use crate::measure::REPETITIONS;
 use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
-use crate::port::{Control, barrier};
-use crate::record::{Figures, Quantity, Row};
+use crate::port::{Control, barrier, tags};
+use crate::record::{Figures, PatternKeys, Quantity, Row};
 use crate::stats::Summary;
 
 /// How long a block should take at least where the number of iterations is not told, in nanoseconds.
@@ -43,7 +47,8 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
     let operations = port.operations(partitioned).into_iter();
     let policies: Vec<String> = operations.map(|it| it.policy).collect();
-    let all = series(pattern, &policies);
+    let known = of(plan.test.as_str()).ok_or_else(missing)?;
+    let all = (known.series)(pattern, &policies);
     let room = room(plan.test.as_str(), pattern, plan.largest()?)?;
     let memories = Memories::new(room)?;
     let context = context(port, plan, pattern, partitioned, &memories);
@@ -93,10 +98,37 @@ struct Found {
     iterations: u64,
     partitions: u32,
     threads: u32,
+    keys: PatternKeys,
+    /// Where single iterations are timed: of each block, for each the time of the slowest rank, in nanoseconds.
+    slowest: Vec<Vec<f64>>,
+    /// The times of each rank's iterations together, in nanoseconds.
+    sums: Vec<f64>,
     /// Nanoseconds of an iteration, by block, of the mean rank.
     times: Vec<f64>,
     /// Bytes per nanosecond, by block, of the mean rank.
     rates: Vec<f64>,
+}
+
+impl Found {
+    /// Adds the single iterations of a block, by rank.
+    fn add(&mut self, all: &[Vec<u64>]) {
+        let Some(first) = all.first() else { return };
+        let of = |place: usize| all.iter().map(move |times| times[place]);
+        let slowest = |place| of(place).max().unwrap_or(0) as f64;
+        self.slowest.push((0..first.len()).map(slowest).collect());
+        self.sums.resize(all.len(), 0.0);
+        for (sum, times) in self.sums.iter_mut().zip(all) {
+            *sum += times.iter().sum::<u64>() as f64;
+        }
+    }
+
+    /// The sum of the slowest ranks' times, by block.
+    fn totals(&self) -> Vec<f64> {
+        self.slowest
+            .iter()
+            .map(|block| block.iter().sum::<f64>() / block.len() as f64)
+            .collect()
+    }
 }
 
 /// One size, with all series set up.
@@ -108,6 +140,8 @@ struct Size<'a, 'p, P> {
     all: Vec<Prepared<'p>>,
     /// The next region of each.
     next: Vec<u64>,
+    /// For the times of single iterations.
+    words: Memory,
 }
 
 impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
@@ -126,6 +160,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
             plan,
             size,
             next: vec![0; all.len()],
+            words: Memory::new(0)?,
             all,
         })
     }
@@ -147,6 +182,32 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
         self.next[which] += regions;
         let all = self.control.gather(self.context.port, [time, 0, 0, 0, 0])?;
         Ok(all.iter().map(|words| words[0]).collect())
+    }
+
+    /// Returns the times of each rank's iterations in the last block, on rank 0.
+    fn single_times(&mut self, which: usize) -> Result<Vec<Vec<u64>>> {
+        let own = self.all[which].program.times();
+        let port = self.context.port;
+        let (rank, bytes) = (port.rank().as_u32(), 8 * own.len());
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.words.len() < bytes {
+            self.words = Memory::new(bytes)?;
+        }
+        if rank != 0 {
+            self.words.write_words(&own);
+            port.send(self.words.outgoing(0..bytes), Rank::new(0), tags::CONTROL)?;
+            return Ok(Vec::new());
+        }
+        let count = own.len();
+        let mut all = vec![own];
+        for rank in 1..port.size() {
+            let room = self.words.incoming(0..bytes);
+            port.recv(room, Rank::new(rank), tags::CONTROL)?;
+            all.push(self.words.words(count));
+        }
+        Ok(all)
     }
 
     /// Runs each series once or as often as was said, and returns how many iterations its blocks have.
@@ -175,6 +236,9 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
             iterations: 0,
             partitions: prepared.partitions,
             threads: prepared.threads,
+            keys: prepared.keys.clone(),
+            slowest: Vec::new(),
+            sums: Vec::new(),
             times: Vec::new(),
             rates: Vec::new(),
         };
@@ -182,6 +246,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
         for _ in 0..REPETITIONS {
             for (which, found) in found.iter_mut().enumerate() {
                 let count = counts[which];
+                self.all[which].program.times();
                 let times = self.block(which, count)?;
                 let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
                 let times: Vec<f64> = times
@@ -197,6 +262,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
                 ));
                 found.times.push(mean(times));
                 found.iterations += count;
+                found.add(&self.single_times(which)?);
             }
         }
         Ok(found)
@@ -256,8 +322,13 @@ fn rows<P>(
         set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
         set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
         figures.set("harness_us", harness[place] / 1e3);
+        if !found_here.slowest.is_empty() {
+            stencil_figures(figures, all, found, place);
+        }
         for (other, found) in all.iter().zip(found) {
-            let is_base = other.accounting == series.accounting && other.policy.is_none();
+            let is_base = other.accounting == series.accounting
+                && other.policy.is_none()
+                && other.granularity.is_none();
             if is_base && other != series {
                 let ratio = median(&found_here.rates) / median(&found.rates);
                 figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
@@ -287,6 +358,12 @@ fn row<P>(
     row.partitions = Some(found.partitions);
     row.policy.clone_from(&series.policy);
     (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
+    row.pattern = found.keys.clone();
+    if found.keys.granularity.is_some() {
+        row.compute = computes.then(|| format!("sleep:{time}"));
+        row.noise = None;
+        row.cold_cache = partitioned.cache == Cache::Cold;
+    }
     let sides = Sides(context.pattern.grid.clone());
     row.pattern.grid = Some(sides.to_string());
     row.pattern.mode = Some(series.mode.as_str().to_owned());
@@ -301,6 +378,42 @@ fn row<P>(
     let is_nominal = series.accounting == Accounting::Artefact;
     row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
     row
+}
+
+/// What the paper of cmb reports: the slowest rank's time of an iteration, three sums, and the gain over bulk-synchronous
+/// messages, serial as published and all at once.
+fn stencil_figures(figures: &mut Figures, all: &[Series], found: &[Found], place: usize) {
+    let own = &found[place];
+    let blocks: Vec<f64> = own
+        .slowest
+        .iter()
+        .map(|block| median(block) / 1e3)
+        .collect();
+    set_scaled(figures, Quantity::ITER, &blocks, 1.0);
+    let global: f64 = own.slowest.iter().flatten().sum();
+    let local = own.sums.iter().copied().fold(0.0, f64::max);
+    let mean = own.sums.iter().sum::<f64>() / own.sums.len() as f64;
+    for (key, sum) in [
+        ("max_global_ms", global),
+        ("max_local_ms", local),
+        ("mean_ms", mean),
+    ] {
+        figures.set(key, sum / 1e6);
+    }
+    for (quantity, base) in [
+        (Quantity::SPEEDUP, Granularity::Bsp),
+        (Quantity::SPEEDUP_ALL, Granularity::BspAll),
+    ] {
+        let is_base = |series: &Series| series.granularity == Some(base);
+        let Some(base) = all.iter().position(is_base) else {
+            continue;
+        };
+        let both = found[base].totals().into_iter().zip(own.totals());
+        let gains: Vec<f64> = both
+            .map(|(base, own)| 100.0 * (base - own) / base)
+            .collect();
+        set_scaled(figures, quantity, &gains, 1.0);
+    }
 }
 
 fn set_scaled(figures: &mut Figures, quantity: Quantity, values: &[f64], by: f64) {

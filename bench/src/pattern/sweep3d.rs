@@ -9,6 +9,7 @@ use crate::args::pattern::{Accounting, Mode, PatternPlan};
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
 use crate::port::partitioned::PartitionedPort;
+use crate::record::PatternKeys;
 use crate::stats::mix;
 
 pub(super) struct Sweep3d;
@@ -34,6 +35,8 @@ impl Test for Sweep3d {
             "noise-pct",
         ],
         check,
+        compute: None,
+        series: super::modes,
     };
 
     fn room(plan: &PatternPlan, largest: usize) -> usize {
@@ -68,6 +71,7 @@ impl Test for Sweep3d {
         let bytes = |rank| counted(&context.grid, rank, series, slicing, size);
         Ok(Prepared {
             threads,
+            keys: PatternKeys::default(),
             regions: SWEEPS,
             bytes: (0..context.grid.ranks()).map(bytes).collect(),
             partitions: slicing.slices,
@@ -253,6 +257,7 @@ mod tests {
             mode,
             policy: None,
             accounting,
+            granularity: None,
         }
     }
 

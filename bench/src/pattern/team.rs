@@ -14,6 +14,11 @@ pub(super) trait Program: Sync {
 
     /// What the first thread does once all have ended a region.
     fn after(&self, region: u64) -> Result<()>;
+
+    /// Takes the times of the iterations since the last call, in nanoseconds; none where only blocks are timed.
+    fn times(&self) -> Vec<u64> {
+        Vec::new()
+    }
 }
 
 /// Goes through `count` regions from `first` on with so many threads, of which the caller is one.

@@ -57,6 +57,8 @@ const SMALL: &[&str] = &[
     "halo3d --grid 1x3x1 --threads 27 -m 90 -i 5",
     "sweep3d --grid 2x2 --threads 4 --slices 8 -m 64,1K -i 5",
     "sweep3d --grid 3x2 --threads 2 --slices 2 -m 6 -i 5",
+    "cmb --grid 2x2x2 --threads 4 -m 64,4K -i 10 --compute-time 100us --granularity bsp,bsp-all,each",
+    "cmb --grid 3x2x2 --stencil 27 --threads 2 -m 10 -i 5 --compute-time 50us --arrivals normal:20us --cache hot --granularity bins:1,each",
     "sweep3d --grid 1x4 --threads 1 --slices 4 -m 64 -i 5 --accounting equal,artefact",
 ];
 
@@ -67,7 +69,12 @@ fn every_byte_of_every_iteration_is_that_of_a_serial_run() {
         let args = args(line).unwrap();
         let sizes = args.size_list().as_slice().len();
         let accountings = args.pattern.accounting.len().max(1);
-        assert_eq!(rows.len(), 3 * sizes * accountings, "{line}");
+        let series = match args.pattern.granularity.len() {
+            0 => 3 * accountings,
+            // Each is measured on messages and on partitioned operations.
+            granularities => granularities + 1,
+        };
+        assert_eq!(rows.len(), series * sizes, "{line}");
         for row in rows {
             for key in ["throughput_mb_s", "iteration_us", "harness_us"] {
                 let value = row.figures.named(key);
@@ -97,6 +104,45 @@ fn a_spoiled_byte_is_found_in_every_mode() {
 }
 
 #[test]
+fn a_spoiled_byte_of_a_stencil_is_found_in_every_granularity() {
+    let line = "cmb --grid 2x2x2 --threads 2 -m 64 -i 5 --compute-time 0 --cache hot";
+    for granularity in ["bsp", "bsp-all", "bins:1", "each"] {
+        let spoil = Spoil {
+            message: 9,
+            offset: 3,
+        };
+        let line = format!("{line} --granularity {granularity} --interface p2p");
+        let errors = run(&line, Some(spoil)).unwrap_err();
+        let is_wrong = |error: &Error| matches!(error, Error::Validation(_));
+        assert!(errors.iter().any(is_wrong), "{line}: {errors:?}");
+    }
+}
+
+#[test]
+fn gains_are_over_serial_and_over_all_messages_of_the_same_job() {
+    let line = "cmb --grid 2x2x2 --threads 2 -m 64 -i 10 --compute-time 200us --cache hot";
+    let rows = run(line, None).unwrap();
+    let of = |granularity: &str, key: &str| {
+        let is_meant = |row: &&Row| row.pattern.granularity.as_deref() == Some(granularity);
+        rows.iter()
+            .find(is_meant)
+            .unwrap()
+            .figures
+            .named(key)
+            .unwrap()
+    };
+    assert!(of("bsp", "speedup_pct").abs() < 1e-9);
+    assert!(of("bsp-all", "speedup_all_pct").abs() < 1e-9);
+    for granularity in ["bsp", "bsp-all", "bins:2", "each"] {
+        let of = |key| of(granularity, key);
+        assert!(of("max_global_ms") >= of("max_local_ms"), "{granularity}");
+        assert!(of("max_local_ms") >= of("mean_ms"), "{granularity}");
+        // No thread arrives before it has slept.
+        assert!(of("iter_us") > 200.0, "{granularity}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_what_fits() {
     for (line, reason) in [
         ("sweep3d --grid 2x2 -n 6", "--grid 3x2"),
@@ -111,6 +157,12 @@ fn what_does_not_fit_is_refused_with_what_fits() {
             "sweep3d --slices 3 --threads 3 -m 3 --accounting artefact",
             "odd",
         ),
+        ("cmb --threads 4 --granularity bins:3", "bins of 1, 2, 4 do"),
+        ("cmb -m 10", "multiples of 4"),
+        ("cmb --grid 4x2x1", "2x2x2"),
+        ("cmb -n 7", "sides from 2 on"),
+        ("cmb --arrivals kde:/nowhere/arrivals", "cannot be read"),
+        ("cmb --mode single", "--mode has no meaning"),
         ("halo3d --slices 4", "--slices has no meaning"),
         ("sweep3d --partitions 4", "--partitions has no meaning"),
         ("sweep3d --window 4", "--window has no meaning"),

@@ -2,7 +2,7 @@
 //! list. It can be told to spoil a byte of some message.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
@@ -40,6 +40,8 @@ pub(crate) struct Spoil {
 pub(crate) struct ChannelPort {
     rank: Rank,
     peers: Vec<Option<Sender<Message>>>,
+    /// Which ranks have ended, of all.
+    ended: Arc<[AtomicBool]>,
     state: Mutex<State>,
     spoil: Option<Spoil>,
     sent: AtomicU64,
@@ -51,7 +53,21 @@ struct State {
     unexpected: VecDeque<Message>,
 }
 
-pub(crate) struct Request(Option<Arc<AtomicU64>>);
+/// Whether a receive is complete, and from whom it is.
+pub(crate) struct Request(Option<(Arc<AtomicU64>, Rank)>);
+
+impl Request {
+    fn is_done(&self) -> bool {
+        let done = self.0.as_ref();
+        done.is_none_or(|(done, _)| done.load(Ordering::Acquire) == 1)
+    }
+}
+
+impl Drop for ChannelPort {
+    fn drop(&mut self) {
+        self.ended[self.rank.index()].store(true, Ordering::Release);
+    }
+}
 
 /// Runs `body` on `size` ranks and returns their results in order.
 pub(crate) fn job<T: Send>(
@@ -60,6 +76,7 @@ pub(crate) fn job<T: Send>(
     body: impl Fn(&ChannelPort) -> T + Sync,
 ) -> Vec<T> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
+    let ended: Arc<[AtomicBool]> = (0..size).map(|_| AtomicBool::new(false)).collect();
     let ports: Vec<_> = (0_u32..)
         .zip(inboxes)
         .map(|(rank, inbox)| ChannelPort {
@@ -69,6 +86,7 @@ pub(crate) fn job<T: Send>(
                 .zip(&senders)
                 .map(|(to, s)| (to != rank).then(|| s.clone()))
                 .collect(),
+            ended: Arc::clone(&ended),
             state: Mutex::new(State {
                 inbox,
                 posted: VecDeque::new(),
@@ -156,21 +174,21 @@ impl Port for ChannelPort {
             Some(at) => deliver(&posted, &state.unexpected.remove(at).unwrap()),
             None => state.posted.push_back(posted),
         }
-        Ok(Request(Some(done)))
+        Ok(Request(Some((done, from))))
     }
 
     fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
-        let is_done = |request: &Request| {
-            request
-                .0
-                .as_ref()
-                .is_none_or(|done| done.load(Ordering::Acquire) == 1)
-        };
-        while !requests.iter().all(is_done) {
+        while let Some(open) = requests.iter().find(|request| !request.is_done()) {
+            let from = open.0.as_ref().map_or(self.rank, |(_, from)| *from);
+            // What it has sent before its end is in the inbox by now.
+            let is_gone = self.ended[from.index()].load(Ordering::Acquire);
             let mut state = self.state.lock().unwrap();
             let wait = std::time::Duration::from_millis(1);
             match state.inbox.recv_timeout(wait) {
                 Ok(message) => state.arrive(message),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if is_gone && !open.is_done() => {
+                    return Err(peer_gone(from));
+                }
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
                 Err(_) => return Err(peer_gone(Rank::new(1 - self.rank.as_u32().min(1)))),
             }
@@ -286,8 +304,7 @@ impl RecvEnd for Partitioned<'_> {
     }
 
     fn arrived(&self, partition: u32) -> Result<bool> {
-        let done = self.requests.lock().unwrap()[partition as usize].0.clone();
-        if done.is_some_and(|done| done.load(Ordering::Acquire) == 1) {
+        if self.requests.lock().unwrap()[partition as usize].is_done() {
             return Ok(true);
         }
         let mut state = self.port.state.lock().unwrap();

@@ -15,6 +15,15 @@ pub struct PatternKeys {
     /// What moved the bytes: `messages`, `partitioned`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub middleware: Option<String>,
+    /// The neighbours of a rank: `7-point`, `27-point`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stencil: Option<String>,
+    /// When threads arrived: `laggard:4%`, `normal:2000ns`, `kde:FILE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<String>,
+    /// In which pieces buffers left: `bsp`, `bsp-all`, `bins:2`, `each`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<String>,
     /// How bytes were counted, where not those that moved: `artefact`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting: Option<String>,
@@ -23,7 +32,7 @@ pub struct PatternKeys {
 impl PatternKeys {
     /// What tells series apart, in one word; `None` of a row of another kind.
     pub(crate) fn label(&self, policy: Option<&str>) -> Option<String> {
-        let mode = self.mode.as_deref()?;
+        let mode = self.granularity.as_deref().or(self.mode.as_deref())?;
         let accounting = self.accounting.as_deref().map(|it| format!("/{it}"));
         let policy = policy.map(|policy| format!(":{policy}"));
         let rest = [policy, accounting].into_iter().flatten();

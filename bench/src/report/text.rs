@@ -208,8 +208,9 @@ fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
 
 /// Whether each series shows its secondary quantities, instead of its ratio to the first one.
 fn is_wide(quantity: Quantity) -> bool {
-    const WIDE: [Quantity; 5] = [
+    const WIDE: [Quantity; 6] = [
         Quantity::THROUGHPUT,
+        Quantity::ITER,
         Quantity::PARTITIONED_OVERHEAD,
         Quantity::SHORT,
         Quantity::ITERATION,
