@@ -21,6 +21,8 @@ pub(crate) enum Source {
     Density(Density),
     /// Iterations of a file by turns; a line has the times of all threads.
     Trace(Vec<Vec<Duration>>),
+    /// Threads work instead.
+    Kernel,
 }
 
 impl Source {
@@ -33,6 +35,7 @@ impl Source {
             Model::Laggard(pct) => Self::Laggard(*pct),
             Model::Normal(deviation) => Self::Normal(*deviation),
             Model::Density(file) => Self::Density(Density::of(&samples(file)?, arrivals.bandwidth)),
+            Model::Kernel(_) => Self::Kernel,
             Model::Trace(file) => Self::Trace(trace(file, threads)?),
         })
     }
@@ -52,6 +55,7 @@ impl Source {
                 let ns = time.as_nanos() as f64 + normal(random) * deviation.as_nanos() as f64;
                 Duration::from_nanos(ns.max(0.0) as u64)
             }
+            Self::Kernel => Duration::ZERO,
             Self::Density(density) => Duration::from_nanos(density.draw(random) as u64),
             Self::Trace(lines) => lines[(iteration % lines.len() as u64) as usize][thread as usize],
         };
@@ -75,6 +79,13 @@ impl Density {
             samples: samples.to_vec(),
             bandwidth: bandwidth.map_or_else(own, |it| it.as_nanos() as f64),
         }
+    }
+
+    /// Returns the distance between the distributions of the samples and of so many draws.
+    pub(crate) fn misses(&self, seed: u64, draws: usize) -> f64 {
+        let mut random = Seeded::new(seed);
+        let drawn: Vec<f64> = (0..draws).map(|_| self.draw(&mut random)).collect();
+        distance(&drawn, &self.samples)
     }
 
     /// Draws a time that is not negative.
@@ -105,7 +116,7 @@ fn silverman(samples: &[f64]) -> f64 {
 }
 
 /// The greatest distance between the distributions of two lists of samples (Kolmogorov and Smirnov).
-pub(crate) fn distance(one: &[f64], other: &[f64]) -> f64 {
+fn distance(one: &[f64], other: &[f64]) -> f64 {
     let sorted = |list: &[f64]| {
         let mut list = list.to_vec();
         list.sort_by(f64::total_cmp);
@@ -241,7 +252,7 @@ mod tests {
         let mut random = Seeded::new(3);
         // Two humps, of which one is twice as high.
         let hump = |random: &mut Seeded, place: u64| {
-            let middle = if place % 3 == 0 { 2e6 } else { 5e6 };
+            let middle = if place.is_multiple_of(3) { 2e6 } else { 5e6 };
             middle + 1e5 * normal(random)
         };
         let samples: Vec<f64> = (0..5_000).map(|place| hump(&mut random, place)).collect();

@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod joined;
 mod judgement;
+mod kernels;
 mod link;
 mod load;
 mod measure;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tagwire_base::config::parse;
 
+use crate::kernels::Kernel;
+
 /// When threads arrive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Arrivals {
@@ -28,6 +30,8 @@ pub enum Model {
     Density(PathBuf),
     /// The times of a file, line by line.
     Trace(PathBuf),
+    /// Threads do a step of this instead of sleeping.
+    Kernel(Kernel),
 }
 
 impl fmt::Display for Model {
@@ -41,6 +45,7 @@ impl fmt::Display for Model {
             Self::Normal(deviation) => write!(f, "normal:{}ns", deviation.as_nanos()),
             Self::Density(file) => write!(f, "kde:{}", name(file)),
             Self::Trace(file) => write!(f, "trace:{}", name(file)),
+            Self::Kernel(kernel) => write!(f, "kernel:{kernel}"),
         }
     }
 }
@@ -51,7 +56,7 @@ impl FromStr for Model {
     fn from_str(text: &str) -> Result<Self, String> {
         let wanted = || {
             format!(
-                "'{text}' is no model: expected laggard:PERCENT%, normal:DEVIATION, kde:FILE or trace:FILE"
+                "'{text}' is no model: expected laggard:PERCENT%, normal:DEVIATION, kde:FILE, trace:FILE or kernel:NAME"
             )
         };
         let (name, value) = text.split_once(':').ok_or_else(wanted)?;
@@ -61,6 +66,7 @@ impl FromStr for Model {
                 _ => Err(format!("'{value}' is no percentage from 0 to 1000")),
             },
             "normal" => parse::duration(value).map(Self::Normal),
+            "kernel" => value.parse().map(Self::Kernel),
             // Ranks may have another working directory.
             "kde" | "trace" => {
                 let file = std::path::absolute(value).map_err(|error| error.to_string())?;

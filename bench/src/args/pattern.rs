@@ -1,6 +1,7 @@
 //! The options of the tests that put partitioned communication into patterns.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -112,9 +113,14 @@ pub struct PatternArgs {
     pub stencil: Option<Stencil>,
 
     /// When threads arrive (cmb): laggard:PERCENT%, normal:DEVIATION, kde:FILE (a density over the times of a file, in
-    /// nanoseconds) or trace:FILE (a line for each iteration) [default: laggard:4%]
+    /// nanoseconds), trace:FILE (a line for each iteration) or kernel:NAME (a step of spmv, particles or monte-carlo
+    /// instead of sleep) [default: laggard:4%]
     #[arg(long, value_name = "MODEL")]
     pub arrivals: Option<Model>,
+
+    /// Write the arrivals of rank 0's threads to this file (cmb --arrivals kernel:NAME)
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
 
     /// The bandwidth of a density (cmb) [default: Silverman's]
     #[arg(long, value_name = "DURATION", value_parser = parse_short)]
@@ -148,7 +154,7 @@ impl FromStr for Stencil {
 
 impl PatternArgs {
     /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 9] {
+    pub(crate) const fn given(&self) -> [(&'static str, bool); 10] {
         [
             ("grid", self.grid.is_some()),
             ("mode", !self.mode.is_empty()),
@@ -156,6 +162,7 @@ impl PatternArgs {
             ("accounting", !self.accounting.is_empty()),
             ("stencil", self.stencil.is_some()),
             ("arrivals", self.arrivals.is_some()),
+            ("record", self.record.is_some()),
             ("bandwidth", self.bandwidth.is_some()),
             ("granularity", !self.granularity.is_empty()),
             ("interface", !self.interface.is_empty()),
@@ -203,6 +210,11 @@ impl PatternArgs {
                 model: self.arrivals.clone().unwrap_or(Model::Laggard(4.0)),
                 bandwidth: self.bandwidth,
             },
+            // Ranks may have another working directory.
+            record: self
+                .record
+                .as_ref()
+                .map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone())),
             granularity: match &self.granularity[..] {
                 [] => own.to_vec(),
                 list => list.to_vec(),
@@ -230,6 +242,7 @@ pub(crate) struct PatternPlan {
 pub(crate) struct CmbPlan {
     pub stencil: u32,
     pub arrivals: Arrivals,
+    pub record: Option<PathBuf>,
     pub granularity: Vec<Granularity>,
     pub interface: Vec<Interface>,
 }

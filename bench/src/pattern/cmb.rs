@@ -9,6 +9,7 @@ use super::exchange::{Edge, Edges, Exchange, Middleware};
 use super::grid::Grid;
 use super::team::Program;
 use super::{Context, Description, Prepared, Request, Series, Test, divides, granularities};
+use crate::args::arrivals::Model;
 use crate::args::granularity::Granularity;
 use crate::args::partitioned::Cache;
 use crate::args::pattern::PatternPlan;
@@ -16,6 +17,7 @@ use crate::arrivals::Source;
 use crate::body::partitioned::now;
 use crate::buffer::Pattern;
 use crate::error::{Error, Result};
+use crate::kernels::Part;
 use crate::port::barrier;
 use crate::port::partitioned::PartitionedPort;
 use crate::record::PatternKeys;
@@ -33,7 +35,7 @@ impl Test for Cmb {
         dimensions: 3,
         threads: 4,
         options: &[
-            "ranks", "threads", "grid", "policy", "compute-time", "cache", "stencil", "arrivals", "bandwidth",
+            "ranks", "threads", "grid", "policy", "compute-time", "cache", "stencil", "arrivals", "record", "bandwidth",
             "granularity", "interface",
         ],
         compute: Some(Duration::from_nanos(1 << 26)),
@@ -92,6 +94,15 @@ impl Test for Cmb {
                     Cache::Hot | Cache::Fresh => Vec::new(),
                 }),
                 started: Mutex::new(0),
+                parts: match plan.arrivals.model {
+                    Model::Kernel(kernel) if !context.time.is_zero() => {
+                        let seed = |thread: u32| mix(context.seed ^ u64::from(rank.as_u32())) + u64::from(thread);
+                        let part = |thread| Mutex::new(Part::new(kernel, seed(thread)));
+                        (0..threads).map(part).collect()
+                    }
+                    _ => Vec::new(),
+                },
+                arrived: Mutex::default(),
                 times: Mutex::default(),
             }),
         })
@@ -115,6 +126,11 @@ fn check(request: &Request) -> Result<()> {
                 fitting.join(", ")
             )));
         }
+    }
+    if cmb.record.is_some() && !matches!(cmb.arrivals.model, Model::Kernel(_)) {
+        return Err(Error::Usage(
+            "--record needs a kernel: --arrivals kernel:spmv, kernel:particles or kernel:monte-carlo".to_owned(),
+        ));
     }
     // Whoever starts the ranks hears of a bad file before they run.
     Source::of(&cmb.arrivals, threads)?;
@@ -167,6 +183,10 @@ struct Messaging<'p, P> {
     checked: Option<u64>,
     sweep: Mutex<Vec<u64>>,
     started: Mutex<u64>,
+    /// Of each thread, where threads work.
+    parts: Vec<Mutex<Part>>,
+    /// When they were done: iteration, thread, nanoseconds.
+    arrived: Mutex<Vec<[u64; 3]>>,
     times: Mutex<Vec<u64>>,
 }
 
@@ -229,7 +249,11 @@ impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
     }
 
     fn work(&self, region: u64, thread: u32) -> Result<()> {
-        if !self.time.is_zero() {
+        if let Some(part) = self.parts.get(thread as usize) {
+            lock(part).step();
+            let time = now() - *lock(&self.started);
+            lock(&self.arrived).push([region, u64::from(thread), time]);
+        } else if !self.time.is_zero() {
             let mut random = Seeded::new(self.stream ^ mix(region));
             let arrivals = self.source.draw(&mut random, region, self.time, self.threads);
             std::thread::sleep(arrivals[thread as usize]);
@@ -256,6 +280,10 @@ impl<P: PartitionedPort + Sync> Program for Messaging<'_, P> {
         let time = now() - *lock(&self.started);
         lock(&self.times).push(time);
         self.checked.map_or(Ok(()), |seed| self.check(seed, region))
+    }
+
+    fn arrivals(&self) -> Vec<[u64; 3]> {
+        std::mem::take(&mut *lock(&self.arrived))
     }
 
     fn times(&self) -> Vec<u64> {

@@ -119,7 +119,7 @@ impl Shape {
         let edge = |face: usize| Edge {
             peer,
             number: part.map_or(face as u32, |part| face as u32 * self.parts() + part),
-            parts: part.map_or(self.parts(), |_| 1),
+            parts: if part.is_some() { 1 } else { self.parts() },
             len,
             place: 0,
         };

@@ -1,5 +1,8 @@
 //! How patterns are measured: blocks of all series by turns, between barriers.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use tagwire_base::Rank;
@@ -10,6 +13,7 @@ use super::{Context, Prepared, Series, of, open, room, team};
 use crate::args::granularity::Granularity;
 use crate::args::partitioned::{Cache, PartitionedPlan};
 use crate::args::pattern::{Accounting, PatternPlan, Sides};
+use crate::arrivals::Density;
 use crate::body::compute::Computation;
 use crate::body::partitioned::now;
 use crate::buffer::Memory;
@@ -53,6 +57,13 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let memories = Memories::new(room)?;
     let context = context(port, plan, pattern, partitioned, &memories);
     let mut control = Control::new()?;
+    let failed = |source| Error::Output {
+        what: "the arrivals (--record)".to_owned(),
+        source,
+    };
+    let leads = port.rank().as_u32() == 0;
+    let path = pattern.cmb.record.as_deref().filter(|_| leads);
+    let mut file = path.map(create).transpose().map_err(failed)?;
     for &size in &plan.sizes {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let watch = Watch::begin();
@@ -61,7 +72,10 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
         let found = size.blocks(&counts)?;
         let size = size.size;
         let load = watch.report(|words| control.gather(port, words))?;
-        if port.rank().as_u32() == 0 {
+        if let Some(file) = &mut file {
+            record(file, &found).map_err(failed)?;
+        }
+        if leads {
             let harness = all.iter().map(|series| harness(&context, series, size));
             let harness = harness.collect::<Result<Vec<f64>>>()?;
             rows(&context, &all, size, &found, &harness, &load, target)?;
@@ -99,6 +113,8 @@ struct Found {
     partitions: u32,
     threads: u32,
     keys: PatternKeys,
+    /// When the threads of rank 0 arrived, where they work: iteration, thread, nanoseconds.
+    arrived: Vec<[u64; 3]>,
     /// Where single iterations are timed: of each block, for each the time of the slowest rank, in nanoseconds.
     slowest: Vec<Vec<f64>>,
     /// The times of each rank's iterations together, in nanoseconds.
@@ -237,6 +253,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
             partitions: prepared.partitions,
             threads: prepared.threads,
             keys: prepared.keys.clone(),
+            arrived: Vec::new(),
             slowest: Vec::new(),
             sums: Vec::new(),
             times: Vec::new(),
@@ -247,6 +264,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
             for (which, found) in found.iter_mut().enumerate() {
                 let count = counts[which];
                 self.all[which].program.times();
+                self.all[which].program.arrivals();
                 let times = self.block(which, count)?;
                 let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
                 let times: Vec<f64> = times
@@ -262,6 +280,7 @@ impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
                 ));
                 found.times.push(mean(times));
                 found.iterations += count;
+                found.arrived.extend(self.all[which].program.arrivals());
                 found.add(&self.single_times(which)?);
             }
         }
@@ -334,6 +353,12 @@ fn rows<P>(
                 figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
             }
         }
+        if found_here.arrived.len() > 1 {
+            arrival_figures(figures, &found_here.arrived, context);
+        }
+        if context.name == "sweep3d" {
+            projected(figures);
+        }
         load.add_to(figures);
         (target.emit)(row)?;
     }
@@ -377,7 +402,59 @@ fn row<P>(
     );
     let is_nominal = series.accounting == Accounting::Artefact;
     row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
+    let label = row.pattern.label(series.policy.as_deref());
+    row.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
     row
+}
+
+/// How many draws of a density are compared with its samples.
+const DRAWS: usize = 100_000;
+
+/// How threads arrived, and how well a density of their times is met by draws from it.
+fn arrival_figures<P>(figures: &mut Figures, arrived: &[[u64; 3]], context: &Context<'_, P>) {
+    let times: Vec<f64> = arrived.iter().map(|it| it[2] as f64).collect();
+    let scaled: Vec<f64> = times.iter().map(|time| time / 1e3).collect();
+    if let Some(summary) = Summary::of(&scaled) {
+        figures.set("arrival_us", summary.median);
+        figures.set("arrival_min_us", summary.min);
+        figures.set("arrival_max_us", summary.max);
+    }
+    let density = Density::of(&times, context.pattern.cmb.arrivals.bandwidth);
+    figures.set("bandwidth_ns", density.bandwidth);
+    figures.set("kolmogorov", density.misses(context.seed, DRAWS));
+}
+
+/// Writes when threads arrived, of all series and sizes.
+fn record(file: &mut BufWriter<File>, found: &[Found]) -> std::io::Result<()> {
+    for [iteration, thread, ns] in found.iter().flat_map(|found| &found.arrived) {
+        writeln!(file, "{iteration},0,{thread},{ns}")?;
+    }
+    file.flush()
+}
+
+fn create(path: &Path) -> std::io::Result<BufWriter<File>> {
+    let mut file = BufWriter::new(File::create(path)?);
+    writeln!(file, "iteration,rank,thread,ns")?;
+    Ok(file)
+}
+
+/// Shares of sends and receives in the time of SNAP, by the nodes at which they were published, in percent.
+const SHARES: [(u32, f64); 2] = [(128, 20.4), (256, 54.5)];
+
+/// How much faster SNAP would be if its sends and receives were by as much as the sweep is over one thread.
+fn projected(figures: &mut Figures) {
+    let factor = figures.named("ratio_to_single").unwrap_or(1.0);
+    for (nodes, share) in SHARES {
+        figures.set(
+            format!("ratio_snap_{nodes}"),
+            speedup(share / 100.0, factor),
+        );
+    }
+}
+
+/// The gain where a share of the time is divided by a factor.
+fn speedup(share: f64, factor: f64) -> f64 {
+    1.0 / ((1.0 - share) + share / factor)
 }
 
 /// What the paper of cmb reports: the slowest rank's time of an iteration, three sums, and the gain over bulk-synchronous
@@ -425,4 +502,18 @@ fn set_scaled(figures: &mut Figures, quantity: Quantity, values: &[f64], by: f64
 
 fn median(values: &[f64]) -> f64 {
     Summary::of(values).map_or(f64::NAN, |summary| summary.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_projection_gives_the_published_values() {
+        for (share, wanted) in [(1.0, 1.009), (6.0, 1.059), (20.4, 1.235), (54.5, 2.036)] {
+            let found = speedup(share / 100.0, 15.1);
+            assert!((found - wanted).abs() < 1e-3, "{share}: {found}");
+        }
+        assert!((speedup(0.5, 1.0) - 1.0).abs() < 1e-12);
+    }
 }

@@ -15,6 +15,11 @@ pub(super) trait Program: Sync {
     /// What the first thread does once all have ended a region.
     fn after(&self, region: u64) -> Result<()>;
 
+    /// Takes the arrivals of the threads of this rank since the last call: iteration, thread, nanoseconds.
+    fn arrivals(&self) -> Vec<[u64; 3]> {
+        Vec::new()
+    }
+
     /// Takes the times of the iterations since the last call, in nanoseconds; none where only blocks are timed.
     fn times(&self) -> Vec<u64> {
         Vec::new()

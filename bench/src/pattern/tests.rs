@@ -143,6 +143,31 @@ fn gains_are_over_serial_and_over_all_messages_of_the_same_job() {
 }
 
 #[test]
+fn arrivals_of_a_kernel_are_recorded_and_can_be_given_again() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().display();
+    let line = "cmb --grid 2x2x2 --threads 2 -m 64 -i 10 --cache hot --granularity bsp";
+    for kernel in ["spmv", "particles", "monte-carlo"] {
+        let rows = run(
+            &format!("{line} --arrivals kernel:{kernel} --record {path}"),
+            None,
+        )
+        .unwrap();
+        let series = format!("kernel:{kernel}/bsp@2");
+        assert_eq!(rows[0].pattern.series.as_ref(), Some(&series));
+        let distance = rows[0].figures.named("kolmogorov").unwrap();
+        assert!((0.0..0.5).contains(&distance), "{distance}");
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert!(text.starts_with("iteration,rank,thread,ns\n"), "{text}");
+        // Ten iterations of two threads, below the line of names.
+        assert_eq!(text.lines().count(), 21, "{text}");
+        let again = format!("{line} --arrivals kde:{path}");
+        let rows = run(&again, None).unwrap();
+        assert!(rows[0].figures.named("iter_us").unwrap() > 0.0);
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_what_fits() {
     for (line, reason) in [
         ("sweep3d --grid 2x2 -n 6", "--grid 3x2"),
@@ -162,6 +187,7 @@ fn what_does_not_fit_is_refused_with_what_fits() {
         ("cmb --grid 4x2x1", "2x2x2"),
         ("cmb -n 7", "sides from 2 on"),
         ("cmb --arrivals kde:/nowhere/arrivals", "cannot be read"),
+        ("cmb --record a.csv", "--record needs a kernel"),
         ("cmb --mode single", "--mode has no meaning"),
         ("halo3d --slices 4", "--slices has no meaning"),
         ("sweep3d --partitions 4", "--partitions has no meaning"),
