@@ -385,7 +385,8 @@ fn row<P>(
     (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
     row.pattern = found.keys.clone();
     if found.keys.granularity.is_some() {
-        row.compute = computes.then(|| format!("sleep:{time}"));
+        let works = !found.arrived.is_empty();
+        row.compute = (computes && !works).then(|| format!("sleep:{time}"));
         row.noise = None;
         row.cold_cache = partitioned.cache == Cache::Cold;
     }
