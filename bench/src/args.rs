@@ -12,12 +12,17 @@ use tagwire_base::Config;
 use tagwire_base::config::parse;
 use tagwire_pml::settings::LAYERS;
 
+pub(crate) mod arrivals;
 pub mod concurrent;
+pub(crate) mod granularity;
 pub mod partitioned;
+pub mod pattern;
+mod patterns;
 mod transport;
 
 pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
 pub use partitioned::PartitionedArgs;
+pub use pattern::PatternArgs;
 
 use partitioned::Cache;
 
@@ -26,6 +31,7 @@ pub use transport::{TransportChoice, Transports};
 use crate::buffer::available_memory;
 use crate::concurrent as callers;
 use crate::error::{Error, Result};
+use crate::pattern::has_option;
 use crate::port::collective::Operation;
 use crate::sizes::Sizes;
 
@@ -67,6 +73,12 @@ pub enum TestName {
     ConcurrentAllreduce,
     /// What an allreduce takes from threads that compute beside it
     AllreduceCompute,
+    /// Ranks of a box compute and exchange their faces with six neighbours
+    Halo3d,
+    /// Wavefronts over a plane of ranks, slice by slice, from each corner
+    Sweep3d,
+    /// Ranks of a periodic grid exchange with the neighbours of a stencil while their threads arrive by a profile
+    Cmb,
     /// No rank leaves before all have come
     Barrier,
     /// Rank 0's bytes to all
@@ -108,6 +120,9 @@ impl TestName {
             Self::OverlapNeighbours => "overlap-neighbours",
             Self::ConcurrentAllreduce => "concurrent-allreduce",
             Self::AllreduceCompute => "allreduce-compute",
+            Self::Halo3d => "halo3d",
+            Self::Sweep3d => "sweep3d",
+            Self::Cmb => "cmb",
             Self::Barrier => "barrier",
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",
@@ -125,6 +140,9 @@ impl TestName {
     pub fn has_option(self, name: &str) -> bool {
         if let Some(known) = callers::decides(self, name) {
             return known.has_option(name);
+        }
+        if let Some(has) = has_option(self.as_str(), name) {
+            return has;
         }
         match name {
             "window" => matches!(
@@ -416,6 +434,10 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub partitioned: PartitionedArgs,
 
+    /// What only patterns have
+    #[command(flatten)]
+    pub pattern: PatternArgs,
+
     /// The launcher of the MPI library [default: the mpiexec beside it]
     #[arg(long, value_name = "PATH")]
     pub mpiexec: Option<PathBuf>,
@@ -455,7 +477,15 @@ impl BenchArgs {
         let ranks = |variant: &callers::Variant| variant.shape.nodes.len() as u32;
         let variants = callers::variants(self).unwrap_or_default();
         let most = variants.iter().map(ranks).max();
-        most.or(self.ranks).unwrap_or(2)
+        let of_grid = self.grid().map(|grid| grid.ranks());
+        most.or(of_grid).or(self.ranks).unwrap_or(2)
+    }
+
+    /// How many threads a rank has.
+    #[must_use]
+    pub fn thread_count(&self) -> u32 {
+        let own = self.known_pattern().map(|test| test.threads);
+        self.threads.or(own).unwrap_or(1)
     }
 
     /// The message sizes of this run.
@@ -463,6 +493,9 @@ impl BenchArgs {
     pub fn size_list(&self) -> Sizes {
         if let (None, Some(test)) = (&self.sizes, callers::asked(self)) {
             return test.sizes.parse().expect("a test's own sizes");
+        }
+        if let (None, Some(test)) = (&self.sizes, self.known_pattern()) {
+            return test.sizes.parse().expect("a pattern's own sizes");
         }
         self.sizes.clone().unwrap_or_else(|| match self.test {
             TestName::Ring | TestName::Idle => Sizes::one(8),
@@ -504,6 +537,7 @@ impl BenchArgs {
                 let plan = self.partitioned.plan();
                 plan.partitions.len() * plan.policies.len()
             }
+            _ if self.known_pattern().is_some() => self.rows_of_pattern().unwrap_or(1),
             _ if self.layers => 2 + usize::from(self.pml.is_none()),
             _ => 1,
         }
@@ -514,7 +548,9 @@ impl BenchArgs {
     /// # Errors
     /// [`Error::Usage`], with the reason.
     pub fn check(&self) -> Result<()> {
-        if callers::asked(self).is_none() {
+        if let Some(known) = self.known_pattern() {
+            self.check_pattern(known)?;
+        } else if callers::asked(self).is_none() {
             check_ranks(self.test, self.rank_count())?;
         }
         self.check_without_ranks()
@@ -541,7 +577,8 @@ impl BenchArgs {
         }
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
-            let is_other = is_collective || callers::asked(self).is_some();
+            let is_other =
+                is_collective || callers::asked(self).is_some() || self.known_pattern().is_some();
             if self.test.computes() || self.test == TestName::Partitioned || is_other {
                 return usage(format!(
                     "{} needs a pml, without --raw and --layers",
@@ -615,6 +652,7 @@ impl BenchArgs {
         ];
         let given = given.into_iter().chain(self.partitioned.given());
         let given = given.chain(self.concurrent.given());
+        let given = given.chain(self.pattern.given());
         let test = self.test;
         match (self.partitioned.cache, test.collective()) {
             (Some(Cache::Cold), Some(_)) => {

@@ -31,9 +31,40 @@ impl Pattern {
         Self(mix(mix(seed ^ mix(sender)).wrapping_add(message)))
     }
 
+    /// The pattern that follows from a number.
+    pub(crate) const fn of_number(number: u64) -> Self {
+        Self(mix(number))
+    }
+
     #[inline]
-    const fn word(self, index: usize) -> [u8; 8] {
+    pub(crate) const fn word(self, index: usize) -> [u8; 8] {
         mix(self.0.wrapping_add(index as u64)).to_le_bytes()
+    }
+
+    /// Fills `bytes` with it.
+    pub(crate) fn fill(self, bytes: &mut [u8]) {
+        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+            chunk.copy_from_slice(&self.word(index)[..chunk.len()]);
+        }
+    }
+
+    /// Compares `bytes` with it.
+    pub(crate) fn check(self, bytes: &[u8]) -> Result<(), Difference> {
+        for (index, chunk) in bytes.chunks(8).enumerate() {
+            let expected = self.word(index);
+            if *chunk == expected[..chunk.len()] {
+                continue;
+            }
+            let differs = chunk.iter().zip(&expected).position(|(a, b)| a != b);
+            let at = differs.expect("a chunk that is not as it should be");
+            let (expected, found) = (expected[at], chunk[at]);
+            return Err(Difference {
+                offset: index * 8 + at,
+                expected,
+                found,
+            });
+        }
+        Ok(())
     }
 }
 
@@ -101,6 +132,11 @@ impl Memory {
         // SAFETY: it is never given back, so that its bytes are this value's.
         unsafe { start.write_bytes(0x5a, len) };
         Self { start, len }
+    }
+
+    /// Length in bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
     }
 
     fn piece(&self, range: Range<usize>) -> (NonNull<u8>, usize) {
@@ -175,9 +211,7 @@ impl Memory {
         // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them
         // is under way, and `self` is borrowed for the only reference.
         let bytes = unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) };
-        for (index, chunk) in bytes.chunks_mut(8).enumerate() {
-            chunk.copy_from_slice(&pattern.word(index)[..chunk.len()]);
-        }
+        pattern.fill(bytes);
     }
 
     /// Compares `range` with `pattern`.
@@ -186,24 +220,7 @@ impl Memory {
         // SAFETY: `start` has `len` initialised bytes; by this module's rules no operation on them
         // is under way.
         let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr(), len) };
-        for (index, chunk) in bytes.chunks(8).enumerate() {
-            let expected = pattern.word(index);
-            if *chunk == expected[..chunk.len()] {
-                continue;
-            }
-            let at = chunk
-                .iter()
-                .zip(&expected)
-                .take_while(|(a, b)| a == b)
-                .count();
-            let (expected, found) = (expected[at], chunk[at]);
-            return Err(Difference {
-                offset: index * 8 + at,
-                expected,
-                found,
-            });
-        }
-        Ok(())
+        pattern.check(bytes)
     }
 }
 
@@ -223,6 +240,15 @@ impl Outgoing {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
+    /// The same bytes, as room for a receive within this process.
+    #[cfg(test)]
+    pub(crate) const fn incoming(self) -> Incoming {
+        Incoming {
+            start: self.start,
+            len: self.len,
+        }
+    }
+
     /// The first byte, for a foreign library.
     pub(crate) const fn as_ptr(self) -> *const u8 {
         self.start.as_ptr()
@@ -235,6 +261,26 @@ impl Outgoing {
 }
 
 impl Incoming {
+    /// A part of it.
+    pub(crate) fn part(self, range: Range<usize>) -> Self {
+        assert!(
+            range.start <= range.end && range.end <= self.len,
+            "a part outside the piece"
+        );
+        // SAFETY: the range lies inside the piece, as was just looked at.
+        let start = unsafe { self.start.add(range.start) };
+        let len = range.len();
+        Self { start, len }
+    }
+
+    /// The same bytes, to be sent.
+    pub(crate) const fn outgoing(self) -> Outgoing {
+        Outgoing {
+            start: self.start,
+            len: self.len,
+        }
+    }
+
     /// Has `write` write to the bytes, and ends before the next call of the port.
     #[inline]
     pub(crate) fn with_bytes<R>(self, write: impl FnOnce(&mut [u8]) -> R) -> R {
@@ -266,6 +312,8 @@ impl Incoming {
 unsafe impl Send for Outgoing {}
 // SAFETY: as above.
 unsafe impl Send for Incoming {}
+// SAFETY: a piece is an address and a length, which nothing changes; through a reference one can but copy it, and send the copy.
+unsafe impl Sync for Incoming {}
 
 /// How much memory a process can still take without harm, in bytes.
 pub(crate) fn available_memory() -> u64 {

@@ -124,7 +124,7 @@ pub(crate) fn environment(
         launches: args.launches,
         binding: placement.text.clone(),
         cores: placement.cores,
-        threads: args.threads.unwrap_or(1),
+        threads: args.thread_count(),
         seed,
     };
     let mut environment = Environment::capture(host, &jobs);

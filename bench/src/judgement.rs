@@ -174,7 +174,7 @@ pub fn is_variable(key: &str) -> bool {
     ];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
     // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 11] = [
+    const BARE: [&str; 12] = [
         "overhead",
         "application_availability",
         "early_bird",
@@ -184,6 +184,7 @@ pub fn is_variable(key: &str) -> bool {
         "provider",
         "worst_over_median",
         "gini",
+        "kolmogorov",
         "oversubscribed",
         SWITCHES,
     ];

@@ -3,6 +3,7 @@
 use tagwire_base::Config;
 
 mod args;
+mod arrivals;
 mod binding;
 mod body;
 mod buffer;
@@ -14,10 +15,13 @@ mod environment;
 mod error;
 mod joined;
 mod judgement;
+mod kernels;
 mod link;
 mod load;
 mod measure;
 mod mpi;
+mod noise;
+mod pattern;
 mod plan;
 mod port;
 mod profile;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::concurrent::ConcurrentPlan;
 use crate::args::partitioned::PartitionedPlan;
+use crate::args::pattern::PatternPlan;
 use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, TestName};
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
@@ -83,6 +84,9 @@ pub(crate) struct Plan {
     /// What the test of partitioned operations has beside.
     #[serde(default)]
     pub partitioned: Option<PartitionedPlan>,
+    /// What a pattern has beside.
+    #[serde(default)]
+    pub pattern: Option<PatternPlan>,
     /// What communicates at once, in the tests that compare processes with threads.
     #[serde(default)]
     pub unit: Option<Unit>,
@@ -130,6 +134,8 @@ impl Plan {
             Carrier::Ours(_) => vec![Layer::Pml],
         };
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
+        let (pattern, partitioned) = args.pattern_plan().unzip();
+        let own = (args.test == TestName::Partitioned).then(|| args.partitioned.plan());
         Self {
             test: args.test,
             carrier,
@@ -139,7 +145,7 @@ impl Plan {
             iterations: args.iterations,
             warmup: args.warmup,
             window: args.window.unwrap_or(window),
-            threads: args.threads.unwrap_or(1),
+            threads: args.thread_count(),
             posted: args.posted.unwrap_or(0),
             unexpected: args.unexpected.unwrap_or(0),
             nonblocking: args.nonblocking,
@@ -147,10 +153,11 @@ impl Plan {
             memory: args.memory,
             fresh: args.fresh_bytes(),
             idle: args.seconds.unwrap_or(Duration::from_secs(1)),
-            partitioned: (args.test == TestName::Partitioned).then(|| args.partitioned.plan()),
+            callers_per_core: pattern.as_ref().map_or(1, |_| args.threads_per_core()),
+            partitioned: own.or(partitioned),
+            pattern,
             unit: None,
             progress: None,
-            callers_per_core: 1,
             concurrent: args.concurrent.plan(),
             validate: args.validate,
             percentiles: args.percentiles.clone(),

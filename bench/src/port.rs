@@ -58,8 +58,8 @@ pub(crate) mod tags {
 /// Messages between two ranks arrive in order. The memory of an operation is the port's until the
 /// operation is complete.
 pub(crate) trait Port {
-    /// An operation under way.
-    type Request;
+    /// An operation under way, which any thread may wait for.
+    type Request: Send;
 
     /// This rank.
     fn rank(&self) -> Rank;

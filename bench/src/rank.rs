@@ -30,6 +30,7 @@ use crate::stats::Summary;
 mod computing;
 mod concurrent;
 mod partitioned;
+mod pattern;
 
 /// Takes what rank 0 has to say.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
@@ -102,6 +103,7 @@ impl Job<'_> {
                 greet(&port, &used, sink).and_then(|leads| done(leads, sink))
             }
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
+            _ if self.plan.pattern.is_some() => self.measure_pattern(&port, &used, sink),
             _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
             _ => self.measure_shared(&port, used, sink),
         });
@@ -160,6 +162,9 @@ impl Job<'_> {
             (None, Some(raw)) if self.plan.opens_only => done(greet(raw, &used, sink)?, sink)?,
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
+            }
+            (Some(pml), None) if self.plan.pattern.is_some() => {
+                self.measure_pattern(pml, &used, sink)?;
             }
             (Some(pml), None) if self.plan.unit.is_some() => {
                 self.measure_concurrent(pml, single.as_ref(), &used, sink)?;

@@ -10,6 +10,10 @@ use crate::environment::MPI;
 use crate::load::RankLoad;
 use crate::stats::Summary;
 
+mod pattern;
+
+pub use self::pattern::PatternKeys;
+
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
 pub const SCHEMA: &str = "tagwire.bench/1";
 
@@ -86,6 +90,9 @@ pub struct Row {
     /// Which threads took longer, and by how many percent: `uniform:4`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
+    /// What only patterns have.
+    #[serde(flatten)]
+    pub pattern: PatternKeys,
     /// How many rounds the receiver has room for, where that is not 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
@@ -269,6 +276,12 @@ impl Quantity {
     pub const ITERATION: Self = Self::less("iteration", "us", "Iteration (us)");
     /// Which part of the messages' time is hidden that is not without help.
     pub const HIDDEN: Self = Self::more("hidden", "pct", "Hidden (%)");
+    /// Bytes that a rank of a pattern sends and receives, in units of 10^6 per second.
+    pub const THROUGHPUT: Self = Self::more("throughput", "mb_s", "Throughput (MB/s)");
+    /// What early pieces gain over bulk-synchronous messages to one peer after the other.
+    pub const SPEEDUP: Self = Self::more("speedup", "pct", "Gain (%)");
+    /// What they gain over bulk-synchronous messages to all peers at once.
+    pub const SPEEDUP_ALL: Self = Self::more("speedup_all", "pct", "Over all (%)");
     /// Passes of computing threads beside an allreduce.
     pub const PASSES: Self = Self::more("passes", "per_s", "Passes/s");
     /// The same without the allreduce.
@@ -288,7 +301,7 @@ impl Quantity {
     pub const EARLY_BIRD: Self = Self::more("early_bird", "", "Early bird");
 
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 35] = [
         Self::LATENCY,
         Self::SLOWEST,
         Self::THREAD_COST,
@@ -312,6 +325,9 @@ impl Quantity {
         Self::GINI,
         Self::WAITED,
         Self::LONG,
+        Self::THROUGHPUT,
+        Self::SPEEDUP,
+        Self::SPEEDUP_ALL,
         Self::ITERATION,
         Self::HIDDEN,
         Self::PASSES,

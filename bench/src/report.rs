@@ -207,6 +207,8 @@ pub fn main_quantity(test: &str) -> Quantity {
         "availability" => Quantity::AVAILABILITY,
         "overlap" => Quantity::OVERLAP,
         "partitioned" => Quantity::PARTITIONED_OVERHEAD,
+        "cmb" => Quantity::ITER,
+        "halo3d" | "sweep3d" => Quantity::THROUGHPUT,
         test => crate::concurrent::quantity(test).unwrap_or(Quantity::LATENCY),
     }
 }

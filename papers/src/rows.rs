@@ -112,7 +112,7 @@ impl Rows {
     /// Returns a figure over sizes of those rows of a place that have a unit, or something that makes progress.
     pub(crate) fn of_unit(&self, place: &Place, unit: &str, figure: &str) -> Series {
         let is_meant = |row: &&Value| {
-            let is_unit = ["unit", "progress"]
+            let is_unit = ["unit", "progress", "series"]
                 .iter()
                 .any(|key| text(row, key) == Some(unit));
             is_unit && Place::of(row).as_ref() == Some(place)
@@ -122,7 +122,11 @@ impl Rows {
 
     /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
     pub(crate) fn units(&self) -> Vec<&str> {
-        let of = |row| text(row, "progress").or_else(|| text(row, "unit"));
+        let of = |row| {
+            ["progress", "unit", "series"]
+                .iter()
+                .find_map(|key| text(row, key))
+        };
         let mut all: Vec<&str> = self.0.iter().filter_map(of).collect();
         let order = |unit: &str| {
             let number = unit

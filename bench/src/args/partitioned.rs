@@ -255,7 +255,7 @@ impl FromStr for Policies {
 }
 
 /// A duration with its unit, or a number of seconds; none is one too.
-fn parse_short(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_short(text: &str) -> Result<Duration, String> {
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => parse::duration(text)?.as_secs_f64(),

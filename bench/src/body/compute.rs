@@ -1,10 +1,12 @@
 //! Computation that touches no memory: what a rank does between post and wait.
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tagwire_base::Clock;
 use tagwire_base::topology::clock_cost_ns;
+
+use crate::args::partitioned::ComputeMode;
 
 /// Does `units` steps of arithmetic, each of which needs the one before. The compiler can neither
 /// leave it out nor shorten it: it knows neither where it begins nor who looks at its end.
@@ -29,6 +31,33 @@ pub(crate) fn unit_ns() -> f64 {
         .map(|_| look())
         .fold(f64::INFINITY, f64::min)
         .max(1e-3)
+}
+
+/// How threads of a rank pass the time in which they compute.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Computation {
+    mode: ComputeMode,
+    unit_ns: f64,
+}
+
+impl Computation {
+    pub(crate) fn new(mode: ComputeMode) -> Self {
+        Self {
+            mode,
+            unit_ns: unit_ns(),
+        }
+    }
+
+    /// Computes for `time`.
+    pub(crate) fn run(self, time: Duration) {
+        if time.is_zero() {
+            return;
+        }
+        match self.mode {
+            ComputeMode::Sleep => std::thread::sleep(time),
+            ComputeMode::Busy => compute((time.as_nanos() as f64 / self.unit_ns) as u64),
+        }
+    }
 }
 
 /// What a look at the clock costs, in nanoseconds.

@@ -16,10 +16,11 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tagwire_base::Rank;
 
-use super::compute::{compute, unit_ns};
-use crate::args::partitioned::{Cache, ComputeMode, Noise, PartitionedPlan};
+use super::compute::Computation;
+use crate::args::partitioned::{Cache, PartitionedPlan};
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
+use crate::noise::Model;
 use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use crate::port::{barrier, tags};
 use crate::stats::Seeded;
@@ -69,7 +70,7 @@ pub(crate) struct Rounds<'a, P: PartitionedPort> {
     stamps: Memory,
     sweep: Vec<u64>,
     random: Seeded,
-    unit_ns: f64,
+    computation: Computation,
     /// Filled and checked when there is one.
     seed: Option<u64>,
     round: u64,
@@ -125,7 +126,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
                 Cache::Cold => vec![1; SWEEP / 8],
             },
             random: Seeded::new(setting.seed),
-            unit_ns: unit_ns(),
+            computation: Computation::new(setting.plan.compute),
             seed: setting.validate.then_some(setting.seed),
             round: 0,
         })
@@ -264,15 +265,14 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
     fn stamped_send(&self, kind: Kind, delays: &[Duration]) -> Result<Stamps> {
         let peer = super::other(self.port.rank());
         let work = Work {
-            mode: self.plan.compute,
-            unit_ns: self.unit_ns,
+            computation: self.computation,
             partitions: self.partitions,
             threads: delays.len() as u32,
         };
         let mut stamps = match kind {
             Kind::Message => {
                 barrier(self.port)?;
-                work.compute(self.plan.time);
+                self.computation.run(self.plan.time);
                 let first = now();
                 self.send_message(peer)?;
                 Stamps {
@@ -310,20 +310,13 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
 
     /// How long each thread computes in this round. Drawn on both ranks, and used on one.
     fn delays(&mut self) -> Vec<Duration> {
+        let plan = self.plan;
+        let noise = Model {
+            noise: plan.noise,
+            pct: plan.noise_pct,
+        };
         let threads = self.threads.min(self.partitions);
-        let late = self.random.next() % u64::from(threads);
-        let part = self.plan.noise_pct / 100.0;
-        (0..threads)
-            .map(|thread| {
-                let more = match self.plan.noise {
-                    Noise::None => 0.0,
-                    Noise::Single => f64::from(u8::from(u64::from(thread) == late)),
-                    Noise::Uniform => unit(&mut self.random),
-                    Noise::Gaussian => normal(&mut self.random).abs(),
-                };
-                self.plan.time.mul_f64(1.0 + part * more)
-            })
-            .collect()
+        noise.draw(&mut self.random, plan.time, threads)
     }
 
     fn stamped_recv(&mut self, kind: Kind) -> Result<()> {
@@ -353,8 +346,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
 /// What the sending threads do before a partition is ready.
 #[derive(Debug, Clone, Copy)]
 struct Work {
-    mode: ComputeMode,
-    unit_ns: f64,
+    computation: Computation,
     partitions: u32,
     threads: u32,
 }
@@ -388,22 +380,12 @@ impl Work {
         let each = time / (mine.len() as u32).max(1);
         let (mut first, mut last) = (u64::MAX, 0);
         for partition in mine {
-            self.compute(each);
+            self.computation.run(each);
             last = now();
             first = first.min(last);
             send.ready(partition)?;
         }
         Ok((first, last))
-    }
-
-    fn compute(self, time: Duration) {
-        if time.is_zero() {
-            return;
-        }
-        match self.mode {
-            ComputeMode::Sleep => std::thread::sleep(time),
-            ComputeMode::Busy => compute((time.as_nanos() as f64 / self.unit_ns) as u64),
-        }
     }
 }
 
@@ -421,19 +403,8 @@ fn watch(recv: &impl RecvEnd, arrived: &mut [u64]) -> Result<()> {
     Ok(())
 }
 
-/// A number from 0 to 1.
-fn unit(random: &mut Seeded) -> f64 {
-    (random.next() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// A normal variable of deviation 1 (Box and Muller).
-fn normal(random: &mut Seeded) -> f64 {
-    let radius = (-2.0 * unit(random).max(1e-300).ln()).sqrt();
-    radius * (std::f64::consts::TAU * unit(random)).cos()
-}
-
-/// The machine's clock, in nanoseconds, the same for both ranks.
-fn now() -> u64 {
+/// The machine's clock, in nanoseconds, the same for all ranks.
+pub(crate) fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }

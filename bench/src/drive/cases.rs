@@ -41,7 +41,7 @@ pub(super) fn cases(args: &BenchArgs) -> Result<Vec<Case>> {
     let bind = args.bind.as_deref();
     let variants = concurrent::variants(args)?;
     if variants.is_empty() {
-        let threads = args.threads.unwrap_or(1);
+        let threads = args.thread_count();
         let placement = Placement::new(bind, args.rank_count(), threads)?;
         return Ok(vec![Case::plain(placement)]);
     }

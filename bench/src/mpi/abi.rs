@@ -170,6 +170,9 @@ type SendCall = unsafe extern "C" fn(*const c_void, c_int, Handle, c_int, c_int,
 #[repr(transparent)]
 pub(crate) struct MpiRequest(Handle);
 
+// SAFETY: nothing here looks behind a handle; any thread may wait for a request, where the library was initialised for threads.
+unsafe impl Send for MpiRequest {}
+
 impl MpiPort {
     /// Initialises the library, once in a process, and joins its job.
     ///

@@ -2,13 +2,15 @@
 //! list. It can be told to spoil a byte of some message.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use tagwire_base::{Rank, Tag};
 
+use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use super::{Port, peer_gone};
+use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -25,8 +27,10 @@ struct Posted {
     done: Arc<AtomicU64>,
 }
 
-/// Which message, counted over all that this rank sends with at least one byte and a data tag,
-/// and which byte.
+/// The tags of threads, edges and partitions.
+const FIRST_OF_THREADS: i32 = 16;
+
+/// Which message, counted over all that this rank sends with the tag of data or of a thread, and which byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spoil {
     pub message: u64,
@@ -36,6 +40,8 @@ pub(crate) struct Spoil {
 pub(crate) struct ChannelPort {
     rank: Rank,
     peers: Vec<Option<Sender<Message>>>,
+    /// Which ranks have ended, of all.
+    ended: Arc<[AtomicBool]>,
     state: Mutex<State>,
     spoil: Option<Spoil>,
     sent: AtomicU64,
@@ -47,7 +53,21 @@ struct State {
     unexpected: VecDeque<Message>,
 }
 
-pub(crate) struct Request(Option<Arc<AtomicU64>>);
+/// Whether a receive is complete, and from whom it is.
+pub(crate) struct Request(Option<(Arc<AtomicU64>, Rank)>);
+
+impl Request {
+    fn is_done(&self) -> bool {
+        let done = self.0.as_ref();
+        done.is_none_or(|(done, _)| done.load(Ordering::Acquire) == 1)
+    }
+}
+
+impl Drop for ChannelPort {
+    fn drop(&mut self) {
+        self.ended[self.rank.index()].store(true, Ordering::Release);
+    }
+}
 
 /// Runs `body` on `size` ranks and returns their results in order.
 pub(crate) fn job<T: Send>(
@@ -56,6 +76,7 @@ pub(crate) fn job<T: Send>(
     body: impl Fn(&ChannelPort) -> T + Sync,
 ) -> Vec<T> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
+    let ended: Arc<[AtomicBool]> = (0..size).map(|_| AtomicBool::new(false)).collect();
     let ports: Vec<_> = (0_u32..)
         .zip(inboxes)
         .map(|(rank, inbox)| ChannelPort {
@@ -65,6 +86,7 @@ pub(crate) fn job<T: Send>(
                 .zip(&senders)
                 .map(|(to, s)| (to != rank).then(|| s.clone()))
                 .collect(),
+            ended: Arc::clone(&ended),
             state: Mutex::new(State {
                 inbox,
                 posted: VecDeque::new(),
@@ -120,7 +142,7 @@ impl Port for ChannelPort {
 
     fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
         let mut bytes = data.bytes().to_vec();
-        if tag == super::tags::DATA {
+        if tag == super::tags::DATA || tag.as_i32() >= FIRST_OF_THREADS {
             let number = self.sent.fetch_add(1, Ordering::Relaxed);
             if let Some(spoil) = self.spoil.filter(|spoil| spoil.message == number) {
                 bytes[spoil.offset] ^= 0xff;
@@ -152,21 +174,21 @@ impl Port for ChannelPort {
             Some(at) => deliver(&posted, &state.unexpected.remove(at).unwrap()),
             None => state.posted.push_back(posted),
         }
-        Ok(Request(Some(done)))
+        Ok(Request(Some((done, from))))
     }
 
     fn wait_all(&self, requests: &mut Vec<Request>) -> Result<()> {
-        let is_done = |request: &Request| {
-            request
-                .0
-                .as_ref()
-                .is_none_or(|done| done.load(Ordering::Acquire) == 1)
-        };
-        while !requests.iter().all(is_done) {
+        while let Some(open) = requests.iter().find(|request| !request.is_done()) {
+            let from = open.0.as_ref().map_or(self.rank, |(_, from)| *from);
+            // What it has sent before its end is in the inbox by now.
+            let is_gone = self.ended[from.index()].load(Ordering::Acquire);
             let mut state = self.state.lock().unwrap();
             let wait = std::time::Duration::from_millis(1);
             match state.inbox.recv_timeout(wait) {
                 Ok(message) => state.arrive(message),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) if is_gone && !open.is_done() => {
+                    return Err(peer_gone(from));
+                }
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
                 Err(_) => return Err(peer_gone(Rank::new(1 - self.rank.as_u32().min(1)))),
             }
@@ -182,5 +204,120 @@ impl Port for ChannelPort {
     fn recv(&self, data: Incoming, from: Rank, tag: Tag) -> Result<()> {
         let mut one = vec![self.irecv(data, from, tag)?];
         self.wait_all(&mut one)
+    }
+}
+
+/// An end of a partitioned operation: each partition is a message.
+pub(crate) struct Partitioned<'p> {
+    port: &'p ChannelPort,
+    data: Incoming,
+    partitions: u32,
+    peer: Rank,
+    tag: Tag,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl<'p> Partitioned<'p> {
+    fn new(port: &'p ChannelPort, data: Incoming, partitions: u32, peer: Rank, tag: Tag) -> Self {
+        Self {
+            port,
+            data,
+            partitions,
+            peer,
+            tag,
+            requests: Mutex::default(),
+        }
+    }
+
+    fn tag(&self, partition: u32) -> Tag {
+        let partition = i32::try_from(partition).unwrap();
+        Tag::user((self.tag.as_i32() + 1) << 16 | partition).unwrap()
+    }
+}
+
+impl PartitionedPort for ChannelPort {
+    type Send<'p> = Partitioned<'p>;
+    type Recv<'p> = Partitioned<'p>;
+
+    fn operations(&self, _: &PartitionedPlan) -> Vec<Operation> {
+        let operation = |policy: &str| Operation {
+            policy: policy.to_owned(),
+            buffers: 1,
+        };
+        vec![operation("messages")]
+    }
+
+    fn psend(
+        &self,
+        data: Outgoing,
+        partitions: u32,
+        to: Rank,
+        tag: Tag,
+        _: &str,
+    ) -> Result<Self::Send<'_>> {
+        Ok(Partitioned::new(self, data.incoming(), partitions, to, tag))
+    }
+
+    fn precv(
+        &self,
+        data: Incoming,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+        _: u32,
+    ) -> Result<Self::Recv<'_>> {
+        Ok(Partitioned::new(self, data, partitions, from, tag))
+    }
+}
+
+impl Partitioned<'_> {
+    fn part(&self, partition: u32) -> Incoming {
+        let len = self.data.len() / self.partitions as usize;
+        let start = partition as usize * len;
+        self.data.part(start..start + len)
+    }
+}
+
+impl SendEnd for Partitioned<'_> {
+    fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn ready(&self, partition: u32) -> Result<()> {
+        let data = self.part(partition).outgoing();
+        self.port.send(data, self.peer, self.tag(partition))
+    }
+
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl RecvEnd for Partitioned<'_> {
+    fn start(&self) -> Result<()> {
+        let mut requests = self.requests.lock().unwrap();
+        for partition in 0..self.partitions {
+            let tag = self.tag(partition);
+            requests.push(self.port.irecv(self.part(partition), self.peer, tag)?);
+        }
+        Ok(())
+    }
+
+    fn arrived(&self, partition: u32) -> Result<bool> {
+        if self.requests.lock().unwrap()[partition as usize].is_done() {
+            return Ok(true);
+        }
+        let mut state = self.port.state.lock().unwrap();
+        match state.inbox.try_recv() {
+            Ok(message) => state.arrive(message),
+            Err(std::sync::mpsc::TryRecvError::Empty) => {}
+            Err(_) => return Err(peer_gone(self.peer)),
+        }
+        Ok(false)
+    }
+
+    fn wait(&self) -> Result<()> {
+        let mut requests = std::mem::take(&mut *self.requests.lock().unwrap());
+        self.port.wait_all(&mut requests)
     }
 }

@@ -4,6 +4,8 @@ use tagwire_base::{Rank, Tag};
 
 use super::Port;
 use super::group::{Divide, Group};
+use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -67,6 +69,64 @@ impl Port for NullPort {
 
     fn group(&self, _: Divide) -> Result<Box<dyn Group + '_>> {
         Ok(Box::new(NullGroup))
+    }
+}
+
+/// An end of a partitioned operation, which is complete at once.
+pub(crate) struct NullEnd;
+
+impl PartitionedPort for NullPort {
+    type Send<'p> = NullEnd;
+    type Recv<'p> = NullEnd;
+
+    fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation> {
+        let operation = |policy: &String| Operation {
+            policy: policy.clone(),
+            buffers: 1,
+        };
+        plan.policies.iter().map(operation).collect()
+    }
+
+    fn psend(&self, _: Outgoing, _: u32, _: Rank, _: Tag, _: &str) -> Result<NullEnd> {
+        Ok(NullEnd)
+    }
+
+    fn precv(&self, _: Incoming, _: u32, _: Rank, _: Tag, _: u32) -> Result<NullEnd> {
+        Ok(NullEnd)
+    }
+}
+
+impl SendEnd for NullEnd {
+    #[inline(never)]
+    fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn ready(&self, _: u32) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl RecvEnd for NullEnd {
+    #[inline(never)]
+    fn start(&self) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn arrived(&self, _: u32) -> Result<bool> {
+        Ok(true)
+    }
+
+    #[inline(never)]
+    fn wait(&self) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -62,9 +62,21 @@ pub(crate) trait SendEnd: Sync {
 }
 
 /// The end that receives.
-pub(crate) trait RecvEnd {
+pub(crate) trait RecvEnd: Sync {
     fn start(&self) -> Result<()>;
     fn arrived(&self, partition: u32) -> Result<bool>;
+    /// Returns once a partition has arrived. Threads that find nothing let others run.
+    fn arrive(&self, partition: u32) -> Result<()> {
+        let mut looks = 0_u32;
+        while !self.arrived(partition)? {
+            looks = looks.wrapping_add(1);
+            match looks % 16 {
+                0 => std::thread::yield_now(),
+                _ => std::hint::spin_loop(),
+            }
+        }
+        Ok(())
+    }
     fn wait(&self) -> Result<()>;
     /// Which of its rooms the round uses.
     fn room(&self) -> usize {

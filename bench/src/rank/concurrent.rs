@@ -13,6 +13,9 @@ impl Job<'_> {
     /// Refuses a number of ranks that the test cannot use.
     pub(super) fn check_ranks(&self, ranks: u32) -> Result<()> {
         let (test, wanted) = (self.plan.test, self.plan.ranks);
+        if let Some(pattern) = &self.plan.pattern {
+            return crate::pattern::check_ranks(pattern, ranks);
+        }
         match self.plan.unit {
             None => crate::args::check_ranks(test, ranks),
             Some(_) if ranks == wanted => Ok(()),

@@ -208,7 +208,9 @@ fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
 
 /// Whether each series shows its secondary quantities, instead of its ratio to the first one.
 fn is_wide(quantity: Quantity) -> bool {
-    const WIDE: [Quantity; 4] = [
+    const WIDE: [Quantity; 6] = [
+        Quantity::THROUGHPUT,
+        Quantity::ITER,
         Quantity::PARTITIONED_OVERHEAD,
         Quantity::SHORT,
         Quantity::ITERATION,
@@ -226,6 +228,9 @@ fn side(row: &Row) -> Option<String> {
     if let Some(unit) = &row.unit {
         let helper = row.progress.as_deref();
         return Some(helper.unwrap_or(unit).to_owned());
+    }
+    if let Some(label) = row.pattern.label(row.policy.as_deref()) {
+        return Some(label);
     }
     if let (Some(partitions), Some(policy)) = (row.partitions, &row.policy) {
         let double = if row.buffers.is_some() { "*2" } else { "" };

@@ -1,0 +1,102 @@
+//! What a command asks of a pattern: its grid, its threads, and how those compute.
+
+use super::partitioned::{Cache, ComputeMode, PartitionedPlan};
+use super::pattern::{PatternPlan, Sides};
+use super::{BenchArgs, Result, usage};
+use crate::pattern::grid::Grid;
+use crate::pattern::{Description, Request, of};
+
+/// The policies of partitioned operations where none are named.
+const POLICIES: [&str; 3] = ["default", "each", "messages"];
+
+impl BenchArgs {
+    /// What is known of the pattern; `None` of a test of another kind.
+    pub(super) fn known_pattern(&self) -> Option<&'static Description> {
+        of(self.test.as_str())
+    }
+
+    /// The grid of ranks of a pattern.
+    pub(super) fn grid(&self) -> Option<Grid> {
+        let known = self.known_pattern()?;
+        let ranks = self.ranks.unwrap_or(1 << known.dimensions);
+        Some(match &self.pattern.grid {
+            Some(sides) => Grid::new(&sides.0),
+            None => Grid::of_ranks(ranks, known.dimensions),
+        })
+    }
+
+    /// Refuses what does not fit a pattern.
+    pub(super) fn check_pattern(&self, known: &Description) -> Result<()> {
+        let Some(grid) = self.grid() else {
+            return Ok(());
+        };
+        let sides = grid.sides().len();
+        if sides != known.dimensions {
+            return usage(format!(
+                "{} has a grid of {} sides, not of {sides} (--grid)",
+                self.test, known.dimensions
+            ));
+        }
+        let ranks = grid.ranks();
+        if let Some(asked) = self.ranks.filter(|&asked| asked != ranks) {
+            let fitting = Grid::of_ranks(asked, known.dimensions);
+            return usage(format!(
+                "the grid has {ranks} ranks and -n is {asked}: leave one out, or --grid {}",
+                Sides(fitting.sides().to_vec())
+            ));
+        }
+        if ranks < 2 {
+            return usage(format!("{} needs at least 2 ranks", self.test));
+        }
+        (known.check)(&Request {
+            threads: self.thread_count(),
+            sizes: self.size_list().as_slice().to_vec(),
+            pattern: self.pattern.plan(&grid),
+        })
+    }
+
+    /// What the plan of a pattern has beside that of other tests.
+    pub(crate) fn pattern_plan(&self) -> Option<(PatternPlan, PartitionedPlan)> {
+        let (known, grid) = (self.known_pattern()?, self.grid()?);
+        let mut partitioned = self.partitioned.plan();
+        if let Some(time) = known.compute {
+            partitioned.time = self.partitioned.compute_time.unwrap_or(time);
+            partitioned.cache = self.partitioned.cache.unwrap_or(Cache::Cold);
+        }
+        partitioned.compute = self.compute_mode(cores());
+        if self.partitioned.policy.is_none() {
+            partitioned.policies = POLICIES.map(str::to_owned).into();
+        }
+        Some((self.pattern.plan(&grid), partitioned))
+    }
+
+    /// How many rows each size of a pattern has over a transport of ours.
+    pub(super) fn rows_of_pattern(&self) -> Option<usize> {
+        let (pattern, partitioned) = self.pattern_plan()?;
+        let series = self.known_pattern()?.series;
+        Some(series(&pattern, &partitioned.policies).len())
+    }
+
+    /// How many threads of a pattern share a core.
+    pub(crate) fn threads_per_core(&self) -> u32 {
+        self.all_threads().div_ceil(cores()) as u32
+    }
+
+    fn all_threads(&self) -> usize {
+        self.rank_count() as usize * self.thread_count() as usize
+    }
+
+    /// How threads compute. Where nothing is said they sleep if they outnumber the cores, which computing would
+    /// oversubscribe.
+    pub(crate) fn compute_mode(&self, cores: usize) -> ComputeMode {
+        let own = match self.all_threads() > cores {
+            true => ComputeMode::Sleep,
+            false => ComputeMode::Busy,
+        };
+        self.partitioned.compute.unwrap_or(own)
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

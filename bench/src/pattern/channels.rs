@@ -1,0 +1,52 @@
+//! Edges as partitioned operations.
+
+use super::exchange::{Edges, Exchange};
+use crate::error::Result;
+use crate::port::partitioned::{PartitionedPort, RecvEnd, SendEnd};
+use crate::port::tags;
+
+/// Each edge is a partitioned operation with a partition for each part.
+pub(super) struct Channels<'p, P: PartitionedPort + 'p> {
+    sends: Vec<P::Send<'p>>,
+    receives: Vec<P::Recv<'p>>,
+}
+
+impl<'p, P: PartitionedPort> Channels<'p, P> {
+    pub(super) fn open(port: &'p P, edges: &Edges, policy: &str) -> Result<Self> {
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for edge in edges.ins() {
+            let (tag, _) = tags::thread(edge.number);
+            let room = edges.whole_incoming(edge);
+            receives.push(port.precv(room, edge.parts, edge.peer, tag, 1)?);
+        }
+        for edge in edges.outs() {
+            let (tag, _) = tags::thread(edge.number);
+            let data = edges.whole_outgoing(edge);
+            sends.push(port.psend(data, edge.parts, edge.peer, tag, policy)?);
+        }
+        Ok(Self { sends, receives })
+    }
+}
+
+impl<'p, P: PartitionedPort + 'p> Exchange for Channels<'p, P> {
+    fn start(&self) -> Result<()> {
+        self.receives.iter().try_for_each(RecvEnd::start)?;
+        self.sends.iter().try_for_each(SendEnd::start)
+    }
+
+    fn ready(&self, edge: usize, part: u32) -> Result<()> {
+        self.sends[edge].ready(part)
+    }
+
+    fn arrive(&self, edge: usize, part: u32) -> Result<()> {
+        self.receives[edge].arrive(part)
+    }
+
+    fn finish_out(&self, edge: usize) -> Result<()> {
+        self.sends[edge].wait()
+    }
+
+    fn finish_in(&self, edge: usize) -> Result<()> {
+        self.receives[edge].wait()
+    }
+}

@@ -1,0 +1,520 @@
+//! How patterns are measured: blocks of all series by turns, between barriers.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use tagwire_base::Rank;
+
+use super::exchange::Memories;
+use super::grid::Grid;
+use super::{Context, Prepared, Series, of, open, room, team};
+use crate::args::granularity::Granularity;
+use crate::args::partitioned::{Cache, PartitionedPlan};
+use crate::args::pattern::{Accounting, PatternPlan, Sides};
+use crate::arrivals::Density;
+use crate::body::compute::Computation;
+use crate::body::partitioned::now;
+use crate::buffer::Memory;
+use crate::error::{Error, Result};
+use crate::load::{Load, Watch};
+use crate::measure::REPETITIONS;
+use crate::plan::Plan;
+use crate::port::null::NullPort;
+use crate::port::partitioned::PartitionedPort;
+use crate::port::{Control, barrier, tags};
+use crate::record::{Figures, PatternKeys, Quantity, Row};
+use crate::stats::Summary;
+
+/// How long a block should take at least where the number of iterations is not told, in nanoseconds.
+const BLOCK: u64 = 100_000_000;
+/// How many iterations a block has at most then.
+const MOST: u64 = 1000;
+
+/// What a job reports to.
+pub(crate) struct Target<'a> {
+    /// A row of a size with everything but what patterns add.
+    pub row: &'a dyn Fn(usize) -> Row,
+    /// Takes the rows of rank 0.
+    pub emit: &'a mut dyn FnMut(Row) -> Result<()>,
+}
+
+/// Measures all sizes and series of a plan.
+pub(crate) fn measure<P: PartitionedPort + Sync>(
+    port: &P,
+    plan: &Plan,
+    target: &mut Target<'_>,
+) -> Result<()> {
+    let missing = || Error::Usage("a plan without a pattern".to_owned());
+    let pattern = plan.pattern.as_ref().ok_or_else(missing)?;
+    let partitioned = plan.partitioned.as_ref().ok_or_else(missing)?;
+    let operations = port.operations(partitioned).into_iter();
+    let policies: Vec<String> = operations.map(|it| it.policy).collect();
+    let known = of(plan.test.as_str()).ok_or_else(missing)?;
+    let all = (known.series)(pattern, &policies);
+    let room = room(plan.test.as_str(), pattern, plan.largest()?)?;
+    let memories = Memories::new(room)?;
+    let context = context(port, plan, pattern, partitioned, &memories);
+    let mut control = Control::new()?;
+    let failed = |source| Error::Output {
+        what: "the arrivals (--record)".to_owned(),
+        source,
+    };
+    let leads = port.rank().as_u32() == 0;
+    let path = pattern.cmb.record.as_deref().filter(|_| leads);
+    let mut file = path.map(create).transpose().map_err(failed)?;
+    for &size in &plan.sizes {
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let watch = Watch::begin();
+        let mut size = Size::open(&context, &mut control, plan, &all, size)?;
+        let counts = size.warm_up()?;
+        let found = size.blocks(&counts)?;
+        let size = size.size;
+        let load = watch.report(|words| control.gather(port, words))?;
+        if let Some(file) = &mut file {
+            record(file, &found).map_err(failed)?;
+        }
+        if leads {
+            let harness = all.iter().map(|series| harness(&context, series, size));
+            let harness = harness.collect::<Result<Vec<f64>>>()?;
+            rows(&context, &all, size, &found, &harness, &load, target)?;
+        }
+        barrier(port)?;
+    }
+    Ok(())
+}
+
+fn context<'p, P>(
+    port: &'p P,
+    plan: &'p Plan,
+    pattern: &'p PatternPlan,
+    partitioned: &'p PartitionedPlan,
+    memories: &'p Memories,
+) -> Context<'p, P> {
+    Context {
+        port,
+        name: plan.test.as_str(),
+        seed: plan.seed,
+        threads: plan.threads,
+        pattern,
+        partitioned,
+        grid: Grid::new(&pattern.grid),
+        memories,
+        time: partitioned.time,
+        checked: plan.validate.then_some(plan.seed),
+        computation: Computation::new(partitioned.compute),
+    }
+}
+
+/// What a series came to, on rank 0.
+struct Found {
+    iterations: u64,
+    partitions: u32,
+    threads: u32,
+    keys: PatternKeys,
+    /// When the threads of rank 0 arrived, where they work: iteration, thread, nanoseconds.
+    arrived: Vec<[u64; 3]>,
+    /// Where single iterations are timed: of each block, for each the time of the slowest rank, in nanoseconds.
+    slowest: Vec<Vec<f64>>,
+    /// The times of each rank's iterations together, in nanoseconds.
+    sums: Vec<f64>,
+    /// Nanoseconds of an iteration, by block, of the mean rank.
+    times: Vec<f64>,
+    /// Bytes per nanosecond, by block, of the mean rank.
+    rates: Vec<f64>,
+}
+
+impl Found {
+    /// Adds the single iterations of a block, by rank.
+    fn add(&mut self, all: &[Vec<u64>]) {
+        let Some(first) = all.first() else { return };
+        let of = |place: usize| all.iter().map(move |times| times[place]);
+        let slowest = |place| of(place).max().unwrap_or(0) as f64;
+        self.slowest.push((0..first.len()).map(slowest).collect());
+        self.sums.resize(all.len(), 0.0);
+        for (sum, times) in self.sums.iter_mut().zip(all) {
+            *sum += times.iter().sum::<u64>() as f64;
+        }
+    }
+
+    /// The sum of the slowest ranks' times, by block.
+    fn totals(&self) -> Vec<f64> {
+        self.slowest
+            .iter()
+            .map(|block| block.iter().sum::<f64>() / block.len() as f64)
+            .collect()
+    }
+}
+
+/// One size, with all series set up.
+struct Size<'a, 'p, P> {
+    context: &'a Context<'p, P>,
+    control: &'a mut Control,
+    plan: &'a Plan,
+    size: usize,
+    all: Vec<Prepared<'p>>,
+    /// The next region of each.
+    next: Vec<u64>,
+    /// For the times of single iterations.
+    words: Memory,
+}
+
+impl<'a, 'p, P: PartitionedPort + Sync> Size<'a, 'p, P> {
+    fn open(
+        context: &'a Context<'p, P>,
+        control: &'a mut Control,
+        plan: &'a Plan,
+        all: &[Series],
+        size: usize,
+    ) -> Result<Self> {
+        let prepared = all.iter().map(|series| open(context, series, size));
+        let all: Vec<Prepared<'p>> = prepared.collect::<Result<_>>()?;
+        Ok(Self {
+            context,
+            control,
+            plan,
+            size,
+            next: vec![0; all.len()],
+            words: Memory::new(0)?,
+            all,
+        })
+    }
+
+    /// Runs iterations of a series on all ranks; on rank 0 the nanoseconds of each rank.
+    fn block(&mut self, which: usize, count: u64) -> Result<Vec<u64>> {
+        let prepared = &self.all[which];
+        let regions = count * prepared.regions;
+        barrier(self.context.port)?;
+        let start = now();
+        team::run(
+            &*prepared.program,
+            prepared.threads,
+            self.next[which],
+            regions,
+        )?;
+        barrier(self.context.port)?;
+        let time = now() - start;
+        self.next[which] += regions;
+        let all = self.control.gather(self.context.port, [time, 0, 0, 0, 0])?;
+        Ok(all.iter().map(|words| words[0]).collect())
+    }
+
+    /// Returns the times of each rank's iterations in the last block, on rank 0.
+    fn single_times(&mut self, which: usize) -> Result<Vec<Vec<u64>>> {
+        let own = self.all[which].program.times();
+        let port = self.context.port;
+        let (rank, bytes) = (port.rank().as_u32(), 8 * own.len());
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.words.len() < bytes {
+            self.words = Memory::new(bytes)?;
+        }
+        if rank != 0 {
+            self.words.write_words(&own);
+            port.send(self.words.outgoing(0..bytes), Rank::new(0), tags::CONTROL)?;
+            return Ok(Vec::new());
+        }
+        let count = own.len();
+        let mut all = vec![own];
+        for rank in 1..port.size() {
+            let room = self.words.incoming(0..bytes);
+            port.recv(room, Rank::new(rank), tags::CONTROL)?;
+            all.push(self.words.words(count));
+        }
+        Ok(all)
+    }
+
+    /// Runs each series once or as often as was said, and returns how many iterations its blocks have.
+    fn warm_up(&mut self) -> Result<Vec<u64>> {
+        let plan = self.plan;
+        let mut counts = Vec::new();
+        for which in 0..self.all.len() {
+            let warmup = plan.warmup.unwrap_or(1);
+            let mut one = 1;
+            if warmup > 0 {
+                let times = self.block(which, warmup)?;
+                one = times.iter().copied().max().unwrap_or(1) / warmup;
+            }
+            let own = plan.iterations.map_or_else(
+                || (BLOCK / one.max(1)).clamp(1, MOST),
+                |all| all.div_ceil(REPETITIONS).max(1),
+            );
+            let port = self.context.port;
+            counts.push(self.control.broadcast(port, [own, 0, 0, 0, 0])?[0]);
+        }
+        Ok(counts)
+    }
+
+    fn blocks(&mut self, counts: &[u64]) -> Result<Vec<Found>> {
+        let of = |prepared: &Prepared<'_>| Found {
+            iterations: 0,
+            partitions: prepared.partitions,
+            threads: prepared.threads,
+            keys: prepared.keys.clone(),
+            arrived: Vec::new(),
+            slowest: Vec::new(),
+            sums: Vec::new(),
+            times: Vec::new(),
+            rates: Vec::new(),
+        };
+        let mut found: Vec<Found> = self.all.iter().map(of).collect();
+        for _ in 0..REPETITIONS {
+            for (which, found) in found.iter_mut().enumerate() {
+                let count = counts[which];
+                self.all[which].program.times();
+                self.all[which].program.arrivals();
+                let times = self.block(which, count)?;
+                let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+                let times: Vec<f64> = times
+                    .iter()
+                    .map(|&time| time as f64 / count as f64)
+                    .collect();
+                let bytes = self.all[which].bytes.iter();
+                found.rates.push(mean(
+                    bytes
+                        .zip(&times)
+                        .map(|(bytes, time)| bytes / time)
+                        .collect(),
+                ));
+                found.times.push(mean(times));
+                found.iterations += count;
+                found.arrived.extend(self.all[which].program.arrivals());
+                found.add(&self.single_times(which)?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The time of an iteration that moves nothing and computes nothing, in nanoseconds: the least of several.
+fn harness<P: PartitionedPort + Sync>(
+    context: &Context<'_, P>,
+    series: &Series,
+    size: usize,
+) -> Result<f64> {
+    const COUNT: u64 = 20;
+    let port = NullPort::of(context.port);
+    let idle = Context {
+        port: &port,
+        name: context.name,
+        seed: context.seed,
+        threads: context.threads,
+        pattern: context.pattern,
+        partitioned: context.partitioned,
+        grid: context.grid.clone(),
+        memories: context.memories,
+        time: Duration::ZERO,
+        checked: None,
+        computation: context.computation,
+    };
+    let prepared = open(&idle, series, size)?;
+    let mut least = u64::MAX;
+    for _ in 0..5 {
+        let start = now();
+        team::run(
+            &*prepared.program,
+            prepared.threads,
+            0,
+            COUNT * prepared.regions,
+        )?;
+        least = least.min(now() - start);
+    }
+    Ok(least as f64 / COUNT as f64)
+}
+
+fn rows<P>(
+    context: &Context<'_, P>,
+    all: &[Series],
+    size: usize,
+    found: &[Found],
+    harness: &[f64],
+    load: &Load,
+    target: &mut Target<'_>,
+) -> Result<()> {
+    for (place, series) in all.iter().enumerate() {
+        let found_here = &found[place];
+        let mut row = row(context, series, size, found_here, target);
+        row.load = Some(load.ranks.clone());
+        let figures = &mut row.figures;
+        set_scaled(figures, Quantity::THROUGHPUT, &found_here.rates, 1e3);
+        set_scaled(figures, Quantity::ITERATION, &found_here.times, 1e-3);
+        figures.set("harness_us", harness[place] / 1e3);
+        if !found_here.slowest.is_empty() {
+            stencil_figures(figures, all, found, place);
+        }
+        for (other, found) in all.iter().zip(found) {
+            let is_base = other.accounting == series.accounting
+                && other.policy.is_none()
+                && other.granularity.is_none();
+            if is_base && other != series {
+                let ratio = median(&found_here.rates) / median(&found.rates);
+                figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
+            }
+        }
+        if found_here.arrived.len() > 1 {
+            arrival_figures(figures, &found_here.arrived, context);
+        }
+        if context.name == "sweep3d" {
+            projected(figures);
+        }
+        load.add_to(figures);
+        (target.emit)(row)?;
+    }
+    Ok(())
+}
+
+fn row<P>(
+    context: &Context<'_, P>,
+    series: &Series,
+    size: usize,
+    found: &Found,
+    target: &Target<'_>,
+) -> Row {
+    let partitioned = context.partitioned;
+    let mut row = (target.row)(size);
+    let (how, time) = (partitioned.compute.as_str(), partitioned.time.as_micros());
+    let computes = !partitioned.time.is_zero();
+    row.compute = computes.then(|| format!("{how}:{time}"));
+    let (noise, pct) = (partitioned.noise.as_str(), partitioned.noise_pct);
+    row.noise = computes.then(|| format!("{noise}:{pct}"));
+    row.threads = Some(found.threads);
+    row.partitions = Some(found.partitions);
+    row.policy.clone_from(&series.policy);
+    (row.iterations, row.repetitions) = (found.iterations, REPETITIONS as u32);
+    row.pattern = found.keys.clone();
+    if found.keys.granularity.is_some() {
+        let works = !found.arrived.is_empty();
+        row.compute = (computes && !works).then(|| format!("sleep:{time}"));
+        row.noise = None;
+        row.cold_cache = partitioned.cache == Cache::Cold;
+    }
+    let sides = Sides(context.pattern.grid.clone());
+    row.pattern.grid = Some(sides.to_string());
+    row.pattern.mode = Some(series.mode.as_str().to_owned());
+    row.pattern.middleware = Some(
+        if series.policy.is_some() {
+            "partitioned"
+        } else {
+            "messages"
+        }
+        .to_owned(),
+    );
+    let is_nominal = series.accounting == Accounting::Artefact;
+    row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
+    let label = row.pattern.label(series.policy.as_deref());
+    row.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
+    row
+}
+
+/// How many draws of a density are compared with its samples.
+const DRAWS: usize = 100_000;
+
+/// How threads arrived, and how well a density of their times is met by draws from it.
+fn arrival_figures<P>(figures: &mut Figures, arrived: &[[u64; 3]], context: &Context<'_, P>) {
+    let times: Vec<f64> = arrived.iter().map(|it| it[2] as f64).collect();
+    let scaled: Vec<f64> = times.iter().map(|time| time / 1e3).collect();
+    if let Some(summary) = Summary::of(&scaled) {
+        figures.set("arrival_us", summary.median);
+        figures.set("arrival_min_us", summary.min);
+        figures.set("arrival_max_us", summary.max);
+    }
+    let density = Density::of(&times, context.pattern.cmb.arrivals.bandwidth);
+    figures.set("bandwidth_ns", density.bandwidth);
+    figures.set("kolmogorov", density.misses(context.seed, DRAWS));
+}
+
+/// Writes when threads arrived, of all series and sizes.
+fn record(file: &mut BufWriter<File>, found: &[Found]) -> std::io::Result<()> {
+    for [iteration, thread, ns] in found.iter().flat_map(|found| &found.arrived) {
+        writeln!(file, "{iteration},0,{thread},{ns}")?;
+    }
+    file.flush()
+}
+
+fn create(path: &Path) -> std::io::Result<BufWriter<File>> {
+    let mut file = BufWriter::new(File::create(path)?);
+    writeln!(file, "iteration,rank,thread,ns")?;
+    Ok(file)
+}
+
+/// Shares of sends and receives in the time of SNAP, by the nodes at which they were published, in percent.
+const SHARES: [(u32, f64); 2] = [(128, 20.4), (256, 54.5)];
+
+/// How much faster SNAP would be if its sends and receives were by as much as the sweep is over one thread.
+fn projected(figures: &mut Figures) {
+    let factor = figures.named("ratio_to_single").unwrap_or(1.0);
+    for (nodes, share) in SHARES {
+        figures.set(
+            format!("ratio_snap_{nodes}"),
+            speedup(share / 100.0, factor),
+        );
+    }
+}
+
+/// The gain where a share of the time is divided by a factor.
+fn speedup(share: f64, factor: f64) -> f64 {
+    1.0 / ((1.0 - share) + share / factor)
+}
+
+/// What the paper of cmb reports: the slowest rank's time of an iteration, three sums, and the gain over bulk-synchronous
+/// messages, serial as published and all at once.
+fn stencil_figures(figures: &mut Figures, all: &[Series], found: &[Found], place: usize) {
+    let own = &found[place];
+    let blocks: Vec<f64> = own
+        .slowest
+        .iter()
+        .map(|block| median(block) / 1e3)
+        .collect();
+    set_scaled(figures, Quantity::ITER, &blocks, 1.0);
+    let global: f64 = own.slowest.iter().flatten().sum();
+    let local = own.sums.iter().copied().fold(0.0, f64::max);
+    let mean = own.sums.iter().sum::<f64>() / own.sums.len() as f64;
+    for (key, sum) in [
+        ("max_global_ms", global),
+        ("max_local_ms", local),
+        ("mean_ms", mean),
+    ] {
+        figures.set(key, sum / 1e6);
+    }
+    for (quantity, base) in [
+        (Quantity::SPEEDUP, Granularity::Bsp),
+        (Quantity::SPEEDUP_ALL, Granularity::BspAll),
+    ] {
+        let is_base = |series: &Series| series.granularity == Some(base);
+        let Some(base) = all.iter().position(is_base) else {
+            continue;
+        };
+        let both = found[base].totals().into_iter().zip(own.totals());
+        let gains: Vec<f64> = both
+            .map(|(base, own)| 100.0 * (base - own) / base)
+            .collect();
+        set_scaled(figures, quantity, &gains, 1.0);
+    }
+}
+
+fn set_scaled(figures: &mut Figures, quantity: Quantity, values: &[f64], by: f64) {
+    let scaled: Vec<f64> = values.iter().map(|value| value * by).collect();
+    if let Some(summary) = Summary::of(&scaled) {
+        figures.set_summary(quantity, summary);
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    Summary::of(values).map_or(f64::NAN, |summary| summary.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_projection_gives_the_published_values() {
+        for (share, wanted) in [(1.0, 1.009), (6.0, 1.059), (20.4, 1.235), (54.5, 2.036)] {
+            let found = speedup(share / 100.0, 15.1);
+            assert!((found - wanted).abs() < 1e-3, "{share}: {found}");
+        }
+        assert!((speedup(0.5, 1.0) - 1.0).abs() < 1e-12);
+    }
+}

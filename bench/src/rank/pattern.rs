@@ -1,0 +1,32 @@
+//! The tests of patterns.
+
+use super::{Job, Sink, done, greet};
+use crate::environment::Used;
+use crate::error::Result;
+use crate::link::Message;
+use crate::pattern::measure::{Target, measure};
+use crate::port::partitioned::PartitionedPort;
+use crate::record::Row;
+
+impl Job<'_> {
+    /// Measures all sizes.
+    pub(super) fn measure_pattern<P: PartitionedPort + Sync>(
+        &self,
+        port: &P,
+        used: &Used,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        let leads = greet(port, used, sink)?;
+        let row = |size| Row {
+            oversubscribed: self.plan.callers_per_core > 1,
+            ..self.row(self.plan.layers[0], size, port.size(), used)
+        };
+        let mut emit = |row: Row| sink(Message::Row(Box::new(row)));
+        let mut target = Target {
+            row: &row,
+            emit: &mut emit,
+        };
+        measure(port, self.plan, &mut target)?;
+        done(leads, sink)
+    }
+}
