@@ -16,6 +16,7 @@ mod joined;
 mod judgement;
 mod link;
 mod load;
+mod machines;
 mod measure;
 mod mpi;
 mod plan;
