@@ -78,7 +78,7 @@ fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<Joined> {
 
 /// Helps until the other side is done.
 fn helped(link: &Link, args: &BenchArgs, host: &Host, shares: bool) -> Result<ExitStatus> {
-    let helped = help(link, args, host, shares);
+    let helped = help(link, args, host, shares, &|| false);
     match (helped.failure, helped.is_done) {
         (Some(failure), _) => Err(Error::Elsewhere {
             text: failure.text,

@@ -113,7 +113,7 @@ impl Director {
             heard.note(&message);
             take(message)
         };
-        let mut there = None;
+        let (mut there, mut is_over_there) = (None, false);
         let started = |port: Option<u16>| {
             if let (true, Some(port)) = (self.link.listens, port) {
                 self.link.say(&Word::Meet { port });
@@ -122,18 +122,29 @@ impl Director {
         let of_other = |word: Word| match word {
             Word::Report(message) => hear(message).map(|()| false),
             Word::Ended { failure } => {
-                there = failure;
+                (there, is_over_there) = (failure, true);
                 Ok(true)
             }
             _ => Err(self.foreign()),
         };
         let (ended, taken) = desk.serve(hear, || self.link.run(spec, started, of_other, true));
-        if ended.is_err() {
+        if ended.is_err() && !is_over_there {
             self.link.say(&Word::GiveUp);
+            there = self.end_there();
         }
         taken?;
         let (heard, _) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.judge(ended, &heard, there, limit)
+    }
+
+    /// Waits for the end of the other side's part, where this one's could not be started; returns what went wrong there.
+    fn end_there(&self) -> Option<Failure> {
+        loop {
+            match self.link.hear()? {
+                Word::Ended { failure } => return failure.filter(|it| it.interrupted),
+                _ => {}
+            }
+        }
     }
 
     /// Asks the other side for its part, and returns how it starts that.
@@ -161,7 +172,11 @@ impl Director {
         there: Option<Failure>,
         limit: Option<Duration>,
     ) -> Result<()> {
-        let report = ended?;
+        let report = match (ended, &there) {
+            (Ok(report), _) => report,
+            (Err(_), Some(failure)) => return Err(self.failed(failure.clone())),
+            (Err(error), None) => return Err(error),
+        };
         if report.interrupted.is_none() && !report.timed_out {
             heard.result()?;
             if let Some(failure) = there {

@@ -28,8 +28,14 @@ pub(super) struct Helped {
     pub interrupted: bool,
 }
 
-/// Runs this side's parts until the other side is done, or gone.
-pub(super) fn help(link: &Link, args: &BenchArgs, host: &Host, shares: bool) -> Helped {
+/// Runs this side's parts until the other side is done, or gone. `is_ending` says whether a signal ends this side.
+pub(super) fn help(
+    link: &Link,
+    args: &BenchArgs,
+    host: &Host,
+    shares: bool,
+    is_ending: &dyn Fn() -> bool,
+) -> Helped {
     let mut helped = Helped {
         jobs: 0,
         failure: None,
@@ -52,7 +58,14 @@ pub(super) fn help(link: &Link, args: &BenchArgs, host: &Host, shares: bool) -> 
         }
         helped.jobs += 1;
         let failure = part(link, args, host, shares, *job).err();
-        let failure = failure.map(|error| Failure::of(&error));
+        let failure = failure.map(|error| {
+            let failure = Failure::of(&error);
+            let interrupted = failure.interrupted || is_ending();
+            Failure {
+                interrupted,
+                ..failure
+            }
+        });
         helped.interrupted = failure.as_ref().is_some_and(|it| it.interrupted);
         if failure.is_some() {
             helped.failure.clone_from(&failure);

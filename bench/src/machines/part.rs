@@ -1,5 +1,6 @@
 //! The connection between two machines, and the part that this side has in a job of both.
 
+use std::cell::Cell;
 use std::net::{IpAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -35,6 +36,8 @@ pub(super) struct Link {
     pub speaker: Speaker,
     sender: Sender<Event>,
     events: Receiver<Event>,
+    /// Nothing comes from the other side any more.
+    is_gone: Cell<bool>,
 }
 
 impl Link {
@@ -76,6 +79,7 @@ impl Link {
             speaker,
             sender,
             events,
+            is_gone: Cell::new(false),
         })
     }
 
@@ -86,6 +90,9 @@ impl Link {
 
     /// Returns the next word between jobs; `None` when the other side is gone.
     pub(super) fn hear(&self) -> Option<Word> {
+        if self.is_gone.get() {
+            return None;
+        }
         match self.events.recv() {
             Ok(Event::Word(word)) => Some(*word),
             _ => None,
@@ -146,6 +153,7 @@ impl Link {
                     Ok(Event::Word(word)) => hear(*word),
                     Ok(Event::Gone) | Err(_) => {
                         is_over_there = true;
+                        self.is_gone.set(true);
                         Err(self.lost())
                     }
                 };
@@ -158,8 +166,11 @@ impl Link {
                 }
             }
         });
-        // What went wrong here ended the part, and is the cause of how it did.
-        match (failed, report.transpose()?) {
+        // What went wrong here ended the part, as SIGTERM would, and is the cause of how it ended.
+        let report = report.transpose()?;
+        let signal = report.as_ref().and_then(|report| report.interrupted);
+        let is_other = signal.is_some_and(|signal| signal != signal_hook::consts::SIGTERM);
+        match (failed.filter(|_| !is_other), report) {
             (None, Some(report)) => Ok(report),
             (failed, _) => Err(failed.unwrap_or_else(|| self.lost())),
         }

@@ -29,6 +29,7 @@ struct Server<'a> {
     args: &'a BenchArgs,
     host: &'a Host,
     listening: Listening<'a>,
+    ending: Ending,
     /// Who is served.
     turn: Mutex<()>,
     served: Mutex<Option<String>>,
@@ -45,29 +46,30 @@ pub(super) fn forever(args: &BenchArgs, host: &Host, address: &str) -> Result<Ex
         args,
         host,
         listening,
+        ending,
         turn: Mutex::default(),
         served: Mutex::default(),
         connections: Mutex::default(),
     };
-    server.run(&ending)
+    server.run()
 }
 
 impl Server<'_> {
-    fn run(&self, ending: &Ending) -> Result<ExitStatus> {
+    fn run(&self) -> Result<ExitStatus> {
         let listener = &self.listening.listener;
         let failed = |error: std::io::Error| Error::system("wait for the other side", error);
         listener.set_nonblocking(true).map_err(failed)?;
         std::thread::scope(|scope| {
             loop {
                 let mut sources = [
-                    PollFd::new(&ending.events, PollFlags::IN),
+                    PollFd::new(&self.ending.events, PollFlags::IN),
                     PollFd::new(listener, PollFlags::IN),
                 ];
                 match poll(&mut sources, None) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(failed(error.into())),
                 }
-                if let Some(signal) = ending.signal() {
+                if let Some(signal) = self.ending.signal() {
                     self.end(signal);
                     return Ok(ExitStatus::Signal(signal));
                 }
@@ -122,7 +124,9 @@ impl Server<'_> {
             None => "left before anything ran".to_owned(),
             Some((link, ready)) => {
                 let shares = super::is_here(ready.identity.as_deref());
-                let helped = help(&link, self.args, self.host, shares);
+                let helped = help(&link, self.args, self.host, shares, &|| {
+                    self.ending.signal().is_some()
+                });
                 let jobs = match helped.jobs {
                     1 => "1 job".to_owned(),
                     jobs => format!("{jobs} jobs"),
