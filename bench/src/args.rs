@@ -597,7 +597,14 @@ impl BenchArgs {
             .map(|variant| variant.unit);
         let processes = processes.filter(|unit| !unit.is_threads() && callers::pairs(self));
         let most = processes.map(|unit| unit.count).max().unwrap_or(1);
-        crate::machines::check_pairs(self.test, most)
+        if most > 1 {
+            return usage(format!(
+                "{} pairs neighbouring ranks, which are on one machine: between two, --units takes processes:1 and \
+                 threads:N; message-rate -n N has N/2 pairs of ranks",
+                self.test
+            ));
+        }
+        Ok(())
     }
 
     /// Whether there are options that only the side which decides has.

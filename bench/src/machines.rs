@@ -10,7 +10,7 @@ use tagwire_base::JobSecret;
 use tagwire_base::host::identity;
 
 use crate::Host;
-use crate::args::{BenchArgs, TestName, TwoSided};
+use crate::args::{BenchArgs, TwoSided};
 use crate::error::{Error, ExitStatus, Result};
 
 pub(crate) use self::direct::Director;
@@ -97,15 +97,4 @@ fn is_here(identity_there: Option<&str>) -> bool {
 /// What both sides know, as the option says it: a text, or the file that it is in.
 fn secret(option: &str) -> Result<JobSecret> {
     JobSecret::of_option(option).map_err(|why| Error::Usage(format!("--secret {why}")))
-}
-
-/// Refuses jobs whose pairs would be on one machine.
-pub(crate) fn check_pairs(test: TestName, processes: u32) -> Result<()> {
-    if processes > 1 {
-        return Err(Error::Usage(format!(
-            "{test} pairs neighbouring ranks, which are on one machine: between two, --units takes processes:1 and \
-             threads:N; message-rate -n N has N/2 pairs of ranks"
-        )));
-    }
-    Ok(())
 }
