@@ -276,7 +276,12 @@ pub enum Format {
 #[command(after_help = AFTER_HELP)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_enum)]
+    #[arg(
+        value_enum,
+        required = false,
+        required_unless_present = "forever",
+        default_value_if("forever", clap::builder::ArgPredicate::IsPresent, "latency")
+    )]
     pub test: TestName,
 
     /// How many ranks
@@ -407,12 +412,17 @@ pub struct BenchArgs {
     /// (port 0: any that is free), and print the results
     #[arg(
         long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "0.0.0.0:7471",
-        value_parser = parse_address, conflicts_with_all = ["connect", "launches"]
+        value_parser = parse_address, conflicts_with = "connect"
     )]
     pub listen: Option<String>,
 
-    /// Be the other side: do what the one that listens at this address was told to do
-    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address, conflicts_with = "launches")]
+    /// Stay, and serve those who connect one after the other: each decides on its run and prints. Without a test
+    #[arg(long, requires = "listen")]
+    pub forever: bool,
+
+    /// Be the other side: do what the one that listens at this address was told to do, or decide, if that has --forever.
+    /// The ranks are shared out evenly, the first ones where one listens
+    #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
     pub connect: Option<String>,
 
     /// What both sides of such a run have to know, 32 bytes at most; @FILE reads it from a file, so that
@@ -605,20 +615,39 @@ impl BenchArgs {
     }
 
     fn check_two(&self, side: &TwoSided, has_mpi: bool) -> Result<()> {
-        if self.rank_count() != 2 {
-            return usage("--listen and --connect are one rank each: -n is 2");
-        }
         if has_mpi {
             return usage("--listen and --connect are for our own transports; 'mpi' has launchers");
         }
-        let connects = matches!(side, TwoSided::Connect(_));
-        if connects && (self.transport.len() + usize::from(self.sizes.is_some())) > 0 {
-            return usage("--connect takes over what the side that listens was told");
+        if self.rank_count() < 2 {
+            return usage("--listen and --connect need a rank on each side: -n is 2 at least");
         }
-        if connects && self.secret.is_none() {
+        if matches!(side, TwoSided::Connect(_)) && self.secret.is_none() {
             return usage("--connect needs --secret, which the side that listens prints");
         }
+        if self.forever && self.decides() {
+            return usage(
+                "--forever serves what those who connect ask for: give -t, -n, -m, -o and the like there",
+            );
+        }
+        let processes = callers::variants(self)?
+            .into_iter()
+            .map(|variant| variant.unit);
+        let processes = processes.filter(|unit| !unit.is_threads() && callers::pairs(self));
+        let most = processes.map(|unit| unit.count).max().unwrap_or(1);
+        if most > 1 {
+            return usage(format!(
+                "{} pairs neighbouring ranks, which are on one machine: between two, --units takes processes:1 and \
+                 threads:N; message-rate -n N has N/2 pairs of ranks",
+                self.test
+            ));
+        }
         Ok(())
+    }
+
+    /// Whether there are options that only the side which decides has.
+    pub(crate) fn decides(&self) -> bool {
+        let has_options = !self.transport.is_empty() || self.sizes.is_some() || self.launches > 1;
+        has_options || self.ranks.is_some() || self.iterations.is_some() || self.output.is_some()
     }
 
     /// The transports that the command line names.

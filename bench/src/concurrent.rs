@@ -288,6 +288,12 @@ pub(crate) fn variants(args: &BenchArgs) -> Result<Vec<Variant>> {
     Ok(all)
 }
 
+/// Whether units are pairs of neighbouring ranks in what `args` ask for.
+pub(crate) fn pairs(args: &BenchArgs) -> bool {
+    let of_pairs = Shape::pairs(Unit::processes(3));
+    asked(args).is_some_and(|test| (test.shape)(Unit::processes(3), None) == Ok(of_pairs))
+}
+
 /// Adds what follows from rows of one launch together, such as what a level costs over the other.
 pub(crate) fn pair(test: &str, rows: &mut [Row]) {
     let mut known = DESCRIPTIONS.iter();

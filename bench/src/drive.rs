@@ -1,7 +1,9 @@
 //! The command: starts the jobs of a run and gathers their results.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tagwire_launch::detect::{Detection, Launcher};
@@ -15,6 +17,7 @@ use crate::environment::{self, Environment};
 use crate::error::{Error, ExitStatus, Result, signal_name};
 use crate::joined;
 use crate::link::{Desk, Message};
+use crate::machines::{self, Director, Joined};
 use crate::mpi::{Family, was_launched};
 use crate::plan::{self, Carrier, Plan};
 use crate::rank;
@@ -55,13 +58,20 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     }
     args.check()?;
     let host = configured(args, host)?;
-    if let Some(side) = args.side_of_two() {
-        return joined::with_other_machine(args, &host, &side);
-    }
-    let cases = cases(args)?;
     let (starts, unusable) = starts(args, &host)?;
+    let other = match args.side_of_two() {
+        None => None,
+        Some(side) => match machines::join(args, &host, &side)? {
+            Joined::Over(status) => return Ok(status),
+            Joined::Director(director) => Some(director),
+        },
+    };
+    let cases = cases(args, other.as_deref())?;
     let seed = args.seed.unwrap_or_else(seed_of_clock);
-    let environment = environment(args, &host, &cases, seed, &starts);
+    let mut environment = environment(args, &host, &cases, seed, &starts);
+    if let Some(other) = &other {
+        other.describe(&mut environment);
+    }
     let per_size = args.rows_per_size();
     let is_one = starts.len() + unusable.len() == 1 && cases.len() == 1;
     let streams = is_one && args.launches == 1 && per_size == 1;
@@ -89,6 +99,7 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         unusable,
         failed: Failed::default(),
         seed,
+        other,
         output,
         progress,
     };
@@ -145,6 +156,8 @@ struct Run<'a, W: Write> {
     /// How many jobs were asked for.
     jobs: usize,
     seed: u64,
+    /// The other one of two machines.
+    other: Option<Box<Director>>,
     output: Output<W>,
     progress: ProgressBar,
 }
@@ -158,7 +171,7 @@ struct Failed {
 
 /// What a job has said so far.
 #[derive(Debug, Default)]
-struct Heard {
+pub(crate) struct Heard {
     is_done: bool,
     /// The failure that says most: wrong bytes before anything else, else the first.
     failure: Option<(u32, String, i32)>,
@@ -202,8 +215,14 @@ impl<W: Write + Send> Run<'_, W> {
     /// Leaves out all jobs but these.
     fn keep(&mut self, jobs: &[usize]) {
         self.starts = jobs.iter().map(|&job| self.starts[job].clone()).collect();
-        let transports = &mut self.output.report_mut().environment.transports;
-        *transports = jobs.iter().map(|&job| transports[job].clone()).collect();
+        let environment = &mut self.output.report_mut().environment;
+        let others = environment
+            .other
+            .as_mut()
+            .map(|other| &mut other.transports);
+        for transports in [&mut environment.transports].into_iter().chain(others) {
+            *transports = jobs.iter().map(|&job| transports[job].clone()).collect();
+        }
     }
 
     /// All launches of all jobs; in each round in another order.
@@ -313,11 +332,16 @@ impl<W: Write + Send> Run<'_, W> {
             host: self.host,
             placement: &case.placement,
         };
+        let other = self.other.as_deref();
         let (output, progress) = (&mut self.output, &self.progress);
-        jobs.run(start, plan, |message| {
+        let take = |message| {
+            let environment = &mut output.report_mut().environment;
             match message {
-                Message::Greeting(used) => {
-                    output.report_mut().environment.transports[job].learn(used);
+                Message::Greeting(used) => environment.transports[job].learn(used),
+                Message::OtherGreeting(used) => {
+                    if let Some(other) = &mut environment.other {
+                        other.transports[job].learn(used);
+                    }
                 }
                 Message::Row(mut row) => {
                     row.case = number;
@@ -328,7 +352,16 @@ impl<W: Write + Send> Run<'_, W> {
                 Message::Done | Message::Failure { .. } => {}
             }
             Ok(())
-        })
+        };
+        match other {
+            None => jobs.run(start, plan, take),
+            Some(other) => {
+                let ended = other.run(&jobs, plan, take);
+                let environment = &mut self.output.report_mut().environment;
+                other.describe_binding(environment, &jobs.placement.text);
+                ended
+            }
+        }
     }
 }
 
@@ -353,34 +386,19 @@ impl Jobs<'_> {
         let spec = self.spec(start, &mut plan)?;
         let mut heard = Heard::default();
         let listen = |message| {
-            match &message {
-                Message::Done => heard.is_done = true,
-                Message::Failure {
-                    rank,
-                    message,
-                    status,
-                } => heard.failed(*rank, message.clone(), *status),
-                _ => {}
-            }
+            heard.note(&message);
             take(message)
         };
         let (ended, taken) = desk.serve(listen, || tagwire_launch::run(spec));
         taken?;
-        judge(&ended?, &heard, self.args)
+        judge(&ended?, &heard, self.args.timeout)
     }
 
     fn spec(&self, start: &Start, plan: &mut Plan) -> Result<JobSpec> {
-        let program = std::env::current_exe()
-            .map_err(|error| Error::system("find this program's own file", error))?;
-        let own = ["bench".into(), self.args.test.as_str().into()];
         let mut spec = match &start.mpiexec {
-            None => {
-                let mut spec = JobSpec::new(plan.ranks, program);
-                spec.args = own.into();
-                spec.binding = self.placement.binding();
-                spec
-            }
+            None => spec_of_ours(plan, plan.ranks, self.placement)?,
             Some((mpiexec, family)) => {
+                let (program, own) = own_command(plan)?;
                 if *family == Family::OpenMpi {
                     plan.bind_here.clone_from(&self.placement.cpus);
                 }
@@ -398,17 +416,52 @@ impl Jobs<'_> {
             }
         };
         spec.timeout = self.args.timeout;
-        // The failure that a rank reports is the cause; how its process ended follows from it.
-        spec.quiet = true;
-        spec.env = vec![(plan::VARIABLE.into(), plan.to_text()?.into())];
-        let settings = self.host.config.to_environment();
-        spec.env
-            .extend(settings.map(|(name, value)| (name.into(), value.into())));
+        complete(&mut spec, plan, self.host)?;
         Ok(spec)
     }
 }
 
+/// This program, and the arguments that make it a rank.
+fn own_command(plan: &Plan) -> Result<(PathBuf, [OsString; 2])> {
+    let program = std::env::current_exe()
+        .map_err(|error| Error::system("find this program's own file", error))?;
+    Ok((program, ["bench".into(), plan.test.as_str().into()]))
+}
+
+/// Returns what starts `ranks` ranks of a plan over our own transports.
+pub(crate) fn spec_of_ours(plan: &Plan, ranks: u32, placement: &Placement) -> Result<JobSpec> {
+    let (program, own) = own_command(plan)?;
+    let mut spec = JobSpec::new(ranks, program);
+    spec.args = own.into();
+    spec.binding = placement.binding();
+    Ok(spec)
+}
+
+/// Adds what every job is started with: its plan and the settings.
+pub(crate) fn complete(spec: &mut JobSpec, plan: &Plan, host: &Host) -> Result<()> {
+    // The failure that a rank reports is the cause; how its process ended follows from it.
+    spec.quiet = true;
+    spec.env = vec![(plan::VARIABLE.into(), plan.to_text()?.into())];
+    let settings = host.config.to_environment();
+    spec.env
+        .extend(settings.map(|(name, value)| (name.into(), value.into())));
+    Ok(())
+}
+
 impl Heard {
+    /// Keeps in mind what tells how a job ended.
+    pub(crate) fn note(&mut self, message: &Message) {
+        match message {
+            Message::Done => self.is_done = true,
+            Message::Failure {
+                rank,
+                message,
+                status,
+            } => self.failed(*rank, message.clone(), *status),
+            _ => {}
+        }
+    }
+
     fn failed(&mut self, rank: u32, message: String, status: i32) {
         let wrong_bytes = |status: i32| ExitStatus::from_code(status) == ExitStatus::Invalid;
         let says_more = self
@@ -421,7 +474,7 @@ impl Heard {
     }
 
     /// The failure, if there is one.
-    fn result(&self) -> Result<()> {
+    pub(crate) fn result(&self) -> Result<()> {
         match &self.failure {
             None => Ok(()),
             Some((rank, message, status)) => Err(Error::Rank {
@@ -434,9 +487,20 @@ impl Heard {
 }
 
 /// How a job's end is to be understood.
-fn judge(ended: &JobReport, heard: &Heard, args: &BenchArgs) -> Result<()> {
+pub(crate) fn judge(ended: &JobReport, heard: &Heard, limit: Option<Duration>) -> Result<()> {
+    judge_part(ended, heard, limit)?;
+    if !heard.is_done {
+        return Err(Error::Job(
+            "the job ended without all of its results".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The same of a part of a job, whose results may have gone elsewhere.
+pub(crate) fn judge_part(ended: &JobReport, heard: &Heard, limit: Option<Duration>) -> Result<()> {
     if ended.timed_out {
-        let after = args.timeout.unwrap_or_default().as_secs_f64();
+        let after = limit.unwrap_or_default().as_secs_f64();
         return Err(Error::Job(format!(
             "the job did not end within {after} s (option --timeout)"
         )));
@@ -462,11 +526,6 @@ fn judge(ended: &JobReport, heard: &Heard, args: &BenchArgs) -> Result<()> {
         return Err(Error::Job(format!(
             "{how} before the results were complete"
         )));
-    }
-    if !heard.is_done {
-        return Err(Error::Job(
-            "the job ended without all of its results".to_owned(),
-        ));
     }
     Ok(())
 }

@@ -21,6 +21,32 @@ pub struct Environment {
     pub commit: String,
     /// When the run began, in seconds since 1970.
     pub started_unix_s: u64,
+    /// The machine of rank 0, whose clock the times are of.
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// How many ranks each job has.
+    pub ranks: u32,
+    /// How many times each job is started.
+    pub launches: u32,
+    /// How ranks are bound, as asked for: `none`, `core`, a list of CPUs.
+    pub binding: String,
+    /// Whether there are more ranks than cores that they may use.
+    pub oversubscribed: bool,
+    /// The seed of patterns and of the order of launches.
+    pub seed: u64,
+    /// What carried the messages, in the order of the command.
+    pub transports: Vec<Used>,
+    /// Settings that are not at their default.
+    pub settings: BTreeMap<String, String>,
+    /// The other machine of a run between two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<Box<Other>>,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Machine {
     /// The machine's name.
     pub host: Option<String>,
     /// The kernel's release.
@@ -49,20 +75,23 @@ pub struct Environment {
     pub clock_source: Option<String>,
     /// What one look at the clock costs; iterations are timed singly only for percentiles.
     pub clock_cost_ns: f64,
-    /// How many ranks each job has.
-    pub ranks: u32,
-    /// How many times each job is started.
-    pub launches: u32,
-    /// How ranks are bound, as asked for: `none`, `core`, a list of CPUs.
+}
+
+/// The machine that rank 0 is not on, and what its ranks use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Other {
+    /// Tagwire's version there.
+    pub version: String,
+    /// The commit that it was built from.
+    pub commit: String,
+    /// The machine.
+    #[serde(flatten)]
+    pub machine: Machine,
+    /// How its ranks are bound.
     pub binding: String,
-    /// Whether there are more ranks than cores that they may use.
-    pub oversubscribed: bool,
-    /// The seed of patterns and of the order of launches.
-    pub seed: u64,
-    /// What carried the messages, in the order of the command.
+    /// What carried the messages there, in the order of the command.
     pub transports: Vec<Used>,
-    /// Settings that are not at their default.
-    pub settings: BTreeMap<String, String>,
 }
 
 /// What a job used.
@@ -175,14 +204,31 @@ pub(crate) struct Jobs {
 impl Environment {
     /// This machine, now.
     pub(crate) fn capture(host: &Host, jobs: &Jobs) -> Self {
-        let machine = Topology::of_machine();
-        let list = |cpus: &Option<_>| cpus.as_ref().map(ToString::to_string);
         Self {
             version: host.version.clone(),
             commit: host.commit.clone(),
             started_unix_s: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |time| time.as_secs()),
+            machine: Machine::this(),
+            ranks: jobs.ranks,
+            launches: jobs.launches,
+            binding: jobs.binding.clone(),
+            oversubscribed: jobs.ranks as usize * jobs.threads as usize > jobs.cores,
+            seed: jobs.seed,
+            transports: Vec::new(),
+            settings: settings(&host.config),
+            other: None,
+        }
+    }
+}
+
+impl Machine {
+    /// Returns what this machine is.
+    pub(crate) fn this() -> Self {
+        let machine = Topology::of_machine();
+        let list = |cpus: &Option<_>| cpus.as_ref().map(ToString::to_string);
+        Self {
             cpus_online: list(&machine.online),
             cpus_allowed: list(&machine.allowed),
             host: machine.host,
@@ -197,13 +243,19 @@ impl Environment {
             memory_bytes: machine.memory,
             clock_source: machine.clock_source,
             clock_cost_ns: (clock_cost_ns(|| Clock::default().now()) * 10.0).round() / 10.0,
-            ranks: jobs.ranks,
-            launches: jobs.launches,
-            binding: jobs.binding.clone(),
-            oversubscribed: jobs.ranks as usize * jobs.threads as usize > jobs.cores,
-            seed: jobs.seed,
+        }
+    }
+}
+
+impl Other {
+    /// This machine, as the one that rank 0 is not on.
+    pub(crate) fn this(host: &Host, binding: String) -> Self {
+        Self {
+            version: host.version.clone(),
+            commit: host.commit.clone(),
+            machine: Machine::this(),
+            binding,
             transports: Vec::new(),
-            settings: settings(&host.config),
         }
     }
 }

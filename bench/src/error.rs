@@ -158,6 +158,14 @@ pub enum Error {
         /// The exit status that it asks for.
         status: i32,
     },
+    /// The other one of two machines failed.
+    #[error("{text}")]
+    Elsewhere {
+        /// In words.
+        text: String,
+        /// The exit status that it asks for.
+        status: i32,
+    },
     /// Some of several transports cannot be used.
     #[error(
         "{count} of {all} transports cannot be used; --keep-going measures the others: {list}",
@@ -235,10 +243,12 @@ impl Error {
             Self::Validation(_) => ExitStatus::Invalid,
             Self::Incomplete { status, .. } => *status,
             Self::Interrupted { signal } => ExitStatus::Signal(*signal as u8),
-            Self::Rank { status, .. } => match ExitStatus::from_code(*status) {
-                ExitStatus::Good => ExitStatus::Failed,
-                status => status,
-            },
+            Self::Rank { status, .. } | Self::Elsewhere { status, .. } => {
+                match ExitStatus::from_code(*status) {
+                    ExitStatus::Good => ExitStatus::Failed,
+                    status => status,
+                }
+            }
             _ => ExitStatus::Failed,
         }
     }
@@ -247,7 +257,11 @@ impl Error {
     pub(crate) const fn is_of_a_job(&self) -> bool {
         matches!(
             self,
-            Self::Rank { .. } | Self::Job(_) | Self::Launch(_) | Self::Base(_)
+            Self::Rank { .. }
+                | Self::Elsewhere { .. }
+                | Self::Job(_)
+                | Self::Launch(_)
+                | Self::Base(_)
         )
     }
 
@@ -272,6 +286,7 @@ impl Error {
             Self::Unusable { .. } => 614,
             Self::Incomplete { .. } => 615,
             Self::Interrupted { .. } => 616,
+            Self::Elsewhere { .. } => 617,
             Self::Base(error) => error.code(),
             Self::Transport(error) => error.code(),
             Self::Pml(error) => error.code(),

@@ -18,6 +18,7 @@ mod judgement;
 mod kernels;
 mod link;
 mod load;
+mod machines;
 mod measure;
 mod mpi;
 mod noise;

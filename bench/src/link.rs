@@ -24,6 +24,8 @@ use crate::record::Row;
 pub(crate) enum Message {
     /// Rank 0 is open, and uses this.
     Greeting(Used),
+    /// The first rank of another machine is open, and uses this.
+    OtherGreeting(Used),
     /// Rank 0 has measured something.
     Row(Box<Row>),
     /// Where the time of a rank went.

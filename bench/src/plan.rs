@@ -106,6 +106,9 @@ pub(crate) struct Plan {
     /// Ranks open everything, report what they use, and end.
     #[serde(default)]
     pub opens_only: bool,
+    /// The first rank of another machine, where some are there.
+    #[serde(default)]
+    pub other_from: Option<u32>,
     /// The CPUs of the ranks, where each has to bind itself.
     pub bind_here: Option<Vec<usize>>,
     /// Where the results go: the name of an abstract socket, and what proves that a rank belongs
@@ -165,6 +168,7 @@ impl Plan {
             seed,
             launch,
             opens_only: false,
+            other_from: None,
             bind_here: None,
             results: None,
         }

@@ -99,9 +99,9 @@ impl Job<'_> {
         let rank = port.rank().as_u32();
         let ranks = self.check_ranks(port.size());
         let measured = ranks.and_then(|()| match self.plan.test {
-            _ if self.plan.opens_only => {
-                greet(&port, &used, sink).and_then(|leads| done(leads, sink))
-            }
+            _ if self.plan.opens_only => self
+                .greet(&port, &used, sink)
+                .and_then(|leads| done(leads, sink)),
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
             _ if self.plan.pattern.is_some() => self.measure_pattern(&port, &used, sink),
             _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
@@ -156,10 +156,10 @@ impl Job<'_> {
         let single = self.needs_single();
         let single = single.then(|| PmlPort::open(&config, false, bootstrap.scoped("single")));
         let single = single.transpose()?;
-        let used = Self::used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
+        let used = self.used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
         match (&pml, &raw) {
-            (Some(pml), _) if self.plan.opens_only => done(greet(pml, &used, sink)?, sink)?,
-            (None, Some(raw)) if self.plan.opens_only => done(greet(raw, &used, sink)?, sink)?,
+            (Some(pml), _) if self.plan.opens_only => done(self.greet(pml, &used, sink)?, sink)?,
+            (None, Some(raw)) if self.plan.opens_only => done(self.greet(raw, &used, sink)?, sink)?,
             (Some(pml), None) if self.plan.test == TestName::Partitioned => {
                 self.measure_partitioned(pml, used, sink)?;
             }
@@ -217,6 +217,7 @@ impl Job<'_> {
 
     /// The engine is the one that matches, which under cm the setting does not choose.
     fn used(
+        &self,
         config: &Config,
         pml: Option<&PmlPort>,
         cm: Option<&PmlPort>,
@@ -231,8 +232,9 @@ impl Job<'_> {
         let config = &*tagwire_rails::taken(config, matches, bootstrap);
         let libraries = tagwire_rails::libraries(config);
         let joined = |words: Vec<String>| (!words.is_empty()).then(|| words.join(" + "));
-        // One rank reports it.
-        let leads = bootstrap.rank().as_u32() == 0;
+        // One rank of each machine reports it.
+        let rank = bootstrap.rank().as_u32();
+        let leads = rank == 0 || self.plan.other_from == Some(rank);
         let opened = leads.then(|| tagwire_rails::opened(config, matches, bootstrap));
         Ok(Used {
             transport: tagwire_rails::named(config),
@@ -245,6 +247,21 @@ impl Job<'_> {
             engine_of_cm: matcher(cm)?,
             ..Used::default()
         })
+    }
+
+    /// Reports what is used, where this is rank 0, or the first one of another machine; returns whether it is rank 0.
+    fn greet<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<bool> {
+        let rank = port.rank().as_u32();
+        let used = || Used {
+            ranks: port.size(),
+            ..used.clone()
+        };
+        if rank == 0 {
+            sink(Message::Greeting(used()))?;
+        } else if self.plan.other_from == Some(rank) {
+            sink(Message::OtherGreeting(used()))?;
+        }
+        Ok(rank == 0)
     }
 
     /// Measures over a port that several threads may use.
@@ -360,7 +377,7 @@ impl Job<'_> {
         sink: Sink<'_>,
     ) -> Result<()> {
         let (layers, mut stages): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
-        let leads = greet(port, &used, sink)?;
+        let leads = self.greet(port, &used, sink)?;
         if self.plan.test == TestName::Idle {
             self.measure_idle(port, &used, sink)?;
         } else if self.plan.test.computes() {
@@ -486,18 +503,6 @@ impl Job<'_> {
             ..Row::default()
         }
     }
-}
-
-/// Reports what is used, where this is rank 0; returns whether it is.
-fn greet<P: Port>(port: &P, used: &Used, sink: Sink<'_>) -> Result<bool> {
-    let leads = port.rank().as_u32() == 0;
-    if leads {
-        sink(Message::Greeting(Used {
-            ranks: port.size(),
-            ..used.clone()
-        }))?;
-    }
-    Ok(leads)
 }
 
 /// Says that everything is over, where this is rank 0.

@@ -110,7 +110,7 @@ impl Report {
         Measurements {
             rows: self.measured().map(seen).collect(),
             spreads: spreads.collect(),
-            governors: environment.governors.clone(),
+            governors: environment.machine.governors.clone(),
             launches: again.then_some(environment.launches),
             ranks: environment.ranks,
             crowded,

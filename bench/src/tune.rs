@@ -341,10 +341,11 @@ impl Run<'_> {
             "Started",
             &format!("{} s after 1970 began", it.started_unix_s),
         );
-        line("Host", it.host.as_deref().unwrap_or(unknown));
-        line("Kernel", it.kernel.as_deref().unwrap_or(unknown));
-        line("CPU", it.cpu_model.as_deref().unwrap_or(unknown));
+        line("Host", it.machine.host.as_deref().unwrap_or(unknown));
+        line("Kernel", it.machine.kernel.as_deref().unwrap_or(unknown));
+        line("CPU", it.machine.cpu_model.as_deref().unwrap_or(unknown));
         let cores = it
+            .machine
             .cores
             .map_or_else(|| unknown.to_owned(), |cores| cores.to_string());
         line("Cores", &cores);

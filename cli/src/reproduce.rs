@@ -119,12 +119,20 @@ fn page(
     if items.iter().any(|item| item.paper() != name) {
         return Err(Failure::usage("--page is of one paper"));
     }
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut missing) = (Vec::new(), None);
     for item in items.iter().filter(|item| item.needs == Needs::Real) {
         let stored = options.output.join(item.name.replace('/', "-") + ".json");
-        let text = fs::read_to_string(&stored)
-            .map_err(|error| Failure::usage(format!("{}: {error}", stored.display())))?;
-        outcomes.push((stored.display().to_string(), text));
+        match fs::read_to_string(&stored) {
+            Ok(text) => outcomes.push((stored.display().to_string(), text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                missing.get_or_insert(format!("{}: {error}", stored.display()));
+            }
+            Err(error) => return Err(Failure::usage(format!("{}: {error}", stored.display()))),
+        }
+    }
+    // The page names what is not stored; of a folder without any outcome it would name all.
+    if let (Some(missing), true) = (missing, outcomes.is_empty()) {
+        return Err(Failure::usage(missing));
     }
     let (page, folder) = (
         file.file_name().unwrap_or_default(),

@@ -129,16 +129,17 @@ fn claims_are_judged_by_what_is_there() {
 fn the_pages_in_the_tree_are_what_their_results_say() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/papers");
     let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("threads.md");
-    let options = ["threads", "--page", page.to_str().unwrap(), "-o", "threads"];
-    let written = reproduce(&papers, &options);
-    assert!(written.status.success(), "{}", stderr(&written));
-    let (now, then) = (
-        fs::read_to_string(page),
-        fs::read_to_string(papers.join("threads.md")),
-    );
-    let command = "in docs/papers: tagwire reproduce threads --page threads.md -o threads";
-    assert!(now.unwrap() == then.unwrap(), "{command}");
+    for name in ["partitioned", "cmb", "reduction", "threads", "mtl"] {
+        let page = directory.path().join(format!("{name}.md"));
+        let options = [name, "--page", page.to_str().unwrap(), "-o", name];
+        let written = reproduce(&papers, &options);
+        assert!(written.status.success(), "{}", stderr(&written));
+        let then = fs::read_to_string(papers.join(format!("{name}.md")));
+        let now = fs::read_to_string(page).unwrap();
+        let command =
+            format!("in docs/papers: tagwire reproduce {name} --page {name}.md -o {name}");
+        assert!(now == then.unwrap(), "{command}");
+    }
 
     let missing = ["mtl", "--page", "mtl.md", "-o", "nowhere"];
     let missing = reproduce(directory.path(), &missing);

@@ -39,6 +39,7 @@ mod supervisor;
 pub use hosts::Hosts;
 use hosts::MAX_RANKS;
 use notes::Notes;
+pub use signals::KeptSignals;
 use supervisor::{Notice, Supervisor};
 
 /// What a rank's failure means to the others.
@@ -103,8 +104,8 @@ pub struct JobSpec {
     pub grace: Duration,
     /// Who reads the launcher's standard input.
     pub stdin: StdinPolicy,
-    /// Whether the launcher leaves it to the caller to report ranks that fail, and ranks without a core of
-    /// their own.
+    /// Whether the launcher leaves it to the caller to report ranks that fail, ranks without a core of
+    /// their own, and where it listens.
     pub quiet: bool,
 }
 
@@ -197,6 +198,7 @@ pub struct JobReport {
 #[derive(Debug)]
 pub struct Job {
     pids: Vec<u32>,
+    address: Option<String>,
     notice: Notice,
     supervisor: Option<JoinHandle<Result<JobReport>>>,
 }
@@ -247,7 +249,7 @@ impl Job {
                 move || match Supervisor::start(spec, &placement, supervisor_notice, notes) {
                     Ok(supervisor) => {
                         // The other side waits for exactly this.
-                        let _ = started.send(Ok(supervisor.pids()));
+                        let _ = started.send(Ok((supervisor.pids(), supervisor.address())));
                         supervisor.run()
                     }
                     Err(error) => {
@@ -257,9 +259,10 @@ impl Job {
                 },
             )
             .map_err(|error| Error::system("start the launcher's thread", error))?;
-        let pids = outcome.recv().unwrap_or_else(|_| Err(lost()))?;
+        let (pids, address) = outcome.recv().unwrap_or_else(|_| Err(lost()))?;
         Ok(Self {
             pids,
+            address,
             notice,
             supervisor: Some(supervisor),
         })
@@ -283,9 +286,32 @@ impl Job {
         &self.pids
     }
 
+    /// Returns where it listens for the ranks of other hosts; `None` where it does not.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
     /// Ends the job, as SIGTERM to the launcher would. Does not wait.
     pub fn end(&self) {
         self.notice.give();
+    }
+
+    /// Returns what ends the job from another thread while this one waits for it.
+    #[must_use]
+    pub fn ender(&self) -> Ender {
+        Ender(self.notice.clone())
+    }
+}
+
+/// Ends a job from any thread.
+#[derive(Debug, Clone)]
+pub struct Ender(Notice);
+
+impl Ender {
+    /// Ends the job as [`Job::end`] does; nothing where it is over.
+    pub fn end(&self) {
+        self.0.give();
     }
 }
 

@@ -24,5 +24,7 @@ pub mod store;
 pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
-pub use job::{Hosts, Job, JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, run};
-pub use store::{Membership, Store, StoreBootstrap};
+pub use job::{
+    Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, StdinPolicy, run,
+};
+pub use store::{Membership, Store, StoreBootstrap, connect_tcp, watch_tcp};

@@ -39,7 +39,7 @@ pub(crate) use client::NotIn;
 pub use client::{Membership, StoreBootstrap};
 pub(crate) use host::{HostLink, Word as HostWord};
 pub(crate) use key_space::Report;
-pub(crate) use socket::connect_tcp;
+pub use socket::{connect_tcp, watch_tcp};
 
 use key_space::KeySpace;
 use server::{Control, Reports, Server};

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::item::all;
 use crate::outcome::SCHEMA;
 use crate::units::short;
 
@@ -59,8 +60,11 @@ pub fn page(name: &str, command: &str, outcomes: &[(String, String)]) -> Result<
         }
         out.push('\n');
     }
-    out += "## Ours beside the published\n\nOther machines: ratios, orders and shapes are compared, and no absolute figures. \
+    if !outcomes.is_empty() {
+        out += "## Ours beside the published\n\nOther machines: ratios, orders and shapes are compared, and no absolute figures. \
             Intervals go from the least launch to the greatest.\n";
+    }
+    let mut measured = Vec::new();
     for (file, text) in outcomes {
         let no_outcome = |what: String| Error::NoOutcome {
             file: file.clone(),
@@ -72,8 +76,28 @@ pub fn page(name: &str, command: &str, outcomes: &[(String, String)]) -> Result<
             return Err(no_outcome(format!("its schema is not {SCHEMA}")));
         }
         out += &section(&outcome);
+        measured.push(word(&outcome, "name").to_owned());
     }
+    out += &not_run(name, &measured);
     Ok(out)
+}
+
+/// The paper's items without an outcome, and why there is none.
+fn not_run(paper: &str, measured: &[String]) -> String {
+    let items = all().iter().filter(|item| item.paper() == paper);
+    let mut lines = String::new();
+    for item in items.filter(|item| !measured.contains(&item.name)) {
+        let why = match (&item.why, item.needs) {
+            (Some(why), needs) => format!("{}: {why}", needs.word()),
+            (None, _) => "can be run; its outcome is not stored yet".to_owned(),
+        };
+        let (figure, shows) = (&item.figure, cell(&item.shows));
+        let _ = writeln!(lines, "| {figure} | {shows} | {} |", cell(&why));
+    }
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\n## Not run\n\n| item | what it shows | why |\n|---|---|---|\n{lines}")
 }
 
 fn word<'v>(value: &'v Value, key: &str) -> &'v str {
@@ -228,6 +252,16 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
+    }
+
+    #[test]
+    fn items_without_an_outcome_are_listed_with_why() {
+        let text = page("mtl", "", &[]).unwrap();
+        let (_, listed) = text.split_once("## Not run").unwrap();
+        let items = listed.lines().filter(|line| line.starts_with("| 004 "));
+        assert_eq!(items.count(), 7, "{listed}");
+        assert!(listed.contains("needs sim: it needs 256"), "{listed}");
+        assert!(listed.contains("not stored yet"), "{listed}");
     }
 
     #[test]

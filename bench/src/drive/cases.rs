@@ -4,6 +4,7 @@ use crate::args::BenchArgs;
 use crate::binding::Placement;
 use crate::concurrent::{self, Variant};
 use crate::error::Result;
+use crate::machines::Director;
 use crate::plan::Plan;
 
 /// One of the jobs over each transport: most tests have one, and those that compare processes with threads one for each unit.
@@ -36,8 +37,12 @@ impl Case {
     }
 }
 
-/// The cases of a test, in the order of the command; at least one.
-pub(super) fn cases(args: &BenchArgs) -> Result<Vec<Case>> {
+/// The cases of a test, in the order of the command; at least one. Of a run between two machines they are placed with the
+/// ranks that are here.
+pub(super) fn cases(args: &BenchArgs, other: Option<&Director>) -> Result<Vec<Case>> {
+    if let Some(other) = other {
+        return beside(args, other);
+    }
     let bind = args.bind.as_deref();
     let variants = concurrent::variants(args)?;
     if variants.is_empty() {
@@ -48,6 +53,29 @@ pub(super) fn cases(args: &BenchArgs) -> Result<Vec<Case>> {
     let case = |variant: Variant| {
         Ok(Case {
             placement: Placement::of_nodes(bind, &variant.shape.nodes)?,
+            variant: Some(variant),
+        })
+    };
+    variants.into_iter().map(case).collect()
+}
+
+/// The same, with this side's ranks alone.
+fn beside(args: &BenchArgs, other: &Director) -> Result<Vec<Case>> {
+    let bind = other.bind(args.bind.as_deref());
+    let place = |ranks, threads| Placement::new(bind, other.own(ranks), threads);
+    let variants = concurrent::variants(args)?;
+    if variants.is_empty() {
+        let placement = place(args.rank_count(), args.threads.unwrap_or(1))?;
+        return Ok(vec![Case::plain(placement)]);
+    }
+    let case = |variant: Variant| {
+        let threads = if variant.unit.is_threads() {
+            variant.unit.count
+        } else {
+            1
+        };
+        Ok(Case {
+            placement: place(variant.shape.nodes.len() as u32, threads)?,
             variant: Some(variant),
         })
     };

@@ -80,13 +80,13 @@ fn start_of(args: &BenchArgs, choice: &TransportChoice) -> Result<Start> {
 }
 
 fn start_of_ours(args: &BenchArgs, name: &str) -> Start {
-    // All ranks will be on this machine.
     let asked = name;
     let name = match asked {
-        tagwire_rails::AUTO => tagwire_rails::ON_ONE_HOST,
+        tagwire_rails::AUTO if args.side_of_two().is_none() => tagwire_rails::ON_ONE_HOST,
         named => named,
     };
     let why = match (args.transport.is_empty(), asked) {
+        (_, tagwire_rails::AUTO) if args.side_of_two().is_some() => "the default",
         (_, tagwire_rails::AUTO) => "the default; all ranks are on this machine",
         (true, _) => "by the setting 'transport'",
         (false, _) => "asked for",

@@ -1,6 +1,6 @@
 //! The tests that compare processes with threads.
 
-use super::{Job, Sink, done, greet};
+use super::{Job, Sink, done};
 use crate::concurrent::{self, Run};
 use crate::environment::Used;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ impl Job<'_> {
         used: &Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let leads = greet(port, used, sink)?;
+        let leads = self.greet(port, used, sink)?;
         let plan = self.plan;
         let row = |size| Row {
             unit: plan.unit.map(|unit| unit.to_string()),

@@ -1,6 +1,6 @@
 //! The test of partitioned operations.
 
-use super::{Job, Sink, add_load, done, effort, greet};
+use super::{Job, Sink, add_load, done, effort};
 use crate::args::partitioned::PartitionedPlan;
 use crate::body::partitioned::{Rounds, Setting};
 use crate::environment::Used;
@@ -21,7 +21,7 @@ impl Job<'_> {
         used: Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let leads = greet(port, &used, sink)?;
+        let leads = self.greet(port, &used, sink)?;
         let plan = self.plan.partitioned.as_ref();
         let plan = plan.ok_or_else(|| Error::Usage("a plan without partitions".to_owned()))?;
         let operations = port.operations(plan);

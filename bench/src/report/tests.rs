@@ -5,6 +5,7 @@ use super::output::Output;
 use super::text::{Table, closing, preamble};
 use super::*;
 use crate::args::{Format, Percentiles};
+use crate::environment::Machine;
 use crate::environment::Used;
 use crate::error::ExitStatus;
 use crate::record::tests::sample;
@@ -23,20 +24,22 @@ fn environment(launches: u32) -> Environment {
         version: "0.1.0".to_owned(),
         commit: "0123abc".to_owned(),
         started_unix_s: 1_700_000_000,
-        host: text("somewhere"),
-        kernel: text("6.18.0"),
-        cpu_model: text("Some CPU"),
-        virtual_machine: Some(true),
-        cpus_online: text("0-1"),
-        cpus_allowed: text("0-1"),
-        cores: Some(2),
-        smt: Some(false),
-        numa_nodes: 1,
-        governors: Vec::new(),
-        boost: None,
-        memory_bytes: Some(1 << 30),
-        clock_source: text("tsc"),
-        clock_cost_ns: 21.5,
+        machine: Machine {
+            host: text("somewhere"),
+            kernel: text("6.18.0"),
+            cpu_model: text("Some CPU"),
+            virtual_machine: Some(true),
+            cpus_online: text("0-1"),
+            cpus_allowed: text("0-1"),
+            cores: Some(2),
+            smt: Some(false),
+            numa_nodes: 1,
+            governors: Vec::new(),
+            boost: None,
+            memory_bytes: Some(1 << 30),
+            clock_source: text("tsc"),
+            clock_cost_ns: 21.5,
+        },
         ranks: 2,
         launches,
         binding: "core".to_owned(),
@@ -44,6 +47,7 @@ fn environment(launches: u32) -> Environment {
         seed: 7,
         transports: vec![shm],
         settings: BTreeMap::from([("engine".to_owned(), "list".to_owned())]),
+        other: None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Report, main_quantity, same_series};
 use clap::ValueEnum;
 
 use crate::args::{Percentiles, TestName};
-use crate::environment::MPI;
+use crate::environment::{MPI, Machine};
 use crate::load::OTHERS;
 use crate::port::collective::Operation;
 use crate::record::{Quantity, Row};
@@ -328,12 +328,38 @@ pub(crate) fn preamble(report: &Report) -> String {
             line("Library", &format!("{library} ({file})"));
         }
     }
-    line("Machine", &machine(report));
+    line(
+        "Machine",
+        &machine(&environment.machine, environment.other.is_some()),
+    );
     line("Ranks", &ranks(report));
-    let source = environment.clock_source.as_deref().unwrap_or("unknown");
+    if let Some(other) = &environment.other {
+        line("Other machine", &machine(&other.machine, true));
+        line(
+            "Other version",
+            &format!("{} (commit {})", other.version, other.commit),
+        );
+        line("Other ranks", &format!("bound: {}", other.binding));
+        for used in &other.transports {
+            let library = used.library.as_deref().unwrap_or("none");
+            let file = used
+                .file
+                .as_deref()
+                .map_or_else(String::new, |file| format!(" ({file})"));
+            line(
+                "Other library",
+                &format!("{}: {library}{file}", used.transport),
+            );
+        }
+    }
+    let source = environment
+        .machine
+        .clock_source
+        .as_deref()
+        .unwrap_or("unknown");
     line(
         "Clock",
-        &format!("{source}, {} ns a look", environment.clock_cost_ns),
+        &format!("{source}, {} ns a look", environment.machine.clock_cost_ns),
     );
     line("Seed", &environment.seed.to_string());
     for (name, value) in &environment.settings {
@@ -437,27 +463,31 @@ fn load(report: &Report) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn machine(report: &Report) -> String {
-    let environment = &report.environment;
+/// A machine in words; by its name where it is one of several.
+fn machine(machine: &Machine, is_named: bool) -> String {
     let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let flag = |is: Option<bool>| is.map_or("unknown", |is| if is { "on" } else { "off" });
-    let guest = if environment.virtual_machine == Some(true) {
+    let guest = if machine.virtual_machine == Some(true) {
         " (virtual)"
     } else {
         ""
     };
-    let governors = match environment.governors.join(",") {
+    let governors = match machine.governors.join(",") {
         none if none.is_empty() => "unknown".to_owned(),
         some => some,
     };
+    let name = match is_named {
+        true => format!("{}: ", or(&machine.host)),
+        false => String::new(),
+    };
     format!(
-        "{}{guest}, CPUs {} (allowed {}), {} NUMA nodes, SMT {}, governor {governors}, kernel {}",
-        or(&environment.cpu_model),
-        or(&environment.cpus_online),
-        or(&environment.cpus_allowed),
-        environment.numa_nodes,
-        flag(environment.smt),
-        or(&environment.kernel),
+        "{name}{}{guest}, CPUs {} (allowed {}), {} NUMA nodes, SMT {}, governor {governors}, kernel {}",
+        or(&machine.cpu_model),
+        or(&machine.cpus_online),
+        or(&machine.cpus_allowed),
+        machine.numa_nodes,
+        flag(machine.smt),
+        or(&machine.kernel),
     )
 }
 

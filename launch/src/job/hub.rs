@@ -58,20 +58,27 @@ pub(super) enum Heard {
 }
 
 impl Hub {
-    /// Opens the hub of a job that has `ranks` ranks here. A wait for the host that listens ends when `stop` says why.
+    /// Opens the hub of a job that has `ranks` ranks here; says where it listens, unless it is `quiet`. A wait for the host
+    /// that listens ends when `stop` says why.
     pub fn open(
         hosts: Option<&Hosts>,
         ranks: u32,
+        quiet: bool,
         stop: &mut dyn FnMut() -> Option<Stop>,
     ) -> Result<Self> {
         let place = match hosts {
             None => Place::Here(Store::start(ranks)?),
-            Some(hosts) => Self::of_hosts(hosts, ranks, stop)?,
+            Some(hosts) => Self::of_hosts(hosts, ranks, quiet, stop)?,
         };
         Ok(Self { place })
     }
 
-    fn of_hosts(hosts: &Hosts, own: u32, stop: &mut dyn FnMut() -> Option<Stop>) -> Result<Place> {
+    fn of_hosts(
+        hosts: &Hosts,
+        own: u32,
+        quiet: bool,
+        stop: &mut dyn FnMut() -> Option<Stop>,
+    ) -> Result<Place> {
         let within = patience::of_environment()?;
         match hosts {
             Hosts::Connect { address, secret } => {
@@ -89,11 +96,13 @@ impl Hub {
                 };
                 let store = Store::start_for_hosts(*total, own, address, secret)?;
                 let name = reachable(store.address().unwrap_or_default());
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret {told} -- PROGRAM' on the other hosts, for {} ranks in all",
-                    total - own
-                );
+                if !quiet {
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret {told} -- PROGRAM' on the other hosts, for {} ranks in all",
+                        total - own
+                    );
+                }
                 Ok(Place::Listening {
                     store,
                     wanted: total - own,
@@ -106,6 +115,14 @@ impl Hub {
                     name,
                 })
             }
+        }
+    }
+
+    /// Returns where it listens for other hosts.
+    pub fn address(&self) -> Option<&str> {
+        match &self.place {
+            Place::Listening { name, .. } => Some(name),
+            Place::Here(_) | Place::Elsewhere(_) => None,
         }
     }
 

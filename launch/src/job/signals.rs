@@ -57,6 +57,30 @@ impl Defaults {
     }
 }
 
+/// Keeps the signals that jobs watch from doing what they do by default between two jobs, as long as it lives: whoever has it
+/// has handlers of its own for them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct KeptSignals;
+
+impl KeptSignals {
+    /// Keeps them from now on.
+    ///
+    /// # Errors
+    /// [`Error::System`] when the system refuses.
+    pub fn keep() -> Result<Self> {
+        let kept = Defaults::shared().job_starts(&[]);
+        kept.map_err(|error| Error::system("watch for signals", error))?;
+        Ok(Self)
+    }
+}
+
+impl Drop for KeptSignals {
+    fn drop(&mut self) {
+        Defaults::shared().job_ends();
+    }
+}
+
 /// Watches this process's signals as long as it lives.
 #[derive(Debug)]
 pub(super) struct Signals {

@@ -137,7 +137,7 @@ impl Supervisor {
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
         let mut stop = || why_stopped(&mut signals, deadline, spec.timeout);
-        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks, &mut stop)?;
+        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks, spec.quiet, &mut stop)?;
         let mut this = Self {
             spec,
             members: Vec::new(),
@@ -229,6 +229,11 @@ impl Supervisor {
             .iter()
             .map(|member| member.process.child.id())
             .collect()
+    }
+
+    /// Returns where the job listens for other hosts.
+    pub fn address(&self) -> Option<String> {
+        self.hub.address().map(str::to_owned)
     }
 
     /// Watches the ranks until all have ended.

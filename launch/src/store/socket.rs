@@ -54,13 +54,17 @@ pub(super) fn listen_tcp(address: &str) -> std::io::Result<(OwnedFd, SocketAddr)
     Ok((listener.into(), place))
 }
 
-pub(crate) fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
+/// Connects to `HOST:PORT` of another machine; the connection ends soon after the way to it has.
+///
+/// # Errors
+/// Those of the last of the host's addresses.
+pub fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
     let mut last = None;
     for place in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, CONNECT_TIMEOUT) {
             Ok(stream) => {
                 let socket = OwnedFd::from(stream);
-                watch(&socket)?;
+                watch_tcp(&socket)?;
                 return Ok(socket);
             }
             Err(error) => last = Some(error),
@@ -70,7 +74,11 @@ pub(crate) fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
 }
 
 /// Lets a connection between machines end soon after the way between them has.
-fn watch(socket: &OwnedFd) -> Result<()> {
+///
+/// # Errors
+/// When the socket is none of TCP.
+pub fn watch_tcp(socket: impl AsFd) -> Result<()> {
+    let socket = socket.as_fd();
     use rustix::net::sockopt;
     sockopt::set_tcp_nodelay(socket, true)?;
     sockopt::set_tcp_keepidle(socket, PROBE_AFTER)?;
@@ -118,7 +126,7 @@ pub(super) fn is_welcome(socket: &OwnedFd) -> bool {
     match rustix::net::sockopt::socket_domain(socket) {
         Ok(AddressFamily::UNIX) => rustix::net::sockopt::socket_peercred(socket)
             .is_ok_and(|peer| peer.uid == rustix::process::geteuid()),
-        Ok(_) => watch(socket).is_ok(),
+        Ok(_) => watch_tcp(socket).is_ok(),
         Err(_) => false,
     }
 }
