@@ -11,7 +11,9 @@ use std::time::Duration;
 use common::composition;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
-use tagwire_coll::operations::Allreduce;
+use tagwire_coll::operations::{
+    AllgatherInPlace, Allreduce, AlltoallInPlace, GatherInPlace, Parts, ScatterInPlace,
+};
 use tagwire_coll::{Error, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
@@ -129,6 +131,47 @@ fn everything(team: &Team, round: u64) {
     let from = |rank| data(rank, round, bytes * size)[me * bytes..][..bytes].to_vec();
     let expected = (0..size).flat_map(from).collect::<Vec<_>>();
     assert!(out == expected, "alltoall of {bytes}");
+    out.copy_from_slice(&input);
+    let parts = || Parts::Equal;
+    team.call(AlltoallInPlace {
+        data: &mut out,
+        parts: parts(),
+    })
+    .unwrap();
+    assert!(out == expected, "alltoall of {bytes} in place");
+
+    // The root, or all, have their own block where it goes.
+    let mut room = vec![0; all.len()];
+    room[me * bytes..][..bytes].copy_from_slice(&own);
+    let mut gathered = if me == root {
+        room.clone()
+    } else {
+        own.clone()
+    };
+    team.call(AllgatherInPlace {
+        data: &mut room,
+        parts: parts(),
+    })
+    .unwrap();
+    assert!(room == all, "allgather of {bytes} in place");
+    team.call(GatherInPlace {
+        data: &mut gathered,
+        parts: parts(),
+        root,
+    })
+    .unwrap();
+    let expected = if me == root { &all } else { &own };
+    assert!(gathered == *expected, "gather of {bytes} in place");
+    if me != root {
+        gathered.fill(0);
+    }
+    team.call(ScatterInPlace {
+        data: &mut gathered,
+        parts: parts(),
+        root,
+    })
+    .unwrap();
+    assert!(gathered == *expected, "scatter of {bytes} in place");
 }
 
 #[test]
