@@ -1,100 +1,14 @@
 //! What the ranks of a context do together.
 
-use std::sync::Arc;
-
 use tagwire_coll::operations::Allreduce;
-use tagwire_coll::{Operator, Reduction};
-use tagwire_layout::{Basic, Element, Layout, Operation, UserOperation};
 use tagwire_pml::SendMode;
 
+use crate::combine::Reducer;
 use crate::context::Context;
 use crate::error::Result;
 use crate::operations::{in_place, lengths};
 use crate::plain::{Plain, Status, bytes, bytes_mut, zeroed};
 use crate::selector::{Source, TagChoice};
-
-/// Numbers that reductions combine: integers of up to 128 bits and floats.
-pub trait Number: Plain + Element {}
-
-impl<T: Plain + Element> Number for T {}
-
-/// A reduction of one's own: any [`Plain`] values, combined by a function.
-///
-/// ```
-/// use tagwire::{Combine, Session};
-///
-/// // Maps x -> a x + b, one after the other: the order counts.
-/// let compose = Combine::ordered(|[a, b]: [f64; 2], [c, d]: [f64; 2]| [a * c, a * d + b]);
-/// let session = Session::open()?;
-/// let mut maps = [[2.0, 1.0]];
-/// session.world().allreduce_by(&mut maps, &compose)?;
-/// # session.close()?;
-/// # Ok::<(), tagwire::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct Combine<T: Plain> {
-    operation: Operation,
-    layout: Layout,
-    values: std::marker::PhantomData<fn(T)>,
-}
-
-impl<T: Plain + Copy> Combine<T> {
-    /// Returns a reduction whose result does not depend on the order of operands.
-    ///
-    /// `function` may not panic: that ends the process where a message is under way.
-    pub fn commutative(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
-        Self::new(true, function)
-    }
-
-    /// Returns a reduction that gets its operands in the order of ranks, the lower one first.
-    ///
-    /// `function` may not panic, as above.
-    pub fn ordered(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
-        Self::new(false, function)
-    }
-
-    fn new(commutes: bool, function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Self {
-        let combine = move |_: &Layout, left: &[u8], into: &mut [u8]| {
-            let size = size_of::<T>().max(1);
-            let (mut lower, mut higher) = ([zeroed::<T>()], [zeroed::<T>()]);
-            for (left, into) in left.chunks_exact(size).zip(into.chunks_exact_mut(size)) {
-                bytes_mut(&mut lower).copy_from_slice(left);
-                bytes_mut(&mut higher).copy_from_slice(into);
-                higher = [function(lower[0], higher[0])];
-                into.copy_from_slice(bytes(&higher));
-            }
-        };
-        let name = std::any::type_name::<T>();
-        let bytes = Layout::of(Basic::Byte).contiguous(size_of::<T>().max(1));
-        Self {
-            operation: Operation::User(Arc::new(UserOperation::new(name, commutes, combine))),
-            layout: bytes.unwrap_or(Layout::of(Basic::Byte)),
-            values: std::marker::PhantomData,
-        }
-    }
-
-    /// Returns the reduction, for an operation that goes on after the call.
-    pub(crate) fn operator(&self) -> Operator<'static> {
-        Operator::owned(self.operation.clone(), self.layout.clone())
-    }
-
-    const fn reduction(&self) -> Reduction<'_> {
-        Reduction {
-            operation: &self.operation,
-            layout: &self.layout,
-        }
-    }
-}
-
-/// The same for numbers and an operation of MPI's.
-macro_rules! of_numbers {
-    ($operation:expr, $T:ty) => {
-        Reduction {
-            operation: &$operation,
-            layout: &const { Layout::of(<$T>::BASIC) },
-        }
-    };
-}
 
 /// Collectives. Every rank of the context calls them in the same order, each by one thread at a time. Lengths are the same on
 /// all ranks unless said otherwise. When a rank fails, all others' calls end with an error.
@@ -156,36 +70,27 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// When the operation is not defined for the numbers, a rank fails, or lengths differ.
-    pub fn allreduce<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
-        let sum = of_numbers!(operation, T);
-        self.call(|team| team.allreduce(sum, bytes_mut(data)))
+    pub fn allreduce<T: Plain>(&self, data: &mut [T], by: impl Reducer<T>) -> Result<()> {
+        self.call(|team| team.allreduce(by.reduction(), bytes_mut(data)))
     }
 
     /// The same with the result in `out`; `input` stays as it is.
     ///
     /// # Errors
     /// As [`allreduce`](Self::allreduce); when the two have different lengths.
-    pub fn allreduce_into<T: Number>(
+    pub fn allreduce_into<T: Plain>(
         &self,
         input: &[T],
         out: &mut [T],
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<()> {
         self.call(|team| {
             team.call(Allreduce {
-                operator: of_numbers!(operation, T).into(),
+                operator: by.reduction().into(),
                 input: Some(bytes(input)),
                 data: bytes_mut(out),
             })
         })
-    }
-
-    /// The same with a reduction of one's own.
-    ///
-    /// # Errors
-    /// As [`allreduce`](Self::allreduce).
-    pub fn allreduce_by<T: Plain + Copy>(&self, data: &mut [T], by: &Combine<T>) -> Result<()> {
-        self.call(|team| team.allreduce(by.reduction(), bytes_mut(data)))
     }
 
     /// Combines the numbers of all ranks; `root` gets the result in place of its own, and the others' data stay as they are
@@ -193,34 +98,17 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`allreduce`](Self::allreduce); when there is no such rank.
-    pub fn reduce<T: Number>(&self, data: &mut [T], operation: Operation, root: u32) -> Result<()> {
-        self.reduce_with(of_numbers!(operation, T), data, root)
-    }
-
-    /// The same with a reduction of one's own.
-    ///
-    /// # Errors
-    /// As [`reduce`](Self::reduce).
-    pub fn reduce_by<T: Plain + Copy>(
-        &self,
-        data: &mut [T],
-        by: &Combine<T>,
-        root: u32,
-    ) -> Result<()> {
-        self.reduce_with(by.reduction(), data, root)
-    }
-
-    fn reduce_with<T: Plain>(&self, by: Reduction<'_>, data: &mut [T], root: u32) -> Result<()> {
-        self.call(|team| team.call(in_place(by.into(), bytes_mut(data), team.me() as u32, root)))
+    pub fn reduce<T: Plain>(&self, data: &mut [T], by: impl Reducer<T>, root: u32) -> Result<()> {
+        let operator = by.reduction().into();
+        self.call(|team| team.call(in_place(operator, bytes_mut(data), team.me() as u32, root)))
     }
 
     /// Combines the numbers of all ranks up to this one, in its place (MPI-5.0, section 6.11.1).
     ///
     /// # Errors
     /// As [`allreduce`](Self::allreduce).
-    pub fn scan<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
-        let sum = of_numbers!(operation, T);
-        self.call(|team| team.scan(sum, bytes_mut(data)))
+    pub fn scan<T: Plain>(&self, data: &mut [T], by: impl Reducer<T>) -> Result<()> {
+        self.call(|team| team.scan(by.reduction(), bytes_mut(data)))
     }
 
     /// Combines the numbers of all ranks before this one, in its place; those of rank 0 stay as they are
@@ -228,25 +116,23 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`allreduce`](Self::allreduce).
-    pub fn exscan<T: Number>(&self, data: &mut [T], operation: Operation) -> Result<()> {
-        let sum = of_numbers!(operation, T);
-        self.call(|team| team.exscan(sum, bytes_mut(data)))
+    pub fn exscan<T: Plain>(&self, data: &mut [T], by: impl Reducer<T>) -> Result<()> {
+        self.call(|team| team.exscan(by.reduction(), bytes_mut(data)))
     }
 
     /// Combines the numbers of all ranks and gives each rank one of as many equal parts (MPI-5.0, section 6.10).
     ///
     /// # Errors
     /// As [`allreduce`](Self::allreduce).
-    pub fn reduce_scatter<T: Number>(
+    pub fn reduce_scatter<T: Plain>(
         &self,
         data: &[T],
         own: &mut [T],
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<()> {
-        let sum = of_numbers!(operation, T);
         self.call(|team| {
             let lengths = vec![size_of_val(own); team.size()];
-            team.reduce_scatter(sum, bytes(data), &lengths, bytes_mut(own))
+            team.reduce_scatter(by.reduction(), bytes(data), &lengths, bytes_mut(own))
         })
     }
 

@@ -66,6 +66,12 @@ pub enum Error {
         /// Size of an element.
         element: usize,
     },
+    /// A block of an exchange was asked for as another type than it was given, or there is none for the rank.
+    #[error("there is no block of this type for rank {rank}")]
+    BlockType {
+        /// Whose block it is.
+        rank: u32,
+    },
 }
 
 impl Error {
@@ -108,6 +114,7 @@ impl Error {
             Self::Launch(_) => 400,
             Self::NegativeTag(_) => 500,
             Self::Fraction { .. } => 501,
+            Self::BlockType { .. } => 504,
             Self::OtherSession => 502,
             Self::UnderWay => 503,
         }
@@ -148,6 +155,7 @@ impl fmt::Debug for Error {
                 .field("bytes", bytes)
                 .field("element", element)
                 .finish(),
+            Self::BlockType { rank } => f.debug_struct("BlockType").field("rank", rank).finish(),
         }
     }
 }

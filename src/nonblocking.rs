@@ -6,13 +6,12 @@ use tagwire_coll::operations::{
     Allgather, Allgatherv, Alltoall, Barrier, Broadcast, CollectiveOperation, Exscan, Gather, Scan,
     Scatter,
 };
-use tagwire_layout::Operation;
 
-use crate::collective::{Combine, Number};
+use crate::combine::Reducer;
 use crate::context::Context;
 use crate::error::Result;
 use crate::operations::{
-    allreduce, alltoallv, gatherv, in_place, lengths, of_numbers, reduce_scatter, scatterv,
+    allreduce, alltoallv, gatherv, in_place, lengths, reduce_scatter, scatterv,
 };
 use crate::plain::{Plain, bytes, bytes_mut};
 use crate::scope::{Request, Scope};
@@ -81,25 +80,11 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`ibarrier`](Self::ibarrier); when the operation is not defined for the numbers.
-    pub fn iallreduce<'scope, 'env, T: Number>(
+    pub fn iallreduce<'scope, 'env, T: Plain>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
         data: &'env mut [T],
-        operation: Operation,
-    ) -> Result<Request<'scope, 'env>> {
-        let (operator, data) = (of_numbers::<T>(operation), bytes_mut(data));
-        self.begin(scope, allreduce(operator, data))
-    }
-
-    /// The same with a reduction of one's own.
-    ///
-    /// # Errors
-    /// As [`ibarrier`](Self::ibarrier).
-    pub fn iallreduce_by<'scope, 'env, T: Plain + Copy>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        data: &'env mut [T],
-        by: &Combine<T>,
+        by: impl Reducer<T>,
     ) -> Result<Request<'scope, 'env>> {
         let (operator, data) = (by.operator(), bytes_mut(data));
         self.begin(scope, allreduce(operator, data))
@@ -109,44 +94,29 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`iallreduce`](Self::iallreduce); when there is no such rank.
-    pub fn ireduce<'scope, 'env, T: Number>(
+    pub fn ireduce<'scope, 'env, T: Plain>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
         data: &'env mut [T],
-        operation: Operation,
+        by: impl Reducer<T>,
         root: u32,
     ) -> Result<Request<'scope, 'env>> {
         let rank = self.rank()?;
-        let operator = of_numbers::<T>(operation);
+        let operator = by.operator();
         self.begin(scope, in_place(operator, bytes_mut(data), rank, root))
-    }
-
-    /// The same with a reduction of one's own.
-    ///
-    /// # Errors
-    /// As [`ireduce`](Self::ireduce).
-    pub fn ireduce_by<'scope, 'env, T: Plain + Copy>(
-        &self,
-        scope: &'scope Scope<'scope, 'env>,
-        data: &'env mut [T],
-        by: &Combine<T>,
-        root: u32,
-    ) -> Result<Request<'scope, 'env>> {
-        let rank = self.rank()?;
-        self.begin(scope, in_place(by.operator(), bytes_mut(data), rank, root))
     }
 
     /// Starts a [`scan`](Self::scan).
     ///
     /// # Errors
     /// As [`iallreduce`](Self::iallreduce).
-    pub fn iscan<'scope, 'env, T: Number>(
+    pub fn iscan<'scope, 'env, T: Plain>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
         data: &'env mut [T],
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<Request<'scope, 'env>> {
-        let (operator, data) = (of_numbers::<T>(operation), bytes_mut(data));
+        let (operator, data) = (by.operator(), bytes_mut(data));
         self.begin(scope, Scan { operator, data })
     }
 
@@ -154,13 +124,13 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`iallreduce`](Self::iallreduce).
-    pub fn iexscan<'scope, 'env, T: Number>(
+    pub fn iexscan<'scope, 'env, T: Plain>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
         data: &'env mut [T],
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<Request<'scope, 'env>> {
-        let (operator, data) = (of_numbers::<T>(operation), bytes_mut(data));
+        let (operator, data) = (by.operator(), bytes_mut(data));
         self.begin(scope, Exscan { operator, data })
     }
 
@@ -168,14 +138,14 @@ impl Context<'_> {
     ///
     /// # Errors
     /// As [`iallreduce`](Self::iallreduce).
-    pub fn ireduce_scatter<'scope, 'env, T: Number>(
+    pub fn ireduce_scatter<'scope, 'env, T: Plain>(
         &self,
         scope: &'scope Scope<'scope, 'env>,
         data: &'env [T],
         own: &'env mut [T],
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<Request<'scope, 'env>> {
-        let (operator, size) = (of_numbers::<T>(operation), self.size()?);
+        let (operator, size) = (by.operator(), self.size()?);
         let (data, own) = (bytes(data), bytes_mut(own));
         self.begin(scope, reduce_scatter(operator, data, own, size))
     }

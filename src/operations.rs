@@ -4,15 +4,8 @@ use std::borrow::Cow;
 
 use tagwire_coll::Operator;
 use tagwire_coll::operations::{Allreduce, Alltoallv, Gatherv, Reduce, ReduceScatter, Scatterv};
-use tagwire_layout::{Layout, Operation};
 
-use crate::collective::Number;
 use crate::plain::{Plain, bytes, bytes_mut};
-
-/// Returns the reduction of numbers by an operation of MPI's.
-pub(crate) const fn of_numbers<T: Number>(operation: Operation) -> Operator<'static> {
-    Operator::owned(operation, Layout::of(T::BASIC))
-}
 
 /// Returns the reduction to all of data that lies in place.
 pub(crate) const fn allreduce<'a>(operator: Operator<'a>, data: &'a mut [u8]) -> Allreduce<'a> {

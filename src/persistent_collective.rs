@@ -3,24 +3,21 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ptr::NonNull;
 use std::time::Duration;
 
+use tagwire_coll::Persistent;
 use tagwire_coll::operations::{
     Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation, Exscan,
     Gather, Gatherv, Scan, Scatter, Scatterv,
 };
-use tagwire_coll::{Operator, Persistent};
-use tagwire_layout::Operation;
 
-use crate::collective::{Combine, Number};
+use crate::combine::Reducer;
 use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::operations::{allreduce, in_place, lengths, of_numbers, reduce_scatter};
+use crate::error::Result;
+use crate::operations::{allreduce, in_place, lengths, reduce_scatter};
 use crate::persistent::Memory;
-use crate::plain::{Plain, bytes_mut};
-use crate::shared::Shared;
-use crate::unwind::NoUnwind;
+use crate::plain::Plain;
+use crate::rounds::{Lent, Rounds};
 
 /// A collective on the same buffers, again and again (MPI-5.0, section 6.13). Made by [`Context::allreduce_init`] and its
 /// like, in the same order on all ranks of the context; started by all ranks, in any order.
@@ -44,18 +41,13 @@ use crate::unwind::NoUnwind;
 /// # session.close()?;
 /// # Ok::<(), tagwire::Error>(())
 /// ```
-pub struct PersistentCollective<'s, T: Plain> {
-    shared: &'s Shared,
-    operation: Persistent,
-    /// There until taken out or dropped.
-    memory: Option<(Memory<T>, Memory<T>)>,
-}
+pub struct PersistentCollective<'s, T: Plain>(Rounds<'s, (Memory<T>, Memory<T>)>);
 
 impl<T: Plain> fmt::Debug for PersistentCollective<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PersistentCollective")
-            .field("operation", &self.operation)
-            .finish_non_exhaustive()
+        f.debug_tuple("PersistentCollective")
+            .field(&self.0)
+            .finish()
     }
 }
 
@@ -66,38 +58,24 @@ impl<'s, T: Plain> PersistentCollective<'s, T> {
         (data, result): (Vec<T>, Vec<T>),
         operation: impl Fn(&'static mut [u8], &'static mut [u8]) -> O + Send + Sync + 'static,
     ) -> Result<Self> {
-        let shared = context.shared();
-        let team = shared.group(context.group())?;
-        let (data, result) = (Memory::new(data), Memory::new(result));
-        let (given, got) = (Lent(data.pointer()), Lent(result.pointer()));
+        let memory = (Memory::new(data), Memory::new(result));
+        let (given, got) = (Lent::of(&memory.0), Lent::of(&memory.1));
         let make = move || {
             // SAFETY: an operation is made while none is under way. Nobody looks at the elements while one is: this object does
             // not while it is active, and is not there yet for the first.
             let (data, result) = unsafe { (given.bytes(), got.bytes()) };
             operation(data, result)
         };
-        // SAFETY: the elements stay where they are while this object is there and while a round is under way: they go when
-        // there is none, or to the orphans.
-        let operation = unsafe { team.init(make) }?;
-        Ok(Self {
-            shared,
-            operation,
-            memory: Some((data, result)),
-        })
+        // SAFETY: what is lent is in `memory`.
+        Ok(Self(unsafe { Rounds::make(context, memory, make) }?))
     }
 
     /// Begins a round.
     ///
     /// # Errors
-    /// [`Error::UnderWay`] when one is under way; when a collective of the context has failed.
+    /// [`Error::UnderWay`](crate::Error::UnderWay) when one is under way; when a collective of the context has failed.
     pub fn start(&mut self) -> Result<()> {
-        if self.operation.is_active() {
-            return Err(Error::UnderWay);
-        }
-        let lent = NoUnwind::of("the start of a persistent collective");
-        let started = self.operation.start();
-        lent.over();
-        Ok(started?)
+        self.0.start()
     }
 
     /// Waits until the round is complete. At once when none was started.
@@ -105,15 +83,15 @@ impl<'s, T: Plain> PersistentCollective<'s, T> {
     /// # Errors
     /// How the round failed, if it did.
     pub fn wait(&mut self) -> Result<()> {
-        Ok(self.operation.wait(None)?)
+        self.0.wait(None)
     }
 
     /// Waits up to `timeout`.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait). When the time passes ([`Error::is_timeout`]) the round goes on, and the buffers stay lent.
+    /// As [`wait`](Self::wait). When the time passes ([`Error::is_timeout`](crate::Error::is_timeout)) the round goes on, and the buffers stay lent.
     pub fn wait_for(&mut self, timeout: Duration) -> Result<()> {
-        Ok(self.operation.wait(Some(timeout))?)
+        self.0.wait(Some(timeout))
     }
 
     /// Looks whether the round is complete, after moving things on once.
@@ -121,96 +99,49 @@ impl<'s, T: Plain> PersistentCollective<'s, T> {
     /// # Errors
     /// How the round failed, if it did.
     pub fn test(&mut self) -> Result<bool> {
-        Ok(self.operation.test()?)
+        self.0.test()
     }
 
     /// Returns whether a round was started whose end has not been taken.
     #[must_use]
     pub const fn is_active(&self) -> bool {
-        self.operation.is_active()
+        self.0.is_active()
     }
 
     /// Returns what this rank gives, and after a round of a collective in place what it has got.
     ///
     /// # Errors
-    /// [`Error::UnderWay`] while a round is under way.
+    /// [`Error::UnderWay`](crate::Error::UnderWay) while a round is under way.
     pub fn data(&self) -> Result<&[T]> {
-        match &self.memory {
-            // SAFETY: no round is under way.
-            Some((data, _)) if !self.is_active() => Ok(unsafe { data.as_slice() }),
-            _ => Err(Error::UnderWay),
-        }
+        // SAFETY: no round is under way.
+        Ok(unsafe { self.0.memory()?.0.as_slice() })
     }
 
     /// Returns the same, to be changed between two rounds.
     ///
     /// # Errors
-    /// [`Error::UnderWay`] while a round is under way.
+    /// [`Error::UnderWay`](crate::Error::UnderWay) while a round is under way.
     pub fn data_mut(&mut self) -> Result<&mut [T]> {
-        let is_active = self.is_active();
-        match &mut self.memory {
-            // SAFETY: no round is under way.
-            Some((data, _)) if !is_active => Ok(unsafe { data.as_mut_slice() }),
-            _ => Err(Error::UnderWay),
-        }
+        // SAFETY: no round is under way.
+        Ok(unsafe { self.0.memory_mut()?.0.as_mut_slice() })
     }
 
     /// Returns what this rank has got from a collective that is not in place; empty for one that is.
     ///
     /// # Errors
-    /// [`Error::UnderWay`] while a round is under way.
+    /// [`Error::UnderWay`](crate::Error::UnderWay) while a round is under way.
     pub fn result(&self) -> Result<&[T]> {
-        match &self.memory {
-            // SAFETY: no round is under way.
-            Some((_, result)) if !self.is_active() => Ok(unsafe { result.as_slice() }),
-            _ => Err(Error::UnderWay),
-        }
+        // SAFETY: no round is under way.
+        Ok(unsafe { self.0.memory()?.1.as_slice() })
     }
 
     /// Ends the operation, and gives both buffers back.
     ///
     /// # Errors
-    /// [`Error::UnderWay`] while a round is under way; the operation is dropped then.
-    pub fn into_data(mut self) -> Result<(Vec<T>, Vec<T>)> {
-        if self.is_active() {
-            return Err(Error::UnderWay);
-        }
-        let memory = self.memory.take().ok_or(Error::UnderWay)?;
-        Ok((memory.0.into_vec(), memory.1.into_vec()))
-    }
-}
-
-impl<T: Plain> Drop for PersistentCollective<'_, T> {
-    fn drop(&mut self) {
-        let Some(memory) = self.memory.take() else {
-            return;
-        };
-        if let Some(round) = self.operation.round().cloned()
-            && !round.is_complete()
-        {
-            let orphans = &self.shared.orphans;
-            orphans.adopt_part(Box::new(move || round.is_complete()), Box::new(memory));
-            orphans.reap(&self.shared.messenger);
-        }
-    }
-}
-
-/// Where elements are that rounds are lent.
-struct Lent<T>(NonNull<[T]>);
-
-// SAFETY: hands out elements that may be sent, in `bytes` alone.
-unsafe impl<T: Send> Send for Lent<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Lent<T> {}
-
-impl<T: Plain> Lent<T> {
-    /// Returns the bytes of the elements.
-    ///
-    /// # Safety
-    /// The elements are there, and nobody else looks at them, for as long as the bytes are used.
-    unsafe fn bytes(&self) -> &'static mut [u8] {
-        // SAFETY: the caller's promise.
-        bytes_mut(unsafe { &mut *self.0.as_ptr() })
+    /// [`Error::UnderWay`](crate::Error::UnderWay) while a round is under way; the operation is dropped then.
+    pub fn into_data(self) -> Result<(Vec<T>, Vec<T>)> {
+        let (data, result) = self.0.into_memory()?;
+        Ok((data.into_vec(), result.into_vec()))
     }
 }
 
@@ -245,31 +176,12 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`barrier_init`](Self::barrier_init); when the operation is not defined for the numbers.
-    pub fn allreduce_init<T: Number>(
+    pub fn allreduce_init<T: Plain>(
         &self,
         data: Vec<T>,
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<PersistentCollective<'s, T>> {
-        self.allreduce_with(data, of_numbers::<T>(operation))
-    }
-
-    /// The same with a reduction of one's own.
-    ///
-    /// # Errors
-    /// As [`barrier_init`](Self::barrier_init).
-    pub fn allreduce_by_init<T: Plain + Copy>(
-        &self,
-        data: Vec<T>,
-        by: &Combine<T>,
-    ) -> Result<PersistentCollective<'s, T>> {
-        self.allreduce_with(data, by.operator())
-    }
-
-    fn allreduce_with<T: Plain>(
-        &self,
-        data: Vec<T>,
-        operator: Operator<'static>,
-    ) -> Result<PersistentCollective<'s, T>> {
+        let operator = by.operator();
         PersistentCollective::make(self, (data, Vec::new()), move |data, _| {
             allreduce(operator.clone(), data)
         })
@@ -279,35 +191,13 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`allreduce_init`](Self::allreduce_init); when there is no such rank.
-    pub fn reduce_init<T: Number>(
+    pub fn reduce_init<T: Plain>(
         &self,
         data: Vec<T>,
-        operation: Operation,
+        by: impl Reducer<T>,
         root: u32,
     ) -> Result<PersistentCollective<'s, T>> {
-        self.reduce_with_init(data, of_numbers::<T>(operation), root)
-    }
-
-    /// The same with a reduction of one's own.
-    ///
-    /// # Errors
-    /// As [`reduce_init`](Self::reduce_init).
-    pub fn reduce_by_init<T: Plain + Copy>(
-        &self,
-        data: Vec<T>,
-        by: &Combine<T>,
-        root: u32,
-    ) -> Result<PersistentCollective<'s, T>> {
-        self.reduce_with_init(data, by.operator(), root)
-    }
-
-    fn reduce_with_init<T: Plain>(
-        &self,
-        data: Vec<T>,
-        operator: Operator<'static>,
-        root: u32,
-    ) -> Result<PersistentCollective<'s, T>> {
-        let rank = self.rank()?;
+        let (operator, rank) = (by.operator(), self.rank()?);
         PersistentCollective::make(self, (data, Vec::new()), move |data, _| {
             in_place(operator.clone(), data, rank, root)
         })
@@ -317,12 +207,12 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`allreduce_init`](Self::allreduce_init).
-    pub fn scan_init<T: Number>(
+    pub fn scan_init<T: Plain>(
         &self,
         data: Vec<T>,
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<PersistentCollective<'s, T>> {
-        let operator = of_numbers::<T>(operation);
+        let operator = by.operator();
         PersistentCollective::make(self, (data, Vec::new()), move |data, _| Scan {
             operator: operator.clone(),
             data,
@@ -333,12 +223,12 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`allreduce_init`](Self::allreduce_init).
-    pub fn exscan_init<T: Number>(
+    pub fn exscan_init<T: Plain>(
         &self,
         data: Vec<T>,
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<PersistentCollective<'s, T>> {
-        let operator = of_numbers::<T>(operation);
+        let operator = by.operator();
         PersistentCollective::make(self, (data, Vec::new()), move |data, _| Exscan {
             operator: operator.clone(),
             data,
@@ -349,13 +239,13 @@ impl<'s> Context<'s> {
     ///
     /// # Errors
     /// As [`allreduce_init`](Self::allreduce_init).
-    pub fn reduce_scatter_init<T: Number>(
+    pub fn reduce_scatter_init<T: Plain>(
         &self,
         data: Vec<T>,
         own: Vec<T>,
-        operation: Operation,
+        by: impl Reducer<T>,
     ) -> Result<PersistentCollective<'s, T>> {
-        let operator = of_numbers::<T>(operation);
+        let operator = by.operator();
         let size = self.size()?;
         PersistentCollective::make(self, (data, own), move |data, own| {
             reduce_scatter(operator.clone(), data, own, size)

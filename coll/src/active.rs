@@ -96,7 +96,8 @@ impl List {
     fn leave(&self, running: &Arc<dyn Pending>) {
         let mut list = self.lock();
         let place = list.iter().position(|one| Arc::ptr_eq(one, running));
-        let left = place.map(|place| list.swap_remove(place));
+        // Those that are left stay in their order: of rounds on a board the earlier one goes first, and lets the next go.
+        let left = place.map(|place| list.remove(place));
         self.count.store(list.len(), Relaxed);
         if left.is_some()
             && let Some(demand) = self.demand.get()

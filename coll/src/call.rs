@@ -5,6 +5,7 @@ use std::ops::Range;
 use tagwire_base::Tag;
 
 use crate::algorithms::{Collective, Group};
+use crate::board::LineCall;
 use crate::error::{Error, Result};
 use crate::levels::{Among, Levels};
 use crate::reduction::Reduction;
@@ -21,12 +22,28 @@ pub struct Call<'t> {
     tag: Tag,
     /// It is on one of the group's levels.
     among: Option<Among<'t>>,
+    /// It is a round on a board.
+    line: Option<LineCall<'t>>,
 }
 
 impl<'t> Call<'t> {
     pub(crate) const fn new(team: &'t Team, tag: Tag) -> Self {
-        let among = None;
-        Self { team, tag, among }
+        Self {
+            team,
+            tag,
+            among: None,
+            line: None,
+        }
+    }
+
+    /// Returns the same as a round on a board, if it is one.
+    pub(crate) const fn on_line(self, line: Option<LineCall<'t>>) -> Self {
+        Self { line, ..self }
+    }
+
+    /// Returns the round on a board that it is, if it is one.
+    pub(crate) const fn line(&self) -> Option<LineCall<'t>> {
+        self.line
     }
 
     /// Returns the part of the operation that is among some of the members, whose numbers are their places there.

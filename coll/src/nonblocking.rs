@@ -24,6 +24,7 @@ use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
 use crate::active::{Active, Pending};
+use crate::board::LineCall;
 use crate::call::Call;
 use crate::error::Result;
 use crate::opening::Opening;
@@ -68,13 +69,14 @@ impl<F> fmt::Debug for Running<F> {
     }
 }
 
-/// Makes the future of an operation with `tag`, and polls it for the first time.
+/// Makes the future of an operation with `tag`, a round on a board if it fits one, and polls it for the first time.
 ///
 /// # Safety
 /// What the future borrows, but for the team, is borrowed until the operation is complete.
 unsafe fn launch<'a, F>(
     team: &Arc<Team>,
     tag: Tag,
+    fits_line: bool,
     body: impl FnOnce(Call<'a>) -> F,
 ) -> Arc<dyn Pending>
 where
@@ -83,12 +85,18 @@ where
     // SAFETY: the team is behind an `Arc` that the operation keeps for longer than the future, which is dropped at its end
     // or never.
     let lent: &'a Team = unsafe { &*Arc::as_ptr(team) };
+    let line = if fits_line {
+        LineCall::next(lent)
+    } else {
+        None
+    };
+    let call = Call::new(lent, tag).on_line(line);
     let running: Arc<dyn Pending + 'a> = Arc::new(Running {
         state: AtomicU8::new(IDLE),
         tag,
         team: Arc::clone(team),
         end: UnsafeCell::new(None),
-        body: UnsafeCell::new(ManuallyDrop::new(body(Call::new(lent, tag)))),
+        body: UnsafeCell::new(ManuallyDrop::new(body(call))),
     });
     // SAFETY: the types differ in a lifetime alone. The future is used and dropped by `poll` alone, which does so until the
     // operation is complete; up to then the caller keeps what is borrowed.
@@ -256,8 +264,9 @@ impl Team {
     ) -> Result<Request> {
         operation.check(self)?;
         let (tag, opening) = self.open(&operation)?;
+        let fits_line = operation.fits_line(self);
         // SAFETY: the caller's promise.
-        Ok(unsafe { begin(self, tag, opening, operation) })
+        Ok(unsafe { begin(self, tag, opening, fits_line, operation) })
     }
 }
 
@@ -273,7 +282,8 @@ pub(crate) fn start_owned(
     unsafe { team.start(operation) }
 }
 
-/// Starts an operation that was checked, under `tag`, after what comes first.
+/// Starts an operation that was checked, under `tag`, after what comes first. With `fits_line` it is a round on the board of such
+/// operations, where the group has one.
 ///
 /// # Safety
 /// As [`Team::start`].
@@ -281,13 +291,16 @@ pub(crate) unsafe fn begin<'a>(
     team: &Arc<Team>,
     tag: Tag,
     opening: Option<Opening>,
+    fits_line: bool,
     mut operation: impl CollectiveOperation + 'a,
 ) -> Request {
     // SAFETY: the caller's promise, in both.
     Request(unsafe {
         match opening {
-            None => launch(team, tag, |call| async move { operation.steps(call).await }),
-            Some(opening) => launch(team, tag, |call| async move {
+            None => launch(team, tag, fits_line, |call| async move {
+                operation.steps(call).await
+            }),
+            Some(opening) => launch(team, tag, fits_line, |call| async move {
                 opening.run(call).await?;
                 operation.steps(call).await
             }),

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use crate::active::Pending;
 use crate::call::Call;
-use crate::check::agree;
+use crate::check::Called;
 use crate::error::Result;
 
 /// What a member does before the steps of an operation.
@@ -16,13 +16,13 @@ pub(crate) struct Opening {
     /// stay in order.
     pub(crate) older: Option<Arc<dyn Pending>>,
     /// What the members tell each other.
-    pub(crate) described: Option<String>,
+    pub(crate) called: Option<Called>,
 }
 
 impl Opening {
     /// Returns this if there is anything to do.
     pub(crate) fn if_any(self) -> Option<Self> {
-        (self.older.is_some() || self.described.is_some()).then_some(self)
+        (self.older.is_some() || self.called.is_some()).then_some(self)
     }
 
     pub(crate) async fn run(self, call: Call<'_>) -> Result<()> {
@@ -33,8 +33,8 @@ impl Opening {
             })
             .await;
         }
-        match self.described {
-            Some(described) => agree(call, &described).await,
+        match self.called {
+            Some(called) => called.agree(call).await,
             None => Ok(()),
         }
     }

@@ -4,7 +4,9 @@
 //! operations; by the rank's progress after [`Team::start`]; again and again after [`Team::init`].
 
 mod blocks;
+mod counts;
 mod data;
+mod in_place;
 mod inter;
 mod neighbours;
 mod reductions;
@@ -15,16 +17,20 @@ use std::future::Future;
 use tagwire_base::Tag;
 
 use crate::call::{Call, check_length};
+use crate::check::Called;
 use crate::error::{Error, Result};
 use crate::opening::Opening;
 use crate::reduction::Reduction;
 use crate::team::Team;
 
 pub use blocks::Alltoallw;
+pub use counts::Counts;
+pub(crate) use counts::NOTHING;
 pub use data::{
     Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, Gather, Gatherv, Scatter,
     Scatterv,
 };
+pub use in_place::{AllgatherInPlace, AlltoallInPlace, GatherInPlace, Parts, ScatterInPlace};
 pub use inter::{
     Bystander, InterAllgather, InterAllreduce, InterAlltoall, InterBroadcast, InterGather,
     InterReduce, InterReduceScatter, InterRoot, InterScatter,
@@ -49,11 +55,24 @@ pub trait CollectiveOperation: Send {
     /// Describes the call, for members that compare what they call.
     fn describe(&self, team: &Team) -> String;
 
+    /// Returns the lengths that members compare after they have compared what they call. `None` for operations whose description
+    /// says all; those that are described alike have lengths alike or none.
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        let _ = team;
+        None
+    }
+
     /// Does this member's part on the group's board, to its end. `None`, with nothing done, where the operation takes none or the
     /// group has none. The arguments were checked.
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let _ = team;
         None
+    }
+
+    /// Whether its nonblocking form is one round on a board, where the group has one: each member gives a line at most.
+    fn fits_line(&self, team: &Team) -> bool {
+        let _ = team;
+        false
     }
 
     /// Does this member's part. The arguments were checked. A persistent operation does so again and again.
@@ -72,7 +91,7 @@ impl Team {
         let tag = Call::begin(self)?.tag();
         let opening = Opening {
             older: self.active().find((self.context(), tag)),
-            described: self.checks().then(|| operation.describe(self)),
+            called: self.checks().then(|| Called::of(operation, self)),
         };
         Ok((tag, opening.if_any()))
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tagwire_base::Tag;
 
+use crate::check::Called;
 use crate::error::{Error, Result};
 use crate::nonblocking::{Request, begin};
 use crate::opening::Opening;
@@ -57,16 +58,16 @@ impl Team {
         self.check()?;
         self.messenger().check_thread()?;
         let tag = self.tags.take()?;
-        let described = self.checks().then(|| operation.describe(self));
+        let called = self.checks().then(|| Called::of(&operation, self));
         drop(operation);
         let begin = move |team: &Arc<Self>, tag| {
             let opening = Opening {
                 // A round of an operation that was dropped.
                 older: team.active().find((team.context(), tag)),
-                described: described.clone(),
+                called: called.clone(),
             };
             // SAFETY: the caller of `init` keeps what the operation borrows until the round is over.
-            unsafe { begin(team, tag, opening.if_any(), make()) }
+            unsafe { begin(team, tag, opening.if_any(), false, make()) }
         };
         let begin: Begin<'a> = Box::new(begin);
         Ok(Persistent {

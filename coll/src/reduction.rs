@@ -91,6 +91,12 @@ impl Reduction<'_> {
         combined.map_err(|error| Error::Operation(error.to_string()))
     }
 
+    /// `out` becomes `left` combined with `right`, which is of higher ranks.
+    pub(crate) fn to(&self, left: &[u8], right: &[u8], out: &mut [u8]) -> Result<()> {
+        let combined = self.operation.combine_to(self.layout, left, right, out);
+        combined.map_err(|error| Error::Operation(error.to_string()))
+    }
+
     /// Combines `into` with what came from another rank.
     pub(crate) fn with(&self, into: &mut [u8], other: &[u8], is_lower: bool) -> Result<()> {
         match is_lower {

@@ -1,6 +1,10 @@
 //! Operations through a board in shared memory: ranks are threads, each with a transport of its own.
 #![cfg(not(loom))]
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "starts operations; a test that panics fails"
+)]
 
 mod common;
 
@@ -11,7 +15,10 @@ use std::time::Duration;
 use common::composition;
 use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
-use tagwire_coll::operations::Allreduce;
+use tagwire_coll::operations::{
+    AllgatherInPlace, Allreduce, AlltoallInPlace, Barrier as NonblockingBarrier, Broadcast,
+    GatherInPlace, Parts, ScatterInPlace,
+};
 use tagwire_coll::{Error, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_pml::ob1::{Ob1, Ob1Options};
@@ -129,6 +136,47 @@ fn everything(team: &Team, round: u64) {
     let from = |rank| data(rank, round, bytes * size)[me * bytes..][..bytes].to_vec();
     let expected = (0..size).flat_map(from).collect::<Vec<_>>();
     assert!(out == expected, "alltoall of {bytes}");
+    out.copy_from_slice(&input);
+    let parts = || Parts::Equal;
+    team.call(AlltoallInPlace {
+        data: &mut out,
+        parts: parts(),
+    })
+    .unwrap();
+    assert!(out == expected, "alltoall of {bytes} in place");
+
+    // The root, or all, have their own block where it goes.
+    let mut room = vec![0; all.len()];
+    room[me * bytes..][..bytes].copy_from_slice(&own);
+    let mut gathered = if me == root {
+        room.clone()
+    } else {
+        own.clone()
+    };
+    team.call(AllgatherInPlace {
+        data: &mut room,
+        parts: parts(),
+    })
+    .unwrap();
+    assert!(room == all, "allgather of {bytes} in place");
+    team.call(GatherInPlace {
+        data: &mut gathered,
+        parts: parts(),
+        root,
+    })
+    .unwrap();
+    let expected = if me == root { &all } else { &own };
+    assert!(gathered == *expected, "gather of {bytes} in place");
+    if me != root {
+        gathered.fill(0);
+    }
+    team.call(ScatterInPlace {
+        data: &mut gathered,
+        parts: parts(),
+        root,
+    })
+    .unwrap();
+    assert!(gathered == *expected, "scatter of {bytes} in place");
 }
 
 #[test]
@@ -196,6 +244,114 @@ fn calls_that_differ_end_with_an_error_that_names_both() {
             "{end}"
         );
     }
+}
+
+/// The root and what combines count too, where operation and length are alike.
+#[test]
+fn roots_and_operations_that_differ_are_found_out() {
+    let ends = on_shm(3, WaitMode::Adaptive, |team| {
+        warm_up(team);
+        let other = team.duplicate().unwrap();
+        warm_up(&other);
+        // The last member gives to another root than the first one is.
+        let root = usize::from(team.me() == 2);
+        let mut out = (team.me() == root).then(|| vec![0; 24]);
+        let rooted = team.gather(&[1; 8], out.as_deref_mut(), root);
+        let rooted = rooted.and_then(|()| team.barrier());
+        let layout = Layout::of(Basic::U64);
+        let operation = [Operation::Sum, Operation::Max, Operation::Sum][other.me()].clone();
+        let by = Reduction {
+            operation: &operation,
+            layout: &layout,
+        };
+        let combined = other.allreduce(by, &mut [0; 8]);
+        [rooted, combined].map(|end| end.unwrap_err().to_string())
+    });
+    let [rooted, combined] = [0, 1].map(|which| ends.iter().map(move |one| one[which].clone()));
+    let told = |text: &String| text.contains("with root 0") && text.contains("with root 1");
+    assert!(rooted.clone().any(|text| told(&text)), "{ends:?}");
+    let name = |operation: Operation| operation.name().to_owned();
+    let both = [name(Operation::Sum), name(Operation::Max)];
+    let told = |text: &String| both.iter().all(|name| text.contains(&format!("by {name}")));
+    assert!(combined.clone().any(|text| told(&text)), "{ends:?}");
+}
+
+/// Short nonblocking operations are rounds of a board: many at once, beside blocking ones, and they send nothing.
+#[test]
+fn short_nonblocking_operations_take_a_board() {
+    for (size, mode) in [
+        (2, WaitMode::Adaptive),
+        (5, WaitMode::Adaptive),
+        (3, WaitMode::Sleep),
+    ] {
+        on_shm(size, mode, |team| {
+            let team = &Arc::new(team.duplicate().unwrap());
+            warm_up(team);
+            let (operation, layout) = composition();
+            let by = || Reduction {
+                operation: &operation,
+                layout: &layout,
+            };
+            let (me, size) = (team.me(), team.size());
+            for round in 0..16 {
+                let root = round as usize % size;
+                let mut sums: Vec<_> = (0..7).map(|n| data(me, round * 8 + n, 48)).collect();
+                let mut named = vec![if me == root { 7 } else { 0 }; 33];
+                let mut open = Vec::new();
+                for own in &mut sums {
+                    let one = Allreduce {
+                        operator: by().into(),
+                        input: None,
+                        data: own,
+                    };
+                    // SAFETY: the data are there until all have ended, below.
+                    open.push(unsafe { team.start(one) }.unwrap());
+                }
+                let one = Broadcast {
+                    data: &mut named,
+                    root,
+                };
+                // SAFETY: as above.
+                open.push(unsafe { team.start(one) }.unwrap());
+                // SAFETY: it borrows nothing.
+                open.push(unsafe { team.start(NonblockingBarrier) }.unwrap());
+                everything(team, round);
+                for request in open.iter().rev() {
+                    request.wait(None).unwrap();
+                }
+                for (n, sum) in sums.iter().enumerate() {
+                    let mut inputs = (0..size).map(|rank| data(rank, round * 8 + n as u64, 48));
+                    let first = inputs.next().unwrap();
+                    let combined = inputs.fold(first, |sum, mut into| {
+                        operation.combine(&layout, &sum, &mut into).unwrap();
+                        into
+                    });
+                    assert!(*sum == combined, "allreduce {n} of round {round}");
+                }
+                assert_eq!(named, [7; 33]);
+            }
+        });
+    }
+}
+
+/// A member that dies, or leaves before it has started one, ends it on the others.
+#[test]
+fn a_death_ends_short_nonblocking_operations() {
+    let ends = on_shm(3, WaitMode::Adaptive, |team| {
+        let team = Arc::new(team.duplicate().unwrap());
+        warm_up(&team);
+        if team.me() == 2 {
+            return None;
+        }
+        // SAFETY: they borrow nothing.
+        let started = [(); 2].map(|()| unsafe { team.start(NonblockingBarrier) });
+        // Refused, where the other has ended by then.
+        let ends = started.map(|one| one.and_then(|request| request.wait(None)));
+        assert!(matches!(team.barrier(), Err(Error::Broken)));
+        Some(ends.map(|end| end.unwrap_err().to_string()))
+    });
+    let ends: Vec<_> = ends.into_iter().flatten().flatten().collect();
+    assert_eq!(ends.len(), 4, "{ends:?}");
 }
 
 #[test]

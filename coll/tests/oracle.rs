@@ -154,6 +154,64 @@ fn calls_that_differ_are_told_apart() {
     });
 }
 
+/// The same for lengths that only some members know: the error names who gives and who expects what, on all of them.
+#[test]
+fn lengths_of_varying_parts_that_differ_are_told_apart() {
+    type Wrong = fn(&Team, usize) -> tagwire_coll::Result<()>;
+    // Each but the second expects or gives what the others do.
+    let wrong: [(&str, Wrong); 6] = [
+        ("an allgatherv", |team, odd| {
+            let lengths = [1, 2 + odd, 3 - odd];
+            team.allgatherv(&vec![0; lengths[team.me()]], &lengths, &mut [0; 6])
+        }),
+        ("a gatherv", |team, odd| {
+            let own = vec![0; team.me() + odd];
+            let mut all = [0; 3];
+            let out = (team.me() == 0).then_some(&mut all[..]);
+            team.gatherv(&own, &[0, 1, 2], out, 0)
+        }),
+        ("a scatterv", |team, odd| {
+            let mut own = vec![0; team.me() + odd];
+            let all = [0; 3];
+            let input = (team.me() == 0).then_some(&all[..]);
+            team.scatterv(input, &[0, 1, 2], &mut own, 0)
+        }),
+        ("an alltoallv", |team, odd| {
+            let (to, mut from) = ([4; 3], [4; 3]);
+            from[0] += odd;
+            let mut out = vec![0; from.iter().sum()];
+            team.alltoallv(&[0; 12], &to, &mut out, &from)
+        }),
+        ("an alltoallw", |team, odd| {
+            let mut out = [vec![0; 4 + odd], vec![0; 4], vec![0; 4]];
+            let mut out: Vec<_> = out.iter_mut().map(|block| &mut block[..]).collect();
+            team.alltoallw(&[&[0; 4][..]; 3], &mut out)
+        }),
+        ("a reduce-scatter", |team, odd| {
+            let (operation, layout) = (Operation::BitXor, Layout::of(Basic::U8));
+            let sum = Reduction {
+                operation: &operation,
+                layout: &layout,
+            };
+            let lengths = [3 - odd, 1 + odd, 2];
+            let mut own = vec![0; lengths[team.me()]];
+            team.reduce_scatter(sum, &[0; 6], &lengths, &mut own)
+        }),
+    ];
+    ranks(3, CHECKED, |team| {
+        for (name, wrong) in &wrong {
+            let different = team.duplicate().unwrap();
+            wrong(&different, 0).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let odd = usize::from(team.me() == 1);
+            let error = wrong(&different, odd).unwrap_err();
+            let text = error.to_string();
+            assert!(matches!(error, Error::Different { .. }), "{text}");
+            let both = [*name, " bytes of rank ", " bytes"];
+            assert!(both.iter().all(|part| text.contains(part)), "{text}");
+        }
+    });
+}
+
 /// Lengths that differ are told apart, also by whole pieces.
 #[test]
 fn lengths_that_differ_are_found_out() {

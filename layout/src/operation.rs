@@ -212,7 +212,7 @@ impl Operation {
 
     #[inline]
     fn kernel(&self, layout: &Layout) -> Option<&'static Kernel> {
-        Kernel::of(self.index(), layout.basic()?)
+        Kernel::of(self.number(), layout.basic()?)
     }
 
     /// Returns what is to be done with values of a layout for which there is no kernel.
@@ -243,9 +243,10 @@ impl Operation {
         }
     }
 
-    /// Returns the place in the table of kernels.
+    /// Returns its number among the operations: that of its place in [`PREDEFINED`](Self::PREDEFINED), and one more for a user's.
     #[inline]
-    const fn index(&self) -> usize {
+    #[must_use]
+    pub const fn number(&self) -> usize {
         match self {
             Self::Sum => 0,
             Self::Product => 1,

@@ -26,6 +26,7 @@ fn all() -> Vec<Error> {
             bytes: 9,
             element: 8,
         },
+        Error::BlockType { rank: 2 },
     ]
 }
 

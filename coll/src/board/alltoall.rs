@@ -3,22 +3,29 @@
 use super::call::{BoardCall, to_each};
 use crate::error::Result;
 
-/// Each member shows a piece of its block for each other, and copies those that are for it.
+/// Each member shows a piece of its block for each other, and copies those that are for it. What this member gives is `input`, or
+/// in `out`: a piece is shown before what comes for it is copied in its place.
 #[inline]
-pub(crate) fn alltoall(call: &mut BoardCall<'_>, input: &[u8], out: &mut [u8]) -> Result<()> {
-    let (me, block) = (call.me(), input.len() / call.size());
+pub(crate) fn alltoall(
+    call: &mut BoardCall<'_>,
+    input: Option<&[u8]>,
+    out: &mut [u8],
+) -> Result<()> {
+    let (me, block) = (call.me(), out.len() / call.size());
     let pieces = call.pieces_to_each(block);
     let first = call.begin(pieces.count());
-    let show = |call: &mut BoardCall<'_>, index: usize| {
-        let parts = to_each(call, input, pieces.range(index));
+    let show = |call: &mut BoardCall<'_>, given: &[u8], index: usize| {
+        let parts = to_each(call, given, pieces.range(index));
         call.show(first + index as u64, &parts[..call.size() - 1])
     };
-    show(call, 0)?;
-    let own = me * block..(me + 1) * block;
-    out[own.clone()].copy_from_slice(&input[own]);
+    show(call, input.unwrap_or(out), 0)?;
+    if let Some(input) = input {
+        let own = me * block..(me + 1) * block;
+        out[own.clone()].copy_from_slice(&input[own]);
+    }
     for (index, round) in (first..).take(pieces.count()).enumerate() {
         if index + 1 < pieces.count() {
-            show(call, index + 1)?;
+            show(call, input.unwrap_or(out), index + 1)?;
         }
         call.wait_for_all(round)?;
         for member in call.others() {

@@ -6,9 +6,10 @@ use std::sync::MutexGuard;
 use tagwire_transport::Board;
 use tagwire_transport::board::SLOT;
 
-use crate::algorithms::Collective;
+use super::head::Head;
 use crate::algorithms::ON_BOARD;
 use crate::error::{Error, Result};
+use crate::scratch::Scratch;
 use crate::team::Team;
 
 /// The largest group that has a board.
@@ -20,45 +21,17 @@ const LOOKS: u32 = 64;
 /// Every so many waits that may find everything there one makes progress.
 const WAITS_PER_PROGRESS: u32 = 128;
 
-/// Bits of a head that are a length; the number of the operation lies above.
-const LENGTH_BITS: u32 = 56;
-
-/// The number of barriers; others have that of their collective, and 1.
-const BARRIER: u64 = 0;
-
-fn name(number: u64) -> &'static str {
-    let mut all = (BARRIER + 1..).zip(Collective::ALL);
-    match all.find(|(one, _)| *one == number) {
-        Some((_, what)) => what.name(),
-        None if number == BARRIER => "barrier",
-        None => "something unknown",
-    }
-}
-
 /// One operation on a group's board. Every member makes the same calls of it.
 pub(crate) struct BoardCall<'t> {
     pub(super) team: &'t Team,
     pub(super) board: MutexGuard<'t, Board>,
-    head: u64,
+    head: Head,
 }
 
 impl<'t> BoardCall<'t> {
     #[inline]
-    pub(super) const fn new(
-        team: &'t Team,
-        board: MutexGuard<'t, Board>,
-        what: Option<Collective>,
-        bytes: usize,
-    ) -> Self {
-        let number = match what {
-            Some(what) => what as u64 + 1,
-            None => BARRIER,
-        };
-        Self {
-            team,
-            board,
-            head: number << LENGTH_BITS | bytes as u64,
-        }
+    pub(super) const fn new(team: &'t Team, board: MutexGuard<'t, Board>, head: Head) -> Self {
+        Self { team, board, head }
     }
 
     #[inline]
@@ -164,7 +137,7 @@ impl<'t> BoardCall<'t> {
         let len = parts.iter().map(|part| part.len()).sum();
         // Who has left has done with everything.
         self.wait(|board| board.has_room(round, len), |_, _| false)?;
-        let shown = self.board.show(round, self.head, parts);
+        let shown = self.board.show(round, self.head.to_bits(), parts);
         debug_assert!(shown, "rounds are shown in their order");
         Ok(())
     }
@@ -195,27 +168,8 @@ impl<'t> BoardCall<'t> {
     #[inline]
     fn check(&self, member: usize, round: u64) -> Result<()> {
         match self.board.head(member, round) {
-            Some(head) if head == self.head => Ok(()),
-            head => Err(self.differs(member, head)),
-        }
-    }
-
-    #[cold]
-    fn differs(&self, member: usize, head: Option<u64>) -> Error {
-        const LENGTH: u64 = (1 << LENGTH_BITS) - 1;
-        let theirs = head.unwrap_or(0);
-        let (own, other) = (self.head >> LENGTH_BITS, theirs >> LENGTH_BITS);
-        let Some(source_rank) = self.team.members().rank(member).filter(|_| own == other) else {
-            return Error::Different {
-                own: name(own).to_owned(),
-                member,
-                theirs: name(other).to_owned(),
-            };
-        };
-        Error::Length {
-            source_rank,
-            sent: (theirs & LENGTH) as usize,
-            expected: (self.head & LENGTH) as usize,
+            Some(head) if head == self.head.to_bits() => Ok(()),
+            head => Err(differs(self.team, self.head, member, head.unwrap_or(0))),
         }
     }
 
@@ -240,6 +194,13 @@ impl<'t> BoardCall<'t> {
         self.read(member, round, len, 0..len, |bytes| {
             into.copy_from_slice(bytes)
         })
+    }
+
+    /// Lends a copy of `data`.
+    pub(super) fn copy_of(&self, data: &[u8]) -> Scratch<'t> {
+        let mut copy = self.team.scratch(data.len());
+        copy.copy_from_slice(data);
+        copy
     }
 
     /// Returns the pieces of blocks of which a member shows one for each other at once.
@@ -285,6 +246,25 @@ impl<'t> BoardCall<'t> {
     #[inline]
     pub(super) fn finish(&mut self, round: u64) {
         self.board.finish(round);
+    }
+}
+
+/// Returns the error of a call whose head is not that of a member.
+#[cold]
+pub(super) fn differs(team: &Team, own: Head, member: usize, theirs: u64) -> Error {
+    let theirs = Head::from_bits(theirs);
+    let source = team.members().rank(member);
+    let Some(source_rank) = source.filter(|_| own.is_like(theirs)) else {
+        return Error::Different {
+            own: own.describe(),
+            member,
+            theirs: theirs.describe(),
+        };
+    };
+    Error::Length {
+        source_rank,
+        sent: theirs.bytes(),
+        expected: own.bytes(),
     }
 }
 

@@ -3,7 +3,9 @@
 //! Short ones are straight code: a line is written, lines are read. Long ones go in pieces through slots, so that all members copy
 //! and combine at once. Nothing is allocated.
 //!
-//! A group gets its board with the fourth operation that would take one, if all members can reach it: short-lived groups
+//! Short nonblocking operations have a board of their own (`line`), where the blocking ones do not wait for them.
+//!
+//! A group gets its boards with the fourth operation that would take one, if all members can reach it: short-lived groups
 //! have none. A reduction combines from the first member to the last, whatever the number of pieces.
 
 mod allgather;
@@ -13,23 +15,24 @@ mod barrier;
 mod broadcast;
 mod call;
 mod gather;
+mod head;
+mod line;
+mod meeting;
 mod reduce;
 mod scatter;
 pub(crate) mod state;
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use tagwire_layout::{Basic, Layout, Operation};
-use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
+use tagwire_transport::Board;
 
 use crate::algorithms::{Collective, ON_BOARD};
-use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
-use crate::{allreduce as by_messages, broadcast as from_root};
+use meeting::Boards;
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -37,24 +40,22 @@ pub(crate) use alltoall::alltoall;
 pub(crate) use barrier::barrier;
 pub(crate) use broadcast::broadcast;
 pub(crate) use call::{BoardCall, LARGEST_UNIT};
-pub(crate) use gather::gather;
+pub(crate) use gather::{gather, gather_at_root, give};
+pub(crate) use head::Head;
+pub(crate) use line::LineCall;
 pub(crate) use reduce::reduce;
-pub(crate) use scatter::scatter;
+pub(crate) use scatter::{scatter, scatter_from_root, take};
 
 /// The operation, of those that could take a board, with which it is made.
 const FOURTH: u32 = 4;
 
-/// Most bytes of a board's key.
-const KEY: usize = 31;
-
 impl Team {
-    /// Runs an operation, a barrier if it is not named, on the group's board. `None`, with nothing done, where it has none or the
+    /// Runs an operation on the group's board. `None`, with nothing done, where it has none or the
     /// table says otherwise.
     #[inline]
     pub(crate) fn on_board(
         &self,
-        what: Option<Collective>,
-        bytes: usize,
+        head: Head,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Option<Result<()>> {
         if !ON_BOARD.contains(&self.size()) || self.checks() {
@@ -67,7 +68,7 @@ impl Team {
                 Err(error) => return Some(Err(error)),
             },
         };
-        Some(self.run_on(board, what, bytes, body))
+        Some(self.run_on(board, head, body))
     }
 
     /// Whether the table gives a board to such an operation.
@@ -95,15 +96,14 @@ impl Team {
     fn run_on(
         &self,
         board: &Mutex<Board>,
-        what: Option<Collective>,
-        bytes: usize,
+        head: Head,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Result<()> {
         self.check()?;
         self.messenger().check_thread()?;
         let board = board.lock().unwrap_or_else(PoisonError::into_inner);
         let inside = NoUnwind;
-        let mut call = BoardCall::new(self, board, what, bytes);
+        let mut call = BoardCall::new(self, board, head);
         let done = body(&mut call);
         if let Err(error) = &done {
             call.give_up(error);
@@ -126,79 +126,7 @@ impl Team {
         if self.board.calls.fetch_add(1, Relaxed) + 1 < FOURTH {
             return Ok(None);
         }
-        let made = self.meet_on_board()?.map(Mutex::new);
-        Ok(self.board.board.get_or_init(|| made).as_ref())
-    }
-
-    /// The first member makes a board, and all join it, or none does.
-    fn meet_on_board(&self) -> Result<Option<Board>> {
-        let mut key = [0; 1 + KEY];
-        let mut memory = None;
-        if self.me() == 0
-            && let Some(open) = self.open_board()
-            && open.key.len() <= KEY
-        {
-            key[0] = open.key.len() as u8;
-            key[1..=open.key.len()].copy_from_slice(&open.key);
-            memory = Some(open.memory);
-        }
-        self.run(from_root::binomial(Call::begin(self)?, &mut key, 0))?;
-        if self.me() != 0 {
-            let len = usize::from(key[0]).min(KEY);
-            memory = (len > 0).then(|| self.join_board(&key[1..=len])).flatten();
-        }
-        let rousers: Option<Vec<_>> = (0..self.size())
-            .filter(|member| *member != self.me())
-            .map(|member| self.rouser(member))
-            .collect();
-        // Should the rest fail here alone, it is dropped: others find that this member has left.
-        let board = memory
-            .zip(rousers)
-            .and_then(|(memory, rousers)| Board::new(memory, self.me(), rousers));
-        let mut have_all = [u8::from(board.is_some())];
-        let least = Reduction {
-            operation: &Operation::Min,
-            layout: &Layout::of(Basic::U8),
-        };
-        let call = Call::begin(self)?;
-        self.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
-        let joined = board.filter(|_| have_all == [1]);
-        Ok(joined.map(|mut board| {
-            board.forget_descriptor();
-            board
-        }))
-    }
-
-    fn open_board(&self) -> Option<OpenBoard> {
-        let with = self.members().rank(1)?;
-        let size = self.size();
-        let opened = self
-            .messenger()
-            .with_boards(with, |boards, _| boards.open_board(size));
-        opened.ok().flatten().flatten()
-    }
-
-    fn join_board(&self, key: &[u8]) -> Option<BoardMemory> {
-        let from = self.members().rank(0)?;
-        let size = self.size();
-        let joined = self
-            .messenger()
-            .with_boards(from, |boards, from| boards.join_board(from, size, key));
-        match joined {
-            Ok(Some(Ok(memory))) => Some(memory),
-            Ok(Some(Err(error))) => {
-                tracing::debug!(%error, "no board: the group goes by messages");
-                None
-            }
-            _ => None,
-        }
-    }
-
-    fn rouser(&self, member: usize) -> Option<Arc<dyn Rouser>> {
-        let to = self.members().rank(member)?;
-        let lent = self
-            .messenger()
-            .with_boards(to, |boards, to| boards.rouser(to));
-        lent.ok().flatten().flatten()
+        let made = Boards::meet(self)?;
+        Ok(self.board.keep(made))
     }
 }

@@ -11,23 +11,42 @@ pub(crate) fn scatter(
     own: &mut [u8],
     root: usize,
 ) -> Result<()> {
-    let block = own.len();
+    match input {
+        Some(input) if call.me() == root => scatter_from_root(call, input, Some(own)),
+        _ => take(call, own, root),
+    }
+}
+
+/// The part of the root, which gets its own block in `own`, if it wants it.
+#[inline]
+pub(crate) fn scatter_from_root(
+    call: &mut BoardCall<'_>,
+    input: &[u8],
+    own: Option<&mut [u8]>,
+) -> Result<()> {
+    let (me, block) = (call.me(), input.len() / call.size());
     let pieces = call.pieces_to_each(block);
     let first = call.begin(pieces.count());
-    let rounds = (first..).take(pieces.count()).enumerate();
-    let (Some(input), true) = (input, call.me() == root) else {
-        for (index, round) in rounds {
-            call.wait_for(root, round)?;
-            call.copy_own(root, round, &mut own[pieces.range(index)])?;
-            call.finish(round);
-        }
-        return Ok(());
-    };
-    for (index, round) in rounds {
+    for (index, round) in (first..).take(pieces.count()).enumerate() {
         let parts = to_each(call, input, pieces.range(index));
         call.show(round, &parts[..call.size() - 1])?;
         call.finish(round);
     }
-    own.copy_from_slice(&input[root * block..][..block]);
+    if let Some(own) = own {
+        own.copy_from_slice(&input[me * block..][..block]);
+    }
+    Ok(())
+}
+
+/// The part of the others.
+#[inline]
+pub(crate) fn take(call: &mut BoardCall<'_>, own: &mut [u8], root: usize) -> Result<()> {
+    let pieces = call.pieces_to_each(own.len());
+    let first = call.begin(pieces.count());
+    for (index, round) in (first..).take(pieces.count()).enumerate() {
+        call.wait_for(root, round)?;
+        call.copy_own(root, round, &mut own[pieces.range(index)])?;
+        call.finish(round);
+    }
     Ok(())
 }

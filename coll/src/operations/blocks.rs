@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::CollectiveOperation;
+use super::counts::Counts;
 use crate::call::{Call, check_length};
 use crate::error::{Error, Result};
 use crate::scattered;
@@ -29,6 +30,12 @@ impl CollectiveOperation for Alltoallw<'_> {
 
     fn describe(&self, _: &Team) -> String {
         "an alltoallw".to_owned()
+    }
+
+    fn counts(&self, _: &Team) -> Option<Counts> {
+        let to: Vec<_> = self.input.iter().map(|block| block.len()).collect();
+        let from: Vec<_> = self.out.iter().map(|block| block.len()).collect();
+        Some(Counts::exchange(&to, &from))
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {

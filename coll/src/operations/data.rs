@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::CollectiveOperation;
+use super::counts::Counts;
 use crate::algorithms::Collective;
-use crate::board;
+use crate::board::{self, Head, LineCall};
 use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::team::Team;
@@ -25,11 +26,18 @@ impl CollectiveOperation for Barrier {
 
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
-        team.on_board(None, 0, board::barrier)
+        team.on_board(Head::BARRIER, board::barrier)
+    }
+
+    fn fits_line(&self, _: &Team) -> bool {
+        true
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        two_level::barrier(call).await
+        match call.line() {
+            Some(line) => line.barrier().await,
+            None => two_level::barrier(call).await,
+        }
     }
 }
 
@@ -58,12 +66,19 @@ impl CollectiveOperation for Broadcast<'_> {
         if !team.takes_board(Collective::Broadcast, bytes, true) {
             return None;
         }
-        team.on_board(Some(Collective::Broadcast), bytes, |call| {
-            board::broadcast(call, self.data, self.root)
-        })
+        let head = Head::of(Collective::Broadcast, bytes).at(self.root);
+        team.on_board(head, |call| board::broadcast(call, self.data, self.root))
+    }
+
+    fn fits_line(&self, team: &Team) -> bool {
+        let bytes = self.data.len();
+        LineCall::fits(bytes) && team.takes_board(Collective::Broadcast, bytes, true)
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        if let Some(line) = call.line() {
+            return line.broadcast(self.data, self.root).await;
+        }
         let algorithm = call.choose(Collective::Broadcast, self.data.len(), true);
         two_level::broadcast(call, algorithm, self.data, self.root).await
     }
@@ -85,7 +100,7 @@ impl CollectiveOperation for Allgather<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        format!("an allgather of {} bytes of each", self.own.len())
+        allgather_of(self.own.len())
     }
 
     #[inline]
@@ -94,8 +109,8 @@ impl CollectiveOperation for Allgather<'_> {
         if !team.takes_board(Collective::Allgather, self.out.len(), true) {
             return None;
         }
-        team.on_board(Some(Collective::Allgather), bytes, |call| {
-            board::allgather(call, self.own, self.out)
+        team.on_board(Head::of(Collective::Allgather, bytes), |call| {
+            board::allgather(call, Some(self.own), self.out)
         })
     }
 
@@ -123,7 +138,11 @@ impl CollectiveOperation for Allgatherv<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        format!("an allgatherv of {} bytes", self.out.len())
+        allgatherv_of(self.out.len())
+    }
+
+    fn counts(&self, _: &Team) -> Option<Counts> {
+        Some(Counts::to_all(self.own.len(), &self.lengths))
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
@@ -153,8 +172,7 @@ impl CollectiveOperation for Gather<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        let (bytes, root) = (self.own.len(), self.root);
-        format!("a gather of {bytes} bytes of each at rank {root}")
+        gather_of(self.own.len(), self.root)
     }
 
     #[inline]
@@ -163,7 +181,8 @@ impl CollectiveOperation for Gather<'_> {
         if !team.takes_board(Collective::Gather, bytes, true) {
             return None;
         }
-        team.on_board(Some(Collective::Gather), bytes, |call| {
+        let head = Head::of(Collective::Gather, bytes).at(self.root);
+        team.on_board(head, |call| {
             board::gather(call, self.own, self.out.as_deref_mut(), self.root)
         })
     }
@@ -206,7 +225,16 @@ impl CollectiveOperation for Gatherv<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        format!("a gatherv at rank {}", self.root)
+        gatherv_at(self.root)
+    }
+
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        Some(Counts::to_root(
+            team,
+            self.root,
+            self.own.len(),
+            &self.lengths,
+        ))
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
@@ -243,8 +271,7 @@ impl CollectiveOperation for Scatter<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        let (bytes, root) = (self.own.len(), self.root);
-        format!("a scatter of {bytes} bytes for each from rank {root}")
+        scatter_of(self.own.len(), self.root)
     }
 
     #[inline]
@@ -253,7 +280,8 @@ impl CollectiveOperation for Scatter<'_> {
         if !team.takes_board(Collective::Scatter, bytes, true) {
             return None;
         }
-        team.on_board(Some(Collective::Scatter), bytes, |call| {
+        let head = Head::of(Collective::Scatter, bytes).at(self.root);
+        team.on_board(head, |call| {
             board::scatter(call, self.input, self.own, self.root)
         })
     }
@@ -288,7 +316,16 @@ impl CollectiveOperation for Scatterv<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        format!("a scatterv from rank {}", self.root)
+        scatterv_from(self.root)
+    }
+
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        Some(Counts::from_root(
+            team,
+            self.root,
+            self.own.len(),
+            &self.lengths,
+        ))
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
@@ -307,19 +344,13 @@ pub struct Alltoall<'a> {
 
 impl CollectiveOperation for Alltoall<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        let (given, size) = (self.input.len(), team.size());
+        let given = self.input.len();
         check_length("the buffer of what comes", self.out.len(), given)?;
-        match given.is_multiple_of(size) {
-            true => Ok(()),
-            false => Err(Error::Argument(format!(
-                "{given} bytes are not {size} equal blocks"
-            ))),
-        }
+        check_equal(team, given)
     }
 
     fn describe(&self, team: &Team) -> String {
-        let block = self.input.len() / team.size();
-        format!("an alltoall of blocks of {block} bytes")
+        alltoall_of(self.input.len() / team.size())
     }
 
     #[inline]
@@ -328,8 +359,8 @@ impl CollectiveOperation for Alltoall<'_> {
         if !team.takes_board(Collective::Alltoall, bytes, true) {
             return None;
         }
-        team.on_board(Some(Collective::Alltoall), bytes, |call| {
-            board::alltoall(call, self.input, self.out)
+        team.on_board(Head::of(Collective::Alltoall, bytes), |call| {
+            board::alltoall(call, Some(self.input), self.out)
         })
     }
 
@@ -362,10 +393,57 @@ impl CollectiveOperation for Alltoallv<'_> {
     }
 
     fn describe(&self, _: &Team) -> String {
-        "an alltoallv".to_owned()
+        ALLTOALLV.to_owned()
+    }
+
+    fn counts(&self, _: &Team) -> Option<Counts> {
+        Some(Counts::exchange(&self.to, &self.from))
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         alltoall::alltoallv(call, self.input, &self.to, self.out, &self.from).await
     }
+}
+
+/// Checks that `total` bytes are as many equal blocks as there are members.
+pub(super) fn check_equal(team: &Team, total: usize) -> Result<()> {
+    match total.is_multiple_of(team.size()) {
+        true => Ok(()),
+        false => Err(Error::Argument(format!(
+            "{total} bytes are not {} equal blocks",
+            team.size()
+        ))),
+    }
+}
+
+// What the forms of one buffer say too.
+
+pub(super) const ALLTOALLV: &str = "an alltoallv";
+
+pub(super) fn allgather_of(bytes: usize) -> String {
+    format!("an allgather of {bytes} bytes of each")
+}
+
+pub(super) fn allgatherv_of(total: usize) -> String {
+    format!("an allgatherv of {total} bytes")
+}
+
+pub(super) fn gather_of(bytes: usize, root: usize) -> String {
+    format!("a gather of {bytes} bytes of each at rank {root}")
+}
+
+pub(super) fn gatherv_at(root: usize) -> String {
+    format!("a gatherv at rank {root}")
+}
+
+pub(super) fn scatter_of(bytes: usize, root: usize) -> String {
+    format!("a scatter of {bytes} bytes for each from rank {root}")
+}
+
+pub(super) fn scatterv_from(root: usize) -> String {
+    format!("a scatterv from rank {root}")
+}
+
+pub(super) fn alltoall_of(block: usize) -> String {
+    format!("an alltoall of blocks of {block} bytes")
 }

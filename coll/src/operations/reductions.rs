@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::CollectiveOperation;
+use super::counts::Counts;
 use crate::algorithms::Collective;
-use crate::board;
+use crate::board::{self, Head, LineCall};
 use crate::call::{Call, check_length, check_root};
 use crate::error::{Error, Result};
 use crate::reduction::Operator;
@@ -67,7 +68,8 @@ impl CollectiveOperation for Reduce<'_> {
             return None;
         }
         let (input, out, root) = (self.input, self.out.as_deref_mut(), self.root);
-        team.on_board(Some(what), bytes, |call| {
+        let head = Head::of(what, bytes).at(root).by(&reduction);
+        team.on_board(head, |call| {
             board::reduce(call, reduction, input, out, root)
         })
     }
@@ -125,16 +127,24 @@ impl CollectiveOperation for Allreduce<'_> {
         if !team.reduces_on_board(what, bytes, &reduction) {
             return None;
         }
-        team.on_board(Some(what), bytes, |call| {
+        team.on_board(Head::of(what, bytes).by(&reduction), |call| {
             board::allreduce(call, reduction, self.input, self.data)
         })
     }
 
+    fn fits_line(&self, team: &Team) -> bool {
+        let (bytes, reduction) = (self.data.len(), self.operator.reduction());
+        LineCall::fits(bytes) && team.reduces_on_board(Collective::Allreduce, bytes, &reduction)
+    }
+
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
+        let reduction = self.operator.reduction();
+        if let Some(line) = call.line() {
+            return line.allreduce(reduction, self.input, self.data).await;
+        }
         if let Some(input) = self.input {
             self.data.copy_from_slice(input);
         }
-        let reduction = self.operator.reduction();
         let may_reorder = call.may_reorder(&reduction);
         let algorithm = call.choose(Collective::Allreduce, self.data.len(), may_reorder);
         two_level::allreduce(call, algorithm, reduction, self.data).await
@@ -167,6 +177,12 @@ impl CollectiveOperation for ReduceScatter<'_> {
     fn describe(&self, _: &Team) -> String {
         let (bytes, name) = (self.input.len(), self.operator.name());
         format!("a reduce-scatter of {bytes} bytes by {name}")
+    }
+
+    fn counts(&self, team: &Team) -> Option<Counts> {
+        // Each gives to each what that one expects of all.
+        let own = vec![self.out.len(); team.size()];
+        Some(Counts::exchange(&self.lengths, &own))
     }
 
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tagwire_coll::operations::{
-    Allgather, Allgatherv, Allreduce, Alltoall, Alltoallv, Alltoallw, Barrier, Broadcast,
-    CollectiveOperation, Exscan, Gather, Gatherv, Reduce, ReduceScatter, Scan, Scatter, Scatterv,
+    Allgather, AllgatherInPlace, Allgatherv, Allreduce, Alltoall, AlltoallInPlace, Alltoallv,
+    Alltoallw, Barrier, Broadcast, CollectiveOperation, Counts, Exscan, Gather, GatherInPlace,
+    Gatherv, Parts, Reduce, ReduceScatter, Scan, Scatter, ScatterInPlace, Scatterv,
 };
 use tagwire_coll::{Call, Persistent, Reduction, Request, Result, Team};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -83,6 +84,14 @@ enum Kind {
     Alltoall,
     Alltoallv,
     Alltoallw,
+    AllgatherInPlace,
+    AllgathervInPlace,
+    GatherInPlace,
+    GathervInPlace,
+    ScatterInPlace,
+    ScattervInPlace,
+    AlltoallInPlace,
+    AlltoallvInPlace,
 }
 
 /// An operation, its buffers, and what has to be in the one that it writes.
@@ -125,6 +134,13 @@ macro_rules! any {
                 }
             }
 
+            fn counts(&self, team: &Team) -> Option<Counts> {
+                match self {
+                    Self::Barrier(one) => one.counts(team),
+                    $(Self::$Name(one) => one.counts(team)),*
+                }
+            }
+
             async fn steps(&mut self, call: Call<'_>) -> Result<()> {
                 match self {
                     Self::Barrier(one) => one.steps(call).await,
@@ -137,19 +153,23 @@ macro_rules! any {
 
 any!(
     Allgather,
+    AllgatherInPlace,
     Allgatherv,
     Allreduce,
     Alltoall,
+    AlltoallInPlace,
     Alltoallv,
     Alltoallw,
     Broadcast,
     Exscan,
     Gather,
+    GatherInPlace,
     Gatherv,
     Reduce,
     ReduceScatter,
     Scan,
     Scatter,
+    ScatterInPlace,
     Scatterv
 );
 
@@ -219,7 +239,15 @@ impl Case {
             Kind::Barrier => team.barrier(),
             Kind::Broadcast => team.broadcast(out, root),
             Kind::Reduce => team.reduce(reduction, input, leads.then_some(out), root),
-            Kind::ReduceInPlace => team.call(self.make()),
+            Kind::ReduceInPlace
+            | Kind::AllgatherInPlace
+            | Kind::AllgathervInPlace
+            | Kind::GatherInPlace
+            | Kind::GathervInPlace
+            | Kind::ScatterInPlace
+            | Kind::ScattervInPlace
+            | Kind::AlltoallInPlace
+            | Kind::AlltoallvInPlace => team.call(self.make()),
             Kind::Allreduce => team.allreduce(reduction, out),
             Kind::Scan => team.scan(reduction, out),
             Kind::Exscan => team.exscan(reduction, out),
@@ -342,6 +370,7 @@ impl Case {
                 input: Cow::Owned(cut(input, &self.lengths)),
                 out: cut_mut(data, &self.from),
             }),
+            kind => in_place_of(kind, data, &self.lengths, root),
         }
     }
 
@@ -358,6 +387,29 @@ impl Case {
     /// Fills the buffers as they were at first. Between two rounds.
     pub fn reset(&mut self) {
         self.out.copy_from_slice(&self.before);
+    }
+}
+
+/// Returns an operation of one buffer.
+fn in_place_of<'a>(kind: Kind, data: &'a mut [u8], lengths: &'a [usize], root: usize) -> Any<'a> {
+    let parts = match kind {
+        Kind::AllgathervInPlace
+        | Kind::GathervInPlace
+        | Kind::ScattervInPlace
+        | Kind::AlltoallvInPlace => Parts::Of(Cow::Borrowed(lengths)),
+        _ => Parts::Equal,
+    };
+    match kind {
+        Kind::AllgatherInPlace | Kind::AllgathervInPlace => {
+            Any::AllgatherInPlace(AllgatherInPlace { data, parts })
+        }
+        Kind::GatherInPlace | Kind::GathervInPlace => {
+            Any::GatherInPlace(GatherInPlace { data, parts, root })
+        }
+        Kind::ScatterInPlace | Kind::ScattervInPlace => {
+            Any::ScatterInPlace(ScatterInPlace { data, parts, root })
+        }
+        _ => Any::AlltoallInPlace(AlltoallInPlace { data, parts }),
     }
 }
 
@@ -512,5 +564,87 @@ pub fn cases(team: &Team, round: u64) -> Vec<Case> {
     }
 
     list.push(case(Kind::Barrier, none(), none(), none()));
+    list.extend(in_place(team, round, &case, draws));
+    list
+}
+
+/// Those of one buffer, whose `case` has its data in the room.
+fn in_place(
+    team: &Team,
+    round: u64,
+    case: &impl Fn(Kind, Vec<u8>, Vec<u8>, Vec<u8>) -> Case,
+    mut draws: Draws,
+) -> Vec<Case> {
+    let (me, size) = (team.me(), team.size());
+    let mut list = Vec::new();
+    let equal = vec![draws.count(); size];
+    // More than a piece beside few and none.
+    let varying: Vec<_> = (0..size).map(|_| [0, 3, 9000][draws.below(3)]).collect();
+    for (lengths, kinds) in [
+        (
+            equal,
+            [
+                Kind::AllgatherInPlace,
+                Kind::GatherInPlace,
+                Kind::ScatterInPlace,
+            ],
+        ),
+        (
+            varying,
+            [
+                Kind::AllgathervInPlace,
+                Kind::GathervInPlace,
+                Kind::ScattervInPlace,
+            ],
+        ),
+    ] {
+        let all: Vec<u8> = (0..size)
+            .flat_map(|rank| data(rank, round, lengths[rank]))
+            .collect();
+        let own = data(me, round, lengths[me]);
+        let start: usize = lengths[..me].iter().sum();
+        let mut room = vec![0; all.len()];
+        room[start..start + own.len()].copy_from_slice(&own);
+        for kind in kinds {
+            let (before, expected) = match kind {
+                Kind::AllgatherInPlace | Kind::AllgathervInPlace => (room.clone(), all.clone()),
+                _ => (own.clone(), own.clone()),
+            };
+            let mut one = case(kind, Vec::new(), before, expected);
+            match kind {
+                Kind::GatherInPlace | Kind::GathervInPlace if one.leads => {
+                    (one.before, one.expected) = (room.clone(), all.clone());
+                }
+                Kind::ScatterInPlace | Kind::ScattervInPlace if one.leads => {
+                    (one.before, one.expected) = (all.clone(), all.clone());
+                }
+                Kind::ScatterInPlace | Kind::ScattervInPlace => one.before.fill(0),
+                _ => {}
+            }
+            one.out.clone_from(&one.before);
+            one.lengths.clone_from(&lengths);
+            list.push(one);
+        }
+    }
+    // Two members give each other as much.
+    let length = |a: usize, b: usize| (a + b) % 4 * 3000;
+    for (kind, length) in [
+        (
+            Kind::AlltoallInPlace,
+            &(|_, _| 700usize) as &dyn Fn(usize, usize) -> usize,
+        ),
+        (Kind::AlltoallvInPlace, &length),
+    ] {
+        let of = |rank: usize| -> Vec<usize> { (0..size).map(|to| length(rank, to)).collect() };
+        let given = |rank: usize| data(rank, round, of(rank).iter().sum());
+        let block = |from: usize| {
+            let start: usize = of(from)[..me].iter().sum();
+            given(from)[start..start + length(from, me)].to_vec()
+        };
+        let all = (0..size).flat_map(block).collect();
+        let mut one = case(kind, Vec::new(), given(me), all);
+        one.lengths = of(me);
+        list.push(one);
+    }
     list
 }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use tagwire::{Result, Session};
 
 mod bystander;
+mod collective_death;
 mod death;
 mod descriptor;
 mod exchange;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     let rank = rank.unwrap_or_else(|| "0".to_owned());
     say(&rank, format!("is process {}", std::process::id()));
     let outcome = match name.as_str() {
+        "death-collective" => collective_death::run(arguments),
         "death-posted" => death::posted(),
         "death-silent" => death::silent(),
         "death-unborn" => death::unborn(),

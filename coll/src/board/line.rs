@@ -1,0 +1,240 @@
+//! Short nonblocking operations: each is one round of a board of their own, a line of each member that gives something.
+//!
+//! The rounds are numbered in the order of calls, which is the same on all members. A member shows its lines in that order, and
+//! has done with rounds in that order: what all have shown of one round they have shown of those before. Persistent operations,
+//! which are started in any order, go by messages.
+
+use std::future::poll_fn;
+use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
+
+use tagwire_transport::Board;
+use tagwire_transport::board::LINE;
+
+use super::call::differs;
+use super::head::Head;
+use crate::algorithms::Collective;
+use crate::error::{Error, Result};
+use crate::reduction::Reduction;
+use crate::team::Team;
+
+/// The board of short nonblocking operations, and how far this member is with them.
+#[derive(Debug)]
+pub(super) struct Lines {
+    board: Board,
+    /// The round whose turn it is to be shown.
+    to_show: u64,
+    /// The round whose turn it is to end.
+    to_end: u64,
+}
+
+impl Lines {
+    pub(super) const fn new(board: Board) -> Self {
+        Self {
+            board,
+            to_show: 1,
+            to_end: 1,
+        }
+    }
+
+    pub(super) fn give_up(&mut self, member: usize) {
+        self.board.give_up(member);
+    }
+
+    /// Shows `data` in `round`, or nothing, if it is its turn and there is room.
+    fn show(&mut self, round: u64, head: Head, data: Option<&[u8]>) -> Option<()> {
+        if self.to_show != round {
+            return None;
+        }
+        if let Some(data) = data
+            && !self.board.show(round, head.to_bits(), &[data])
+        {
+            return None;
+        }
+        self.to_show += 1;
+        Some(())
+    }
+
+    /// Whether it is the turn of `round` to end, and these members have shown their lines.
+    fn is_there(&self, round: u64, mut from: impl Iterator<Item = usize>) -> bool {
+        self.to_end == round && from.all(|member| self.board.is_shown(member, round))
+    }
+
+    /// Has done with `round`.
+    fn end(&mut self, round: u64) {
+        self.board.finish(round);
+        self.to_end += 1;
+    }
+}
+
+/// Bytes as aligned as those of a line.
+#[repr(align(16))]
+struct Aligned([u8; LINE]);
+
+/// A nonblocking operation on the board, of which each member gives a line at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineCall<'t> {
+    team: &'t Team,
+    lines: &'t Mutex<Lines>,
+    round: u64,
+}
+
+impl<'t> LineCall<'t> {
+    /// Whether an operation on so many bytes fits. The table has to give it a board.
+    pub(crate) const fn fits(bytes: usize) -> bool {
+        bytes <= LINE
+    }
+
+    /// Takes the next round, where the group has the board. All members take the same rounds for the same operations.
+    pub(crate) fn next(team: &'t Team) -> Option<Self> {
+        let lines = team.board.lines()?;
+        let mut locked = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let round = locked.board.begin(1);
+        drop(locked);
+        Some(Self { team, lines, round })
+    }
+
+    pub(crate) async fn barrier(self) -> Result<()> {
+        self.show(Head::BARRIER, Some(&[])).await?;
+        self.take(Head::BARRIER, self.others(), |_| Ok(())).await
+    }
+
+    pub(crate) async fn broadcast(self, data: &mut [u8], root: usize) -> Result<()> {
+        let head = Head::of(Collective::Broadcast, data.len()).at(root);
+        let is_root = self.team.me() == root;
+        self.show(head, is_root.then_some(&*data)).await?;
+        let from = (!is_root).then_some(root).into_iter();
+        self.take(head, from, |lines| match is_root {
+            true => Ok(()),
+            false => self.read(lines, root, data.len(), |shown| {
+                data.copy_from_slice(shown);
+                Ok(())
+            }),
+        })
+        .await
+    }
+
+    /// Combines the data of all, from the first member's to the last's. What this member gives is `input`, or in `data`.
+    pub(crate) async fn allreduce(
+        self,
+        reduction: Reduction<'_>,
+        input: Option<&[u8]>,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let (me, len) = (self.team.me(), data.len());
+        let head = Head::of(Collective::Allreduce, len).by(&reduction);
+        self.show(head, Some(input.unwrap_or(data))).await?;
+        self.take(head, self.others(), |lines| {
+            let mut copy = Aligned([0; LINE]);
+            let own = &mut copy.0[..len];
+            own.copy_from_slice(input.unwrap_or(data));
+            if me == 0 {
+                data.copy_from_slice(own);
+            } else {
+                self.read(lines, 0, len, |first| {
+                    data.copy_from_slice(first);
+                    Ok(())
+                })?;
+            }
+            for member in 1..self.team.size() {
+                match member == me {
+                    true => reduction.right(data, own)?,
+                    false => self.read(lines, member, len, |other| reduction.right(data, other))?,
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> + Clone + use<> {
+        let me = self.team.me();
+        (0..self.team.size()).filter(move |member| *member != me)
+    }
+
+    fn read(
+        &self,
+        lines: &Lines,
+        member: usize,
+        len: usize,
+        look: impl FnOnce(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let looked = lines.board.read(member, self.round, len, 0..len, look);
+        looked.ok_or(Error::Gone { member })?
+    }
+
+    async fn show(&self, head: Head, data: Option<&[u8]>) -> Result<()> {
+        let nobody = std::iter::empty();
+        poll_fn(|_| {
+            self.poll(nobody.clone(), |lines| {
+                lines.show(self.round, head, data).map(Ok)
+            })
+        })
+        .await
+    }
+
+    /// Waits for the lines of the members `from`, and has `look` take them.
+    async fn take(
+        &self,
+        head: Head,
+        from: impl Iterator<Item = usize> + Clone,
+        mut look: impl FnMut(&Lines) -> Result<()>,
+    ) -> Result<()> {
+        poll_fn(|_| {
+            self.poll(from.clone(), |lines| {
+                if !lines.is_there(self.round, from.clone()) {
+                    return None;
+                }
+                let checked = from.clone().try_for_each(|member| {
+                    match lines.board.head(member, self.round).unwrap_or(0) {
+                        theirs if theirs == head.to_bits() => Ok(()),
+                        theirs => Err(differs(self.team, head, member, theirs)),
+                    }
+                });
+                let taken = checked.and_then(|()| look(lines));
+                lines.end(self.round);
+                Some(taken)
+            })
+        })
+        .await
+    }
+
+    /// Takes a step, if it can be taken. Where it cannot, looks whether it ever will: whether the group has broken, or one of the
+    /// members `from` whose line is not there has left.
+    fn poll(
+        &self,
+        mut from: impl Iterator<Item = usize>,
+        mut step: impl FnMut(&mut Lines) -> Option<Result<()>>,
+    ) -> Poll<Result<()>> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut end = step(&mut lines);
+        if end.is_none() {
+            let gone = |member: &usize| {
+                let board = &lines.board;
+                board.has_left(*member) && !board.is_shown(*member, self.round)
+            };
+            let left = || match lines.board.has_leavers() {
+                true => from.find(gone),
+                false => None,
+            };
+            let broken = lines.board.broken().or_else(left);
+            end = match (self.team.check_members(), broken) {
+                (Err(error), _) => Some(Err(error)),
+                // What it has shown before counts.
+                (Ok(()), Some(member)) => {
+                    let last = step(&mut lines);
+                    Some(last.unwrap_or(Err(Error::Gone { member })))
+                }
+                (Ok(()), None) => None,
+            };
+        }
+        let Some(Err(error)) = &end else {
+            return end.map_or(Poll::Pending, Poll::Ready);
+        };
+        lines.give_up(self.team.culprit(error));
+        // It locks the boards.
+        drop(lines);
+        self.team.break_off(error);
+        Poll::Ready(end.unwrap_or(Ok(())))
+    }
+}

@@ -1,0 +1,109 @@
+//! How the members of a group come by their boards.
+
+use std::sync::Arc;
+
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::reduction::Reduction;
+use crate::team::Team;
+use crate::{allreduce as by_messages, broadcast as from_root};
+
+/// Most bytes of a board's key.
+const KEY: usize = 31;
+
+/// A key, after its length.
+type Told = [u8; 1 + KEY];
+
+/// A member's ends of the boards of its group.
+pub(super) struct Boards {
+    /// That of blocking operations.
+    pub(super) blocking: Board,
+    /// That of short nonblocking ones.
+    pub(super) lines: Board,
+}
+
+impl Boards {
+    /// The first member makes the boards, and all join them, or none does.
+    pub(super) fn meet(team: &Team) -> Result<Option<Self>> {
+        let mut told = [[0; 1 + KEY]; 2];
+        let mut memory: [Option<BoardMemory>; 2] = [None, None];
+        if team.me() == 0 {
+            for (memory, told) in memory.iter_mut().zip(&mut told) {
+                *memory = open(team).and_then(|open| tell(open, told));
+            }
+        }
+        let all = told.as_flattened_mut();
+        team.run(from_root::binomial(Call::begin(team)?, all, 0))?;
+        if team.me() != 0 {
+            for (memory, told) in memory.iter_mut().zip(&told) {
+                *memory = join(team, told);
+            }
+        }
+        // Should the rest fail here alone, they are dropped: others find that this member has left.
+        let [blocking, lines] = memory.map(|memory| end(team, memory?));
+        let mut have_all = [u8::from(blocking.is_some() && lines.is_some())];
+        let least = Reduction {
+            operation: &Operation::Min,
+            layout: &Layout::of(Basic::U8),
+        };
+        let call = Call::begin(team)?;
+        team.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
+        let both = blocking.zip(lines).filter(|_| have_all == [1]);
+        Ok(both.map(|(mut blocking, mut lines)| {
+            blocking.forget_descriptor();
+            lines.forget_descriptor();
+            Self { blocking, lines }
+        }))
+    }
+}
+
+fn open(team: &Team) -> Option<OpenBoard> {
+    let with = team.members().rank(1)?;
+    let messenger = team.messenger();
+    let opened = messenger.with_boards(with, |boards, _| boards.open_board(team.size()));
+    opened.ok().flatten().flatten()
+}
+
+/// Writes the key of a board. Returns its memory.
+fn tell(open: OpenBoard, told: &mut Told) -> Option<BoardMemory> {
+    let len = open.key.len();
+    let room = told[1..].get_mut(..len)?;
+    room.copy_from_slice(&open.key);
+    told[0] = len as u8;
+    Some(open.memory)
+}
+
+fn join(team: &Team, told: &Told) -> Option<BoardMemory> {
+    let len = usize::from(told[0]).min(KEY);
+    let key = Some(&told[1..=len]).filter(|key| !key.is_empty())?;
+    let from = team.members().rank(0)?;
+    let messenger = team.messenger();
+    let joined = messenger.with_boards(from, |boards, from| {
+        boards.join_board(from, team.size(), key)
+    });
+    match joined {
+        Ok(Some(Ok(memory))) => Some(memory),
+        Ok(Some(Err(error))) => {
+            tracing::debug!(%error, "no board: the group goes by messages");
+            None
+        }
+        _ => None,
+    }
+}
+
+/// Returns this member's end of a board.
+fn end(team: &Team, memory: BoardMemory) -> Option<Board> {
+    let others = (0..team.size()).filter(|member| *member != team.me());
+    let rousers: Option<Vec<_>> = others.map(|member| rouser(team, member)).collect();
+    Board::new(memory, team.me(), rousers?)
+}
+
+fn rouser(team: &Team, member: usize) -> Option<Arc<dyn Rouser>> {
+    let to = team.members().rank(member)?;
+    let messenger = team.messenger();
+    let lent = messenger.with_boards(to, |boards, to| boards.rouser(to));
+    lent.ok().flatten().flatten()
+}

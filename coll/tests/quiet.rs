@@ -1,0 +1,139 @@
+//! A short blocking collective on one host allocates nothing: its ranks are threads over shared memory, of which each counts.
+#![cfg(all(target_os = "linux", not(loom)))]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "counts allocations; a test that panics fails"
+)]
+
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::cell::Cell;
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
+
+use tagwire_base::Rank;
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_coll::operations::{AllgatherInPlace, AlltoallInPlace, Parts};
+use tagwire_coll::{Reduction, Selection, Team};
+use tagwire_layout::{Basic, Layout, Operation};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{Messenger, ThreadLevel, WaitPolicy};
+use tagwire_transport::shm::{Shm, ShmOptions};
+
+/// Counts what the current thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no counter any more.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is the system's allocator's; counting touches only a cell of this thread.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Memory) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise, handed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Memory) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(place, layout) }
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Memory, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(place, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A line, and a piece of a slot.
+const LENGTHS: [usize; 2] = [8, 4096];
+
+/// Every operation that takes a board, once for each length. Returns those that have allocated, with how often.
+fn allocate(team: &Team) -> Vec<(&'static str, usize, u64)> {
+    let (me, size) = (team.me(), team.size());
+    let layout = Layout::of(Basic::F64);
+    let sum = Reduction {
+        operation: &Operation::Sum,
+        layout: &layout,
+    };
+    let (mut own, mut out) = (vec![0; 4096], vec![0; 4096]);
+    let (mut all, mut from) = (vec![0; 4096 * size], vec![0; 4096 * size]);
+    let mut found = Vec::with_capacity(100);
+    for len in LENGTHS {
+        let mut look = |what, operation: &mut dyn FnMut() -> tagwire_coll::Result<()>| {
+            let before = ALLOCATIONS.get();
+            operation().unwrap();
+            match ALLOCATIONS.get() - before {
+                0 => {}
+                times => found.push((what, len, times)),
+            }
+        };
+        let (own, out) = (&mut own[..len], &mut out[..len]);
+        let (all, from) = (&mut all[..len * size], &mut from[..len * size]);
+        look("barrier", &mut || team.barrier());
+        look("broadcast", &mut || team.broadcast(own, 0));
+        look("allreduce", &mut || team.allreduce(sum, own));
+        look("reduce", &mut || {
+            team.reduce(sum, own, (me == 1).then_some(&mut *out), 1)
+        });
+        look("allgather", &mut || team.allgather(own, all));
+        look("allgather in place", &mut || {
+            let parts = Parts::Equal;
+            team.call(AllgatherInPlace { data: all, parts })
+        });
+        look("alltoall", &mut || team.alltoall(all, from));
+        look("alltoall in place", &mut || {
+            let parts = Parts::Equal;
+            team.call(AlltoallInPlace { data: all, parts })
+        });
+        look("gather", &mut || {
+            team.gather(own, (me == 0).then_some(&mut *all), 0)
+        });
+        look("scatter", &mut || {
+            team.scatter((me == 0).then_some(&*all), own, 0)
+        });
+    }
+    found
+}
+
+#[test]
+fn short_collectives_allocate_nothing() {
+    for size in [2, 3] {
+        let job = LocalJob::new(size).unwrap();
+        let together = Arc::new(Barrier::new(size as usize));
+        let start = |number: u32| {
+            let (job, together) = (job.clone(), Arc::clone(&together));
+            std::thread::spawn(move || {
+                let mut member = job.member(Rank::new(number));
+                let rail = Box::new(Shm::open(ShmOptions::default(), &mut member).unwrap());
+                let ob1 = Ob1::open(&Ob1Options::default(), rail, Box::new(member)).unwrap();
+                let policy = WaitPolicy::adaptive(true);
+                let messenger = Arc::new(Messenger::new(ob1, ThreadLevel::Single, policy));
+                let team = Team::world(&messenger, Arc::new(Selection::default()));
+                // The board is made, and what is kept from one operation to the next.
+                let first = allocate(&team);
+                assert!(!first.is_empty(), "the board comes from somewhere");
+                let found: Vec<_> = (0..100).flat_map(|_| allocate(&team)).collect();
+                together.wait();
+                drop(team);
+                let _ = messenger.close(Duration::from_secs(20));
+                found
+            })
+        };
+        let threads: Vec<_> = (0..size).map(start).collect();
+        for thread in threads {
+            let found = thread.join().unwrap();
+            assert!(found.is_empty(), "{size} ranks: {found:?}");
+        }
+    }
+}
