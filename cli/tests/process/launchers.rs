@@ -525,7 +525,7 @@ pub fn a_death_is_heard_by_all(launcher: &Launcher) {
 /// Where a launcher lets the others go on, and nobody reports deaths: those who are in contact with a rank find that it is dead.
 pub fn a_death_in_contact_is_found(launcher: &Launcher) {
     let mut job = launcher
-        .line(3)
+        .line(4)
         .args([rank()])
         .args(["death-posted"])
         .start();
