@@ -6,10 +6,9 @@
 mod process;
 
 use process::launchers::{
-    End, Launcher, a_bad_end_ends_the_job, a_death_in_contact_is_found, a_death_is_heard_by_all,
-    an_early_end_is_heard_by_all, inner_jobs_are_their_own, of_intel_mpi, of_mpich,
-    of_mpich_that_goes_on, of_open_mpi, of_open_mpi_that_goes_on, own, programs_are_one_job,
-    the_table_is_of,
+    End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, an_early_end_is_heard_by_all,
+    inner_jobs_are_their_own, of_intel_mpi, of_mpich, of_open_mpi, of_open_mpi_that_goes_on, own,
+    programs_are_one_job, the_table_is_of,
 };
 use process::{Line, Outcome, confine, example, has_libfabric, is_root, rank, tagwire};
 
@@ -61,13 +60,6 @@ fn a_launcher_that_lets_others_go_on_says_who_failed() {
     for launcher in of_open_mpi_that_goes_on("deaths by events of PMIx") {
         a_death_is_heard_by_all(&launcher);
         an_early_end_is_heard_by_all(&launcher);
-    }
-}
-
-#[test]
-fn where_nobody_says_who_failed_the_transport_does() {
-    if let Some(launcher) = of_mpich_that_goes_on("deaths that Hydra does not report") {
-        a_death_in_contact_is_found(&launcher);
     }
 }
 

@@ -132,12 +132,6 @@ pub fn of_mpich(test: &str) -> Vec<Launcher> {
     ]
 }
 
-/// Hydra of MPICH where it lets the others of a job go on.
-pub fn of_mpich_that_goes_on(test: &str) -> Option<Launcher> {
-    let hydra = bin_of_mpich(test)?.join("mpiexec.hydra");
-    Some(Launcher::new("Hydra, that goes on", HYDRA, [hydra]).with(["-disable-auto-cleanup"]))
-}
-
 /// Where MPICH's programs are.
 fn bin_of_mpich(test: &str) -> Option<PathBuf> {
     // The environment of the wheel: its programs lie beside its libraries.
@@ -520,22 +514,6 @@ pub fn a_death_is_heard_by_all(launcher: &Launcher) {
         [0, KILLED].contains(&outcome.status) && !outcome.errors().contains("test_rank:"),
         "{name}: {outcome:#?}"
     );
-}
-
-/// Where a launcher lets the others go on, and nobody reports deaths: those who are in contact with a rank find that it is dead.
-pub fn a_death_in_contact_is_found(launcher: &Launcher) {
-    let mut job = launcher
-        .line(4)
-        .args([rank()])
-        .args(["death-posted"])
-        .start();
-    job.hear("0 ready");
-    job.hear("2 ready");
-    job.kill(1);
-    for heard in ["saw it fail", "saw later operations fail", "received again"] {
-        job.hear(&format!("0 {heard}"));
-    }
-    job.finish();
 }
 
 /// Where a launcher lets the others go on when a rank ends without a close: they hear of it.
