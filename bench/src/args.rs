@@ -467,10 +467,9 @@ pub(crate) enum TwoSided {
 }
 
 fn parse_address(text: &str) -> Result<String, String> {
-    let port = text.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-    match port {
-        Some(Ok(_)) => Ok(text.to_owned()),
-        _ => Err("expected HOST:PORT, such as 10.0.0.1:7471".to_owned()),
+    match tagwire_launch::job::has_host_and_port(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected HOST:PORT, such as 10.0.0.1:7471".to_owned()),
     }
 }
 

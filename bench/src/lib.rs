@@ -13,6 +13,7 @@ mod document;
 mod drive;
 mod environment;
 mod error;
+mod jobs;
 mod joined;
 mod judgement;
 mod kernels;

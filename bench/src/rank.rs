@@ -144,10 +144,15 @@ impl Job<'_> {
         }
         let layers = &self.plan.layers;
         let raw = layers.contains(&Layer::Raw);
-        let raw = raw
-            .then(|| RawPort::open(&config, &mut bootstrap))
-            .transpose()?;
         let pml = layers.contains(&Layer::Pml);
+        // What both put has one key: a launcher may keep the first value of it.
+        let mut below = match pml {
+            true => bootstrap.scoped("raw"),
+            false => bootstrap.clone(),
+        };
+        let raw = raw
+            .then(|| RawPort::open(&config, &mut below))
+            .transpose()?;
         let any_thread = self.plan.any_thread();
         let open = || PmlPort::open(&config, any_thread, bootstrap.clone());
         let pml = pml.then(open).transpose()?;

@@ -125,7 +125,7 @@ fn page(
         match fs::read_to_string(&stored) {
             Ok(text) => outcomes.push((stored.display().to_string(), text)),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                missing.get_or_insert(format!("{}: {error}", stored.display()));
+                missing.get_or_insert_with(|| format!("{}: {error}", stored.display()));
             }
             Err(error) => return Err(Failure::usage(format!("{}: {error}", stored.display()))),
         }

@@ -428,6 +428,7 @@ mod on_two_machines {
         assert_eq!(listener.end().0, 0);
         for (options, said) in [
             (&["--listen", "here"][..], "HOST:PORT"),
+            (&["--connect", "::1", "--secret", "x"], "HOST:PORT"),
             (&["--listen", "-n", "4"], "exactly 2 ranks"),
             (&["--secret", "x"], "--secret is for"),
             (&["--listen", "-t", "mpi"], "own transports"),

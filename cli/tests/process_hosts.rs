@@ -88,6 +88,11 @@ fn jobs_span(test: &str, hosts: &Hosts) {
     } else {
         (2, "ring")
     };
+    if count == 2 {
+        // Both the layer and the bare transport put their addresses, and choose the network.
+        let layers = [bench("latency"), vec!["--layers".into()]].concat();
+        run(1, &layers, &|_, _| ());
+    }
     run(ranks_per_host, &bench(benchmark), &|name, outcome| {
         let header = outcome.line("# Transport: ");
         let chosen = "# Transport: shm+ofi:tcp;ofi_rxm (the default";

@@ -6,14 +6,16 @@
 mod process;
 
 use process::launchers::{
-    End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, of_intel_mpi, of_mpich,
-    of_open_mpi, of_open_mpi_that_goes_on, programs_are_one_job,
+    End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, an_early_end_is_heard_by_all,
+    inner_jobs_are_their_own, of_intel_mpi, of_mpich, of_open_mpi, of_open_mpi_that_goes_on, own,
+    programs_are_one_job, the_table_is_of,
 };
-use process::{Line, Outcome, example};
+use process::{Line, Outcome, confine, example, has_libfabric, is_root, rank, tagwire};
 
 /// The launchers that are here.
 fn launchers(test: &str) -> Vec<Launcher> {
-    let mut all = of_mpich(test);
+    let mut all = vec![own()];
+    all.extend(of_mpich(test));
     all.extend(of_intel_mpi(test));
     all.extend(of_open_mpi(test));
     all
@@ -39,11 +41,10 @@ fn a_killed_rank_ends_the_job() {
 
 #[test]
 fn an_abort_ends_the_job_with_its_status() {
-    for launcher in launchers("an abort under other launchers") {
-        let outcome = a_bad_end_ends_the_job(&launcher, End::Abort);
-        if launcher.tells {
-            assert_eq!(outcome.status, 7, "{}: {outcome:#?}", launcher.name);
-        }
+    let test = "an abort under other launchers";
+    let all = launchers(test).into_iter();
+    for launcher in all.chain(of_open_mpi_that_goes_on(test)) {
+        a_bad_end_ends_the_job(&launcher, End::Abort);
     }
 }
 
@@ -58,6 +59,89 @@ fn a_rank_that_ends_without_a_close_ends_the_job() {
 fn a_launcher_that_lets_others_go_on_says_who_failed() {
     for launcher in of_open_mpi_that_goes_on("deaths by events of PMIx") {
         a_death_is_heard_by_all(&launcher);
+        an_early_end_is_heard_by_all(&launcher);
+    }
+}
+
+/// The others have tests where they are started: Slurm's and torchrun's, and above those that go on.
+#[test]
+fn every_row_of_the_table_is_tested() {
+    let test = "the table of ends";
+    let mut all = launchers(test);
+    all.extend(of_open_mpi_that_goes_on(test));
+    let installed = all.len();
+    let others = [
+        "`srun --mpi=pmi2`",
+        "`srun --mpi=pmix`",
+        "a Slurm step without a PMI",
+        "torchrun's variables, and nobody who watches",
+    ];
+    // With fewer launchers here, fewer rows are looked for.
+    if installed > 5 {
+        the_table_is_of(&all, &others);
+    }
+}
+
+#[test]
+fn a_job_in_a_job_is_its_own() {
+    for launcher in launchers("a job in a job") {
+        inner_jobs_are_their_own(&launcher);
+    }
+}
+
+/// The kernel lets nobody open the descriptors of a program that its user may run and not read.
+#[test]
+fn ranks_that_cannot_open_each_others_memory_pass_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let test = "ranks_that_cannot_open_each_others_memory_pass_it";
+    if !is_root(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("test_rank");
+    std::fs::copy(rank(), &program).unwrap();
+    for (path, mode) in [(folder.path(), 0o755), (&program, 0o711)] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+    // Our own is another user's, whose store it does not let in.
+    for launcher in launchers(test).into_iter().skip(1) {
+        let outcome = launcher
+            .line(3)
+            .args([confine()])
+            .args(["user", "--"])
+            .args([&program])
+            .args(["exchange"])
+            .finish();
+        succeeded(&outcome);
+        for number in 0..3 {
+            outcome.line(&format!("{number} exchanged all"));
+        }
+    }
+}
+
+/// Ranks in namespaces of their own cannot reach each other's memory.
+#[test]
+fn ranks_in_containers_are_on_hosts_of_their_own() {
+    let test = "ranks_in_containers_are_on_hosts_of_their_own";
+    if !is_root(test) || !has_libfabric(test) {
+        return;
+    }
+    let container = ["unshare", "--pid", "--fork"];
+    // The others than our own, which knows that all are on this machine, and passes descriptors.
+    for launcher in launchers(test).into_iter().skip(1) {
+        let outcome = launcher
+            .line(2)
+            .args(container)
+            .args([tagwire()])
+            .args(["bench", "latency", "-m", "8", "-i", "20", "--bind", "none"])
+            .finish();
+        succeeded(&outcome);
+        let header = outcome.line("# Transport: ");
+        assert!(
+            header.starts_with("# Transport: shm+ofi:tcp"),
+            "{}: {header}",
+            launcher.name
+        );
     }
 }
 

@@ -5,9 +5,10 @@
 mod process;
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use process::{Job, KILLED, Line, Outcome, PATIENCE, example, rank, tagwire};
+use process::{Job, KILLED, Line, Outcome, PATIENCE, eventually, example, rank, tagwire};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How soon the end of a part ends the others.
@@ -165,6 +166,59 @@ fn an_abort_ends_all_parts_with_its_status() {
         (7, 7),
         "{first:#?} {second:#?}"
     );
+}
+
+/// A part whose one rank says its process and is over, and one whose rank ends with 3 once `file` is there, or with its host.
+fn one_over_and_one_that_goes_on(over: Line, goes_on: Line, file: &Path) -> [Job; 2] {
+    let waits = format!(
+        "echo waits; while [ ! -e {} ]; do sleep 0.01; done; exit 3",
+        file.display()
+    );
+    let mut goes_on = goes_on.args(["sh", "-c", &waits]).start();
+    let mut over = over.args(["sh", "-c", "echo process $$"]).start();
+    goes_on.hear("waits");
+    let process = over.hear("process ").split_off("process ".len());
+    eventually("the rank is over", || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+        stat.is_ok_and(|stat| stat.contains(") Z "))
+    });
+    [over, goes_on]
+}
+
+#[test]
+fn all_parts_have_the_status_of_the_job_also_those_that_were_over_before() {
+    let folder = tempfile::tempdir().unwrap();
+    for listening in [true, false] {
+        let file = folder.path().join(format!("go-{listening}"));
+        let place = free_place();
+        let (first, other) = (listens(&place, "1", "2"), connects(&place, "1", "ours"));
+        let parts = if listening {
+            one_over_and_one_that_goes_on(other, first, &file)
+        } else {
+            one_over_and_one_that_goes_on(first, other, &file)
+        };
+        std::fs::write(&file, "").unwrap();
+        let [over, went_on] = parts.map(Job::finish);
+        assert_eq!(
+            (over.status, went_on.status),
+            (3, 3),
+            "{over:#?} {went_on:#?}"
+        );
+        said(&over, &["with status 3"]);
+    }
+}
+
+#[test]
+fn a_part_that_is_over_hears_that_the_host_that_listens_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = free_place();
+    let (first, other) = (listens(&place, "1", "2"), connects(&place, "1", "ours"));
+    let file = folder.path().join("never");
+    let [over, goes_on] = one_over_and_one_that_goes_on(other, first, &file);
+    kill_process(goes_on.launcher(), Signal::KILL).unwrap();
+    let outcome = over.finish();
+    assert_eq!(outcome.status, 2, "{outcome:#?}");
+    said(&outcome, &["the host that listens is lost"]);
 }
 
 #[test]

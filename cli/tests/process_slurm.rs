@@ -4,7 +4,10 @@
 
 mod process;
 
-use process::launchers::{End, Slurm, a_bad_end_ends_the_job, programs_are_one_job};
+use process::launchers::{
+    End, Slurm, a_bad_end_ends_the_job, a_death_is_heard_by_all, inner_jobs_are_their_own,
+    programs_are_one_job,
+};
 
 /// One test: its daemons take seconds to start.
 #[test]
@@ -17,5 +20,7 @@ fn steps_are_one_job_and_end_together() {
         for end in [End::Kill, End::Abort, End::Exit] {
             a_bad_end_ends_the_job(&launcher, end);
         }
+        inner_jobs_are_their_own(&launcher);
     }
+    a_death_is_heard_by_all(&slurm.step_that_goes_on());
 }

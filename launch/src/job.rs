@@ -36,8 +36,8 @@ mod processes;
 mod signals;
 mod supervisor;
 
-pub use hosts::Hosts;
 use hosts::MAX_RANKS;
+pub use hosts::{Hosts, has_host_and_port};
 use notes::Notes;
 pub use signals::KeptSignals;
 use supervisor::{Notice, Supervisor};

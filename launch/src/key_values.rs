@@ -10,6 +10,7 @@ use tagwire_base::{Bootstrap, Error, JobSecret, Owner, Rank};
 
 use crate::error::Result;
 use crate::gather::{alone, gather};
+use crate::passing::Passing;
 
 /// A launcher's key-value space, as one rank sees it.
 pub(crate) trait KeyValues: fmt::Debug + Send {
@@ -61,6 +62,7 @@ pub(crate) struct KeyValueBootstrap<V> {
     size: u32,
     locality: Locality,
     secret: JobSecret,
+    passing: Passing,
     left: bool,
     /// A forked child has the same connection: what it says would be taken for this rank's.
     owner: Owner,
@@ -72,16 +74,19 @@ impl<V: KeyValues> KeyValueBootstrap<V> {
     /// # Errors
     /// When the launcher is gone, or the others do not come.
     pub(crate) fn join(values: V, rank: Rank, size: u32) -> Result<Self> {
+        let unknown = JobSecret::from_bytes([0; JobSecret::LEN]);
         let mut job = Self {
             values,
             rank,
             size,
             locality: alone(rank),
-            secret: JobSecret::from_bytes([0; JobSecret::LEN]),
+            secret: unknown.clone(),
+            passing: Passing::new(rank, size, unknown),
             left: false,
             owner: Owner::here(),
         };
         (job.secret, job.locality) = gather(&mut job, V::NAME)?;
+        job.passing = Passing::new(rank, size, job.secret.clone());
         Ok(job)
     }
 }
@@ -136,16 +141,26 @@ impl<V: KeyValues> Bootstrap for KeyValueBootstrap<V> {
         passed.ok_or(Error::FenceTimeout(timeout))
     }
 
-    /// There are no descriptors in such a space: shared memory opens those of its peers below `/proc`.
-    fn put_descriptor(&mut self, _: BorrowedFd<'_>) -> tagwire_base::Result<()> {
-        Ok(())
+    /// There are no descriptors in such a space: ranks of a host pass them by themselves.
+    fn put_descriptor(&mut self, descriptor: BorrowedFd<'_>) -> tagwire_base::Result<()> {
+        self.owner.check()?;
+        match self.locality.local_size {
+            1 => Ok(()),
+            _ => self.passing.put(descriptor),
+        }
     }
 
-    fn get_descriptor(&mut self, rank: Rank, _: Duration) -> tagwire_base::Result<OwnedFd> {
-        let name = V::NAME;
-        Err(Error::Bootstrap(format!(
-            "the launcher passes no descriptors ({name}), so that the memory of rank {rank} cannot be opened from here: run all ranks of a host in one namespace of processes, or choose a network (TAGWIRE_TRANSPORT)"
-        )))
+    fn get_descriptor(&mut self, rank: Rank, timeout: Duration) -> tagwire_base::Result<OwnedFd> {
+        self.owner.check()?;
+        self.passing.get(rank, timeout).map_err(|error| {
+            if error.is_shortage() {
+                return error;
+            }
+            let name = V::NAME;
+            Error::Bootstrap(format!(
+                "the launcher passes no descriptors ({name}), and the memory of rank {rank} cannot be opened from here ({error}): choose a network (TAGWIRE_TRANSPORT)"
+            ))
+        })
     }
 
     fn poll_events(&mut self) -> Vec<MemberEvent> {

@@ -15,6 +15,7 @@ mod host;
 pub mod job;
 mod key_values;
 mod launchers;
+mod passing;
 mod patience;
 mod pmi;
 mod pmix;

@@ -49,6 +49,12 @@ impl Tries {
         }
     }
 
+    /// Returns how much time is left.
+    pub(crate) fn left(&self) -> Duration {
+        let left = |end: Instant| end.saturating_duration_since(Instant::now());
+        self.deadline.map_or(Duration::MAX, left)
+    }
+
     /// Pauses, and returns whether there is time for another try.
     pub(crate) fn again(&mut self) -> bool {
         let is_in_time = self.deadline.is_none_or(|end| Instant::now() < end);

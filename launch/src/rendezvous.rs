@@ -138,7 +138,7 @@ impl Meeting {
         };
         let mut tries = Tries::within(patience);
         loop {
-            match StoreBootstrap::enter(membership.clone()) {
+            match StoreBootstrap::enter(membership.clone(), tries.left()) {
                 Ok(inner) => return Ok(inner.led_by(Rank::new(0))),
                 Err(NotIn::Early(_)) if tries.again() => {}
                 Err(NotIn::Early(error)) => {

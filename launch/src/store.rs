@@ -67,8 +67,13 @@ impl Store {
         let secret = JobSecret::generate()?;
         // A name that nobody can take before us; it is no secret.
         let name = format!("tagwire-{}", &JobSecret::generate()?.to_hex()[..32]);
+        Self::start_as(size, &name, secret)
+    }
+
+    /// As [`Store::start`], on a socket of this name.
+    pub(crate) fn start_as(size: u32, name: &str, secret: JobSecret) -> Result<Self> {
         let keys = KeySpace::new(size, secret.clone());
-        Self::start_at(size, &name, secret, keys)
+        Self::start_at(size, name, secret, keys)
     }
 
     /// Starts a store that a rank serves for one session, at what [`Store::name`] is to return.

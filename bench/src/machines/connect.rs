@@ -109,7 +109,7 @@ fn knock(args: &BenchArgs, address: &str) -> Result<TcpStream> {
     let patience = args.timeout.unwrap_or(PATIENCE);
     let mut left = patience.as_millis() / PAUSE.as_millis();
     loop {
-        match connect_tcp(address) {
+        match connect_tcp(address, patience) {
             Ok(socket) => return Ok(socket.into()),
             Err(_) if left > 0 => {
                 left -= 1;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::part::Link;
 use super::words::{Failure, Job, Starting, Word};
 use crate::Host;
-use crate::drive::{Heard, Jobs, complete, judge, spec_of_ours};
 use crate::environment::{Environment, Other, Used};
 use crate::error::{Error, Result};
+use crate::jobs::{Heard, Jobs, complete, judge, spec_of_ours};
 use crate::link::{Desk, Message};
 use crate::plan::Plan;
 
@@ -140,9 +140,8 @@ impl Director {
     /// Waits for the end of the other side's part, where this one's could not be started; returns what went wrong there.
     fn end_there(&self) -> Option<Failure> {
         loop {
-            match self.link.hear()? {
-                Word::Ended { failure } => return failure.filter(|it| it.interrupted),
-                _ => {}
+            if let Word::Ended { failure } = self.link.hear()? {
+                return failure.filter(|it| it.interrupted);
             }
         }
     }

@@ -7,8 +7,8 @@ use super::words::{Failure, Job, Starting, Word};
 use crate::Host;
 use crate::args::BenchArgs;
 use crate::binding::Placement;
-use crate::drive::{Heard, complete, judge_part, spec_of_ours};
 use crate::error::{Error, Result};
+use crate::jobs::{Heard, complete, judge_part, spec_of_ours};
 use crate::link::{Desk, Message};
 use crate::plan::{Carrier, Plan};
 

@@ -209,6 +209,8 @@ impl RawPort {
             )));
         }
         bootstrap.put(KEY, &rail.address())?;
+        // Launchers show what was put before a fence behind it.
+        bootstrap.fence(PATIENCE)?;
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let mut core = Core::default();
         let mut endpoints = Vec::new();

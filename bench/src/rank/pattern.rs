@@ -1,6 +1,6 @@
 //! The tests of patterns.
 
-use super::{Job, Sink, done, greet};
+use super::{Job, Sink, done};
 use crate::environment::Used;
 use crate::error::Result;
 use crate::link::Message;
@@ -16,7 +16,7 @@ impl Job<'_> {
         used: &Used,
         sink: Sink<'_>,
     ) -> Result<()> {
-        let leads = greet(port, used, sink)?;
+        let leads = self.greet(port, used, sink)?;
         let row = |size| Row {
             oversubscribed: self.plan.callers_per_core > 1,
             ..self.row(self.plan.layers[0], size, port.size(), used)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::hosts::Hosts;
 use super::wheels;
-use super::{Job, Line, Outcome, eventually, example, is_root, rank, tagwire, wheel};
+use super::{Job, KILLED, Line, Outcome, eventually, example, is_root, rank, tagwire, wheel};
 
 /// How long a job may take to be over once one of its ranks is, beyond what its launcher takes.
 const SOON: Duration = Duration::from_secs(2);
@@ -20,21 +20,39 @@ pub struct Launcher {
     /// The command, in front of `-n RANKS`.
     command: Vec<OsString>,
     variables: Vec<(&'static str, OsString)>,
-    /// Whether its own status says that a rank has failed.
-    pub tells: bool,
+    /// Its row in the table of docs/launch.md.
+    row: &'static str,
     /// How long it takes by itself to end what is left of a job.
     pub ends_within: Duration,
 }
 
 impl Launcher {
-    fn new(name: &'static str, command: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+    /// Returns the statuses that the table states for its jobs; none where that of other ranks counts.
+    fn stated(&self, end: End) -> Vec<i32> {
+        let rows = table();
+        let row = rows.into_iter().find(|(name, _)| name == self.row);
+        let (_, statuses) = row.unwrap_or_else(|| panic!("the table has no '{}'", self.row));
+        statuses[end as usize].clone()
+    }
+
+    fn new(
+        name: &'static str,
+        row: &'static str,
+        command: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Self {
         Self {
             name,
             command: command.into_iter().map(Into::into).collect(),
             variables: Vec::new(),
-            tells: true,
+            row,
             ends_within: Duration::ZERO,
         }
+    }
+
+    /// The same with more options.
+    fn with<const N: usize>(mut self, options: [&str; N]) -> Self {
+        self.command.extend(options.map(OsString::from));
+        self
     }
 
     /// `LAUNCHER -n RANKS`, for a program to follow.
@@ -92,22 +110,24 @@ pub fn of_hosts(
     lines
 }
 
+/// Tagwire's own.
+pub fn own() -> Launcher {
+    let command = [tagwire().into_os_string(), "run".into()];
+    Launcher::new("tagwire run", "`tagwire run`", command)
+}
+
 /// Hydra and gforker of MPICH, as far as they are here.
 pub fn of_mpich(test: &str) -> Vec<Launcher> {
     let Some(bin) = bin_of_mpich(test) else {
         return Vec::new();
     };
     let hydra = bin.join("mpiexec.hydra");
-    let mut gforker = Launcher::new("gforker", [bin.join("mpiexec.gforker")]);
-    // It ends with 0 after a signal, and interrupts the other ranks for 3 s.
-    gforker.tells = false;
+    let mut gforker = Launcher::new("gforker", "gforker", [bin.join("mpiexec.gforker")]);
+    // It interrupts the other ranks for 3 s.
     gforker.ends_within = Duration::from_secs(3);
     vec![
-        Launcher::new("Hydra", [&hydra]),
-        Launcher::new(
-            "Hydra, by its port",
-            [hydra.as_os_str(), "-pmi-port".as_ref()],
-        ),
+        Launcher::new("Hydra", HYDRA, [&hydra]),
+        Launcher::new("Hydra, by its port", HYDRA, [&hydra]).with(["-pmi-port"]),
         gforker,
     ]
 }
@@ -124,7 +144,8 @@ fn bin_of_mpich(test: &str) -> Option<PathBuf> {
 /// Hydra of Intel MPI, if it is here.
 pub fn of_intel_mpi(test: &str) -> Vec<Launcher> {
     let bin = bin_of_intel(test).into_iter();
-    bin.map(|bin| Launcher::new("Intel's Hydra", [bin.join("mpiexec.hydra")]))
+    let row = "Hydra of Intel MPI";
+    bin.map(|bin| Launcher::new("Intel's Hydra", row, [bin.join("mpiexec.hydra")]))
         .collect()
 }
 
@@ -145,9 +166,8 @@ pub fn of_open_mpi(test: &str) -> Vec<Launcher> {
         eprintln!("SKIPPED: {test} needs `ci/peers openmpi`");
         return Vec::new();
     };
-    let options = ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"].map(OsString::from);
-    let command = [prterun.into_os_string()].into_iter().chain(options);
-    let mut prte = Launcher::new("prterun", command);
+    let options = ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"];
+    let mut prte = Launcher::new("prterun", "`prterun`", [prterun]).with(options);
     for name in ["PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"] {
         prte.variables.push((name, "1".into()));
     }
@@ -156,12 +176,11 @@ pub fn of_open_mpi(test: &str) -> Vec<Launcher> {
 
 /// PRRTE where it lets the others of a job go on, and says who has failed.
 pub fn of_open_mpi_that_goes_on(test: &str) -> Vec<Launcher> {
-    let mut launchers = of_open_mpi(test);
-    for launcher in &mut launchers {
-        let options = ["--runtime-options", "recoverable,notifyerrors"];
-        launcher.command.extend(options.map(OsString::from));
-    }
-    launchers
+    let going_on = |launcher: Launcher| Launcher {
+        row: "`prterun --runtime-options recoverable,notifyerrors`",
+        ..launcher.with(["--runtime-options", "recoverable,notifyerrors"])
+    };
+    of_open_mpi(test).into_iter().map(going_on).collect()
 }
 
 /// Slurm's two daemons on this machine. Ended when dropped.
@@ -215,20 +234,28 @@ impl Slurm {
 
     /// The launchers that it is.
     pub fn launchers(&self) -> Vec<Launcher> {
-        let srun = |name, mpi: &str| {
-            let mut command = self.command();
-            command.extend(["srun", "--overcommit", "--kill-on-bad-exit=1", mpi].map(Into::into));
-            let mut launcher = Launcher::new(name, command);
-            launcher.variables = self.variables();
-            // It asks a step to end, and waits.
-            launcher.ends_within = Duration::from_secs(30);
-            launcher
-        };
         vec![
-            srun("srun --mpi=pmi2", "--mpi=pmi2"),
-            srun("srun --mpi=pmix", "--mpi=pmix"),
-            srun("srun --mpi=none", "--mpi=none"),
+            self.srun("pmi2", "srun --mpi=pmi2", "`srun --mpi=pmi2`"),
+            self.srun("pmix", "srun --mpi=pmix", "`srun --mpi=pmix`"),
+            self.srun("none", "srun --mpi=none", "a Slurm step without a PMI"),
         ]
+        .into_iter()
+        .map(|launcher| launcher.with(["--kill-on-bad-exit=1"]))
+        .collect()
+    }
+
+    /// A step without a PMI, of which the others go on when one fails.
+    pub fn step_that_goes_on(&self) -> Launcher {
+        self.srun("none", "srun that goes on", "a Slurm step without a PMI")
+    }
+
+    fn srun(&self, mpi: &str, name: &'static str, row: &'static str) -> Launcher {
+        let mut launcher = Launcher::new(name, row, self.command());
+        launcher = launcher.with(["srun", "--overcommit", &format!("--mpi={mpi}")]);
+        launcher.variables = self.variables();
+        // It asks a step to end, and waits.
+        launcher.ends_within = Duration::from_secs(30);
+        launcher
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -363,6 +390,57 @@ pub fn programs_are_one_job(launcher: &Launcher) {
     }
 }
 
+/// Each rank starts a job of its own, of which the launcher's variables say nothing.
+pub fn inner_jobs_are_their_own(launcher: &Launcher) {
+    let inner = [tagwire().into_os_string()].into_iter();
+    let inner = inner.chain(["run", "-n", "2", "--"].map(OsString::from));
+    let outcome = launcher
+        .line(2)
+        .args(inner)
+        .args([example("ring")])
+        .args(["10"])
+        .finish();
+    succeeded(launcher, &outcome);
+    let jobs = outcome.stdout.iter();
+    let jobs = jobs.filter(|line| line.contains("2 ranks, 20 hops"));
+    assert_eq!(jobs.count(), 2, "{}: {outcome:#?}", launcher.name);
+}
+
+/// The row of MPICH's Hydra.
+const HYDRA: &str = "Hydra of MPICH";
+
+/// The rows of the table in docs/launch.md: the launcher, and what its jobs end with, by [`End`].
+fn table() -> Vec<(String, [Vec<i32>; 3])> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/launch.md");
+    let page = fs::read_to_string(page).unwrap();
+    let lines = page
+        .lines()
+        .skip_while(|line| !line.starts_with("| launcher | `kill -9`"));
+    let rows = lines.skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let statuses = [2, 3, 4].map(|cell| {
+            let stated = cells[cell].split(',').next().unwrap();
+            stated
+                .split(" or ")
+                .filter_map(|word| word.parse().ok())
+                .collect()
+        });
+        (cells[1].to_owned(), statuses)
+    })
+    .collect()
+}
+
+/// Checks that the table has these rows and no other.
+pub fn the_table_is_of(launchers: &[Launcher], others: &[&str]) {
+    let known =
+        |row: &str| others.contains(&row) || launchers.iter().any(|launcher| launcher.row == row);
+    let table = table();
+    assert!(table.iter().all(|(row, _)| known(row)), "{table:?}");
+    let is_there = |row: &str| table.iter().any(|(name, _)| name == row);
+    assert!(launchers.iter().all(|launcher| is_there(launcher.row)));
+}
+
 /// How a job comes to a bad end.
 #[derive(Debug, Clone, Copy)]
 pub enum End {
@@ -374,8 +452,8 @@ pub enum End {
     Exit,
 }
 
-/// The other ranks wait in a receive while one ends badly: the job is over soon, its status says so where the launcher
-/// says anything, and no process of it is left.
+/// The other ranks wait in a receive while one ends badly: the job is over soon, its status is the one that is stated, and no
+/// process of it is left.
 pub fn a_bad_end_ends_the_job(launcher: &Launcher, end: End) -> Outcome {
     let scenario = match end {
         End::Kill => "hang",
@@ -402,9 +480,11 @@ pub fn a_bad_end_ends_the_job(launcher: &Launcher, end: End) -> Outcome {
         took < limit,
         "{name}, {end:?}: over after {took:?}: {outcome:#?}"
     );
-    if launcher.tells {
-        assert_ne!(outcome.status, 0, "{name}, {end:?}: {outcome:#?}");
-    }
+    let stated = launcher.stated(end);
+    assert!(
+        stated.is_empty() || stated.contains(&outcome.status),
+        "{name}, {end:?}: {stated:?} is stated: {outcome:#?}"
+    );
     eventually("no process is left", || {
         let is_left = |pid: &rustix::process::Pid| {
             let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
@@ -429,8 +509,26 @@ pub fn a_death_is_heard_by_all(launcher: &Launcher) {
     job.kill(1);
     job.hear("0 saw it fail");
     let outcome = job.finish();
-    // The status is that of those who went on.
-    assert_eq!(outcome.status, 0, "{name}: {outcome:#?}");
+    // The status is that of those who went on, or the victim's; those who went on had nothing to complain of.
+    assert!(
+        [0, KILLED].contains(&outcome.status) && !outcome.errors().contains("test_rank:"),
+        "{name}: {outcome:#?}"
+    );
+}
+
+/// Where a launcher lets the others go on when a rank ends without a close: they hear of it.
+pub fn an_early_end_is_heard_by_all(launcher: &Launcher) {
+    let job = launcher.line(3).args([rank()]).args(["exit"]).start();
+    let outcome = job.finish();
+    for number in [0, 2] {
+        let start = format!("rank {number}: test_rank:");
+        let mut lines = outcome.stderr.iter();
+        assert!(
+            lines.any(|line| line.contains(&start) && line.contains("rank 1")),
+            "{}: {outcome:#?}",
+            launcher.name
+        );
+    }
 }
 
 /// The processes of a job of the test program, in the order in which they said so.

@@ -36,7 +36,7 @@ impl Head {
     /// Returns the same with a root: one of the members of a board, who are few.
     #[inline]
     pub(crate) const fn at(self, root: usize) -> Self {
-        Self(self.0 | (root as u64 + 1 & 0xf) << Self::ROOT_AT)
+        Self(self.0 | ((root as u64 + 1) & 0xf) << Self::ROOT_AT)
     }
 
     /// Returns the same with what combines the values.

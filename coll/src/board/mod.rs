@@ -17,6 +17,7 @@ mod call;
 mod gather;
 mod head;
 mod line;
+mod lines;
 mod meeting;
 mod reduce;
 mod scatter;
@@ -32,7 +33,6 @@ use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
-use meeting::Boards;
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -126,7 +126,7 @@ impl Team {
         if self.board.calls.fetch_add(1, Relaxed) + 1 < FOURTH {
             return Ok(None);
         }
-        let made = Boards::meet(self)?;
+        let made = meeting::meet(self)?;
         Ok(self.board.keep(made))
     }
 }

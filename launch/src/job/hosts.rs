@@ -46,13 +46,17 @@ impl Hosts {
     }
 }
 
-/// Checks that an address has a host and a port: one without would be looked for in vain.
-fn check_address(option: &str, address: &str) -> Result<()> {
-    let is_whole = address.rsplit_once(':').is_some_and(|(host, port)| {
+/// Returns whether an address has a host and a port: one without would be looked for in vain.
+#[must_use]
+pub fn has_host_and_port(address: &str) -> bool {
+    address.rsplit_once(':').is_some_and(|(host, port)| {
         let is_bracketed = host.starts_with('[') && host.ends_with(']');
         !host.is_empty() && (is_bracketed || !host.contains(':')) && port.parse::<u16>().is_ok()
-    });
-    if is_whole {
+    })
+}
+
+fn check_address(option: &str, address: &str) -> Result<()> {
+    if has_host_and_port(address) {
         return Ok(());
     }
     Err(Error::Usage(format!(

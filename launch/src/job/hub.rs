@@ -160,7 +160,7 @@ impl Hub {
         }
     }
 
-    /// Tells other hosts that the job ends.
+    /// Tells other hosts with which status the job ends.
     pub fn end_job(&self, status: u32) {
         if let Place::Listening { store, .. } = &self.place {
             store.end_job(status);
@@ -183,13 +183,15 @@ impl Hub {
         }
     }
 
-    /// Whether ranks of other hosts are waited for: while the job runs also those that have not come.
+    /// Whether other hosts are waited for: while the job runs also those that have not come.
     pub fn is_waiting(&self, runs: bool) -> bool {
         match &self.place {
             Place::Listening {
                 wanted, came, over, ..
             } => *over < if runs { *wanted } else { *came },
-            _ => false,
+            // The host that listens says how the job ends, which may be badly though all went well here.
+            Place::Elsewhere(link) => runs && link.is_open(),
+            Place::Here(_) => false,
         }
     }
 

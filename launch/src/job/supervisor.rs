@@ -398,10 +398,12 @@ impl Supervisor {
                 Heard::End { status } => {
                     self.causes.ended_elsewhere = Some(status as i32);
                     self.end_ranks();
-                    self.report(format_args!("the host that listens ends the job"));
+                    if status != 0 {
+                        self.report(format_args!(
+                            "the host that listens ends the job, with status {status}"
+                        ));
+                    }
                 }
-                // The host that listens has heard of their ends, and was the last to wait.
-                Heard::Lost if self.members.iter().all(|it| it.outcome.is_some()) => {}
                 Heard::Lost => {
                     self.causes.hosts_broken = true;
                     self.notes.say(format_args!(
@@ -477,9 +479,12 @@ impl Supervisor {
         let running = (self.hub.first()..)
             .zip(&self.members)
             .filter(|(_, member)| member.outcome.is_none());
-        let running = ranges(running.map(|(rank, _)| rank));
+        let running = match ranges(running.map(|(rank, _)| rank)) {
+            none if none.is_empty() => "ranks of other hosts".to_owned(),
+            ranks => format!("rank {ranks}"),
+        };
         self.notes.say(format_args!(
-            "timeout: the job has not ended within {:?}; still running: rank {running}",
+            "timeout: the job has not ended within {:?}; still running: {running}",
             self.spec.timeout.unwrap_or_default()
         ));
         self.causes.timed_out = true;
@@ -526,6 +531,8 @@ impl Supervisor {
     }
 
     fn conclude(mut self) -> JobReport {
+        // Those whose ranks all ended well wait for it.
+        self.hub.end_job(self.causes.exit_status() as u32);
         // Whoever a rank left behind.
         self.signal_groups(Signal::KILL);
         self.forwarder = None;

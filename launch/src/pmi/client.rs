@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::FileType;
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
 
+use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
+use crate::patience::{self, LATE};
 use crate::store::connect_tcp;
-
-/// How long a reply may take that waits for nobody else.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The longest request, in bytes: some launchers read no more at once, and take what is left for another one.
 const LONGEST_REQUEST: usize = 1000;
@@ -38,6 +37,8 @@ pub(crate) struct Client {
     unread: Vec<u8>,
     space: String,
     maxima: Maxima,
+    /// How long a reply may take.
+    patience: Duration,
     /// A reply did not come in time, or was none: what comes next belongs to no request.
     broken: bool,
 }
@@ -45,11 +46,37 @@ pub(crate) struct Client {
 /// A reply, by key.
 type Reply = HashMap<String, String>;
 
-fn broken(what: impl Into<String>) -> Error {
-    let what = what.into();
-    Error::Bootstrap(tagwire_base::Error::Bootstrap(format!(
-        "the launcher's PMI: {what}"
-    )))
+/// Why a request has no good reply.
+#[derive(Debug)]
+enum Trouble {
+    /// None came in this time.
+    Late(Duration),
+    /// The connection is of no use any more, or the launcher refuses, for this reason.
+    Broken(String),
+}
+
+/// What a request comes to.
+type Asked<T> = std::result::Result<T, Trouble>;
+
+fn broken<T>(what: impl Into<String>) -> Asked<T> {
+    Err(Trouble::Broken(what.into()))
+}
+
+impl Trouble {
+    /// Returns the error of a request, by whose name users see how far the launcher has come.
+    fn at(self, request: &str) -> Error {
+        let name = request.split(' ').next().unwrap_or_default();
+        let what = match self {
+            Self::Broken(what) => what,
+            Self::Late(limit) => format!(
+                "no reply within {} s ({LATE}): is it a launcher that listens there (PMI_FD, PMI_PORT)?",
+                limit.as_secs_f64()
+            ),
+        };
+        Error::Bootstrap(tagwire_base::Error::Bootstrap(format!(
+            "the launcher's PMI, asked for '{name}': {what}; 'tagwire run' needs no PMI, and {LAUNCHER}=single runs this process alone"
+        )))
+    }
 }
 
 impl Client {
@@ -65,7 +92,12 @@ impl Client {
         };
         let socket = rustix::io::fcntl_dupfd_cloexec(inherited, 0)
             .map_err(|error| Error::system("copy the descriptor of PMI_FD", error))?;
-        Self::over(socket)
+        let mut client = Self::of(socket, patience::of_environment()?);
+        // To a child process the variables would be this rank's.
+        rustix::io::fcntl_setfd(inherited, FdFlags::CLOEXEC)
+            .map_err(|error| Error::system("keep the descriptor of PMI_FD from children", error))?;
+        client.greet()?;
+        Ok(client)
     }
 
     /// Connects to the launcher at `address`, as its process `id`. Returns the connection with the rank and the job's size.
@@ -73,44 +105,58 @@ impl Client {
     /// # Errors
     /// When nobody listens there, or nobody who speaks PMI-1.
     pub(crate) fn connect(address: &str, id: u32) -> Result<(Self, u32, u32)> {
-        let socket = connect_tcp(address).map_err(|error| {
+        let patience = patience::of_environment()?;
+        let socket = connect_tcp(address, patience).map_err(|error| {
             Error::system(
                 format!("connect to the launcher at '{address}' (PMI_PORT)"),
                 error,
             )
         })?;
-        let mut client = Self::of(socket);
-        client.ask(&format!("initack pmiid={id}"), "initack")?;
-        let mut told = |name: &str| {
-            let mut reply = client.read("set", PATIENCE)?;
-            let value = reply.remove(name).and_then(|value| value.parse().ok());
-            value.ok_or_else(|| broken(format!("no {name} for process {id}: {reply:?}")))
-        };
-        let (size, rank) = (told("size")?, told("rank")?);
-        told("debug")?;
-        if rank >= size {
-            return Err(broken(format!("rank {rank} of {size}")));
-        }
+        let mut client = Self::of(socket, patience);
+        let request = format!("initack pmiid={id}");
+        client.ask(&request, "initack")?;
+        let place = client.place(id);
+        let (rank, size) = place.map_err(|trouble| trouble.at(&request))?;
         client.greet()?;
         Ok((client, rank, size))
     }
 
-    /// Greets the launcher on the other side of `socket`.
+    /// Returns the rank and the job's size of process `id`, which the launcher says by itself.
+    fn place(&mut self, id: u32) -> Asked<(u32, u32)> {
+        let mut told = |name: &str| {
+            let mut reply = self.read("set", self.patience)?;
+            let value = reply.remove(name).and_then(|value| value.parse().ok());
+            value.map_or_else(
+                || broken(format!("no {name} for process {id}: {reply:?}")),
+                Ok,
+            )
+        };
+        let (size, rank): (u32, u32) = (told("size")?, told("rank")?);
+        told("debug")?;
+        match rank < size {
+            true => Ok((rank, size)),
+            false => broken(format!("rank {rank} of {size}")),
+        }
+    }
+
+    /// Greets the launcher on the other side of `socket`, each of whose replies may take as long as `patience`.
     ///
     /// # Errors
     /// When it does not speak PMI-1.
-    pub(crate) fn over(socket: OwnedFd) -> Result<Self> {
-        let mut client = Self::of(socket);
+    #[cfg(test)]
+    pub(super) fn over(socket: OwnedFd, patience: Duration) -> Result<Self> {
+        let mut client = Self::of(socket, patience);
         client.greet()?;
         Ok(client)
     }
 
-    const fn of(socket: OwnedFd) -> Self {
+    const fn of(socket: OwnedFd, patience: Duration) -> Self {
         Self {
             socket,
             unread: Vec::new(),
             space: String::new(),
             maxima: Maxima { key: 0, value: 0 },
+            patience,
             broken: false,
         }
     }
@@ -124,15 +170,14 @@ impl Client {
             number.filter(|number| *number >= 32)
         };
         let (Some(key), Some(value)) = (most("keylen_max"), most("vallen_max")) else {
-            return Err(broken(format!(
-                "keys and values without a length: {maxima:?}"
-            )));
+            let what = format!("keys and values without a length: {maxima:?}");
+            return Err(Trouble::Broken(what).at("get_maxes"));
         };
         self.maxima = Maxima { key, value };
         let mut space = self.ask("get_my_kvsname", "my_kvsname")?;
-        self.space = space
-            .remove("kvsname")
-            .ok_or_else(|| broken("no name of a key-value space"))?;
+        let nameless = || Trouble::Broken("no name of a key-value space".to_owned());
+        let name = space.remove("kvsname").ok_or_else(nameless);
+        self.space = name.map_err(|trouble| trouble.at("get_my_kvsname"))?;
         Ok(())
     }
 
@@ -163,9 +208,9 @@ impl Client {
     /// When the launcher is gone.
     pub(crate) fn get_part(&mut self, key: &str) -> Result<Option<String>> {
         let request = format!("get kvsname={} key={key}", self.space);
-        self.write(&request)?;
-        let reply = self.read("get_result", PATIENCE);
-        let mut reply = reply.map_err(|error| silent("get", error))?;
+        let reply = self.write(&request);
+        let reply = reply.and_then(|()| self.read("get_result", self.patience));
+        let mut reply = reply.map_err(|trouble| trouble.at(&request))?;
         // Of a missing key the value is a word like any other.
         let found = reply.get("rc").is_none_or(|rc| rc == "0");
         Ok(reply.remove("value").filter(|_| found))
@@ -176,11 +221,15 @@ impl Client {
     /// # Errors
     /// When the launcher is gone.
     pub(crate) fn wait_for_all(&mut self, timeout: Duration) -> Result<Option<()>> {
-        self.write("barrier_in")?;
-        match self.read("barrier_out", timeout) {
-            Ok(reply) => checked(reply).map(|_| Some(())),
-            Err(Error::Bootstrap(tagwire_base::Error::FenceTimeout(_))) => Ok(None),
-            Err(error) => Err(error),
+        const REQUEST: &str = "barrier_in";
+        let reply = self.write(REQUEST);
+        match reply.and_then(|()| self.read("barrier_out", timeout)) {
+            Ok(reply) => match checked(reply) {
+                Ok(_) => Ok(Some(())),
+                Err(trouble) => Err(trouble.at(REQUEST)),
+            },
+            Err(Trouble::Late(_)) => Ok(None),
+            Err(trouble) => Err(trouble.at(REQUEST)),
         }
     }
 
@@ -195,7 +244,7 @@ impl Client {
     /// Asks the launcher to end the job with a status. It does not reply.
     pub(crate) fn end_job(&mut self, status: i32) {
         if let Err(error) = self.write(&format!("abort exitcode={status}")) {
-            tracing::debug!("the launcher did not hear that the job is to end: {error}");
+            tracing::debug!(?error, "the launcher did not hear that the job is to end");
         }
     }
 
@@ -205,15 +254,17 @@ impl Client {
     }
 
     fn ask(&mut self, request: &str, reply: &str) -> Result<Reply> {
-        self.write(request)?;
-        let read = self.read(reply, PATIENCE);
-        checked(read.map_err(|error| silent(request, error))?)
+        let asked = self.write(request);
+        let asked = asked.and_then(|()| self.read(reply, self.patience));
+        asked
+            .and_then(checked)
+            .map_err(|trouble| trouble.at(request))
     }
 
     /// Sends a request in one piece: Slurm takes what it reads at once for one.
-    fn write(&mut self, request: &str) -> Result<()> {
+    fn write(&mut self, request: &str) -> Asked<()> {
         if self.broken {
-            return Err(broken("an earlier reply did not come"));
+            return broken("an earlier reply did not come");
         }
         let line = format!("cmd={request}\n");
         let sent = loop {
@@ -230,17 +281,17 @@ impl Client {
             Ok(sent) if sent == line.len() => Ok(()),
             Ok(_) => {
                 self.broken = true;
-                Err(broken("a request went out in part"))
+                broken("a request went out in part")
             }
             Err(error) => {
                 self.broken = true;
-                Err(broken(format!("the connection has ended: {error}")))
+                broken(format!("the connection has ended: {error}"))
             }
         }
     }
 
     /// Returns the reply called `wanted`.
-    fn read(&mut self, wanted: &str, timeout: Duration) -> Result<Reply> {
+    fn read(&mut self, wanted: &str, timeout: Duration) -> Asked<Reply> {
         // Until the reply is here, what comes later would be taken for another one's.
         self.broken = true;
         let line = self.line(timeout)?;
@@ -250,44 +301,41 @@ impl Client {
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
         if reply.get("cmd").map(String::as_str) != Some(wanted) {
-            return Err(broken(format!(
-                "'{}' in place of '{wanted}'",
-                line.trim_end()
-            )));
+            return broken(format!("'{}' in place of '{wanted}'", line.trim_end()));
         }
         self.broken = false;
         Ok(reply)
     }
 
-    fn line(&mut self, timeout: Duration) -> Result<String> {
+    fn line(&mut self, timeout: Duration) -> Asked<String> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.unread.drain(..=end).collect();
-                return String::from_utf8(line).map_err(|_| broken("a reply that is no text"));
+                return String::from_utf8(line).or_else(|_| broken("a reply that is no text"));
             }
             if self.unread.len() > LONGEST {
-                return Err(broken("a reply without an end"));
+                return broken("a reply without an end");
             }
             self.wait(deadline, timeout)?;
             let mut bytes = [0; 4096];
             match rustix::io::read(&self.socket, &mut bytes) {
-                Ok(0) => return Err(broken("the launcher has closed the connection")),
+                Ok(0) => return broken("the launcher has closed the connection"),
                 Ok(count) => self.unread.extend_from_slice(&bytes[..count]),
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => return Err(broken(format!("the connection has ended: {error}"))),
+                Err(error) => return broken(format!("the connection has ended: {error}")),
             }
         }
     }
 
-    fn wait(&self, deadline: Option<Instant>, timeout: Duration) -> Result<()> {
+    fn wait(&self, deadline: Option<Instant>, timeout: Duration) -> Asked<()> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let mut polled = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
         match rustix::event::poll(&mut polled, left.as_ref()) {
-            Ok(0) => Err(Error::Bootstrap(tagwire_base::Error::FenceTimeout(timeout))),
+            Ok(0) => Err(Trouble::Late(timeout)),
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(Error::system("wait for the launcher's PMI", error)),
+            Err(error) => broken(format!("it cannot be waited for: {error}")),
         }
     }
 }
@@ -313,27 +361,13 @@ pub(crate) fn outer_socket() -> Option<RawFd> {
         .filter(|number| *number > 2)
 }
 
-/// Returns the error of a request to which no reply came, by its name.
-fn silent(request: &str, error: Error) -> Error {
-    match error {
-        Error::Bootstrap(tagwire_base::Error::FenceTimeout(limit)) => {
-            let name = request.split(' ').next().unwrap_or_default();
-            let seconds = limit.as_secs();
-            broken(format!(
-                "no reply to '{name}' within {seconds} s: is it a launcher that listens there (PMI_FD, PMI_PORT)?"
-            ))
-        }
-        error => error,
-    }
-}
-
 /// Returns the reply where its request was carried out.
-fn checked(reply: Reply) -> Result<Reply> {
+fn checked(reply: Reply) -> Asked<Reply> {
     match reply.get("rc").map_or("0", String::as_str) {
         "0" => Ok(reply),
         rc => {
             let reason = reply.get("msg").map_or("no reason given", String::as_str);
-            Err(broken(format!("refused with {rc}: {reason}")))
+            broken(format!("refused with {rc}: {reason}"))
         }
     }
 }

@@ -11,11 +11,25 @@ use tagwire_base::bootstrap::Attribute;
 use tagwire_base::{Bootstrap, Rank};
 
 use super::Client;
+use crate::error::Result;
 use crate::key_values::KeyValueBootstrap;
 
 type PmiBootstrap = KeyValueBootstrap<Client>;
 
 const SHORT: Duration = Duration::from_millis(50);
+const LONG: Duration = Duration::from_secs(60);
+
+fn over(stream: UnixStream) -> Result<Client> {
+    Client::over(stream.into(), LONG)
+}
+
+/// Checks that an error says so.
+fn says(error: impl ToString, parts: &[&str]) {
+    let error = error.to_string();
+    for part in parts {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
 
 /// How a launcher speaks.
 #[derive(Debug, Clone, Copy)]
@@ -120,8 +134,7 @@ fn job(size: u32, dialect: Dialect) -> Vec<PmiBootstrap> {
             let space = Arc::clone(&space);
             thread::spawn(move || serve(theirs, u64::from(size), dialect, &space));
             thread::spawn(move || {
-                PmiBootstrap::join(Client::over(ours.into()).unwrap(), Rank::new(rank), size)
-                    .unwrap()
+                PmiBootstrap::join(over(ours).unwrap(), Rank::new(rank), size).unwrap()
             })
         })
         .collect();
@@ -173,7 +186,7 @@ fn numbers_of_the_job_and_its_abort() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let served = Arc::clone(&space);
     thread::spawn(move || serve(theirs, 1, DIALECTS[0], &served));
-    let client = Client::over(ours.into()).unwrap();
+    let client = over(ours).unwrap();
     let mut rank = PmiBootstrap::join(client, Rank::new(0), 1).unwrap();
     // -1 is nobody's number.
     assert_eq!(rank.attribute(Attribute::UniverseSize), None);
@@ -264,7 +277,7 @@ fn whatever_a_launcher_says_is_understood_or_refused() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.write_all(said.as_bytes()).unwrap();
         theirs.shutdown(std::net::Shutdown::Write).unwrap();
-        let error = Client::over(ours.into()).unwrap_err().to_string();
+        let error = over(ours).unwrap_err().to_string();
         assert!(error.contains(part), "{said:?}: {error}");
     }
 }
@@ -284,9 +297,9 @@ fn a_full_space_and_a_reply_without_an_end_are_errors() {
             let _ = theirs.write_all(text.as_bytes());
             theirs
         });
-        let mut client = Client::over(ours.into()).unwrap();
-        let error = client.put_part("key", "value").unwrap_err().to_string();
-        assert!(error.contains(part), "{error}");
+        let mut client = over(ours).unwrap();
+        let error = client.put_part("key", "value").unwrap_err();
+        says(error, &[part, "the launcher's PMI", "'put'", "tagwire run"]);
         drop(client);
         drop(writer.join().unwrap());
     }
@@ -300,4 +313,111 @@ fn a_descriptor_that_is_no_socket_is_named() {
         let error = Client::open(number).unwrap_err().to_string();
         assert!(error.contains(&format!("PMI_FD is {number}")), "{error}");
     }
+}
+
+/// Passes requests to `launcher` and replies back, but for reply `cut`, of which half is passed before both connections end.
+/// Returns the name of the request that it was for; `None` where there were fewer.
+fn pass_until(cut: usize, client: UnixStream, launcher: UnixStream) -> Option<String> {
+    let (mut to_client, mut to_launcher) = (&client, &launcher);
+    let mut replies = BufReader::new(&launcher).lines();
+    for (number, request) in BufReader::new(&client).lines().enumerate() {
+        let request = request.unwrap();
+        writeln!(to_launcher, "{request}").unwrap();
+        let reply = replies.next().unwrap().unwrap();
+        if number == cut {
+            to_client
+                .write_all(&reply.as_bytes()[..reply.len() / 2])
+                .unwrap();
+            return request["cmd=".len()..].split(' ').next().map(str::to_owned);
+        }
+        writeln!(to_client, "{reply}").unwrap();
+    }
+    None
+}
+
+#[test]
+fn a_launcher_that_breaks_off_anywhere_is_named_with_what_it_was_asked_for() {
+    for cut in 0.. {
+        let ((ours, front), (back, theirs)) =
+            (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let space = Arc::new(Space::default());
+        thread::spawn(move || serve(theirs, 1, DIALECTS[0], &space));
+        let between = thread::spawn(move || pass_until(cut, front, back));
+        let whole_job = || -> Result<()> {
+            let mut rank = PmiBootstrap::join(over(ours)?, Rank::new(0), 1)?;
+            rank.put("key", b"value")?;
+            rank.fence(LONG)?;
+            rank.get(Rank::new(0), "key", LONG)?;
+            rank.leave();
+            Ok(())
+        };
+        let ended = whole_job();
+        match (between.join().unwrap(), ended) {
+            (None, ended) => {
+                ended.unwrap();
+                assert!(cut > 8, "a job has more requests than {cut}");
+                return;
+            }
+            // Who leaves has no use for the reply any more.
+            (Some(request), Ok(())) => assert_eq!(request, "finalize"),
+            (Some(request), Err(error)) => says(
+                error,
+                &[
+                    "the launcher's PMI",
+                    &format!("'{request}'"),
+                    "closed the connection",
+                    "TAGWIRE_LAUNCHER",
+                ],
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_launcher_that_falls_silent_is_waited_for_as_long_as_is_said() {
+    let greeting = "cmd=response_to_init rc=0\ncmd=maxes keylen_max=64 vallen_max=1024\ncmd=my_kvsname kvsname=a\n";
+    let silent = |said: &str| {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(said.as_bytes()).unwrap();
+        (Client::over(ours.into(), SHORT), theirs)
+    };
+    let late = ["no reply within 0.05 s", "TAGWIRE_LATE_RANKS", "PMI_PORT"];
+    let (client, _launcher) = silent("");
+    says(client.unwrap_err(), &[&late[..], &["'init'"]].concat());
+    let (client, _launcher) = silent(greeting);
+    let error = client.unwrap().get_part("key").unwrap_err();
+    says(error, &[&late[..], &["'get'"]].concat());
+}
+
+#[test]
+fn what_is_too_long_for_the_space_is_refused_before_anything_is_put() {
+    let small = Dialect {
+        value: 40,
+        ..DIALECTS[0]
+    };
+    let mut rank = job(1, small).pop().unwrap();
+    let most: usize = (1 << 16) * (40 - 1 - 4) / 2;
+    for (key, len) in [("long", most), (&*"k".repeat(60), 1)] {
+        let error = rank.put(key, &vec![7; len]).unwrap_err();
+        let bounds = "keys of 64, values of 40";
+        says(
+            error,
+            &[key, &format!("{len} bytes"), bounds, "tagwire run"],
+        );
+        rank.fence(LONG).unwrap();
+        let error = rank.get(Rank::new(0), key, Duration::ZERO).unwrap_err();
+        says(error, &[key]);
+    }
+}
+
+/// A program that a rank starts is not that rank.
+#[test]
+fn the_launchers_socket_is_not_for_children() {
+    use std::os::fd::AsRawFd;
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::empty()).unwrap();
+    thread::spawn(move || serve(theirs, 1, DIALECTS[0], &Space::default()));
+    let _client = Client::open(ours.as_raw_fd()).unwrap();
+    let flags = rustix::io::fcntl_getfd(&ours).unwrap();
+    assert_eq!(flags, rustix::io::FdFlags::CLOEXEC);
 }

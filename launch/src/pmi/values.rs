@@ -9,6 +9,7 @@ use super::client::Client;
 use crate::error::Result;
 use crate::key_values::KeyValues;
 use crate::patience::Pauses;
+use crate::store::wire::{MAX_KEY, MAX_VALUE};
 
 /// Digits in front of a value: of how many parts it is.
 const COUNT: usize = 4;
@@ -59,15 +60,15 @@ impl KeyValues for Client {
         let most = self.longest_value(longest_name).saturating_sub(COUNT);
         let parts: Vec<&[u8]> = text.as_bytes().chunks(most.max(1)).collect();
         let count = parts.len().max(1);
+        if longest_name >= maxima.key || count >= 1 << (4 * COUNT) {
+            return Err(Error::Bootstrap(format!(
+                "'{key}' of {} bytes does not fit into the launcher's key-value space (keys of {}, values of {}); 'tagwire run' has keys of {MAX_KEY} and values of {MAX_VALUE}",
+                value.len(), maxima.key, maxima.value
+            ))
+            .into());
+        }
         for number in 0..count {
             let name = name(rank, key, number);
-            if name.len() >= maxima.key || count >= 1 << (4 * COUNT) {
-                return Err(Error::Bootstrap(format!(
-                    "'{key}' of {} bytes does not fit into the launcher's key-value space (keys of {}, values of {})",
-                    value.len(), maxima.key, maxima.value
-                ))
-                .into());
-            }
             let part = parts
                 .get(number)
                 .map_or("", |part| std::str::from_utf8(part).unwrap_or_default());

@@ -11,18 +11,17 @@ use tagwire_base::bootstrap::{Attribute, MemberEvent};
 
 use crate::error::Result;
 use crate::key_values::KeyValues;
-use crate::patience::Pauses;
+use crate::patience::{self, LATE, Pauses};
 pub use library::LIBRARY;
 use library::{Library, WILDCARD, failed};
 use raw::Value;
-
-/// How long a reply may take that waits for no other rank.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A rank's connection to its launcher.
 #[derive(Debug)]
 pub(crate) struct Client {
     library: Library,
+    /// How long a reply may take that waits for no other rank.
+    patience: Duration,
 }
 
 impl Client {
@@ -31,21 +30,31 @@ impl Client {
     /// # Errors
     /// When there is no library, or the launcher does not answer it.
     pub(crate) fn open() -> Result<(Self, Rank, u32)> {
+        let patience = patience::of_environment()?;
         let mut client = Self {
             library: Library::open()?,
+            patience,
         };
         let rank = client.library.rank();
         let size = client.number(WILDCARD, "pmix.job.size")?;
-        let size = size.ok_or_else(|| failed("it says of no number of ranks"))?;
+        let unsaid = || {
+            let within = patience.as_secs_f64();
+            failed(format!(
+                "its server says of no number of ranks ('pmix.job.size') within {within} s ({LATE})"
+            ))
+        };
+        let size = size.ok_or_else(unsaid)?;
         if rank >= size {
-            return Err(failed(format!("rank {rank} of {size}")));
+            return Err(failed(format!(
+                "its server says that this is rank {rank} of {size}"
+            )));
         }
         Ok((client, Rank::new(rank), size))
     }
 
     /// Returns a number of a rank, or of the whole job, where the launcher says it.
     fn number(&mut self, rank: u32, key: &str) -> Result<Option<u32>> {
-        Ok(match self.library.get(rank, key, PATIENCE)? {
+        Ok(match self.library.get(rank, key, self.patience)? {
             Some(Value::Number(number)) => Some(number),
             _ => None,
         })

@@ -131,8 +131,8 @@ impl StoreBootstrap {
     pub fn connect(membership: Membership) -> Result<Self> {
         let mut pauses = COME_AGAIN.iter();
         loop {
-            let mut this = Self::reach(membership.clone())?;
-            let Err(why) = this.say_hello() else {
+            let mut this = Self::reach(membership.clone(), socket::CONNECT_TIMEOUT)?;
+            let Err(why) = this.say_hello(ANSWER_DEADLINE) else {
                 return Ok(this);
             };
             let is_unheard = this.is_unheard() && this.membership.is_remote();
@@ -143,11 +143,13 @@ impl StoreBootstrap {
         }
     }
 
-    /// Connects to the store that a rank serves for one session, once.
-    pub(crate) fn enter(membership: Membership) -> Result<Self, NotIn> {
-        let mut this = Self::reach(membership).map_err(NotIn::Early)?;
-        match this.say_hello() {
+    /// Connects to the store that a rank serves for one session, once. Whoever is there replies `within` this time.
+    pub(crate) fn enter(membership: Membership, within: Duration) -> Result<Self, NotIn> {
+        let mut this = Self::reach(membership, within).map_err(NotIn::Early)?;
+        match this.say_hello(within) {
             Ok(()) => Ok(this),
+            // Another service may listen there, which says nothing.
+            Err(NotIn::Refused(error @ Error::SlowStore { .. })) => Err(NotIn::Early(error)),
             // It hung up on all who were about to come when it ended.
             Err(why) if this.is_unheard() => Err(NotIn::Early(why.into_error())),
             Err(why) => Err(why),
@@ -160,8 +162,8 @@ impl StoreBootstrap {
     }
 
     /// Connects to the store.
-    fn reach(membership: Membership) -> Result<Self> {
-        let socket = socket::connect(&membership.store).map_err(|error| {
+    fn reach(membership: Membership, within: Duration) -> Result<Self> {
+        let socket = socket::connect(&membership.store, within).map_err(|error| {
             Error::system(
                 format!("connect to the store '{}'", membership.store),
                 error,
@@ -190,14 +192,15 @@ impl StoreBootstrap {
         self
     }
 
-    fn say_hello(&mut self) -> Result<(), NotIn> {
+    fn say_hello(&mut self, within: Duration) -> Result<(), NotIn> {
         let hello = Request::Hello {
             version: VERSION,
             rank: self.membership.rank.as_u32(),
             secret: self.membership.secret.clone(),
         };
-        let answer = self.ask(&hello, None, ANSWER_DEADLINE);
+        let answer = self.ask(&hello, None, within);
         match answer.map_err(NotIn::Refused)? {
+            None => Err(NotIn::Refused(self.slow(within))),
             Some((Reply::Welcome { size, .. }, _)) if size == self.membership.size => Ok(()),
             Some((Reply::Welcome { size, .. }, _)) => {
                 Err(NotIn::Refused(Error::Bootstrap(format!(
@@ -393,10 +396,14 @@ impl StoreBootstrap {
         match answer {
             Some((Reply::Refused(why), _)) => Error::Bootstrap(why),
             Some(_) => self.close("gave an answer that does not fit the request"),
-            None => Error::SlowStore {
-                store: self.membership.store.clone(),
-                timeout: ANSWER_DEADLINE,
-            },
+            None => self.slow(ANSWER_DEADLINE),
+        }
+    }
+
+    fn slow(&self, timeout: Duration) -> Error {
+        Error::SlowStore {
+            store: self.membership.store.clone(),
+            timeout,
         }
     }
 

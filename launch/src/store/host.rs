@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -17,8 +17,6 @@ use crate::error::{Error, Result};
 use crate::host;
 use crate::patience::{LATE, Stop, Tries};
 
-/// How long the store may take for its reply.
-const ANSWER: Duration = Duration::from_secs(30);
 /// How often a wait looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -82,7 +80,7 @@ impl HostLink {
             name: host::node(),
         };
         link.send(&hello);
-        match link.answer(Instant::now() + ANSWER, stop)? {
+        match link.answer(Tries::within(patience), stop)? {
             Some(Reply::Place { first, size })
                 if size <= Rank::MAX && first.checked_add(ranks).is_some_and(|end| end <= size) =>
             {
@@ -94,7 +92,8 @@ impl HostLink {
             ))
             .into()),
             _ => Err(BaseError::Bootstrap(format!(
-                "whoever listens at '{address}' is no 'tagwire run --listen' of this version"
+                "whoever listens at '{address}' has not replied as 'tagwire run --listen' of this version does, within {} s ({LATE})",
+                patience.as_secs_f64()
             ))
             .into()),
         }
@@ -155,10 +154,10 @@ impl HostLink {
         }
     }
 
-    /// Returns the next reply; `None` where there is none before `until`, or the connection is lost.
+    /// Returns the next reply; `None` where there is none in time, or the connection is lost.
     fn answer(
         &mut self,
-        until: Instant,
+        time: Tries,
         stop: &mut dyn FnMut() -> Option<Error>,
     ) -> Result<Option<Reply>> {
         loop {
@@ -170,7 +169,7 @@ impl HostLink {
             if let Some(error) = stop() {
                 return Err(error);
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = time.left();
             let timeout = Timespec::try_from(left.min(LOOK)).ok();
             let mut polled = [PollFd::new(&self.socket, PollFlags::IN)];
             match poll(&mut polled, timeout.as_ref()) {
@@ -220,7 +219,7 @@ fn reach(
     let look = move || {
         let mut tries = Tries::within(patience);
         loop {
-            match socket::connect(&store) {
+            match socket::connect(&store, tries.left()) {
                 Err(_) if is_asked_for.strong_count() > 0 && tries.again() => {}
                 // Nobody may want it any more: a connection without a hello means nothing there.
                 found => return drop(sender.send(found)),

@@ -339,7 +339,7 @@ impl KeySpace {
             return Some("wrong job secret".to_owned());
         }
         (version != VERSION)
-            .then(|| format!("the launcher speaks version {VERSION}, the rank version {version}"))
+            .then(|| format!("the job's store has version {VERSION} of what ranks say to each other, and who comes has version {version}: all hosts need the same Tagwire"))
     }
 
     /// The rank's process has ended, or as good as ended.

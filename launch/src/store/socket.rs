@@ -28,7 +28,9 @@ const PROBES: u32 = 3;
 /// How long bytes may lie unacknowledged, in milliseconds.
 const GIVE_UP_MS: u32 = 4000;
 /// How long a connection may take to be made.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The shortest time that the system takes for a limit.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 fn stream(flags: SocketFlags) -> Result<OwnedFd> {
     let flags = flags | SocketFlags::CLOEXEC;
@@ -54,14 +56,16 @@ pub(super) fn listen_tcp(address: &str) -> std::io::Result<(OwnedFd, SocketAddr)
     Ok((listener.into(), place))
 }
 
-/// Connects to `HOST:PORT` of another machine; the connection ends soon after the way to it has.
+/// Connects to `HOST:PORT` of another machine, `within` this time or [`CONNECT_TIMEOUT`] where that is shorter; the connection ends
+/// soon after the way to it has.
 ///
 /// # Errors
 /// Those of the last of the host's addresses.
-pub fn connect_tcp(address: &str) -> std::io::Result<OwnedFd> {
+pub fn connect_tcp(address: &str, within: Duration) -> std::io::Result<OwnedFd> {
+    let limit = within.clamp(SHORTEST, CONNECT_TIMEOUT);
     let mut last = None;
     for place in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&place, CONNECT_TIMEOUT) {
+        match TcpStream::connect_timeout(&place, limit) {
             Ok(stream) => {
                 let socket = OwnedFd::from(stream);
                 watch_tcp(&socket)?;
@@ -94,10 +98,10 @@ pub(super) fn own_address(socket: &OwnedFd) -> Option<std::net::IpAddr> {
     SocketAddr::try_from(address).ok().map(|place| place.ip())
 }
 
-/// A connection to the store called `name`.
-pub(super) fn connect(name: &str) -> std::io::Result<OwnedFd> {
+/// A connection to the store called `name`, made `within` this time where it is on another host.
+pub(super) fn connect(name: &str, within: Duration) -> std::io::Result<OwnedFd> {
     match name.strip_prefix(TCP) {
-        Some(address) => connect_tcp(address),
+        Some(address) => connect_tcp(address, within),
         None => Ok(connect_local(name)?),
     }
 }

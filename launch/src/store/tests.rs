@@ -32,7 +32,7 @@ struct Raw(OwnedFd);
 
 impl Raw {
     fn new(store: &Store) -> Self {
-        Self(socket::connect(store.name()).unwrap())
+        Self(socket::connect(store.name(), LONG).unwrap())
     }
 
     fn send(&self, bytes: &[u8]) {
@@ -591,6 +591,30 @@ mod between_machines {
         let lost = [0, 2].map(|rank| MemberEvent::Failed(Rank::new(rank)));
         assert_eq!(events(&mut member, 2), lost);
         assert_eq!(member.poll_events(), [], "it is told once");
+    }
+
+    /// A host that is busy, or behind a wall that swallows packets.
+    #[test]
+    fn who_does_not_take_a_connection_is_given_up_in_the_time_that_is_left() {
+        use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+        let full = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let anywhere: std::net::SocketAddr = ([127, 0, 0, 1], 0).into();
+        bind(&full, &anywhere).unwrap();
+        listen(&full, 0).unwrap();
+        let place: std::net::SocketAddr = getsockname(&full).unwrap().try_into().unwrap();
+        let soon = Duration::from_millis(100);
+        let waiting: Vec<_> =
+            std::iter::from_fn(|| std::net::TcpStream::connect_timeout(&place, soon).ok())
+                .collect();
+        assert!(!waiting.is_empty(), "the first are taken");
+        let start = std::time::Instant::now();
+        let error = socket::connect(&format!("{}{place}", socket::TCP), soon).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert!(
+            start.elapsed() < socket::CONNECT_TIMEOUT,
+            "{:?}",
+            start.elapsed()
+        );
     }
 
     #[test]

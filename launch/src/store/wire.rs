@@ -42,7 +42,8 @@ use tagwire_base::{JobSecret, Rank};
 pub const MAX_KEY: usize = 256;
 /// The longest value, in bytes.
 pub const MAX_VALUE: usize = 64 * 1024;
-/// The version that a hello carries.
+/// The version of what the processes of a job say to each other, which a hello carries: the store's requests, and the formats
+/// of layers and transports (`docs/wire.md`). It rises with each change of any of them.
 pub const VERSION: u16 = 3;
 
 /// What follows the length field and precedes the body.

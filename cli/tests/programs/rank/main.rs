@@ -38,7 +38,13 @@ fn main() -> ExitCode {
         return ExitCode::from(1);
     };
     // By the word of whichever launcher it is.
-    let names = ["TAGWIRE_RANK", "PMIX_RANK", "PMI_RANK", "RANK"];
+    let names = [
+        "TAGWIRE_RANK",
+        "PMIX_RANK",
+        "PMI_RANK",
+        "RANK",
+        "SLURM_PROCID",
+    ];
     let rank = names.iter().find_map(|name| std::env::var(name).ok());
     let rank = rank.unwrap_or_else(|| "0".to_owned());
     say(&rank, format!("is process {}", std::process::id()));

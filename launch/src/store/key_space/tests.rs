@@ -67,6 +67,9 @@ fn refusal(replies: &[Reply]) -> &str {
     }
 }
 
+/// What a process of the next version is told.
+const OTHER_VERSION: &str = "the job's store has version 3 of what ranks say to each other, and who comes has version 4: all hosts need the same Tagwire";
+
 #[test]
 fn strangers_are_refused_whatever_they_ask() {
     let mut game = Game::new(2);
@@ -75,12 +78,7 @@ fn strangers_are_refused_whatever_they_ask() {
     assert_eq!(refusal(&game.heard(1)), "the first message must be a hello");
     for (version, rank, secret, why) in [
         (VERSION, 0, [0; 32], "wrong job secret"),
-        (
-            VERSION + 1,
-            0,
-            SECRET,
-            "the launcher speaks version 3, the rank version 4",
-        ),
+        (VERSION + 1, 0, SECRET, OTHER_VERSION),
         (VERSION, 2, SECRET, "there is no rank 2 in a job of 2"),
     ] {
         let secret = JobSecret::from_bytes(secret);
@@ -95,6 +93,18 @@ fn strangers_are_refused_whatever_they_ask() {
         assert_eq!(verdict, Verdict::Close);
         assert_eq!(refusal(&game.heard(1)), why);
     }
+    let secret = JobSecret::from_bytes(SECRET);
+    let (_, verdict) = game.ask(
+        1,
+        Request::Host {
+            version: VERSION + 1,
+            ranks: 1,
+            secret,
+            name: "other".to_owned(),
+        },
+    );
+    assert_eq!(verdict, Verdict::Close);
+    assert_eq!(refusal(&game.heard(1)), OTHER_VERSION);
     game.hello(1, 0);
     game.heard(1);
     let secret = JobSecret::from_bytes(SECRET);
