@@ -8,9 +8,11 @@
 //!           0..40  the length
 //! ```
 
+use tagwire_base::Rank;
 use tagwire_layout::{Basic, Operation};
 
 use crate::algorithms::Collective;
+use crate::error::Error;
 use crate::reduction::Reduction;
 
 /// What a member says of its call.
@@ -61,6 +63,24 @@ impl Head {
     /// Returns the length.
     pub(super) const fn bytes(self) -> usize {
         (self.0 & Self::LENGTH) as usize
+    }
+
+    /// Returns the error of a call of which a member says something else.
+    #[cold]
+    pub(super) fn differs(self, theirs: u64, member: usize, source: Option<Rank>) -> Error {
+        let theirs = Self::from_bits(theirs);
+        let Some(source_rank) = source.filter(|_| self.is_like(theirs)) else {
+            return Error::Different {
+                own: self.describe(),
+                member,
+                theirs: theirs.describe(),
+            };
+        };
+        Error::Length {
+            source_rank,
+            sent: theirs.bytes(),
+            expected: self.bytes(),
+        }
     }
 
     /// Whether both are of the same call but for its length.

@@ -11,7 +11,6 @@ use std::task::Poll;
 use tagwire_transport::Board;
 use tagwire_transport::board::LINE;
 
-use super::call::differs;
 use super::head::Head;
 use crate::algorithms::Collective;
 use crate::error::{Error, Result};
@@ -188,7 +187,10 @@ impl<'t> LineCall<'t> {
                 let checked = from.clone().try_for_each(|member| {
                     match lines.board.head(member, self.round).unwrap_or(0) {
                         theirs if theirs == head.to_bits() => Ok(()),
-                        theirs => Err(differs(self.team, head, member, theirs)),
+                        theirs => {
+                            let source = self.team.members().rank(member);
+                            Err(head.differs(theirs, member, source))
+                        }
                     }
                 });
                 let taken = checked.and_then(|()| look(lines));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
 
+use super::state::Boards;
 use crate::call::Call;
 use crate::error::Result;
 use crate::reduction::Reduction;
@@ -16,14 +17,6 @@ const KEY: usize = 31;
 
 /// A key, after its length.
 type Told = [u8; 1 + KEY];
-
-/// A member's ends of the boards of its group.
-pub(super) struct Boards {
-    /// That of blocking operations.
-    pub(super) blocking: Board,
-    /// That of short nonblocking ones.
-    pub(super) lines: Board,
-}
 
 impl Boards {
     /// The first member makes the boards, and all join them, or none does.

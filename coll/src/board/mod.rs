@@ -16,7 +16,7 @@ mod broadcast;
 mod call;
 mod gather;
 mod head;
-mod line;
+pub(crate) mod line;
 mod meeting;
 mod reduce;
 mod scatter;
@@ -32,7 +32,7 @@ use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
-use meeting::Boards;
+use state::Boards;
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;

@@ -6,7 +6,14 @@ use std::sync::{Mutex, OnceLock};
 use tagwire_transport::Board;
 
 use super::line::Lines;
-use super::meeting::Boards;
+
+/// A member's ends of the boards of its group.
+pub(super) struct Boards {
+    /// That of blocking operations.
+    pub(super) blocking: Board,
+    /// That of short nonblocking ones.
+    pub(super) lines: Board,
+}
 
 /// The boards of a group, once it has them.
 #[derive(Debug, Default)]
