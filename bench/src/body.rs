@@ -81,6 +81,12 @@ impl Times {
         }
     }
 
+    /// Returns when an iteration begins, where its time is taken.
+    #[inline]
+    pub(crate) fn begin(times: Option<&Self>) -> Option<Instant> {
+        times.map(|_| Instant::now())
+    }
+
     /// An iteration of `units` units is over.
     #[inline]
     pub(crate) fn record(&mut self, began: Instant, units: u64) {

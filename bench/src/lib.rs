@@ -26,6 +26,7 @@ mod record;
 mod report;
 mod sizes;
 mod stats;
+mod time;
 mod tune;
 mod units;
 mod warnings;

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::load::{Load, Watch};
 use crate::port::{Control, Port, greatest};
 use crate::stats::Summary;
+use crate::time::nanoseconds;
 
 pub(crate) mod overlap;
 pub(crate) mod partitioned;
@@ -383,10 +384,6 @@ pub(crate) fn first_block_pct(unit_ns: &[f64]) -> Option<f64> {
     let (first, others) = unit_ns.split_first()?;
     let longest = others.iter().copied().fold(0.0, f64::max);
     (others.len() >= 3 && longest > 0.0).then(|| 100.0 * (first / longest - 1.0))
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use tagwire_pml::Failure;
 use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::groups::with_context;
 use crate::members::Members;
 use crate::team::Team;
 use crate::{broadcast, two_level};
@@ -54,7 +55,7 @@ impl Bridge<'_> {
             )));
         }
         let mut first = 0;
-        let (members, own) = side.with_context(|own| {
+        let (members, own) = with_context(side, |own| {
             let met = self.meet(Call::begin(side)?, side, own);
             let (local, remote) = side.run(met)?;
             let has_both = |one: &&Entry| remote.iter().any(|other| other.rank == one.rank);

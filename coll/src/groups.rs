@@ -20,7 +20,7 @@ impl Team {
     /// When a member fails or has no context left.
     pub fn duplicate(&self) -> Result<Self> {
         let ranks = self.members().ranks().collect();
-        self.with_context(|own| {
+        with_context(self, |own| {
             let ids = self.exchange_ids(Call::begin(self)?, own)?;
             Ok((ranks, ids))
         })
@@ -36,7 +36,7 @@ impl Team {
     /// When a member fails or has no context left.
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>> {
         let first = self.sides().map_or(0, Sides::first);
-        let (members, own) = self.alike(color, key, first)?;
+        let (members, own) = Alike { color, key, first }.of(self)?;
         let of_first = |rank: &Rank| {
             let member = self.members().member(*rank);
             member.is_some_and(|member| member < first)
@@ -61,34 +61,13 @@ impl Team {
     /// # Errors
     /// When a member fails or has no context left.
     pub fn merge(&self, is_after: bool) -> Result<Self> {
-        let (members, own) = self.alike(Some(0), i32::from(is_after), 0)?;
+        let alike = Alike {
+            color: Some(0),
+            key: i32::from(is_after),
+            first: 0,
+        };
+        let (members, own) = alike.of(self)?;
         Ok(self.derived(members, own))
-    }
-
-    /// Returns the members that give the same color, with a context for them: first those of the first side, of `first` members.
-    fn alike(&self, color: Option<u32>, key: i32, first: usize) -> Result<(Members, ContextId)> {
-        const ENTRY: usize = 11;
-        self.with_context(|own| {
-            let mut entry = [0; ENTRY];
-            entry[0] = u8::from(color.is_some());
-            entry[1..5].copy_from_slice(&color.unwrap_or(0).to_ne_bytes());
-            entry[5..9].copy_from_slice(&key.to_ne_bytes());
-            entry[9..].copy_from_slice(&own.as_u16().to_ne_bytes());
-            let mut all = vec![0; ENTRY * self.size()];
-            self.allgather(&entry, &mut all)?;
-            let entries = all.as_chunks::<ENTRY>().0.iter().enumerate();
-            let alike = entries.filter(|(_, other)| other[..5] == entry[..5]);
-            let mut alike: Vec<_> = alike
-                .map(|(member, other)| {
-                    let [_, _, _, _, _, a, b, c, d, e, f] = *other;
-                    let key = i32::from_ne_bytes([a, b, c, d]);
-                    (key, member, ContextId::new(u16::from_ne_bytes([e, f])))
-                })
-                .collect();
-            alike.sort_by_key(|(key, member, _)| (*member >= first, *key, *member));
-            let ranks = alike.iter().filter_map(|it| self.members().rank(it.1));
-            Ok((ranks.collect(), alike.iter().map(|it| it.2).collect()))
-        })
     }
 
     /// Makes a group of `members` of this one, in that order. They alone call this (MPI-5.0, section 7.4.2,
@@ -109,30 +88,6 @@ impl Team {
         }
     }
 
-    /// Opens a context for what `make` returns the ranks and ids of; frees it where that fails.
-    pub(crate) fn with_context(
-        &self,
-        make: impl FnOnce(ContextId) -> Result<(Vec<Rank>, Vec<ContextId>)>,
-    ) -> Result<(Members, ContextId)> {
-        // Without one the others are told, who would wait for this rank.
-        let opened = self.messenger().open_context();
-        let own = opened.as_ref().copied().unwrap_or(NONE);
-        let made = make(own).and_then(|(ranks, ids)| match ids.contains(&NONE) {
-            true => Err(tagwire_pml::Error::NoContext.into()),
-            false => Ok(Members::new(ranks, ids)),
-        });
-        opened?;
-        match made {
-            Ok(members) => Ok((members, own)),
-            Err(error) => {
-                if own != NONE {
-                    self.messenger().close_context(own)?;
-                }
-                Err(error)
-            }
-        }
-    }
-
     /// Returns the id that each member has assigned.
     fn exchange_ids(&self, call: Call<'_>, own: ContextId) -> Result<Vec<ContextId>> {
         let mut all = vec![0; 2 * self.size()];
@@ -140,6 +95,50 @@ impl Team {
         let own = own.as_u16().to_ne_bytes();
         self.run(two_level::allgather(call, algorithm, &own, &mut all))?;
         Ok(ids_of(&all))
+    }
+}
+
+/// What a member gives to be among others that give the same color.
+#[derive(Debug, Clone, Copy)]
+struct Alike {
+    color: Option<u32>,
+    key: i32,
+    /// How many members are of the first side: they come first.
+    first: usize,
+}
+
+impl Alike {
+    /// Bytes of a member's entry: whether it gives a color, the color, the key, and the id that it has assigned.
+    const ENTRY: usize = 11;
+
+    /// Returns the members that give the same color, in the order of their keys, with a context for them.
+    fn of(self, team: &Team) -> Result<(Members, ContextId)> {
+        with_context(team, |own| {
+            let entry = self.entry(own);
+            let mut all = vec![0; Self::ENTRY * team.size()];
+            team.allgather(&entry, &mut all)?;
+            let entries = all.as_chunks::<{ Self::ENTRY }>().0.iter().enumerate();
+            let mut alike: Vec<_> = entries
+                .filter(|(_, other)| other[..5] == entry[..5])
+                .map(|(member, other)| {
+                    let [_, _, _, _, _, a, b, c, d, e, f] = *other;
+                    let key = i32::from_ne_bytes([a, b, c, d]);
+                    (key, member, ContextId::new(u16::from_ne_bytes([e, f])))
+                })
+                .collect();
+            alike.sort_by_key(|(key, member, _)| (*member >= self.first, *key, *member));
+            let ranks = alike.iter().filter_map(|it| team.members().rank(it.1));
+            Ok((ranks.collect(), alike.iter().map(|it| it.2).collect()))
+        })
+    }
+
+    fn entry(self, own: ContextId) -> [u8; Self::ENTRY] {
+        let mut entry = [0; Self::ENTRY];
+        entry[0] = u8::from(self.color.is_some());
+        entry[1..5].copy_from_slice(&self.color.unwrap_or(0).to_ne_bytes());
+        entry[5..9].copy_from_slice(&self.key.to_ne_bytes());
+        entry[9..].copy_from_slice(&own.as_u16().to_ne_bytes());
+        entry
     }
 }
 
@@ -178,12 +177,38 @@ impl Subset<'_> {
             .filter_map(|member| team.members().context(*member));
         let meeting = team.meeting(Members::new(ranks.clone(), contexts.collect()));
         let call = Call::new(&meeting, team.meetings.next_tag(members, name));
-        let made = meeting.with_context(|own| Ok((ranks, meeting.exchange_ids(call, own)?)));
+        let made = with_context(&meeting, |own| {
+            Ok((ranks, meeting.exchange_ids(call, own)?))
+        });
         made.map(|(members, own)| meeting.derived(members, own))
     }
 }
 
-/// Returns the ids that members have told.
+/// Opens a context for a group whose members' ranks and ids `make` returns; frees it where that fails.
+pub(crate) fn with_context(
+    team: &Team,
+    make: impl FnOnce(ContextId) -> Result<(Vec<Rank>, Vec<ContextId>)>,
+) -> Result<(Members, ContextId)> {
+    // The others hear that there is none, who would wait for this rank.
+    let opened = team.messenger().open_context();
+    let own = opened.as_ref().copied().unwrap_or(NONE);
+    let made = make(own).and_then(|(ranks, ids)| match ids.contains(&NONE) {
+        true => Err(tagwire_pml::Error::NoContext.into()),
+        false => Ok(Members::new(ranks, ids)),
+    });
+    opened?;
+    match made {
+        Ok(members) => Ok((members, own)),
+        Err(error) => {
+            if own != NONE {
+                team.messenger().close_context(own)?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Returns the ids that members have assigned.
 pub(crate) fn ids_of(bytes: &[u8]) -> Vec<ContextId> {
     let ids = bytes.as_chunks::<2>().0.iter();
     ids.map(|id| ContextId::new(u16::from_ne_bytes(*id)))

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
+use crate::rows::is_peer;
 
 /// What there must be to reproduce an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -199,11 +200,6 @@ impl Item {
 
 fn cloned(names: &[&String]) -> Vec<String> {
     names.iter().map(|name| (*name).clone()).collect()
-}
-
-/// Whether a transport of `tagwire bench` is an MPI library.
-pub(crate) fn is_peer(transport: &str) -> bool {
-    transport == "mpi" || transport.starts_with("mpi:")
 }
 
 #[cfg(test)]

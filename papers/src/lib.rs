@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod compare;
 mod error;
 mod item;
 mod judgement;

@@ -3,16 +3,12 @@
 //! Figures of other machines are not compared with ours: claims are about ratios, orders, and the sizes at which curves cross. The
 //! figure at a size is the median over launches, with their least and greatest as its interval.
 
-use std::fmt::Write as _;
-
 use serde::Deserialize;
 
+use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, within};
 use crate::judgement::Judgement;
 use crate::rows::{Point, Rows, Series};
 use crate::units::Comparison;
-
-/// How far a published ratio may lie outside ours.
-pub(crate) const WIDENED: f64 = 0.25;
 
 /// Sizes of a crossing agree within this factor.
 const NEAR: f64 = 4.0;
@@ -166,21 +162,6 @@ impl Predicate {
     }
 }
 
-pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Point)> {
-    let sizes = series.range(first..=last);
-    sizes.map(|(size, point)| (*size, *point)).collect()
-}
-
-/// Returns the points of two series at the sizes that both have.
-pub(crate) fn pairs(one: &Series, other: &Series, sizes: [u64; 2]) -> Vec<(u64, Point, Point)> {
-    let of = |(size, point)| Some((size, point, *other.get(&size)?));
-    within(one, sizes).into_iter().filter_map(of).collect()
-}
-
-pub(crate) fn nothing() -> Judgement {
-    Judgement::not_testable("no size of it was measured")
-}
-
 fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
     let (Some(of), Some(over)) = (one.get(&size), other.get(&size)) else {
         return nothing();
@@ -193,47 +174,6 @@ fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
     let holds = (low * (1.0 - WIDENED)..=high * (1.0 + WIDENED)).contains(&value);
     let evidence = format!("{ours:.2} ({low:.2}..{high:.2}) at {size} B; published {value:.2}");
     Judgement::new(holds, evidence)
-}
-
-pub(crate) fn is_clearly_below(one: &Point, other: &Point) -> bool {
-    one.high < other.low
-}
-
-pub(crate) fn below(pairs: &[(u64, Point, Point)]) -> Judgement {
-    if pairs.is_empty() {
-        return nothing();
-    }
-    let below = pairs
-        .iter()
-        .filter(|(_, one, other)| is_clearly_below(one, other));
-    let reverse = pairs
-        .iter()
-        .filter(|(_, one, other)| is_clearly_below(other, one));
-    let (below, reverse) = (below.count(), reverse.count());
-    let mut evidence = format!(
-        "below at {below} of {} sizes, above at {reverse}",
-        pairs.len()
-    );
-    if let [(size, one, other)] = pairs {
-        let _ = write!(
-            evidence,
-            ": {:.3} and {:.3} at {size} B",
-            one.median, other.median
-        );
-    }
-    Judgement::new(reverse == 0 && below * 3 >= pairs.len() * 2, evidence)
-}
-
-pub(crate) fn equal(pairs: &[(u64, Point, Point)]) -> Judgement {
-    if pairs.is_empty() {
-        return nothing();
-    }
-    let is_equal = |(_, one, other): &&(u64, Point, Point)| {
-        !is_clearly_below(one, other) && !is_clearly_below(other, one)
-    };
-    let equal = pairs.iter().filter(is_equal).count();
-    let evidence = format!("the same at {equal} of {} sizes", pairs.len());
-    Judgement::new(equal * 3 >= pairs.len() * 2, evidence)
 }
 
 fn crossover(pairs: &[(u64, Point, Point)], value: u64, above: bool) -> Judgement {

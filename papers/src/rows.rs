@@ -7,7 +7,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::item::is_peer;
 
 /// The schema of results that this reads.
 const RESULTS: &str = "tagwire.bench/1";
@@ -191,6 +190,11 @@ impl Point {
         };
         Some(Self { low, median, high })
     }
+}
+
+/// Whether a transport of `tagwire bench` is an MPI library.
+pub(crate) fn is_peer(transport: &str) -> bool {
+    transport == "mpi" || transport.starts_with("mpi:")
 }
 
 #[cfg(test)]

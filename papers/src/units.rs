@@ -3,10 +3,9 @@
 
 use serde::Deserialize;
 
-use crate::item::is_peer;
+use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, within};
 use crate::judgement::Judgement;
-use crate::predicate::{WIDENED, below, equal, is_clearly_below, nothing, pairs, within};
-use crate::rows::{Place, Point, Rows, Series};
+use crate::rows::{Place, Point, Rows, Series, is_peer};
 
 /// When a claim about units holds. A unit is named as in the rows: `threads:4`, `blocked-thread`.
 #[derive(Debug, Deserialize)]

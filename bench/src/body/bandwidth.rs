@@ -83,7 +83,7 @@ impl<P: Port> Body<P> for Bandwidth<P> {
     ) -> Result<Measured> {
         let start = Instant::now();
         for _ in 0..count {
-            let began = times.as_ref().map(|_| Instant::now());
+            let began = Times::begin(times.as_deref());
             self.iteration(port, size)?;
             if let (Some(times), Some(began)) = (&mut times, began) {
                 times.record(began, 1);

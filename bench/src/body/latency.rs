@@ -51,7 +51,7 @@ impl<P: Port> Body<P> for Latency<P> {
                 self.traffic.send(port, size, peer, tags::DATA)?;
                 continue;
             }
-            let began = times.as_ref().map(|_| Instant::now());
+            let began = Times::begin(times.as_deref());
             self.traffic.send(port, size, peer, tags::DATA)?;
             self.traffic.recv(port, size, peer, tags::DATA)?;
             if let (Some(times), Some(began)) = (&mut times, began) {

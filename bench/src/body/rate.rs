@@ -53,7 +53,7 @@ impl<P: Port> Share<'_, P> {
         let mut requests = Vec::with_capacity(self.window);
         let start = Instant::now();
         for _ in 0..self.count {
-            let began = times.as_ref().map(|_| Instant::now());
+            let began = Times::begin(times.as_deref());
             self.iteration(traffic, &mut requests)?;
             if let (Some(times), Some(began)) = (&mut times, began) {
                 times.record(began, 1);

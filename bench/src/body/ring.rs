@@ -40,7 +40,7 @@ impl<P: Port> Body<P> for Ring {
                 self.traffic.send(port, size, next, tags::DATA)?;
                 continue;
             }
-            let began = times.as_ref().map(|_| Instant::now());
+            let began = Times::begin(times.as_deref());
             self.traffic.send(port, size, next, tags::DATA)?;
             self.traffic.recv(port, size, previous, tags::DATA)?;
             if let (Some(times), Some(began)) = (&mut times, began) {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::arrays::Arrays;
 use super::maximum::Maximum;
-use super::run::{Run, nanoseconds};
+use super::run::Run;
+use crate::time::{nanoseconds, time_of};
 use super::{Description, Shape, Test};
 use crate::args::TestName;
 use crate::error::{Error, Result};
@@ -51,10 +52,9 @@ impl Test for AllreduceCompute {
         let mut maximum = Maximum::new(group, run.plan().largest()?, rank, checked)?;
         let mut threads: Vec<Arrays> = (0..run.callers()).map(|_| Arrays::new()).collect();
         for size in run.sizes()? {
-            let start = Instant::now();
             let warmup = run.plan().warmup.unwrap_or(1);
-            (0..warmup).try_for_each(|_| maximum.call(size))?;
-            let calls = calls(run, start.elapsed() / warmup.max(1) as u32)?;
+            let warming = time_of(|| (0..warmup).try_for_each(|_| maximum.call(size)))?;
+            let calls = calls(run, warming / warmup.max(1) as u32)?;
             run.watch();
             let mut found = Vec::new();
             for _ in 0..REPETITIONS {
@@ -172,9 +172,8 @@ fn harness(size: usize, rank: u32) -> Result<f64> {
     let mut maximum = Maximum::new(Box::new(NullGroup), size, rank, None)?;
     let mut least = u64::MAX;
     for _ in 0..5 {
-        let start = Instant::now();
-        (0..COUNT).try_for_each(|_| maximum.call(size))?;
-        least = least.min(nanoseconds(start.elapsed()));
+        let calls = time_of(|| (0..COUNT).try_for_each(|_| maximum.call(size)))?;
+        least = least.min(nanoseconds(calls));
     }
     Ok(least as f64 / COUNT as f64)
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::run::{Run, nanoseconds};
+use super::run::Run;
 use super::work::{Alone, Caller, Tally, Team, Workers};
 use crate::args::Begin;
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::port::Port;
 use crate::port::null::NullPort;
 use crate::record::{FIRST_BLOCK, Figures};
 use crate::stats::Summary;
+use crate::time::nanoseconds;
 
 /// How many iterations a test has at least where nothing is said, and before them.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! `concurrent-allreduce`: callers of one process, or of as many, call allreduces at once, each with those of its number on
 //! the other nodes (figure 13).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::blocks::{self, Effort, Sample};
 use super::maximum::Maximum;
@@ -14,6 +14,7 @@ use crate::port::Port;
 use crate::port::group::Divide;
 use crate::port::null::NullGroup;
 use crate::record::Quantity;
+use crate::time::time_of;
 use crate::units::{Unit, UnitKind};
 
 pub(super) struct ConcurrentAllreduce;
@@ -90,10 +91,6 @@ struct Calls<'g>(Maximum<'g>);
 
 impl<P: Port> Caller<P> for Calls<'_> {
     fn block(&mut self, _: &P, size: usize, count: u64) -> Result<Option<Duration>> {
-        let start = Instant::now();
-        for _ in 0..count {
-            self.0.call(size)?;
-        }
-        Ok(Some(start.elapsed()))
+        time_of(|| (0..count).try_for_each(|_| self.0.call(size))).map(Some)
     }
 }

@@ -1,7 +1,5 @@
 //! What a test has on its rank.
 
-use std::time::Duration;
-
 use tagwire_base::Rank;
 
 use super::blocks::Sample;
@@ -161,8 +159,4 @@ pub(crate) const fn partner(rank: Rank) -> Rank {
 /// Whether a rank of a pair sends.
 pub(crate) const fn sends(rank: Rank) -> bool {
     rank.as_u32().is_multiple_of(2)
-}
-
-pub(crate) fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

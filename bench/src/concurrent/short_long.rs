@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
-use std::time::Instant;
 
 use tagwire_base::Rank;
 
-use super::run::{Run, nanoseconds};
+use super::run::Run;
+use crate::time::{nanoseconds, time_of};
 use super::{Description, Shape, Test};
 use crate::args::TestName;
 use crate::body::Traffic;
@@ -197,9 +197,7 @@ fn tell<P: Port>(port: &P, told: &mut Memory, round: &mut Round) -> Result<()> {
 // Standard sends of short messages would be complete before anything is on its way.
 fn send_long<P: Port>(port: &P, traffic: &mut Traffic, size: usize, to: Rank) -> Result<u64> {
     let data = traffic.outgoing(0, size);
-    let start = Instant::now();
-    port.ssend(data, to, tags::thread(0).0)?;
-    Ok(nanoseconds(start.elapsed()))
+    time_of(|| port.ssend(data, to, tags::thread(0).0)).map(nanoseconds)
 }
 
 fn send_shorts<P: Port>(
@@ -211,9 +209,8 @@ fn send_shorts<P: Port>(
     let mut times = Vec::with_capacity(SHORTS);
     for _ in 0..SHORTS {
         let data = traffic.outgoing(0, size);
-        let start = Instant::now();
-        port.ssend(data, to, tags::thread(1).0)?;
-        times.push(nanoseconds(start.elapsed()));
+        let one = time_of(|| port.ssend(data, to, tags::thread(1).0))?;
+        times.push(nanoseconds(one));
     }
     Ok(times)
 }

@@ -4,7 +4,8 @@
 //! level for a process: its levels are jobs of their own.
 
 use super::concurrent_latency::SIZES;
-use super::run::{Run, nanoseconds};
+use super::run::Run;
+use crate::time::nanoseconds;
 use super::{Description, Shape, Test};
 use crate::args::TestName;
 use crate::body::{Body, Latency, Traffic};

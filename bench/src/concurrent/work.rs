@@ -5,9 +5,9 @@ use std::sync::{Arc, Barrier};
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::run::nanoseconds;
 use crate::error::{Error, Result};
 use crate::port::Port;
+use crate::time::nanoseconds;
 
 /// A process or a thread that communicates.
 pub(super) trait Caller<P: Port>: Send {
