@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use tagwire_coll::Persistent;
 use tagwire_coll::operations::{
     Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, CollectiveOperation, Exscan,
     Gather, Gatherv, Scan, Scatter, Scatterv,

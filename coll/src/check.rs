@@ -71,7 +71,7 @@ impl Called {
         let mut all = vec![0; size_of::<Mismatch>() * call.size()];
         allgather::allgather(call, BRUCK, &bytes(&found), &mut all).await?;
         let all = all.as_chunks::<{ size_of::<Mismatch>() }>().0;
-        let mut all = all.iter().map(|one| numbers(one));
+        let mut all = all.iter().map(numbers);
         match all.find(|[from, ..]| *from != NOTHING) {
             Some(found) => Err(self.mismatch(call.me() as u64, found)),
             None => Ok(()),

@@ -32,13 +32,13 @@ impl Head {
     /// Returns that of an operation on so many bytes.
     #[inline]
     pub(crate) const fn of(what: Collective, bytes: usize) -> Self {
-        Self((what as u64 + 1) << Self::WHAT_AT | bytes as u64 & Self::LENGTH)
+        Self((what as u64 + 1) << Self::WHAT_AT | (bytes as u64 & Self::LENGTH))
     }
 
     /// Returns the same with a root: one of the members of a board, who are few.
     #[inline]
     pub(crate) const fn at(self, root: usize) -> Self {
-        Self(self.0 | (root as u64 + 1 & 0xf) << Self::ROOT_AT)
+        Self(self.0 | ((root as u64 + 1) & 0xf) << Self::ROOT_AT)
     }
 
     /// Returns the same with what combines the values.
