@@ -252,7 +252,9 @@ const UNSAFE_REGIONS: &[&str] = &[
 
 /// Tests, benches, test programs and what only tests compile, in which it is.
 const UNSAFE_TESTS: &[&str] = &[
+    "coll/tests/board.rs",
     "coll/tests/common/cases.rs",
+    "coll/tests/quiet.rs",
     "coll/tests/nonblocking.rs",
     "launch/tests/job.rs",
     "layout/bench/benches/kernels.rs",

@@ -72,7 +72,6 @@ fn a_rank_dies_while_it_combines() {
         ("allreduce", "300000"),
         ("reduce", "100000"),
         ("scan", "1000"),
-        ("reduce-scatter", "1000"),
     ] {
         dies("a_rank_dies_while_it_combines", &["within", what, len]);
     }

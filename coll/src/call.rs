@@ -5,7 +5,7 @@ use std::ops::Range;
 use tagwire_base::Tag;
 
 use crate::algorithms::{Collective, Group};
-use crate::board::LineCall;
+use crate::board::line::LineCall;
 use crate::error::{Error, Result};
 use crate::levels::{Among, Levels};
 use crate::reduction::Reduction;

@@ -3,8 +3,7 @@
 use crate::algorithms::BRUCK;
 use crate::call::Call;
 use crate::error::{Error, Result};
-use crate::operations::{CollectiveOperation, Counts, NOTHING};
-use crate::team::Team;
+use crate::operations::counts::{Counts, NOTHING};
 use crate::{allgather, alltoall};
 
 /// The longest description, in bytes; the rest of one is not compared.
@@ -21,11 +20,8 @@ pub(crate) struct Called {
 type Mismatch = [u64; 4];
 
 impl Called {
-    pub(crate) fn of(operation: &impl CollectiveOperation, team: &Team) -> Self {
-        Self {
-            described: operation.describe(team),
-            counts: operation.counts(team),
-        }
+    pub(crate) const fn new(described: String, counts: Option<Counts>) -> Self {
+        Self { described, counts }
     }
 
     /// Returns once all members have described their call alike, with lengths that fit.

@@ -24,7 +24,7 @@ use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
 use crate::active::{Active, Pending};
-use crate::board::LineCall;
+use crate::board::line::LineCall;
 use crate::call::Call;
 use crate::error::Result;
 use crate::opening::Opening;

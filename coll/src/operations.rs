@@ -4,7 +4,7 @@
 //! operations; by the rank's progress after [`Team::start`]; again and again after [`Team::init`].
 
 mod blocks;
-mod counts;
+pub(crate) mod counts;
 mod data;
 mod in_place;
 mod inter;
@@ -25,7 +25,6 @@ use crate::team::Team;
 
 pub use blocks::Alltoallw;
 pub use counts::Counts;
-pub(crate) use counts::NOTHING;
 pub use data::{
     Allgather, Allgatherv, Alltoall, Alltoallv, Barrier, Broadcast, Gather, Gatherv, Scatter,
     Scatterv,
@@ -91,7 +90,9 @@ impl Team {
         let tag = Call::begin(self)?.tag();
         let opening = Opening {
             older: self.active().find((self.context(), tag)),
-            called: self.checks().then(|| Called::of(operation, self)),
+            called: self
+                .checks()
+                .then(|| Called::new(operation.describe(self), operation.counts(self))),
         };
         Ok((tag, opening.if_any()))
     }

@@ -58,7 +58,9 @@ impl Team {
         self.check()?;
         self.messenger().check_thread()?;
         let tag = self.tags.take()?;
-        let called = self.checks().then(|| Called::of(&operation, self));
+        let called = self
+            .checks()
+            .then(|| Called::new(operation.describe(self), operation.counts(self)));
         drop(operation);
         let begin = move |team: &Arc<Self>, tag| {
             let opening = Opening {

@@ -169,7 +169,10 @@ impl<'t> BoardCall<'t> {
     fn check(&self, member: usize, round: u64) -> Result<()> {
         match self.board.head(member, round) {
             Some(head) if head == self.head.to_bits() => Ok(()),
-            head => Err(differs(self.team, self.head, member, head.unwrap_or(0))),
+            head => {
+                let source = self.team.members().rank(member);
+                Err(self.head.differs(head.unwrap_or(0), member, source))
+            }
         }
     }
 
@@ -246,25 +249,6 @@ impl<'t> BoardCall<'t> {
     #[inline]
     pub(super) fn finish(&mut self, round: u64) {
         self.board.finish(round);
-    }
-}
-
-/// Returns the error of a call whose head is not that of a member.
-#[cold]
-pub(super) fn differs(team: &Team, own: Head, member: usize, theirs: u64) -> Error {
-    let theirs = Head::from_bits(theirs);
-    let source = team.members().rank(member);
-    let Some(source_rank) = source.filter(|_| own.is_like(theirs)) else {
-        return Error::Different {
-            own: own.describe(),
-            member,
-            theirs: theirs.describe(),
-        };
-    };
-    Error::Length {
-        source_rank,
-        sent: theirs.bytes(),
-        expected: own.bytes(),
     }
 }
 

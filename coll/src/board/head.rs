@@ -8,9 +8,11 @@
 //!           0..40  the length
 //! ```
 
+use tagwire_base::Rank;
 use tagwire_layout::{Basic, Operation};
 
 use crate::algorithms::Collective;
+use crate::error::Error;
 use crate::reduction::Reduction;
 
 /// What a member says of its call.
@@ -30,7 +32,7 @@ impl Head {
     /// Returns that of an operation on so many bytes.
     #[inline]
     pub(crate) const fn of(what: Collective, bytes: usize) -> Self {
-        Self((what as u64 + 1) << Self::WHAT_AT | bytes as u64 & Self::LENGTH)
+        Self((what as u64 + 1) << Self::WHAT_AT | (bytes as u64 & Self::LENGTH))
     }
 
     /// Returns the same with a root: one of the members of a board, who are few.
@@ -61,6 +63,24 @@ impl Head {
     /// Returns the length.
     pub(super) const fn bytes(self) -> usize {
         (self.0 & Self::LENGTH) as usize
+    }
+
+    /// Returns the error of a call of which a member says something else.
+    #[cold]
+    pub(super) fn differs(self, theirs: u64, member: usize, source: Option<Rank>) -> Error {
+        let theirs = Self::from_bits(theirs);
+        let Some(source_rank) = source.filter(|_| self.is_like(theirs)) else {
+            return Error::Different {
+                own: self.describe(),
+                member,
+                theirs: theirs.describe(),
+            };
+        };
+        Error::Length {
+            source_rank,
+            sent: theirs.bytes(),
+            expected: self.bytes(),
+        }
     }
 
     /// Whether both are of the same call but for its length.

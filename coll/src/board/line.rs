@@ -8,15 +8,63 @@ use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
+use tagwire_transport::Board;
 use tagwire_transport::board::LINE;
 
-use super::call::differs;
 use super::head::Head;
-use super::lines::Lines;
 use crate::algorithms::Collective;
 use crate::error::{Error, Result};
 use crate::reduction::Reduction;
 use crate::team::Team;
+
+/// The board of short nonblocking operations, and how far this member is with them.
+#[derive(Debug)]
+pub(super) struct Lines {
+    board: Board,
+    /// The round whose turn it is to be shown.
+    to_show: u64,
+    /// The round whose turn it is to end.
+    to_end: u64,
+}
+
+impl Lines {
+    pub(super) const fn new(board: Board) -> Self {
+        Self {
+            board,
+            to_show: 1,
+            to_end: 1,
+        }
+    }
+
+    pub(super) fn give_up(&mut self, member: usize) {
+        self.board.give_up(member);
+    }
+
+    /// Shows `data` in `round`, or nothing, if it is its turn and there is room.
+    fn show(&mut self, round: u64, head: Head, data: Option<&[u8]>) -> Option<()> {
+        if self.to_show != round {
+            return None;
+        }
+        if let Some(data) = data
+            && !self.board.show(round, head.to_bits(), &[data])
+        {
+            return None;
+        }
+        self.to_show += 1;
+        Some(())
+    }
+
+    /// Whether it is the turn of `round` to end, and these members have shown their lines.
+    fn is_there(&self, round: u64, mut from: impl Iterator<Item = usize>) -> bool {
+        self.to_end == round && from.all(|member| self.board.is_shown(member, round))
+    }
+
+    /// Has done with `round`.
+    fn end(&mut self, round: u64) {
+        self.board.finish(round);
+        self.to_end += 1;
+    }
+}
 
 /// Bytes as aligned as those of a line.
 #[repr(align(16))]
@@ -40,7 +88,7 @@ impl<'t> LineCall<'t> {
     pub(crate) fn next(team: &'t Team) -> Option<Self> {
         let lines = team.board.lines()?;
         let mut locked = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let round = locked.begin();
+        let round = locked.board.begin(1);
         drop(locked);
         Some(Self { team, lines, round })
     }
@@ -110,7 +158,7 @@ impl<'t> LineCall<'t> {
         len: usize,
         look: impl FnOnce(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let looked = lines.board().read(member, self.round, len, 0..len, look);
+        let looked = lines.board.read(member, self.round, len, 0..len, look);
         looked.ok_or(Error::Gone { member })?
     }
 
@@ -137,9 +185,12 @@ impl<'t> LineCall<'t> {
                     return None;
                 }
                 let checked = from.clone().try_for_each(|member| {
-                    match lines.board().head(member, self.round).unwrap_or(0) {
+                    match lines.board.head(member, self.round).unwrap_or(0) {
                         theirs if theirs == head.to_bits() => Ok(()),
-                        theirs => Err(differs(self.team, head, member, theirs)),
+                        theirs => {
+                            let source = self.team.members().rank(member);
+                            Err(head.differs(theirs, member, source))
+                        }
                     }
                 });
                 let taken = checked.and_then(|()| look(lines));
@@ -161,14 +212,14 @@ impl<'t> LineCall<'t> {
         let mut end = step(&mut lines);
         if end.is_none() {
             let gone = |member: &usize| {
-                let board = lines.board();
+                let board = &lines.board;
                 board.has_left(*member) && !board.is_shown(*member, self.round)
             };
-            let left = || match lines.board().has_leavers() {
+            let left = || match lines.board.has_leavers() {
                 true => from.find(gone),
                 false => None,
             };
-            let broken = lines.board().broken().or_else(left);
+            let broken = lines.board.broken().or_else(left);
             end = match (self.team.check_members(), broken) {
                 (Err(error), _) => Some(Err(error)),
                 // What it has shown before counts.

@@ -18,37 +18,39 @@ const KEY: usize = 31;
 /// A key, after its length.
 type Told = [u8; 1 + KEY];
 
-/// The first member makes the boards, and all join them, or none does.
-pub(super) fn meet(team: &Team) -> Result<Option<Boards>> {
-    let mut told = [[0; 1 + KEY]; 2];
-    let mut memory: [Option<BoardMemory>; 2] = [None, None];
-    if team.me() == 0 {
-        for (memory, told) in memory.iter_mut().zip(&mut told) {
-            *memory = open(team).and_then(|open| tell(open, told));
+impl Boards {
+    /// The first member makes the boards, and all join them, or none does.
+    pub(super) fn meet(team: &Team) -> Result<Option<Self>> {
+        let mut told = [[0; 1 + KEY]; 2];
+        let mut memory: [Option<BoardMemory>; 2] = [None, None];
+        if team.me() == 0 {
+            for (memory, told) in memory.iter_mut().zip(&mut told) {
+                *memory = open(team).and_then(|open| tell(open, told));
+            }
         }
-    }
-    let all = told.as_flattened_mut();
-    team.run(from_root::binomial(Call::begin(team)?, all, 0))?;
-    if team.me() != 0 {
-        for (memory, told) in memory.iter_mut().zip(&told) {
-            *memory = join(team, told);
+        let all = told.as_flattened_mut();
+        team.run(from_root::binomial(Call::begin(team)?, all, 0))?;
+        if team.me() != 0 {
+            for (memory, told) in memory.iter_mut().zip(&told) {
+                *memory = join(team, told);
+            }
         }
+        // Should the rest fail here alone, they are dropped: others find that this member has left.
+        let [blocking, lines] = memory.map(|memory| end(team, memory?));
+        let mut have_all = [u8::from(blocking.is_some() && lines.is_some())];
+        let least = Reduction {
+            operation: &Operation::Min,
+            layout: &Layout::of(Basic::U8),
+        };
+        let call = Call::begin(team)?;
+        team.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
+        let both = blocking.zip(lines).filter(|_| have_all == [1]);
+        Ok(both.map(|(mut blocking, mut lines)| {
+            blocking.forget_descriptor();
+            lines.forget_descriptor();
+            Self { blocking, lines }
+        }))
     }
-    // Should the rest fail here alone, they are dropped: others find that this member has left.
-    let [blocking, lines] = memory.map(|memory| end(team, memory?));
-    let mut have_all = [u8::from(blocking.is_some() && lines.is_some())];
-    let least = Reduction {
-        operation: &Operation::Min,
-        layout: &Layout::of(Basic::U8),
-    };
-    let call = Call::begin(team)?;
-    team.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
-    let both = blocking.zip(lines).filter(|_| have_all == [1]);
-    Ok(both.map(|(mut blocking, mut lines)| {
-        blocking.forget_descriptor();
-        lines.forget_descriptor();
-        Boards { blocking, lines }
-    }))
 }
 
 fn open(team: &Team) -> Option<OpenBoard> {

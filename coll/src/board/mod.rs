@@ -16,8 +16,7 @@ mod broadcast;
 mod call;
 mod gather;
 mod head;
-mod line;
-mod lines;
+pub(crate) mod line;
 mod meeting;
 mod reduce;
 mod scatter;
@@ -33,6 +32,7 @@ use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
+use state::Boards;
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -126,7 +126,7 @@ impl Team {
         if self.board.calls.fetch_add(1, Relaxed) + 1 < FOURTH {
             return Ok(None);
         }
-        let made = meeting::meet(self)?;
+        let made = Boards::meet(self)?;
         Ok(self.board.keep(made))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock};
 
 use tagwire_transport::Board;
 
-use super::lines::Lines;
+use super::line::Lines;
 
 /// A member's ends of the boards of its group.
 pub(super) struct Boards {

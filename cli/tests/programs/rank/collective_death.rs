@@ -104,15 +104,12 @@ fn within(world: Context<'_>, what: &str, len: usize) -> Result<Instant> {
     let sum = Combine::ordered(combine);
     let mut data = vec![1; len];
     data[len / 2] = 1 << 32;
-    let mut all = vec![1 << 32; len * world.size()? as usize];
     let began = Instant::now();
     let ended = match what {
         "allreduce" => world.allreduce(&mut data, &sum),
         "reduce" => world.reduce(&mut data, &sum, VICTIM),
-        "scan" => world.scan(&mut data, &sum),
-        _ => world.reduce_scatter(&all, &mut data, &sum),
+        _ => world.scan(&mut data, &sum),
     };
-    all.clear();
     let ended = ended.and_then(|()| world.barrier());
     check(&ended.unwrap_err());
     Ok(began)
