@@ -334,6 +334,29 @@ fn short_nonblocking_operations_take_a_board() {
     }
 }
 
+/// A look at the members may make progress, and with it poll other operations of the same board: many groups, each with several under
+/// way, while one rank is late for a few hundred looks.
+#[test]
+fn a_look_at_members_may_poll_other_nonblocking_operations() {
+    const GROUPS: usize = 40;
+    on_shm(2, WaitMode::Adaptive, |team| {
+        let groups: Vec<_> = (0..GROUPS)
+            .map(|_| Arc::new(team.duplicate().unwrap()))
+            .collect();
+        groups.iter().for_each(|group| warm_up(group));
+        if team.me() == 1 {
+            std::thread::sleep(Duration::from_millis(1500));
+        }
+        // SAFETY: they borrow nothing.
+        let start = |group: &Arc<Team>| unsafe { group.start(NonblockingBarrier) }.unwrap();
+        let open: Vec<_> = groups
+            .iter()
+            .flat_map(|group| [start(group), start(group), start(group)])
+            .collect();
+        open.iter().for_each(|one| one.wait(None).unwrap());
+    });
+}
+
 /// A member that dies, or leaves before it has started one, ends it on the others.
 #[test]
 fn a_death_ends_short_nonblocking_operations() {

@@ -5,7 +5,7 @@
 //! which are started in any order, go by messages.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use tagwire_transport::Board;
@@ -208,7 +208,7 @@ impl<'t> LineCall<'t> {
         mut from: impl Iterator<Item = usize>,
         mut step: impl FnMut(&mut Lines) -> Option<Result<()>>,
     ) -> Poll<Result<()>> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lock();
         let mut end = step(&mut lines);
         if end.is_none() {
             let gone = |member: &usize| {
@@ -220,23 +220,28 @@ impl<'t> LineCall<'t> {
                 false => None,
             };
             let broken = lines.board.broken().or_else(left);
+            drop(lines);
+            // Not under the lock: it may make progress, which polls other operations of the board.
             end = match (self.team.check_members(), broken) {
                 (Err(error), _) => Some(Err(error)),
                 // What it has shown before counts.
                 (Ok(()), Some(member)) => {
-                    let last = step(&mut lines);
+                    let last = step(&mut self.lock());
                     Some(last.unwrap_or(Err(Error::Gone { member })))
                 }
                 (Ok(()), None) => None,
             };
+        } else {
+            drop(lines);
         }
-        let Some(Err(error)) = &end else {
-            return end.map_or(Poll::Pending, Poll::Ready);
-        };
-        lines.give_up(self.team.culprit(error));
-        // It locks the boards.
-        drop(lines);
-        self.team.break_off(error);
-        Poll::Ready(end.unwrap_or(Ok(())))
+        if let Some(Err(error)) = &end {
+            self.lock().give_up(self.team.culprit(error));
+            self.team.break_off(error);
+        }
+        end.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    fn lock(&self) -> MutexGuard<'t, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
