@@ -170,13 +170,15 @@ pub(crate) fn judge_part(ended: &JobReport, heard: &Heard, limit: Option<Duratio
     if ended.exit_status != 0 {
         let how = ended
             .first_failure
-            .map(|rank| (rank, ended.outcomes[rank.index()]));
+            .map(|rank| (rank, ended.outcomes.get(rank.index()).copied()));
         let how = match how {
             None => format!("the job ended with exit status {}", ended.exit_status),
-            Some((rank, Outcome::Exited(status))) => {
+            // Outcomes are those of this part of the job.
+            Some((rank, None)) => format!("rank {rank}, of the other side, failed"),
+            Some((rank, Some(Outcome::Exited(status)))) => {
                 format!("rank {rank} ended with status {status}")
             }
-            Some((rank, Outcome::Signaled(signal))) => {
+            Some((rank, Some(Outcome::Signaled(signal)))) => {
                 let name = signal_name(signal);
                 format!("rank {rank} was killed by signal {signal} ({name})")
             }

@@ -7,8 +7,8 @@ mod process;
 
 use process::launchers::{
     End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, an_early_end_is_heard_by_all,
-    inner_jobs_are_their_own, of_intel_mpi, of_mpich, of_open_mpi, of_open_mpi_that_goes_on, own,
-    programs_are_one_job, the_table_is_of,
+    inner_jobs_are_their_own, libpmix, of_intel_mpi, of_mpich, of_open_mpi,
+    of_open_mpi_that_goes_on, own, programs_are_one_job, the_table_is_of,
 };
 use process::{Line, Outcome, confine, example, has_libfabric, is_root, rank, tagwire};
 
@@ -111,6 +111,7 @@ fn ranks_that_cannot_open_each_others_memory_pass_it() {
             .args(["user", "--"])
             .args([&program])
             .args(["exchange"])
+            .env("TAGWIRE_LIBPMIX", libpmix())
             .finish();
         succeeded(&outcome);
         for number in 0..3 {
@@ -134,6 +135,7 @@ fn ranks_in_containers_are_on_hosts_of_their_own() {
             .args(container)
             .args([tagwire()])
             .args(["bench", "latency", "-m", "8", "-i", "20", "--bind", "none"])
+            .env("TAGWIRE_LIBPMIX", libpmix())
             .finish();
         succeeded(&outcome);
         let header = outcome.line("# Transport: ");

@@ -57,7 +57,8 @@ fn the_long_form_names_variants_and_fields() {
             "OtherSession",
             "UnderWay",
             "NegativeTag(-1,)",
-            "Fraction{bytes:9,element:8,}"
+            "Fraction{bytes:9,element:8,}",
+            "BlockType{rank:2,}"
         ]
     );
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tagwire_base::JobSecret;
 use tagwire_base::host::identity;
@@ -107,14 +107,12 @@ fn check(args: &BenchArgs, address: &str, welcome: &Welcome) -> Result<()> {
 /// Connects; again and again for a while, since the two sides are started by hand.
 fn knock(args: &BenchArgs, address: &str) -> Result<TcpStream> {
     let patience = args.timeout.unwrap_or(PATIENCE);
-    let mut left = patience.as_millis() / PAUSE.as_millis();
+    let start = Instant::now();
     loop {
-        match connect_tcp(address, patience) {
+        let left = patience.saturating_sub(start.elapsed());
+        match connect_tcp(address, left) {
             Ok(socket) => return Ok(socket.into()),
-            Err(_) if left > 0 => {
-                left -= 1;
-                thread::sleep(PAUSE);
-            }
+            Err(_) if left > PAUSE => thread::sleep(PAUSE),
             Err(error) => {
                 return Err(Error::Job(format!(
                     "nobody answers at '{address}' within {} s: {error}; is 'tagwire bench {} --listen' running there? \
