@@ -168,17 +168,12 @@ pub(crate) fn judge_part(ended: &JobReport, heard: &Heard, limit: Option<Duratio
     }
     heard.result()?;
     if ended.exit_status != 0 {
-        let how = ended
-            .first_failure
-            .map(|rank| (rank, ended.outcomes.get(rank.index()).copied()));
-        let how = match how {
+        let how = match ended.first_failure {
             None => format!("the job ended with exit status {}", ended.exit_status),
-            // Outcomes are those of this part of the job.
-            Some((rank, None)) => format!("rank {rank}, of the other side, failed"),
-            Some((rank, Some(Outcome::Exited(status)))) => {
+            Some((rank, Outcome::Exited(status))) => {
                 format!("rank {rank} ended with status {status}")
             }
-            Some((rank, Some(Outcome::Signaled(signal)))) => {
+            Some((rank, Outcome::Signaled(signal))) => {
                 let name = signal_name(signal);
                 format!("rank {rank} was killed by signal {signal} ({name})")
             }

@@ -186,8 +186,8 @@ pub struct JobReport {
     pub exit_status: i32,
     /// How each rank ended, those that the launcher ended included.
     pub outcomes: Vec<Outcome>,
-    /// The first rank that failed, unless something else had ended the job before.
-    pub first_failure: Option<Rank>,
+    /// The first rank that failed and how it ended, unless something else had ended the job before. It may be on another host.
+    pub first_failure: Option<(Rank, Outcome)>,
     /// Whether the timeout ended the job.
     pub timed_out: bool,
     /// The signal to the launcher that ended the job.

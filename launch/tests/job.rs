@@ -382,7 +382,7 @@ fn a_job_is_an_object() {
     spec.on_failure = OnFailure::Continue;
     let report = tagwire_launch::run(spec).unwrap();
     assert_eq!(report.outcomes, [1, 2, 3].map(Outcome::Exited));
-    let first = report.first_failure.unwrap();
+    let (first, _) = report.first_failure.unwrap();
     assert_eq!(report.exit_status, first.as_u32() as i32 + 1);
 }
 

@@ -543,7 +543,7 @@ impl Supervisor {
                 .iter()
                 .filter_map(|member| member.outcome)
                 .collect(),
-            first_failure: self.causes.first_failure.map(|(rank, _)| rank),
+            first_failure: self.causes.first_failure,
             timed_out: self.causes.timed_out,
             interrupted: self.causes.interrupted.map(Signal::as_raw),
         };
