@@ -56,7 +56,7 @@ pub(super) fn listen_tcp(address: &str) -> std::io::Result<(OwnedFd, SocketAddr)
     Ok((listener.into(), place))
 }
 
-/// Connects to `HOST:PORT` of another machine, `within` this time or [`CONNECT_TIMEOUT`] where that is shorter; the connection ends
+/// Connects to `HOST:PORT` of another machine, `within` this time, of which 5 s are taken at most; the connection ends
 /// soon after the way to it has.
 ///
 /// # Errors
