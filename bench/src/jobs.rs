@@ -15,11 +15,11 @@ use crate::link::{Desk, Message};
 use crate::mpi::Family;
 use crate::plan::{self, Plan};
 
-/// What a job has said so far.
+/// What the ranks of a job have reported so far.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     is_done: bool,
-    /// The failure that says most: wrong bytes before anything else, else the first.
+    /// The gravest failure: wrong bytes before anything else, else the first.
     failure: Option<(u32, String, i32)>,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn complete(spec: &mut JobSpec, plan: &Plan, host: &Host) -> Result<(
 }
 
 impl Heard {
-    /// Keeps in mind what tells how a job ended.
+    /// Keeps what ranks report of how a job ended.
     pub(crate) fn note(&mut self, message: &Message) {
         match message {
             Message::Done => self.is_done = true,
@@ -169,7 +169,7 @@ pub(crate) fn judge_part(ended: &JobReport, heard: &Heard, limit: Option<Duratio
     heard.result()?;
     if ended.exit_status != 0 {
         let how = match ended.first_failure {
-            None => format!("the job ended with exit status {}", ended.exit_status),
+            None => format!("the job failed with exit status {}", ended.exit_status),
             Some((rank, Outcome::Exited(status))) => {
                 format!("rank {rank} ended with status {status}")
             }

@@ -32,6 +32,21 @@ impl Parts<'_> {
         }
     }
 
+    /// The same where they are those of `root` alone.
+    fn check_at(&self, team: &Team, total: usize, root: usize) -> Result<()> {
+        check_root(team, root)?;
+        match team.me() == root {
+            true => self.check(team, total),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the table gives a board to the operation on equal blocks. Blocks of varying lengths go by messages.
+    #[inline]
+    fn take_board(&self, team: &Team, what: Collective, bytes: usize) -> bool {
+        matches!(self, Self::Equal) && team.takes_board(what, bytes, true)
+    }
+
     /// Returns where the block of a member lies in the buffer of `total` bytes of `size` members.
     fn range(&self, total: usize, size: usize, member: usize) -> Range<usize> {
         match self {
@@ -76,8 +91,7 @@ impl CollectiveOperation for AllgatherInPlace<'_> {
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (total, what) = (self.data.len(), Collective::Allgather);
-        let is_equal = matches!(self.parts, Parts::Equal);
-        if !is_equal || !team.takes_board(what, total, true) {
+        if !self.parts.take_board(team, what, total) {
             return None;
         }
         let block = total / team.size();
@@ -112,11 +126,7 @@ pub struct GatherInPlace<'a> {
 
 impl CollectiveOperation for GatherInPlace<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)?;
-        match team.me() == self.root {
-            true => self.parts.check(team, self.data.len()),
-            false => Ok(()),
-        }
+        self.parts.check_at(team, self.data.len(), self.root)
     }
 
     fn describe(&self, team: &Team) -> String {
@@ -140,8 +150,7 @@ impl CollectiveOperation for GatherInPlace<'_> {
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, block, root) = (Collective::Gather, self.block(team), self.root);
-        let is_equal = matches!(self.parts, Parts::Equal);
-        if !is_equal || !team.takes_board(what, block, true) {
+        if !self.parts.take_board(team, what, block) {
             return None;
         }
         let is_root = team.me() == root;
@@ -190,11 +199,7 @@ pub struct ScatterInPlace<'a> {
 
 impl CollectiveOperation for ScatterInPlace<'_> {
     fn check(&self, team: &Team) -> Result<()> {
-        check_root(team, self.root)?;
-        match team.me() == self.root {
-            true => self.parts.check(team, self.data.len()),
-            false => Ok(()),
-        }
+        self.parts.check_at(team, self.data.len(), self.root)
     }
 
     fn describe(&self, team: &Team) -> String {
@@ -218,8 +223,7 @@ impl CollectiveOperation for ScatterInPlace<'_> {
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, block, root) = (Collective::Scatter, self.block(team), self.root);
-        let is_equal = matches!(self.parts, Parts::Equal);
-        if !is_equal || !team.takes_board(what, block, true) {
+        if !self.parts.take_board(team, what, block) {
             return None;
         }
         let is_root = team.me() == root;
@@ -288,8 +292,7 @@ impl CollectiveOperation for AlltoallInPlace<'_> {
     #[inline]
     fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
         let (what, block) = (Collective::Alltoall, self.data.len() / team.size());
-        let is_equal = matches!(self.parts, Parts::Equal);
-        if !is_equal || !team.takes_board(what, block, true) {
+        if !self.parts.take_board(team, what, block) {
             return None;
         }
         team.on_board(Head::of(what, block), |call| {
