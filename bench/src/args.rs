@@ -24,7 +24,7 @@ pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
 pub use partitioned::PartitionedArgs;
 pub use pattern::PatternArgs;
 
-use partitioned::Cache;
+use partitioned::{Cache, Definition};
 
 pub use transport::{TransportChoice, Transports};
 
@@ -33,6 +33,7 @@ use crate::concurrent as callers;
 use crate::error::{Error, Result};
 use crate::pattern::has_option;
 use crate::port::collective::Operation;
+use crate::port::remote::Access;
 use crate::sizes::Sizes;
 
 /// What is measured.
@@ -59,6 +60,12 @@ pub enum TestName {
     /// Partitioned operations against one message of the same size: overhead, perceived bandwidth,
     /// application availability, early-bird share
     Partitioned,
+    /// Bytes written into the memory of another rank, until they are visible there: one at a time, and windows of them
+    Put,
+    /// Bytes read from the memory of another rank, until they are here: one at a time, and windows of them
+    Get,
+    /// A fetch-and-add to a word of another rank, until the old value is here
+    Atomic,
     /// What full thread safety adds to the latency of one thread
     ThreadCost,
     /// Bandwidth of several processes or threads that send long messages at once
@@ -113,6 +120,9 @@ impl TestName {
             Self::Availability => "availability",
             Self::Overlap => "overlap",
             Self::Partitioned => "partitioned",
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Atomic => "atomic",
             Self::ThreadCost => "thread-cost",
             Self::ConcurrentBandwidth => "concurrent-bandwidth",
             Self::ConcurrentLatency => "concurrent-latency",
@@ -147,18 +157,22 @@ impl TestName {
         match name {
             "window" => matches!(
                 self,
-                Self::Bandwidth | Self::Bibandwidth | Self::MessageRate
+                Self::Bandwidth | Self::Bibandwidth | Self::MessageRate | Self::Put | Self::Get
             ),
             "threads" => matches!(self, Self::MessageRate | Self::Partitioned),
             "posted" | "unexpected" => self == Self::Latency,
             "seconds" => self == Self::Idle,
             "side" => self.computes(),
             "nonblocking" => self.collective().is_some(),
-            "memory" | "profile" => self != Self::Partitioned,
+            "memory" => self != Self::Partitioned,
+            "profile" => self != Self::Partitioned && self.access().is_none(),
             "percentiles" => self != Self::Idle && self != Self::Partitioned && !self.computes(),
             // The bare transport does not match, and these need that.
             "raw" | "layers" => {
-                self != Self::Partitioned && !self.computes() && self.collective().is_none()
+                self != Self::Partitioned
+                    && !self.computes()
+                    && self.collective().is_none()
+                    && self.access().is_none()
             }
             "cache" => self == Self::Partitioned || self.has_buffers(),
             "cache-bytes" => self.has_buffers(),
@@ -179,6 +193,16 @@ impl TestName {
             Self::Alltoall => Operation::Alltoall,
             Self::Gather => Operation::Gather,
             Self::Scatter => Operation::Scatter,
+            _ => return None,
+        })
+    }
+
+    /// What is done to another rank's memory, where that is the test.
+    pub(crate) const fn access(self) -> Option<Access> {
+        Some(match self {
+            Self::Put => Access::Put,
+            Self::Get => Access::Get,
+            Self::Atomic => Access::Add,
             _ => return None,
         })
     }
@@ -507,7 +531,7 @@ impl BenchArgs {
             return test.sizes.parse().expect("a pattern's own sizes");
         }
         self.sizes.clone().unwrap_or_else(|| match self.test {
-            TestName::Ring | TestName::Idle => Sizes::one(8),
+            TestName::Ring | TestName::Idle | TestName::Atomic => Sizes::one(8),
             TestName::Partitioned => Sizes::powers(64, 1 << 20),
             TestName::Barrier => Sizes::one(0),
             test if test.collective().is_some() => Sizes::powers(8, 1 << 20),
@@ -518,7 +542,7 @@ impl BenchArgs {
 
     /// How many bytes of buffers a rank goes through before one comes again; `None` where the same ones are used.
     pub(crate) fn fresh_bytes(&self) -> Option<u64> {
-        let is_fresh = self.partitioned.cache == Some(Cache::Fresh);
+        let is_fresh = self.partitioned.is_fresh();
         let most = available_memory() / 8 / u64::from(self.rank_count());
         let bytes = self
             .cache_bytes
@@ -544,7 +568,7 @@ impl BenchArgs {
             TestName::Overlap => 2 * self.sides().len(),
             TestName::Partitioned => {
                 let plan = self.partitioned.plan();
-                plan.partitions.len() * plan.policies.len()
+                plan.partitions.len() * plan.policies.len() * plan.circumstances.len()
             }
             _ if self.known_pattern().is_some() => self.rows_of_pattern().unwrap_or(1),
             _ if self.layers => 2 + usize::from(self.pml.is_none()),
@@ -584,6 +608,7 @@ impl BenchArgs {
         if self.mpiexec.is_some() && !has_mpi {
             return usage("--mpiexec is for transport 'mpi'");
         }
+        self.check_access()?;
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
             let is_other =
@@ -611,6 +636,25 @@ impl BenchArgs {
             }
         }
         Ok(())
+    }
+
+    fn check_access(&self) -> Result<()> {
+        let Some(access) = self.test.access() else {
+            return Ok(());
+        };
+        if self.raw || self.layers {
+            return usage(format!(
+                "{} is of the bare transport already, without --raw and --layers",
+                self.test
+            ));
+        }
+        let sizes = self.size_list();
+        match access {
+            Access::Add if sizes.as_slice().iter().any(|size| *size != 8) => {
+                usage("atomic is of words of 8 bytes: without -m, or -m 8")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_two(&self, side: &TwoSided, has_mpi: bool) -> Result<()> {
@@ -682,22 +726,34 @@ impl BenchArgs {
         let given = given.chain(self.concurrent.given());
         let given = given.chain(self.pattern.given());
         let test = self.test;
-        match (self.partitioned.cache, test.collective()) {
-            (Some(Cache::Cold), Some(_)) => {
-                return usage("--cache cold is for partitioned; collectives have --cache fresh");
-            }
-            (Some(Cache::Fresh), None) => {
-                return usage("--cache fresh is for collectives; partitioned has --cache cold");
-            }
-            (cache, _) if self.cache_bytes.is_some() && cache != Some(Cache::Fresh) => {
-                return usage("--cache-bytes is for --cache fresh");
-            }
-            _ => {}
+        self.check_cache()?;
+        let is_paper = self.partitioned.definition == Some(Definition::Paper);
+        if self.partitioned.advise && is_paper {
+            return usage("--advise goes by Tagwire's metrics: --definition ours or both");
         }
         let mut given = given.filter(|(_, given)| *given).map(|(name, _)| name);
         match given.find(|name| !callers::has_option(self, name)) {
             Some(name) => usage(format!("--{name} has no meaning for {test}")),
             None => Ok(()),
+        }
+    }
+
+    fn check_cache(&self) -> Result<()> {
+        let cache = &self.partitioned.cache;
+        let is_cold = cache.iter().any(|one| matches!(one, Cache::Cold(_)));
+        let is_fresh = cache.contains(&Cache::Fresh);
+        match self.test.collective() {
+            Some(_) if is_cold => {
+                usage("--cache cold is for partitioned; collectives have --cache fresh")
+            }
+            None if is_fresh => {
+                usage("--cache fresh is for collectives; partitioned has --cache cold")
+            }
+            Some(_) if cache.len() > 1 => usage("collectives have one --cache"),
+            _ if self.cache_bytes.is_some() && !is_fresh => {
+                usage("--cache-bytes is for --cache fresh")
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -17,6 +17,7 @@ mod latency;
 pub(crate) mod overlap;
 pub(crate) mod partitioned;
 mod rate;
+mod remote;
 mod ring;
 mod rotation;
 mod unexpected;
@@ -26,6 +27,7 @@ pub(crate) use collective::Collective;
 pub(crate) use idle::{measure as measure_idle, processor_time};
 pub(crate) use latency::Latency;
 pub(crate) use rate::{Rate, ThreadedRate};
+pub(crate) use remote::OneSided;
 pub(crate) use ring::Ring;
 pub(crate) use unexpected::Unexpected;
 

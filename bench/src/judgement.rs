@@ -174,10 +174,11 @@ pub fn is_variable(key: &str) -> bool {
     ];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
     // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 12] = [
+    const BARE: [&str; 13] = [
         "overhead",
         "application_availability",
         "early_bird",
+        "availability_paper",
         "samples",
         "way",
         "load",

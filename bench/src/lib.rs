@@ -49,7 +49,7 @@ pub use mpi::MpiLibrary;
 pub use profile::{Call, Messages, Profile};
 pub use record::{Figures, Quantity, Row, SCHEMA};
 pub use report::file::ResultsFile;
-pub use report::{Report, main_quantity};
+pub use report::{Report, main_quantity, quantity_of_row};
 pub use sizes::{Sizes, SizesError};
 pub use stats::Summary;
 pub use tune::{TuneArgs, Tuned, run_tune};

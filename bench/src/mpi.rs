@@ -10,6 +10,7 @@ mod find;
 mod group;
 mod handles;
 mod partitioned;
+mod remote;
 #[cfg(test)]
 mod tests;
 

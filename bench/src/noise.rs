@@ -16,16 +16,21 @@ impl Model {
     /// Draws the times of `threads` threads that compute for `time` each.
     pub(crate) fn draw(self, random: &mut Seeded, time: Duration, threads: u32) -> Vec<Duration> {
         let late = random.next() % u64::from(threads.max(1));
-        let part = self.pct / 100.0;
-        let more = |thread: u32, random: &mut Seeded| match self.noise {
+        (0..threads)
+            .map(|thread| self.of_thread(time, u64::from(thread) == late, random))
+            .collect()
+    }
+
+    /// Draws the time of one thread that computes for `time`, and is the late one or not.
+    pub(crate) fn of_thread(self, time: Duration, is_late: bool, random: &mut Seeded) -> Duration {
+        let more = match self.noise {
             Noise::None => 0.0,
-            Noise::Single => f64::from(u8::from(u64::from(thread) == late)),
+            Noise::Single => f64::from(u8::from(is_late)),
             Noise::Uniform => unit(random),
             Noise::Gaussian => normal(random).abs(),
+            Noise::Normal => normal(random),
         };
-        (0..threads)
-            .map(|thread| time.mul_f64(1.0 + part * more(thread, random)))
-            .collect()
+        time.mul_f64((1.0 + self.pct / 100.0 * more).max(0.0))
     }
 }
 

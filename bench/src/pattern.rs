@@ -105,8 +105,8 @@ impl<P: PartitionedPort> Context<'_, P> {
             time: self.time,
             computation: self.computation,
             model: Model {
-                noise: self.partitioned.noise,
-                pct: self.partitioned.noise_pct,
+                noise: self.partitioned.single().noise,
+                pct: self.partitioned.single().noise_pct,
             },
             stream: mix(self.seed ^ mix(u64::from(self.port.rank().as_u32()))),
             threads,

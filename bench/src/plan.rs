@@ -133,7 +133,7 @@ impl Plan {
             Carrier::Mpi(_) => vec![Layer::Mpi],
             Carrier::Ours(_) if args.layers && args.pml.is_some() => vec![Layer::Pml, Layer::Raw],
             Carrier::Ours(_) if args.layers => vec![Layer::Pml, Layer::Cm, Layer::Raw],
-            Carrier::Ours(_) if args.raw => vec![Layer::Raw],
+            Carrier::Ours(_) if args.raw || args.test.access().is_some() => vec![Layer::Raw],
             Carrier::Ours(_) => vec![Layer::Pml],
         };
         let window = concurrent::asked(args).map_or(WINDOW, |test| test.window);
@@ -189,7 +189,10 @@ impl Plan {
     /// Whether several threads of a rank communicate.
     pub(crate) fn any_thread(&self) -> bool {
         let helped = self.progress.is_some_and(|by| by != Progress::None);
-        self.threads > 1 || helped || self.unit.is_some_and(Unit::is_threads)
+        let by_partition = self.partitioned.as_ref().is_some_and(|plan| {
+            plan.definition.has_paper() && plan.partitions.iter().any(|count| *count > 1)
+        });
+        self.threads > 1 || by_partition || helped || self.unit.is_some_and(Unit::is_threads)
     }
 
     /// As text for [`VARIABLE`].

@@ -22,6 +22,7 @@ pub(crate) mod partitioned;
 pub(crate) mod pml;
 pub(crate) mod profiled;
 pub(crate) mod raw;
+pub(crate) mod remote;
 
 /// The tags that bodies use. All are below 32,768, which every MPI library allows, but for those
 /// of receives that never match.

@@ -31,6 +31,7 @@ mod computing;
 mod concurrent;
 mod partitioned;
 mod pattern;
+mod remote;
 
 /// Takes what rank 0 has to say.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Message) -> Result<()>;
@@ -104,6 +105,7 @@ impl Job<'_> {
                 .and_then(|leads| done(leads, sink)),
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
             _ if self.plan.pattern.is_some() => self.measure_pattern(&port, &used, sink),
+            test if test.access().is_some() => self.measure_remote(&port, &used, sink),
             _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
             _ => self.measure_shared(&port, used, sink),
         });
@@ -182,6 +184,9 @@ impl Job<'_> {
                 }
                 layers.push((Layer::Raw, self.stage(raw)?));
                 self.measure(pml, layers, used, sink)?;
+            }
+            (None, Some(raw)) if self.plan.test.access().is_some() => {
+                self.measure_remote(raw, &used, sink)?;
             }
             (None, Some(raw)) => {
                 let layers = vec![(Layer::Raw, self.stage(raw)?)];
@@ -542,7 +547,7 @@ fn effort(plan: &Plan) -> Effort {
     let (small, large) = match plan.test {
         TestName::Latency if plan.unexpected > 0 => ((100, 10), (20, 2)),
         TestName::Latency | TestName::Ring | TestName::Idle => ((10_000, 100), (1_000, 10)),
-        test if test.collective().is_some() => ((1_000, 100), (100, 10)),
+        test if test.collective().is_some() || test.access().is_some() => ((1_000, 100), (100, 10)),
         _ => ((100, 10), (20, 2)),
     };
     Effort {

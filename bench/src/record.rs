@@ -299,9 +299,19 @@ impl Quantity {
         Self::more("application_availability", "", "App. availability");
     /// The part of a partitioned operation that is over when the threads are joined.
     pub const EARLY_BIRD: Self = Self::more("early_bird", "", "Early bird");
+    /// The first of these as the paper defines it: a ratio of means, each with the way back.
+    pub const OVERHEAD_PAPER: Self = Self::less("overhead_paper", "", "Paper's ovh. (x)");
+    /// The second.
+    pub const PERCEIVED_BANDWIDTH_PAPER: Self =
+        Self::more("perceived_bandwidth_paper", "mb_s", "Paper's (MB/s)");
+    /// The third.
+    pub const AVAILABILITY_PAPER: Self =
+        Self::more("availability_paper", "", "Paper's availability");
+    /// The fourth.
+    pub const EARLY_BIRD_PAPER: Self = Self::more("early_bird_paper", "", "Paper's early bird");
 
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::LATENCY,
         Self::SLOWEST,
         Self::THREAD_COST,
@@ -337,6 +347,10 @@ impl Quantity {
         Self::PERCEIVED_BANDWIDTH,
         Self::APPLICATION_AVAILABILITY,
         Self::EARLY_BIRD,
+        Self::OVERHEAD_PAPER,
+        Self::PERCEIVED_BANDWIDTH_PAPER,
+        Self::AVAILABILITY_PAPER,
+        Self::EARLY_BIRD_PAPER,
     ];
 
     const fn less(stem: &'static str, unit: &'static str, title: &'static str) -> Self {
@@ -378,11 +392,15 @@ impl Quantity {
         }
     }
 
+    /// The key of something else of it, such as `pruned`.
+    pub(crate) fn key_of(&self, what: &str) -> String {
+        self.with_unit(&format!("{}_{what}", self.stem))
+    }
+
     /// The key of the least and the greatest value of the repetitions.
     #[must_use]
     pub fn bounds(&self) -> (String, String) {
-        let named = |bound| self.with_unit(&format!("{}_{bound}", self.stem));
-        (named("min"), named("max"))
+        (self.key_of("min"), self.key_of("max"))
     }
 }
 

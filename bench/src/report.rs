@@ -213,6 +213,20 @@ pub fn main_quantity(test: &str) -> Quantity {
     }
 }
 
+/// Returns the quantity that a row is about, of which `has` says whether it has a figure: that of its test, or, of a partitioned
+/// operation that was measured by the paper's definition alone, the paper's.
+pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
+    match main_quantity(test) {
+        Quantity::PARTITIONED_OVERHEAD
+            if !has(&Quantity::PARTITIONED_OVERHEAD.key())
+                && has(&Quantity::OVERHEAD_PAPER.key()) =>
+        {
+            Quantity::OVERHEAD_PAPER
+        }
+        main => main,
+    }
+}
+
 /// What distinguishes the rows of one series from those of another, beside the size: everything but the
 /// launch and what was measured.
 fn same_series(a: &Row, b: &Row) -> bool {

@@ -68,3 +68,14 @@ pub(crate) fn equal(pairs: &[(u64, Point, Point)]) -> Judgement {
     let evidence = format!("the same at {equal} of {} sizes", pairs.len());
     Judgement::new(equal * 3 >= pairs.len() * 2, evidence)
 }
+
+/// Returns a figure with three digits.
+pub(crate) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e6 => format!("{value:.2e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}

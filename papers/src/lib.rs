@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod choice;
 mod compare;
 mod error;
 mod item;
 mod judgement;
 mod outcome;
 mod page;
+mod parts;
 mod predicate;
 mod published;
 mod rows;

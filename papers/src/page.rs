@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::compare::short;
 use crate::error::{Error, Result};
 use crate::item::all;
 use crate::outcome::SCHEMA;
-use crate::units::short;
 
 /// What a page says in words.
 #[derive(Debug, Deserialize)]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, within};
 use crate::judgement::Judgement;
+use crate::parts::Parts;
 use crate::rows::{Point, Rows, Series};
 use crate::units::Comparison;
 
@@ -75,6 +76,8 @@ pub(crate) enum Predicate {
     Drops { of: Who, figure: String, value: u64 },
     /// It is about units, such as threads and processes.
     Units(Comparison),
+    /// It is about partitions.
+    Parts(Parts),
 }
 
 impl Predicate {
@@ -105,14 +108,16 @@ impl Predicate {
             | Self::Falls { of, figure, .. }
             | Self::Drops { of, figure, .. } => (*of, None, figure),
             // It is judged by itself.
-            Self::Units(_) => (Who::Peer, None, ""),
+            Self::Units(_) | Self::Parts(_) => (Who::Peer, None, ""),
         }
     }
 
     /// Judges it on each transport, beside each MPI library where it is about one.
     pub(crate) fn judge(&self, rows: &Rows) -> Vec<Judgement> {
-        if let Self::Units(comparison) = self {
-            return comparison.judge(rows);
+        match self {
+            Self::Units(comparison) => return comparison.judge(rows),
+            Self::Parts(parts) => return parts.judge(rows),
+            _ => {}
         }
         let (first, second, figure) = self.about();
         let needs_peer = first == Who::Peer || second == Some(Who::Peer);
@@ -157,7 +162,7 @@ impl Predicate {
             Self::Least { sizes, value, .. } => least(&within(one, *sizes), *value),
             Self::Falls { small, large, .. } => falls(&within(one, *small), &within(one, *large)),
             Self::Drops { value, .. } => drops(&within(one, [0, u64::MAX]), *value),
-            Self::Units(_) => nothing(),
+            Self::Units(_) | Self::Parts(_) => nothing(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::choice::Choice;
 use crate::error::{Error, Result};
 
 /// The schema of results that this reads.
@@ -120,6 +121,50 @@ impl Rows {
         series(self.0.iter().filter(is_meant), figure)
     }
 
+    /// Returns the policies by which rows of a place aggregate partitions, in their order.
+    pub(crate) fn policies(&self, place: &Place) -> Vec<&str> {
+        let mut all = Vec::new();
+        let of_place = |row: &&Value| Place::of(row).as_ref() == Some(place);
+        for policy in self
+            .0
+            .iter()
+            .filter(of_place)
+            .filter_map(|row| text(row, "policy"))
+        {
+            if !all.contains(&policy) {
+                all.push(policy);
+            }
+        }
+        all
+    }
+
+    /// Returns a figure over sizes of those partitioned operations of a place that a choice names.
+    pub(crate) fn of_parts(
+        &self,
+        place: &Place,
+        policy: &str,
+        of: &Choice,
+        figure: &str,
+    ) -> Series {
+        let is_meant = |row: &&Value| {
+            let number = row.get("partitions").and_then(Value::as_u64);
+            let is_cold = row.get("cold_cache").and_then(Value::as_bool);
+            let (compute, noise) = (text(row, "compute"), text(row, "noise"));
+            let is_noise = match &of.noise {
+                Some(noise_of) => noise == Some(noise_of),
+                None => noise.is_none_or(|noise| noise.starts_with("none:")),
+            };
+            let time = compute.and_then(|how| how.rsplit(':').next()?.parse::<u64>().ok());
+            number == Some(u64::from(of.partitions))
+                && is_noise
+                && time.unwrap_or(0) == of.ms * 1000
+                && is_cold.unwrap_or(false) == of.cold
+                && text(row, "policy") == Some(policy)
+                && Place::of(row).as_ref() == Some(place)
+        };
+        series(self.0.iter().filter(is_meant), figure)
+    }
+
     /// Returns the units that rows have, or what makes progress: fewer before more, processes before threads.
     pub(crate) fn units(&self) -> Vec<&str> {
         let of = |row| {
@@ -226,6 +271,20 @@ pub(crate) mod tests {
             let pml = library.is_none().then_some("ob1");
             values.iter().map(move |value| {
                 json!({"transport": transport, "library": library, "pml": pml, "unit": unit, "size": 0, "x": value})
+            })
+        });
+        Rows(rows.collect())
+    }
+
+    /// Returns rows of `(partitions, noise, milliseconds, cold, size, values over launches)` of the figure `x`.
+    #[allow(clippy::type_complexity, reason = "a table of a test")]
+    pub(crate) fn rows_of_parts(samples: &[(u32, &str, u64, bool, u64, &[f64])]) -> Rows {
+        let rows = samples.iter().flat_map(|(partitions, noise, ms, cold, size, values)| {
+            values.iter().map(move |value| {
+                json!({
+                    "transport": "shm", "pml": "ob1", "policy": "each", "partitions": partitions, "noise": noise,
+                    "compute": format!("sleep:{}", ms * 1000), "cold_cache": cold, "size": size, "x": value
+                })
             })
         });
         Rows(rows.collect())

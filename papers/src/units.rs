@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, within};
+use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, short, within};
 use crate::judgement::Judgement;
 use crate::rows::{Place, Point, Rows, Series, is_peer};
 
@@ -204,17 +204,6 @@ fn ratio(of: &Point, over: &Point, one: f64, other: f64) -> Judgement {
 fn told(point: &Point) -> String {
     let [median, low, high] = [point.median, point.low, point.high].map(short);
     format!("{median} ({low}..{high})")
-}
-
-/// Three digits.
-pub(crate) fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 1e6 => format!("{value:.2e}"),
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 1.0 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tagwire_bench::{Launches, Summary, main_quantity};
+use tagwire_bench::{Launches, Summary, quantity_of_row};
 
 use crate::error::{Error, Result};
 use crate::join::{counterparts, distinct_names};
@@ -102,7 +102,7 @@ fn plots_of(test: &str, sources: &[&Source], selection: &Selection) -> Result<Ve
         .collect();
     keys.sort_unstable();
     keys.dedup();
-    let main = main_quantity(test).key();
+    let main = quantity_of_row(test, |key| keys.contains(&key)).key();
     let mut metrics = Metric::among(&keys);
     metrics
         .retain(|metric| selection.metrics.is_empty() || selection.metrics.contains(&metric.key));

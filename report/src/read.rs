@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tagwire_bench::{document, is_row_disturbed, is_variable, main_quantity};
+use tagwire_bench::{document, is_row_disturbed, is_variable, quantity_of_row};
 
 use crate::error::{Error, Result};
 
@@ -148,7 +148,7 @@ pub fn labels(files: &[Results]) -> Vec<String> {
 impl Row {
     fn of(test: &str, fields: &Map<String, Value>, oversubscribed: bool) -> Result<Self, String> {
         let number = |key: &str| fields.get(key).and_then(Value::as_f64);
-        let main = main_quantity(test).key();
+        let main = quantity_of_row(test, |key| fields.contains_key(key)).key();
         if number(&main).is_none() {
             return Err(format!("'{main}' is no number"));
         }

@@ -46,6 +46,8 @@ pub enum Noise {
     Uniform,
     /// All do, by the absolute value of a normal variable whose deviation is the percentage
     Gaussian,
+    /// All do or are faster, by a normal variable whose deviation is the percentage
+    Normal,
 }
 
 impl Noise {
@@ -57,23 +59,71 @@ impl Noise {
             Self::Single => "single",
             Self::Uniform => "uniform",
             Self::Gaussian => "gaussian",
+            Self::Normal => "normal",
         }
     }
 }
 
-/// Whether the message lies in the caches when a round begins.
+/// Whose metrics are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Definition {
+    /// Tagwire's: one clock for both ranks, and the join of the same round
+    #[default]
+    Ours,
+    /// The paper's: an acknowledgement of each partition, and the mean join of rounds without partitions
+    Paper,
+    /// One after the other
+    Both,
+}
+
+impl Definition {
+    /// Whether Tagwire's are measured.
+    pub(crate) const fn has_ours(self) -> bool {
+        matches!(self, Self::Ours | Self::Both)
+    }
+
+    /// Whether the paper's are measured.
+    pub(crate) const fn has_paper(self) -> bool {
+        matches!(self, Self::Paper | Self::Both)
+    }
+}
+
+/// Whether the message lies in the caches when a round begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Cache {
     /// As the round before left them
     #[default]
     Hot,
-    /// Both ranks sweep over 8 MiB of other memory before each round (partitioned)
-    Cold,
+    /// Both ranks sweep over so many bytes of other memory before each round (partitioned)
+    Cold(u64),
     /// Each operation has other buffers than those before it (collectives)
     Fresh,
 }
+
+impl FromStr for Cache {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "hot" => Ok(Self::Hot),
+            None if text == "cold" => Ok(Self::Cold(SWEEP)),
+            None if text == "fresh" => Ok(Self::Fresh),
+            Some(("cold", bytes)) => match parse::bytes(bytes)? {
+                bytes @ 8..=SWEEP_MOST => Ok(Self::Cold(bytes)),
+                _ => Err(format!("'{bytes}' is not between 8 bytes and 1 GiB")),
+            },
+            _ => Err(format!("'{text}' is none of hot, cold, cold:BYTES, fresh")),
+        }
+    }
+}
+
+/// Bytes that a cold round sweeps over where that is not told: more than caches of one core have.
+pub(crate) const SWEEP: u64 = 8 << 20;
+const SWEEP_MOST: u64 = 1 << 30;
 
 /// What only the test of partitioned operations has.
 #[derive(Debug, Clone, Default, Args)]
@@ -91,17 +141,21 @@ pub struct PartitionedArgs {
     #[arg(long, value_enum)]
     pub compute: Option<ComputeMode>,
 
-    /// How long they compute, in seconds or with a unit: us, ms or s (partitioned) [default: 0]
-    #[arg(long, value_name = "DURATION", value_parser = parse_short)]
-    pub compute_time: Option<Duration>,
+    /// How long they compute, in seconds or with a unit: us, ms or s; several by commas (partitioned) [default: 0]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_short)]
+    pub compute_time: Vec<Duration>,
 
-    /// Which of them take longer (partitioned) [default: none]
+    /// Which of them take longer, several by commas (partitioned) [default: none]
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    pub noise: Vec<Noise>,
+
+    /// How much longer, in percent, several by commas (partitioned) [default: 4]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_percent)]
+    pub noise_pct: Vec<f64>,
+
+    /// Whose metrics are measured (partitioned) [default: ours]
     #[arg(long, value_enum)]
-    pub noise: Option<Noise>,
-
-    /// How much longer, in percent (partitioned) [default: 4]
-    #[arg(long, value_name = "PERCENT")]
-    pub noise_pct: Option<f64>,
+    pub definition: Option<Definition>,
 
     /// Name the number of partitions and the policy to use for each size, by what is left to wait for
     /// after the last thread (partitioned)
@@ -112,23 +166,25 @@ pub struct PartitionedArgs {
     #[arg(long, value_name = "LIST")]
     pub buffers: Option<Buffers>,
 
-    /// What the caches hold when a round or an operation begins (partitioned, collectives) [default: hot]
-    #[arg(long, value_enum)]
-    pub cache: Option<Cache>,
+    /// What the caches hold when a round or an operation begins: hot, cold or cold:BYTES, several by commas
+    /// (partitioned); hot, fresh (collectives) [default: hot]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub cache: Vec<Cache>,
 }
 
 impl PartitionedArgs {
     /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 9] {
+    pub(crate) fn given(&self) -> [(&'static str, bool); 10] {
         [
             ("partitions", self.partitions.is_some()),
             ("policy", self.policy.is_some()),
             ("compute", self.compute.is_some()),
-            ("compute-time", self.compute_time.is_some()),
-            ("noise", self.noise.is_some()),
-            ("noise-pct", self.noise_pct.is_some()),
+            ("compute-time", !self.compute_time.is_empty()),
+            ("noise", !self.noise.is_empty()),
+            ("noise-pct", !self.noise_pct.is_empty()),
+            ("definition", self.definition.is_some()),
             ("buffers", self.buffers.is_some()),
-            ("cache", self.cache.is_some()),
+            ("cache", !self.cache.is_empty()),
             ("advise", self.advise),
         ]
     }
@@ -139,18 +195,86 @@ impl PartitionedArgs {
         options.iter().any(|(option, _)| *option == name)
     }
 
+    /// Whether operations of a collective have other buffers each time.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.cache == [Cache::Fresh]
+    }
+
     /// What is to be measured.
     pub(crate) fn plan(&self) -> PartitionedPlan {
         let policies = self.policy.clone().unwrap_or_default();
         PartitionedPlan {
             partitions: self.partitions.clone().unwrap_or_default().0,
             policies: policies.0.iter().map(ToString::to_string).collect(),
-            compute: self.compute.unwrap_or_default(),
-            time: self.compute_time.unwrap_or_default(),
-            noise: self.noise.unwrap_or_default(),
-            noise_pct: self.noise_pct.unwrap_or(4.0).clamp(0.0, 1000.0),
-            cache: self.cache.unwrap_or_default(),
+            circumstances: self.circumstances(),
+            definition: self.definition.unwrap_or_default(),
             buffers: self.buffers.clone().unwrap_or_default().0,
+        }
+    }
+
+    /// Returns every combination of the lists, each once.
+    pub(super) fn circumstances(&self) -> Vec<Circumstances> {
+        let compute = self.compute.unwrap_or_default();
+        let mut all = Vec::new();
+        for cache in or(&self.cache, Cache::Hot) {
+            for time in or(&self.compute_time, Duration::ZERO) {
+                for noise in or(&self.noise, Noise::None) {
+                    for noise_pct in or(&self.noise_pct, 4.0) {
+                        // Without computation or a percentage there is no noise.
+                        let has_noise = noise_pct > 0.0 && !time.is_zero();
+                        let one = Circumstances {
+                            compute,
+                            time,
+                            noise: if has_noise { noise } else { Noise::None },
+                            noise_pct,
+                            cache,
+                        };
+                        let is_same = |known: &Circumstances| known.is_same(&one);
+                        if !all.iter().any(is_same) {
+                            all.push(one);
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// What a list says, or what holds where it says nothing.
+fn or<T: Copy>(list: &[T], default: T) -> Vec<T> {
+    match list {
+        [] => vec![default],
+        list => list.to_vec(),
+    }
+}
+
+/// What threads do before partitions are ready, and what lies in the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Circumstances {
+    pub compute: ComputeMode,
+    pub time: Duration,
+    pub noise: Noise,
+    pub noise_pct: f64,
+    pub cache: Cache,
+}
+
+impl Circumstances {
+    /// Whether rounds of both are the same: without noise whatever the percentage.
+    fn is_same(&self, other: &Self) -> bool {
+        let percent = |one: &Self| match one.noise {
+            Noise::None => 0.0,
+            _ => one.noise_pct,
+        };
+        let of = |one: &Self| (one.time, one.noise, one.cache);
+        of(self) == of(other) && percent(self) == percent(other)
+    }
+
+    /// Bytes that both ranks sweep over before a round.
+    pub(crate) fn sweep(&self) -> usize {
+        match self.cache {
+            Cache::Cold(bytes) => usize::try_from(bytes).unwrap_or(0),
+            Cache::Hot | Cache::Fresh => 0,
         }
     }
 }
@@ -160,12 +284,17 @@ impl PartitionedArgs {
 pub(crate) struct PartitionedPlan {
     pub partitions: Vec<u32>,
     pub policies: Vec<String>,
-    pub compute: ComputeMode,
-    pub time: Duration,
-    pub noise: Noise,
-    pub noise_pct: f64,
-    pub cache: Cache,
+    /// At least one.
+    pub circumstances: Vec<Circumstances>,
+    pub definition: Definition,
     pub buffers: Vec<u32>,
+}
+
+impl PartitionedPlan {
+    /// Returns the circumstances of a test that has one combination of them.
+    pub(crate) fn single(&self) -> Circumstances {
+        self.circumstances[0]
+    }
 }
 
 /// Numbers of rounds that a receiver has room for.
@@ -264,4 +393,50 @@ pub(crate) fn parse_short(text: &str) -> Result<Duration, String> {
         return Err("not between 0 and 100 s".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+/// A number of percent.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent),
+        _ => Err("not between 0 and 1000".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_combination_is_measured_once() {
+        let millis = Duration::from_millis;
+        let args = PartitionedArgs {
+            compute_time: vec![millis(10), millis(100)],
+            noise: vec![Noise::Single, Noise::Uniform],
+            noise_pct: vec![0.0, 4.0],
+            cache: vec![Cache::Hot, Cache::Cold(SWEEP)],
+            ..PartitionedArgs::default()
+        };
+        let all = args.circumstances();
+        // None, single and uniform, for each time and cache.
+        assert_eq!(all.len(), 3 * 2 * 2);
+        let still = all.iter().filter(|one| one.noise == Noise::None);
+        assert!(still.into_iter().all(|one| one.noise_pct == 0.0));
+        // Without computation there is no noise.
+        let args = PartitionedArgs {
+            noise: args.noise,
+            noise_pct: vec![1.0, 4.0],
+            ..PartitionedArgs::default()
+        };
+        assert_eq!(args.circumstances().len(), 1);
+    }
+
+    #[test]
+    fn caches_have_names() {
+        assert_eq!("cold".parse(), Ok(Cache::Cold(8 << 20)));
+        assert_eq!("cold:64M".parse(), Ok(Cache::Cold(64 << 20)));
+        for wrong in ["warm", "cold:1", "cold:2G", "hot:1"] {
+            assert!(wrong.parse::<Cache>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What a command asks of a pattern: its grid, its threads, and how those compute.
 
-use super::partitioned::{Cache, ComputeMode, PartitionedPlan};
+use super::partitioned::{Cache, ComputeMode, PartitionedPlan, SWEEP};
 use super::pattern::{PatternPlan, Sides};
 use super::{BenchArgs, Result, usage};
 use crate::pattern::grid::Grid;
@@ -48,6 +48,12 @@ impl BenchArgs {
         if ranks < 2 {
             return usage(format!("{} needs at least 2 ranks", self.test));
         }
+        if self.partitioned.circumstances().len() > 1 {
+            return usage(format!(
+                "{} takes one value of --noise, --noise-pct, --compute-time and --cache each",
+                self.test
+            ));
+        }
         (known.check)(&Request {
             threads: self.thread_count(),
             sizes: self.size_list().as_slice().to_vec(),
@@ -59,11 +65,16 @@ impl BenchArgs {
     pub(crate) fn pattern_plan(&self) -> Option<(PatternPlan, PartitionedPlan)> {
         let (known, grid) = (self.known_pattern()?, self.grid()?);
         let mut partitioned = self.partitioned.plan();
+        let own = &mut partitioned.circumstances[0];
         if let Some(time) = known.compute {
-            partitioned.time = self.partitioned.compute_time.unwrap_or(time);
-            partitioned.cache = self.partitioned.cache.unwrap_or(Cache::Cold);
+            if self.partitioned.compute_time.is_empty() {
+                own.time = time;
+            }
+            if self.partitioned.cache.is_empty() {
+                own.cache = Cache::Cold(SWEEP);
+            }
         }
-        partitioned.compute = self.compute_mode(cores());
+        own.compute = self.compute_mode(cores());
         if self.partitioned.policy.is_none() {
             partitioned.policies = POLICIES.map(str::to_owned).into();
         }

@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tagwire_base::Rank;
 
 use super::compute::Computation;
-use crate::args::partitioned::{Cache, PartitionedPlan};
+use crate::args::partitioned::Circumstances;
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
 use crate::noise::Model;
@@ -25,8 +25,7 @@ use crate::port::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use crate::port::{barrier, tags};
 use crate::stats::Seeded;
 
-/// Bytes that a cold round sweeps over.
-const SWEEP: usize = 8 << 20;
+pub(crate) mod paper;
 
 /// What a round moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,16 +60,20 @@ pub(crate) struct Stamps {
 /// Rounds for messages of one size in one number of partitions.
 pub(crate) struct Rounds<'a, P: PartitionedPort> {
     port: &'a P,
-    plan: &'a PartitionedPlan,
+    circumstances: Circumstances,
     threads: u32,
     partitions: u32,
     size: usize,
     memory: Memory,
     ends: Vec<End<'a, P>>,
+    /// What acknowledges each partition, by the paper's definition.
+    reverse: Option<paper::Reverse<'a, P>>,
     stamps: Memory,
     sweep: Vec<u64>,
     random: Seeded,
     computation: Computation,
+    /// The seed of what is drawn by thread and round.
+    draws: u64,
     /// Filled and checked when there is one.
     seed: Option<u64>,
     round: u64,
@@ -78,8 +81,10 @@ pub(crate) struct Rounds<'a, P: PartitionedPort> {
 
 /// What of a run concerns the rounds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting<'a> {
-    pub plan: &'a PartitionedPlan,
+pub(crate) struct Setting {
+    pub circumstances: Circumstances,
+    /// Partitions are acknowledged too.
+    pub has_paper: bool,
     pub threads: u32,
     pub seed: u64,
     pub validate: bool,
@@ -91,7 +96,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
     /// Makes all of `operations`; both ranks do so, in the same order.
     pub(crate) fn open(
         port: &'a P,
-        setting: Setting<'a>,
+        setting: Setting,
         size: usize,
         partitions: u32,
         operations: &[Operation],
@@ -112,24 +117,32 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
                 End::Recv(port.precv(data, partitions, peer, tag, buffers)?)
             });
         }
+        let reverse = setting.has_paper.then(|| {
+            let (tag, _) = tags::thread(setting.tag + operations.len() as u32);
+            paper::Reverse::open(port, partitions, tag)
+        });
         Ok(Self {
             port,
-            plan: setting.plan,
+            circumstances: setting.circumstances,
             threads: setting.threads,
             partitions,
             size,
             memory,
             ends,
+            reverse: reverse.transpose()?,
             stamps: Memory::new(8 * (partitions as usize + 1))?,
-            sweep: match setting.plan.cache {
-                Cache::Hot | Cache::Fresh => Vec::new(),
-                Cache::Cold => vec![1; SWEEP / 8],
-            },
+            sweep: vec![1; setting.circumstances.sweep() / 8],
             random: Seeded::new(setting.seed),
-            computation: Computation::new(setting.plan.compute),
+            computation: Computation::new(setting.circumstances.compute),
+            draws: setting.seed,
             seed: setting.validate.then_some(setting.seed),
             round: 0,
         })
+    }
+
+    /// What threads do before partitions are ready, and what lies in the caches.
+    pub(crate) const fn circumstances(&self) -> Circumstances {
+        self.circumstances
     }
 
     /// Which way the operation `number` takes, once that is known.
@@ -272,7 +285,7 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         let mut stamps = match kind {
             Kind::Message => {
                 barrier(self.port)?;
-                self.computation.run(self.plan.time);
+                self.computation.run(self.circumstances.time);
                 let first = now();
                 self.send_message(peer)?;
                 Stamps {
@@ -308,15 +321,18 @@ impl<'a, P: PartitionedPort> Rounds<'a, P> {
         Ok(stamps)
     }
 
+    const fn noise(&self) -> Model {
+        Model {
+            noise: self.circumstances.noise,
+            pct: self.circumstances.noise_pct,
+        }
+    }
+
     /// How long each thread computes in this round. Drawn on both ranks, and used on one.
     fn delays(&mut self) -> Vec<Duration> {
-        let plan = self.plan;
-        let noise = Model {
-            noise: plan.noise,
-            pct: plan.noise_pct,
-        };
         let threads = self.threads.min(self.partitions);
-        noise.draw(&mut self.random, plan.time, threads)
+        self.noise()
+            .draw(&mut self.random, self.circumstances.time, threads)
     }
 
     fn stamped_recv(&mut self, kind: Kind) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::environment::MPI;
 use crate::error::{Error, Result};
 use crate::judgement::{is_row_disturbed, is_variable};
 use crate::record::Quantity;
-use crate::report::main_quantity;
+use crate::report::quantity_of_row;
 use crate::stats::Summary;
 
 /// What a file holds.
@@ -96,7 +96,7 @@ impl Measured {
                 .as_str()
                 .map_or_else(|| value.to_string(), str::to_owned)
         };
-        let quantity = main_quantity(test);
+        let quantity = quantity_of_row(test, |key| fields.contains_key(key));
         let figure = |key: &str| {
             let value = fields.get(key).and_then(Value::as_f64);
             value.filter(|value| value.is_finite() && (*value >= 0.0 || quantity.is_share()))

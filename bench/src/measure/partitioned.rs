@@ -7,11 +7,17 @@
 use std::collections::BTreeMap;
 
 use super::Effort;
+use crate::args::partitioned::Definition;
 use crate::body::partitioned::{Kind, Rounds, Stamps};
 use crate::error::{Error, Result};
 use crate::port::Control;
 use crate::port::partitioned::PartitionedPort;
 use crate::stats::Summary;
+
+mod algebra;
+mod paper;
+
+pub(crate) use self::paper::Paper;
 
 /// How often each kind of block is repeated.
 const REPETITIONS: u64 = 15;
@@ -23,8 +29,21 @@ const COUNTS: (f64, f64) = (4.0, 2_000.0);
 const STAMPED: (u64, f64) = (50, 1e9);
 
 /// What one policy came to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
+    pub ours: Option<Ours>,
+    pub paper: Option<Paper>,
+    /// The samples that the figures are of.
+    pub samples: BTreeMap<String, Vec<f64>>,
+    pub rounds: u64,
+    pub repetitions: u32,
+    /// Which way the operation took, in words.
+    pub way: Option<String>,
+}
+
+/// Tagwire's metrics.
+#[derive(Debug, Clone)]
+pub(crate) struct Ours {
     /// t_part / t_pt2pt, by repetition.
     pub overhead: Summary,
     /// m / t_last, in bytes per nanosecond, by round.
@@ -33,16 +52,12 @@ pub(crate) struct Found {
     pub availability: Summary,
     /// t_before_join / t_part, by round.
     pub early: Summary,
-    /// The samples that the figures are medians of.
-    pub samples: BTreeMap<String, Vec<f64>>,
-    pub rounds: u64,
-    /// Which way the operation took, in words.
-    pub way: Option<String>,
 }
 
 /// What rank 0 asks for.
 const BLOCKS: u64 = 1;
 const CLOSELY: u64 = 2;
+const PAPER: u64 = 3;
 
 const fn number(kind: Kind) -> u64 {
     match kind {
@@ -58,7 +73,7 @@ pub(crate) fn follow<P: PartitionedPort>(
     mut rounds: Rounds<'_, P>,
 ) -> Result<()> {
     loop {
-        let [what, kind, count, ..] = control.broadcast(port, [0; 5])?;
+        let [what, kind, count, phase, ..] = control.broadcast(port, [0; 5])?;
         let kind = match kind.checked_sub(1) {
             None => Kind::Message,
             Some(number) => Kind::Partitioned(number as usize),
@@ -67,6 +82,7 @@ pub(crate) fn follow<P: PartitionedPort>(
             0 => return Ok(()),
             BLOCKS => drop(rounds.block(kind, count)?),
             CLOSELY => drop(rounds.stamped(kind)?),
+            PAPER => paper::follow(&mut rounds, kind, count, phase)?,
             _ => {
                 return Err(Error::Peer(
                     "rank 0 announced a step that does not exist".to_owned(),
@@ -90,21 +106,42 @@ impl<P: PartitionedPort> Leader<'_, P> {
         mut rounds: Rounds<'_, P>,
         policies: usize,
         size: usize,
+        definition: Definition,
     ) -> Result<Vec<Found>> {
-        let operations: Vec<Kind> = (0..policies).map(Kind::Partitioned).collect();
-        let all: Vec<Kind> = [Kind::Message].into_iter().chain(operations).collect();
-        let blocks = self.blocks(&mut rounds, &all)?;
-        let stamps = self.closely(&mut rounds, &all)?;
+        let mut found = vec![Found::default(); policies];
+        if definition.has_ours() {
+            self.measure_ours(&mut rounds, &mut found, size)?;
+        }
+        if definition.has_paper() {
+            self.measure_paper(&mut rounds, &mut found, size)?;
+        }
         self.control.broadcast(self.port, [0; 5])?;
+        for (place, found) in found.iter_mut().enumerate() {
+            found.way = rounds.describe(place);
+        }
+        Ok(found)
+    }
+
+    fn measure_ours(
+        &mut self,
+        rounds: &mut Rounds<'_, P>,
+        found: &mut [Found],
+        size: usize,
+    ) -> Result<()> {
+        let operations: Vec<Kind> = (0..found.len()).map(Kind::Partitioned).collect();
+        let all: Vec<Kind> = [Kind::Message].into_iter().chain(operations).collect();
+        let blocks = self.blocks(rounds, &all)?;
+        let stamps = self.closely(rounds, &all)?;
         let message = (&blocks[0], &stamps[0]);
-        let found = |place: usize| {
-            let (times, stamps) = (&blocks[place + 1], &stamps[place + 1]);
-            Found {
-                way: rounds.describe(place),
-                ..figures(size, message, (times, stamps))
-            }
-        };
-        Ok((0..policies).map(found).collect())
+        for (place, found) in found.iter_mut().enumerate() {
+            let part = (&blocks[place + 1], &stamps[place + 1]);
+            let (ours, samples) = figures(size, message, part);
+            found.ours = Some(ours);
+            found.samples.extend(samples);
+            found.rounds = part.1.len() as u64;
+            found.repetitions = part.0.len() as u32;
+        }
+        Ok(())
     }
 
     fn block(&mut self, rounds: &mut Rounds<'_, P>, kind: Kind, count: u64) -> Result<f64> {
@@ -159,7 +196,11 @@ impl<P: PartitionedPort> Leader<'_, P> {
 type Measured<'a> = (&'a Vec<f64>, &'a Vec<Stamps>);
 
 /// The metrics of an operation, against those of a message of the same size.
-fn figures(size: usize, message: Measured<'_>, part: Measured<'_>) -> Found {
+fn figures(
+    size: usize,
+    message: Measured<'_>,
+    part: Measured<'_>,
+) -> (Ours, BTreeMap<String, Vec<f64>>) {
     let summary = |values: &[f64]| Summary::of(values).expect("at least one round, of finite time");
     let times = message.0.iter().zip(part.0);
     let overhead: Vec<f64> = times.map(|(message, part)| part / message).collect();
@@ -180,15 +221,14 @@ fn figures(size: usize, message: Measured<'_>, part: Measured<'_>) -> Found {
         ("early_bird", early.clone()),
         ("early_bird_clock", rounds(&before_join_by_clock)),
     ];
-    Found {
+    let ours = Ours {
         overhead: summary(&overhead),
         bandwidth: summary(&bandwidth),
         availability: summary(&availability),
         early: summary(&early),
-        samples: samples.map(|(name, list)| (name.to_owned(), list)).into(),
-        rounds: part.1.len() as u64,
-        way: None,
-    }
+    };
+    let samples = samples.map(|(name, list)| (name.to_owned(), list)).into();
+    (ours, samples)
 }
 
 /// From one time to a later one; at least a nanosecond, since it is divided by.
@@ -231,13 +271,13 @@ mod tests {
             vec![150.0, 200.0],
             vec![stamps(2000, 2500, 2600, 2640, &[2100, 2590, 2610, 2640])],
         );
-        let found = figures(1400, (&message.0, &message.1), (&part.0, &part.1));
+        let (found, samples) = figures(1400, (&message.0, &message.1), (&part.0, &part.1));
         assert_eq!(found.overhead.median, 1.25);
         assert_eq!(found.bandwidth.median, 10.0);
         assert_eq!(found.availability.median, 0.6);
         assert_eq!(found.early.median, 0.5);
-        assert_eq!(found.samples["t_after_join_ns"], [40.0]);
-        assert_eq!(found.samples["early_bird_clock"], [600.0 / 640.0]);
+        assert_eq!(samples["t_after_join_ns"], [40.0]);
+        assert_eq!(samples["early_bird_clock"], [600.0 / 640.0]);
     }
 
     #[test]
@@ -250,7 +290,7 @@ mod tests {
             arrived: vec![15, 30],
         };
         let part = (vec![1.0], vec![stamps.clone()]);
-        let found = figures(8, (&vec![1.0], &vec![stamps]), (&part.0, &part.1));
+        let (found, _) = figures(8, (&vec![1.0], &vec![stamps]), (&part.0, &part.1));
         assert_eq!((found.availability.median, found.early.median), (1.0, 1.0));
     }
 }

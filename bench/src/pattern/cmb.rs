@@ -11,7 +11,6 @@ use super::team::Program;
 use super::{Context, Description, Prepared, Request, Series, Test, divides, granularities};
 use crate::args::arrivals::Model;
 use crate::args::granularity::Granularity;
-use crate::args::partitioned::Cache;
 use crate::args::pattern::PatternPlan;
 use crate::arrivals::Source;
 use crate::body::partitioned::now;
@@ -24,9 +23,6 @@ use crate::record::PatternKeys;
 use crate::stats::{Seeded, mix};
 
 pub(super) struct Cmb;
-
-/// Bytes that a cold iteration sweeps over before its clock starts.
-const SWEEP: usize = 8 << 20;
 
 impl Test for Cmb {
     const DESCRIPTION: Description = Description {
@@ -89,10 +85,7 @@ impl Test for Cmb {
                 time: context.time,
                 stream: mix(context.seed ^ mix(u64::from(rank.as_u32()))),
                 checked: context.checked,
-                sweep: Mutex::new(match context.partitioned.cache {
-                    Cache::Cold => vec![1; SWEEP / 8],
-                    Cache::Hot | Cache::Fresh => Vec::new(),
-                }),
+                sweep: Mutex::new(vec![1; context.partitioned.single().sweep() / 8]),
                 started: Mutex::new(0),
                 parts: match plan.arrivals.model {
                     Model::Kernel(kernel) if !context.time.is_zero() => {

@@ -101,9 +101,9 @@ fn context<'p, P>(
         partitioned,
         grid: Grid::new(&pattern.grid),
         memories,
-        time: partitioned.time,
+        time: partitioned.single().time,
         checked: plan.validate.then_some(plan.seed),
-        computation: Computation::new(partitioned.compute),
+        computation: Computation::new(partitioned.single().compute),
     }
 }
 
@@ -372,7 +372,7 @@ fn row<P>(
     found: &Found,
     target: &Target<'_>,
 ) -> Row {
-    let partitioned = context.partitioned;
+    let partitioned = context.partitioned.single();
     let mut row = (target.row)(size);
     let (how, time) = (partitioned.compute.as_str(), partitioned.time.as_micros());
     let computes = !partitioned.time.is_zero();
@@ -388,7 +388,7 @@ fn row<P>(
         let works = !found.arrived.is_empty();
         row.compute = (computes && !works).then(|| format!("sleep:{time}"));
         row.noise = None;
-        row.cold_cache = partitioned.cache == Cache::Cold;
+        row.cold_cache = matches!(partitioned.cache, Cache::Cold(_));
     }
     let sides = Sides(context.pattern.grid.clone());
     row.pattern.grid = Some(sides.to_string());

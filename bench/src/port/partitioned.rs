@@ -61,7 +61,7 @@ pub(crate) trait SendEnd: Sync {
     }
 }
 
-/// The end that receives.
+/// The end that receives. Any thread looks for partitions.
 pub(crate) trait RecvEnd: Sync {
     fn start(&self) -> Result<()>;
     fn arrived(&self, partition: u32) -> Result<bool>;

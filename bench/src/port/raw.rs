@@ -36,6 +36,7 @@ use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
 
 mod long;
+mod remote;
 
 const LANE: Lane = Lane(0);
 const KEY: &str = "bench/raw";
@@ -79,6 +80,7 @@ struct Core {
     first_offer: u64,
     /// What upcalls want the transport to do.
     pending: VecDeque<Pending>,
+    remote: remote::Remote,
     failure: Option<Error>,
 }
 
@@ -546,6 +548,9 @@ impl Upcalls for Core {
     }
 
     fn complete(&mut self, token: Token, outcome: Outcome) {
+        if self.end_remote(token, &outcome) {
+            return;
+        }
         let number = token.0 >> 1;
         if token.0 & 1 == 0 {
             match outcome {

@@ -1,13 +1,15 @@
 //! The test of partitioned operations.
 
+use tagwire_base::config::parse::format_bytes;
+
 use super::{Job, Sink, add_load, done, effort};
-use crate::args::partitioned::PartitionedPlan;
+use crate::args::partitioned::{Cache, Circumstances, PartitionedPlan, SWEEP};
 use crate::body::partitioned::{Rounds, Setting};
 use crate::environment::Used;
 use crate::error::{Error, Result};
 use crate::link::Message;
 use crate::load::Watch;
-use crate::measure::partitioned::{Found, Leader, follow};
+use crate::measure::partitioned::{Found, Leader, Paper, follow};
 use crate::port::Control;
 use crate::port::partitioned::{Operation, PartitionedPort};
 use crate::record::{Figures, Quantity, Row};
@@ -27,64 +29,84 @@ impl Job<'_> {
         let operations = port.operations(plan);
         let mut control = Control::new()?;
         let mut tag = 0;
-        for size in self.sizes()? {
-            for &partitions in &plan.partitions {
-                if size < partitions as usize || !size.is_multiple_of(partitions as usize) {
-                    continue;
-                }
-                let setting = Setting {
-                    plan,
-                    threads: self.plan.threads,
-                    seed: self.plan.seed,
-                    validate: self.plan.validate,
-                    tag,
-                };
-                tag = (tag + operations.len() as u32) % 4096;
-                let rounds = Rounds::open(port, setting, size, partitions, &operations)?;
-                let watch = Watch::begin();
-                if !leads {
-                    follow(port, &mut control, rounds)?;
-                    watch.report(|words| control.gather(port, words))?;
-                    continue;
-                }
-                let mut leader = Leader {
-                    port,
-                    control: &mut control,
-                    effort: &effort(self.plan),
-                };
-                let found = leader.measure(rounds, operations.len(), size)?;
-                let load = watch.report(|words| control.gather(port, words))?;
-                for (operation, found) in operations.iter().zip(&found) {
-                    let row = self.row(self.plan.layers[0], size, port.size(), &used);
-                    let mut row = self.partitioned_row(row, plan, (partitions, operation), found);
-                    add_load(&mut row, &load);
-                    sink(Message::Row(Box::new(row)))?;
-                }
+        for case in self.partitioned_cases(plan)? {
+            let (size, partitions, circumstances) = case;
+            let setting = Setting {
+                circumstances,
+                has_paper: plan.definition.has_paper(),
+                threads: self.plan.threads,
+                seed: self.plan.seed,
+                validate: self.plan.validate,
+                tag,
+            };
+            // One more acknowledges.
+            tag = (tag + operations.len() as u32 + 1) % 4096;
+            let rounds = Rounds::open(port, setting, size, partitions, &operations)?;
+            let watch = Watch::begin();
+            if !leads {
+                follow(port, &mut control, rounds)?;
+                watch.report(|words| control.gather(port, words))?;
+                continue;
+            }
+            let mut leader = Leader {
+                port,
+                control: &mut control,
+                effort: &effort(self.plan),
+            };
+            let found = leader.measure(rounds, operations.len(), size, plan.definition)?;
+            let load = watch.report(|words| control.gather(port, words))?;
+            for (operation, found) in operations.iter().zip(&found) {
+                let row = self.row(self.plan.layers[0], size, port.size(), &used);
+                let mut row =
+                    self.partitioned_row(row, circumstances, (partitions, operation), found);
+                add_load(&mut row, &load);
+                sink(Message::Row(Box::new(row)))?;
             }
         }
         done(leads, sink)
     }
 
+    /// Sizes, partitions and circumstances; no partition is empty, and all are of the same size.
+    fn partitioned_cases(
+        &self,
+        plan: &PartitionedPlan,
+    ) -> Result<Vec<(usize, u32, Circumstances)>> {
+        let mut all = Vec::new();
+        for size in self.sizes()? {
+            for &partitions in &plan.partitions {
+                let fits = size >= partitions as usize && size.is_multiple_of(partitions as usize);
+                let circumstances = plan.circumstances.iter().filter(|_| fits);
+                all.extend(circumstances.map(|circumstances| (size, partitions, *circumstances)));
+            }
+        }
+        Ok(all)
+    }
+
     fn partitioned_row(
         &self,
         mut row: Row,
-        plan: &PartitionedPlan,
+        circumstances: Circumstances,
         case: (u32, &Operation),
         found: &Found,
     ) -> Row {
-        let computes = !plan.time.is_zero();
+        let computes = !circumstances.time.is_zero();
         row.threads = Some(self.plan.threads);
         let (partitions, operation) = case;
         (row.partitions, row.policy) = (Some(partitions), Some(operation.policy.clone()));
         row.buffers = (operation.buffers > 1).then_some(operation.buffers);
-        let (how, time) = (plan.compute.as_str(), plan.time.as_micros());
+        let (how, time) = (
+            circumstances.compute.as_str(),
+            circumstances.time.as_micros(),
+        );
         row.compute = computes.then(|| format!("{how}:{time}"));
-        let (noise, pct) = (plan.noise.as_str(), plan.noise_pct);
+        let (noise, pct) = (circumstances.noise.as_str(), circumstances.noise_pct);
         row.noise = computes.then(|| format!("{noise}:{pct}"));
-        row.cold_cache = plan.cache == crate::args::partitioned::Cache::Cold;
+        if let Cache::Cold(bytes) = circumstances.cache {
+            row.cold_cache = true;
+            row.cache = (bytes != SWEEP).then(|| format!("cold:{}", format_bytes(bytes)));
+        }
         row.way.clone_from(&found.way);
-        row.iterations = found.rounds;
-        row.repetitions = found.samples["t_part_ns"].len() as u32;
+        (row.iterations, row.repetitions) = (found.rounds, found.repetitions);
         row.samples = Some(found.samples.clone());
         row.figures = figures(found);
         row
@@ -93,16 +115,18 @@ impl Job<'_> {
 
 fn figures(found: &Found) -> Figures {
     let mut figures = Figures::default();
-    figures.set_summary(Quantity::PARTITIONED_OVERHEAD, found.overhead);
-    // Bytes per nanosecond are 10^3 MB/s.
-    let bandwidth = Summary {
-        median: found.bandwidth.median * 1e3,
-        min: found.bandwidth.min * 1e3,
-        max: found.bandwidth.max * 1e3,
-    };
-    figures.set_summary(Quantity::PERCEIVED_BANDWIDTH, bandwidth);
-    figures.set_summary(Quantity::APPLICATION_AVAILABILITY, found.availability);
-    figures.set_summary(Quantity::EARLY_BIRD, found.early);
+    if let Some(ours) = &found.ours {
+        figures.set_summary(Quantity::PARTITIONED_OVERHEAD, ours.overhead);
+        figures.set_summary(
+            Quantity::PERCEIVED_BANDWIDTH,
+            megabytes_a_second(ours.bandwidth),
+        );
+        figures.set_summary(Quantity::APPLICATION_AVAILABILITY, ours.availability);
+        figures.set_summary(Quantity::EARLY_BIRD, ours.early);
+    }
+    if let Some(paper) = &found.paper {
+        set_paper(&mut figures, paper);
+    }
     for (name, sample, unit) in [
         ("part_us", "t_part_ns", 1e3),
         ("message_us", "t_pt2pt_ns", 1e3),
@@ -115,4 +139,33 @@ fn figures(found: &Found) -> Figures {
         }
     }
     figures
+}
+
+fn set_paper(figures: &mut Figures, paper: &Paper) {
+    let metrics = [
+        (Quantity::OVERHEAD_PAPER, paper.overhead),
+        (
+            Quantity::PERCEIVED_BANDWIDTH_PAPER,
+            megabytes_a_second(paper.bandwidth),
+        ),
+        (Quantity::AVAILABILITY_PAPER, paper.availability),
+        (Quantity::EARLY_BIRD_PAPER, paper.early),
+    ];
+    let [overhead, bandwidth, availability, early] = paper.pruned;
+    let pruned = [overhead, bandwidth * 1e3, availability, early];
+    for ((quantity, summary), pruned) in metrics.into_iter().zip(pruned) {
+        figures.set_summary(quantity, summary);
+        figures.set(quantity.key_of("pruned"), pruned);
+    }
+    figures.set("overhead_paper_text", paper.overhead_of_text);
+    figures.set("ready_us", paper.ready / 1e3);
+}
+
+/// Bytes per nanosecond are 10^3 MB/s.
+fn megabytes_a_second(bandwidth: Summary) -> Summary {
+    Summary {
+        median: bandwidth.median * 1e3,
+        min: bandwidth.min * 1e3,
+        max: bandwidth.max * 1e3,
+    }
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::{Report, main_quantity, same_series};
+use super::{Report, quantity_of_row, same_series};
 use clap::ValueEnum;
 
 use crate::args::{Percentiles, TestName};
@@ -28,8 +28,9 @@ pub(crate) struct Table {
 impl Table {
     /// The columns for these rows.
     pub(crate) fn of(report: &Report, percentiles: Option<&Percentiles>) -> Self {
-        let quantity = main_quantity(&report.test);
         let series: Vec<Row> = report.series().into_iter().cloned().collect();
+        let has = |key: &str| series.iter().any(|row| row.figures.named(key).is_some());
+        let quantity = quantity_of_row(&report.test, has);
         let others = Quantity::ALL
             .into_iter()
             .filter(|other| *other != quantity)
@@ -67,7 +68,8 @@ impl Table {
             let side = side(row);
             let is_told = one && row.layer.is_none() && side.is_some();
             let parts = [(!is_told).then(|| label(row, one)), side];
-            let name: Vec<String> = parts.into_iter().flatten().collect();
+            let parts = parts.into_iter().flatten();
+            let name: Vec<String> = parts.chain(self.circumstances(row)).collect();
             format!("# Series {number}: {}\n", name.join(" "))
         });
         if self.series.len() > 1 {
@@ -75,6 +77,25 @@ impl Table {
         } else {
             String::new()
         }
+    }
+
+    /// What else distinguishes a series of partitioned operations: computation, noise, caches.
+    fn circumstances(&self, row: &Row) -> Vec<String> {
+        let cache = |row: &Row| match (&row.cache, row.cold_cache) {
+            (Some(cache), _) => cache.clone(),
+            (None, true) => "cold".to_owned(),
+            (None, false) => "hot".to_owned(),
+        };
+        let or = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+        let of = |row: &Row| [or(&row.compute), or(&row.noise), cache(row)];
+        let own = of(row).into_iter().enumerate();
+        let varies = |place: usize| {
+            let first = of(&self.series[0]);
+            let mut all = self.series.iter().filter(|row| row.partitions.is_some());
+            all.any(|row| of(row)[place] != first[place])
+        };
+        let told = own.filter(|(place, _)| varies(*place));
+        told.map(|(_, text)| text).collect()
     }
 
     fn titles(&self) -> Vec<String> {
@@ -208,10 +229,11 @@ fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
 
 /// Whether each series shows its secondary quantities, instead of its ratio to the first one.
 fn is_wide(quantity: Quantity) -> bool {
-    const WIDE: [Quantity; 6] = [
+    const WIDE: [Quantity; 7] = [
         Quantity::THROUGHPUT,
         Quantity::ITER,
         Quantity::PARTITIONED_OVERHEAD,
+        Quantity::OVERHEAD_PAPER,
         Quantity::SHORT,
         Quantity::ITERATION,
         Quantity::PASSES,

@@ -1,0 +1,126 @@
+//! One-sided operations by the MPI standard: a window over memory of this rank, locked for all the time.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use super::abi::{MpiPort, count};
+use super::handles::Handle;
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::Result;
+use crate::port::Port;
+use crate::port::remote::{Access, RemotePort};
+
+/// `MPI_Put` and `MPI_Get`: buffer, count, datatype, rank, displacement, count, datatype, window.
+type Move<B> = unsafe extern "C" fn(B, c_int, Handle, c_int, isize, c_int, Handle, Handle) -> c_int;
+
+/// `MPI_Fetch_and_op`: operand, result, datatype, rank, displacement, operation, window.
+type Fetch =
+    unsafe extern "C" fn(*const c_void, *mut c_void, Handle, c_int, isize, Handle, Handle) -> c_int;
+
+/// `MPI_Win_create`: memory, its length, the unit of displacements, info, communicator, window.
+type Create = unsafe extern "C" fn(*mut c_void, isize, c_int, Handle, Handle, *mut Handle) -> c_int;
+
+/// The other rank's memory.
+pub(crate) struct Window<'p> {
+    /// The library lives as long.
+    _port: &'p MpiPort,
+    window: Handle,
+    target: c_int,
+    put: Move<*const c_void>,
+    get: Move<*mut c_void>,
+    fetch: Fetch,
+    flush: unsafe extern "C" fn(c_int, Handle) -> c_int,
+    unlock_all: unsafe extern "C" fn(Handle) -> c_int,
+    free: unsafe extern "C" fn(*mut Handle) -> c_int,
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the window is this one's own, and all ranks free theirs at the same place. What the calls return changes
+        // nothing any more.
+        unsafe {
+            let _ = (self.unlock_all)(self.window);
+            let _ = (self.free)(&raw mut self.window);
+        }
+    }
+}
+
+impl<'p> Window<'p> {
+    fn open(port: &'p MpiPort, room: Incoming) -> Result<Self> {
+        let handles = port.handles();
+        let len = room.len();
+        let start = room.with_bytes(<[u8]>::as_mut_ptr).cast();
+        let mut window = ptr::null_mut();
+        // SAFETY: the standard gives the functions of these names these types. The memory is never freed; the handles are
+        // predefined ones.
+        unsafe {
+            let create: Create = port.symbol(b"MPI_Win_create")?;
+            let lock_all: unsafe extern "C" fn(c_int, Handle) -> c_int =
+                port.symbol(b"MPI_Win_lock_all")?;
+            let (info, world) = (handles.info_null, handles.world);
+            let code = create(start, len as isize, 1, info, world, &raw mut window);
+            port.check("MPI_Win_create", code)?;
+            port.check("MPI_Win_lock_all", lock_all(0, window))?;
+            Ok(Self {
+                _port: port,
+                window,
+                target: c_int::from(port.rank().as_u32() == 0),
+                put: port.symbol(b"MPI_Put")?,
+                get: port.symbol(b"MPI_Get")?,
+                fetch: port.symbol(b"MPI_Fetch_and_op")?,
+                flush: port.symbol(b"MPI_Win_flush")?,
+                unlock_all: port.symbol(b"MPI_Win_unlock_all")?,
+                free: port.symbol(b"MPI_Win_free")?,
+            })
+        }
+    }
+}
+
+impl RemotePort for MpiPort {
+    type Region<'p> = Window<'p>;
+
+    fn share(&self, room: Incoming, _: Access) -> Result<Window<'_>> {
+        Window::open(self, room)
+    }
+
+    #[inline]
+    fn put(&self, data: Outgoing, region: &Window<'_>, offset: usize) -> Result<()> {
+        let (len, byte) = (count(data.len())?, self.handles().byte);
+        let (start, at) = (data.as_ptr().cast(), offset as isize);
+        let (target, window) = (region.target, region.window);
+        // SAFETY: the piece is readable for its length and never freed; the window is locked.
+        let code = unsafe { (region.put)(start, len, byte, target, at, len, byte, window) };
+        self.check("MPI_Put", code)
+    }
+
+    #[inline]
+    fn get(&self, room: Incoming, region: &Window<'_>, offset: usize) -> Result<()> {
+        let (len, byte) = (count(room.len())?, self.handles().byte);
+        let (start, at) = (room.as_ptr().cast(), offset as isize);
+        let (target, window) = (region.target, region.window);
+        // SAFETY: as for `put`; the piece is writable.
+        let code = unsafe { (region.get)(start, len, byte, target, at, len, byte, window) };
+        self.check("MPI_Get", code)
+    }
+
+    #[inline]
+    fn add_one(&self, region: &Window<'_>) -> Result<u64> {
+        let (one, mut old) = (1_u64, 0_u64);
+        let (word, sum) = (self.handles().uint64, self.handles().sum);
+        let (operand, result) = ((&raw const one).cast(), (&raw mut old).cast());
+        // SAFETY: operand and result live until the flush below, which completes the operation.
+        let code =
+            unsafe { (region.fetch)(operand, result, word, region.target, 0, sum, region.window) };
+        self.check("MPI_Fetch_and_op", code)?;
+        self.flush(region)?;
+        Ok(old)
+    }
+
+    #[inline]
+    fn flush(&self, region: &Window<'_>) -> Result<()> {
+        // SAFETY: the window is locked.
+        let code = unsafe { (region.flush)(region.target, region.window) };
+        self.check("MPI_Win_flush", code)
+    }
+}
