@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
-use tagwire_pml::{Failure, Messenger, SendMode};
-use tagwire_transport::{RecvBuffer, SendBuffer};
+use tagwire_pml::{Failure, Messenger};
 
 use crate::error::{Error, Result};
 use crate::members::Members;
+use crate::news;
 use crate::tags::BROKEN;
 
 /// Whether a group is broken, and by whom. Looks for failures of members, and for their reports; reports to them.
@@ -112,11 +112,11 @@ impl Failures {
     pub(crate) fn report(&self) {
         let broken = self.messenger.break_collectives(self.context);
         debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
+        let lost = self.lost.get().and_then(|rank| self.members.member(*rank));
         for member in (0..self.members.len()).filter(|member| *member != self.me) {
             let (rank, context) = (self.members.rank(member), self.members.context(member));
             if let Some((rank, context)) = rank.zip(context) {
-                let (data, mode) = (SendBuffer::EMPTY, SendMode::Buffered);
-                let _ = self.messenger.isend(data, rank, BROKEN, context, mode);
+                news::send(&self.messenger, lost, (rank, context));
             }
         }
     }
@@ -128,11 +128,14 @@ impl Failures {
         let Some((message, status)) = self.messenger.claim(from, tag, self.context)? else {
             return Ok(());
         };
-        // There is nothing in it. Where it takes a while its request stays, once for a group.
-        let request = self.messenger.irecv_claimed(RecvBuffer::EMPTY, message)?;
-        let _ = self.messenger.take(request);
+        let lost = news::receive(&self.messenger, message)?;
         // It may have been a death, of which this rank is to hear too.
         self.look_for_failures()?;
+        // The one that was lost has a name before its launcher's word of the death is here.
+        let lost = lost.filter(|member| *member != self.me);
+        if let Some(rank) = lost.and_then(|member| self.members.rank(member)) {
+            return Err(Error::Failed(Failure::PeerFailed(rank)));
+        }
         let member = self.members.member(status.source).unwrap_or(usize::MAX);
         Err(Error::Gone { member })
     }

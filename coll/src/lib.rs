@@ -48,6 +48,7 @@ mod levels;
 mod meetings;
 mod members;
 mod neighbours;
+mod news;
 mod nonblocking;
 mod opening;
 pub mod operations;

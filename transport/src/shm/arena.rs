@@ -24,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memmap2::MmapRaw;
 use rustix::fs::FallocateFlags;
 
+use super::segment::Segment;
 use crate::allocation::{Allocation, Lender};
 use crate::data::{ReadRegion, WriteRegion, copy_bytes};
 use crate::message::Payload;
@@ -58,6 +59,36 @@ impl Span {
             // An address of the program's half has this bit clear.
             address & !IN_ARENA
         }
+    }
+}
+
+/// The own arena, which is mapped with the first allocation.
+pub(super) struct OwnArena {
+    arena: Option<Arc<Arena>>,
+    /// Where it is.
+    pub(super) span: Span,
+}
+
+impl OwnArena {
+    pub(super) const fn new() -> Self {
+        Self {
+            arena: None,
+            span: Span::NONE,
+        }
+    }
+
+    /// Takes `len` bytes of the arena of `segment`, if it has them.
+    pub(super) fn allocate(&mut self, segment: &Segment, len: usize) -> Option<Allocation> {
+        if self.arena.is_none() {
+            match segment.map_own_arena().map(Arc::new) {
+                Ok(arena) => {
+                    self.span = arena.span();
+                    self.arena = Some(arena);
+                }
+                Err(error) => tracing::debug!(%error, "the own arena cannot be mapped"),
+            }
+        }
+        self.arena.as_ref()?.allocate(len)
     }
 }
 

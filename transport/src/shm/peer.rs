@@ -1,18 +1,24 @@
 //! What is known of one peer.
 
+use std::ops::Range;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::compiler_fence;
+
 use tagwire_base::{Clock, Rank};
 
 use super::arena::{ArenaMap, IN_ARENA};
 use super::cma::{self, Attach};
 use super::identity::Identity;
-use super::layout::{ANSWER_NONE, CLOSED_LEFT};
+use super::layout::{ANSWER_NONE, CLOSED_LEFT, MAX_SEND};
 use super::liveness::Liveness;
 use super::matching::TargetMap;
 use super::ring::Producer;
 use super::segment::{AreaMap, HeaderMap, Segment};
 use super::sighting::Sighting;
 use super::waiter;
-use crate::message::{EndpointId, Payload, PeerEvent};
+use crate::data::SendBuffer;
+use crate::message::{AmHeader, EndpointId, Payload, PeerEvent};
+use crate::post::Post;
 
 /// How things stand with a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,6 +204,39 @@ pub(super) struct Outbound {
     pub producer: Producer<AreaMap>,
     /// Its header, for its sleeping word.
     pub header: HeaderMap,
+}
+
+impl Outbound {
+    /// Wakes the peer where it sleeps, after a message to it.
+    #[inline(always)]
+    pub(super) fn wake(&self) {
+        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
+        compiler_fence(SeqCst);
+        let sleeping = &self.header.sleeping.word;
+        if waiter::word::is_armed(sleeping) {
+            waiter::wake(sleeping);
+        }
+    }
+
+    /// Sends `range` of data that is not contiguous: it is packed into the ring.
+    pub(super) fn send_packed(
+        &mut self,
+        header: AmHeader,
+        data: &SendBuffer,
+        range: Range<usize>,
+    ) -> Post {
+        if range.len() > MAX_SEND {
+            return Post::Unsupported;
+        }
+        let fill = |offset: usize, piece: &mut [u8]| {
+            data.copy_out(range.start + offset, piece);
+        };
+        if !self.producer.push_in_pieces(header, range.len(), fill) {
+            return Post::Busy;
+        }
+        self.wake();
+        Post::Posted
+    }
 }
 
 /// The way in from a peer.

@@ -3,15 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Release, SeqCst};
-use std::sync::atomic::compiler_fence;
+use std::sync::atomic::Ordering::Release;
 
 use tagwire_base::{Bootstrap, Clock, JobSecret, Owner, Rank};
 
 use super::NAME;
-use super::arena::{self, Arena, Span};
+use super::arena::{self, OwnArena};
 use super::cma::{Attach, Attachable, Nonce};
 use super::config::{CrossAttach, ShmOptions};
 use super::identity::{Identity, own_namespace};
@@ -65,10 +65,7 @@ pub struct Shm {
     pub(super) descriptors: Option<DescriptorSource>,
     pub(super) waiter: Arc<ShmWaiter>,
     pub(super) segment: Segment,
-    /// The own arena, mapped with the first allocation ...
-    arena: Option<Arc<Arena>>,
-    /// ... here.
-    pub(super) span: Span,
+    pub(super) arena: OwnArena,
     pub(super) identity: Identity,
     pub(super) secret: JobSecret,
     pub(super) options: ShmOptions,
@@ -138,8 +135,7 @@ impl Shm {
             waiter: Arc::new(ShmWaiter::new(header.clone(), barriers)),
             header,
             segment,
-            arena: None,
-            span: Span::NONE,
+            arena: OwnArena::new(),
             identity,
             secret: bootstrap.secret().clone(),
             options,
@@ -169,21 +165,6 @@ impl Shm {
         self.segment.memory_in_use().map_err(|error| {
             tagwire_base::Error::system(format!("{NAME}: look at shared memory"), error).into()
         })
-    }
-
-    /// See [`Transport::allocate`].
-    pub(super) fn take_from_arena(&mut self, len: usize) -> Option<Allocation> {
-        if self.arena.is_none() && self.identity.arena != 0 {
-            let arena = self.segment.map_own_arena().map(Arc::new);
-            match arena {
-                Ok(arena) => {
-                    self.span = arena.span();
-                    self.arena = Some(arena);
-                }
-                Err(error) => tracing::debug!(%error, "the own arena cannot be mapped"),
-            }
-        }
-        self.arena.as_ref()?.allocate(len)
     }
 
     /// Ranks of the job.
@@ -242,12 +223,7 @@ impl Shm {
         if !out.producer.push(class, header, data) {
             return Post::Busy;
         }
-        // The barrier of a sleeper orders what the processor does here; this orders the compiler.
-        compiler_fence(SeqCst);
-        let sleeping = &out.header.sleeping.word;
-        if waiter::word::is_armed(sleeping) {
-            waiter::wake(sleeping);
-        }
+        out.wake();
         Post::Posted
     }
 
@@ -299,7 +275,8 @@ impl Transport for Shm {
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        self.take_from_arena(len)
+        let has_arena = self.identity.arena != 0;
+        has_arena.then(|| self.arena.allocate(&self.segment, len))?
     }
 
     fn open_channel(
@@ -408,6 +385,25 @@ impl ByteTransport for Shm {
         data: &[u8],
     ) -> Post {
         self.send_in_line(to, class, header, data)
+    }
+
+    fn send_from(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        data: &SendBuffer,
+        range: Range<usize>,
+    ) -> Post {
+        match (data.bytes(range.clone()), self.outbound.get_mut(to.index())) {
+            (Some(bytes), _) => self.send_in_line(to, Class::Data, header, bytes),
+            (None, Some(Some(out))) => out.send_packed(header, data, range),
+            (None, _) => {
+                let mut copy = vec![0; range.len()];
+                data.copy_out(range.start, &mut copy);
+                self.send_first(to, Class::Data, header, &copy)
+            }
+        }
     }
 
     #[inline]

@@ -135,25 +135,72 @@ impl<M: RingMemory> Producer<M> {
     /// Sends a message of at most [`RingMemory::MAX_SEND`] bytes, or reports that there is no room.
     #[inline(always)]
     pub(super) fn push(&mut self, class: Class, header: AmHeader, data: &[u8]) -> bool {
-        let limit = match class {
-            Class::Data => M::SLOTS - M::CONTROL_SLOTS,
-            Class::Control => M::SLOTS,
-        };
-        if self.tail.wrapping_sub(self.consumed) >= limit && !self.has_slot(limit) {
+        let Some(index) = self.next_slot(class) else {
             return false;
-        }
-        let index = (self.tail & (M::SLOTS - 1)) as usize;
+        };
         if data.len() <= super::layout::INLINE {
             self.memory.write(Place::Inline(index), data);
         } else if !self.push_bulk(data) {
             return false;
         }
+        self.publish(index, header, data.len());
+        true
+    }
+
+    /// As [`push`](Self::push), of `len` bytes of data that `fill` is asked for in pieces: from an offset on, as much as the
+    /// room that it is given.
+    pub(super) fn push_in_pieces(
+        &mut self,
+        header: AmHeader,
+        len: usize,
+        mut fill: impl FnMut(usize, &mut [u8]),
+    ) -> bool {
+        let Some(index) = self.next_slot(Class::Data) else {
+            return false;
+        };
+        if len <= super::layout::INLINE {
+            let mut piece = [0; super::layout::INLINE];
+            fill(0, &mut piece[..len]);
+            self.memory.write(Place::Inline(index), &piece[..len]);
+        } else {
+            let Some((start, next)) = self.bulk_room(len) else {
+                return false;
+            };
+            // The peer may write to the ring at any time, so that nobody is lent a slice of it.
+            let mut piece = [0; PIECE];
+            for offset in (0..len).step_by(PIECE) {
+                let piece = &mut piece[..PIECE.min(len - offset)];
+                fill(offset, piece);
+                self.memory.write(Place::Bulk(start + offset), piece);
+            }
+            self.payload = next;
+        }
+        self.publish(index, header, len);
+        true
+    }
+
+    /// Returns the index of the next slot, where there is one for this class.
+    #[inline(always)]
+    fn next_slot(&mut self, class: Class) -> Option<usize> {
+        let limit = match class {
+            Class::Data => M::SLOTS - M::CONTROL_SLOTS,
+            Class::Control => M::SLOTS,
+        };
+        if self.tail.wrapping_sub(self.consumed) >= limit && !self.has_slot(limit) {
+            return None;
+        }
+        Some((self.tail & (M::SLOTS - 1)) as usize)
+    }
+
+    /// Lets the consumer see the message in a slot, whose payload is written.
+    #[inline(always)]
+    fn publish(&mut self, index: usize, header: AmHeader, len: usize) {
         let stamp = self.tail.wrapping_add(1);
         let slot = self.memory.slot(index);
         slot[1].store(header.0[0], Relaxed);
         slot[2].store(header.0[1], Relaxed);
         slot[0].store(
-            u64::from(stamp) | u64::from(KIND_MESSAGE) << 32 | (data.len() as u64) << 48,
+            u64::from(stamp) | u64::from(KIND_MESSAGE) << 32 | (len as u64) << 48,
             Release,
         );
         self.tail = stamp;
@@ -161,42 +208,44 @@ impl<M: RingMemory> Producer<M> {
         // does not hold up the store that will come.
         self.memory
             .will_write((stamp.wrapping_add(AHEAD) & (M::SLOTS - 1)) as usize);
-        if data.len() > super::layout::INLINE {
-            self.take_over(data.len());
+        if len > super::layout::INLINE {
+            self.take_over(len);
         }
-        true
     }
 
     /// Takes over the lines of another payload like the last. The consumer read them one lap ago: to write
     /// them takes as long as to copy them, and is off the way now.
     #[inline(never)]
     fn take_over(&mut self, len: usize) {
-        let (start, next) = self.payload.advance::<M>(len);
-        let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
-        if full(self) {
-            self.refresh();
-            if full(self) {
-                return;
-            }
+        if let Some((start, _)) = self.bulk_room(len) {
+            self.memory.will_write_payload(start, len);
         }
-        self.memory.will_write_payload(start, len);
     }
 
     /// Stores a long payload, or reports that there is no room. Out of line, to keep the way of
     /// short messages short.
     #[inline(never)]
     fn push_bulk(&mut self, data: &[u8]) -> bool {
-        let (start, next) = self.payload.advance::<M>(data.len());
+        let Some((start, next)) = self.bulk_room(data.len()) else {
+            return false;
+        };
+        self.memory.write(Place::Bulk(start), data);
+        self.payload = next;
+        true
+    }
+
+    /// Returns where a payload of `len` bytes goes and what comes behind it, where there is room for it.
+    #[inline]
+    fn bulk_room(&mut self, len: usize) -> Option<(usize, Cursor)> {
+        let (start, next) = self.payload.advance::<M>(len);
         let full = |this: &Self| next.position.wrapping_sub(this.payload_consumed) > M::PAYLOAD;
         if full(self) {
             self.refresh();
             if full(self) {
-                return false;
+                return None;
             }
         }
-        self.memory.write(Place::Bulk(start), data);
-        self.payload = next;
-        true
+        Some((start, next))
     }
 
     #[cold]
@@ -465,6 +514,10 @@ impl<M: RingMemory> Consumer<M> {
         self.memory.slot(self.index())[0].load(Acquire)
     }
 }
+
+/// Bytes of the pieces in which data is packed into the payload ring: some lines, which stay in the nearest cache. Less in tests,
+/// whose messages are short.
+const PIECE: usize = if cfg!(test) { 48 } else { 512 };
 
 /// How many slots ahead of its next message a producer takes lines over.
 const AHEAD: u32 = 8;

@@ -326,9 +326,10 @@ impl Shm {
             return Offer::Busy;
         };
         let words = line.get();
-        words
-            .source
-            .store(self.span.name(region.address(), region.len()), Relaxed);
+        words.source.store(
+            self.arena.span.name(region.address(), region.len()),
+            Relaxed,
+        );
         words.source_len.store(len, Relaxed);
         offers::publish(&words.offered, line.generation, OPEN);
         let ticket = seal(&line, self.identity.nonce, len);
@@ -347,7 +348,7 @@ impl Shm {
     /// Whether one of both sides may get at the other's buffer by a mapping: the own one lies in the arena, or the
     /// peer's may.
     pub(super) fn may_map(&self, to: EndpointId, region: ReadRegion) -> bool {
-        self.span.name(region.address(), region.len()) & IN_ARENA != 0
+        self.arena.span.name(region.address(), region.len()) & IN_ARENA != 0
             || self.peers[to.index()].arena.is_some()
     }
 
@@ -401,7 +402,7 @@ impl Shm {
             self.note_insane(from);
             return Post::Unsupported;
         };
-        let target = self.span.name(region.address(), region.len());
+        let target = self.arena.span.name(region.address(), region.len());
         if access == Access::None && target & IN_ARENA == 0 {
             // Nobody could move a byte.
             return Post::Unsupported;

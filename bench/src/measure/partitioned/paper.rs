@@ -244,8 +244,10 @@ fn mean(list: &[f64]) -> f64 {
 fn within(list: &[f64]) -> Vec<f64> {
     let mut sorted = list.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let quartile = |part: usize| sorted.get(part * sorted.len().saturating_sub(1) / 4);
-    let (Some(first), Some(third)) = (quartile(1), quartile(3)) else {
+    // Of a short list the wider ones, so that none of two values lies far off.
+    let last = sorted.len().saturating_sub(1);
+    let quartiles = (sorted.get(last / 4), sorted.get((3 * last).div_ceil(4)));
+    let (Some(first), Some(third)) = quartiles else {
         return sorted;
     };
     let beyond = 1.5 * (third - first);

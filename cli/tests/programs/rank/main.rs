@@ -88,7 +88,9 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rank {rank}: test_rank: {error}");
+            // In one write: a launcher that ends may pass on the first of several.
+            let line = format!("rank {rank}: test_rank: {error}\n");
+            let _ = std::io::stderr().write_all(line.as_bytes());
             ExitCode::FAILURE
         }
     }

@@ -311,8 +311,8 @@ impl Transport for ShmMatch {
     }
 
     fn allocate(&mut self, len: usize) -> Option<Allocation> {
-        let memory = self.shm.take_from_arena(len);
-        self.state.receiver.receives.span = self.shm.span;
+        let memory = self.shm.allocate(len);
+        self.state.receiver.receives.span = self.shm.arena.span;
         memory
     }
 

@@ -57,14 +57,23 @@ impl RingMemory for Rc<Toy> {
 
 #[derive(Debug, Clone)]
 enum Operation {
-    Send { control: bool, len: usize },
+    Send {
+        control: bool,
+        in_pieces: bool,
+        len: usize,
+    },
     Take,
     Settle,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
     let send = |lens: std::ops::RangeInclusive<usize>| {
-        (any::<bool>(), lens).prop_map(|(control, len)| Operation::Send { control, len })
+        (any::<bool>(), any::<bool>(), lens).prop_map(|(control, in_pieces, len)| Operation::Send {
+            // Packed data is never a control message.
+            control: control && !in_pieces,
+            in_pieces,
+            len,
+        })
     };
     prop_oneof![
         3 => send(0..=40),
@@ -86,14 +95,24 @@ fn check(operations: &[Operation]) -> Result<(), TestCaseError> {
     let mut number = 0;
     for operation in operations {
         match operation {
-            Operation::Send { control, len } => {
+            Operation::Send {
+                control,
+                in_pieces,
+                len,
+            } => {
                 let class = if *control {
                     Class::Control
                 } else {
                     Class::Data
                 };
                 let data: Vec<u8> = (0..*len).map(|i| (i as u64 + number) as u8).collect();
-                let sent = producer.push(class, AmHeader([number, !number]), &data);
+                let header = AmHeader([number, !number]);
+                let sent = match in_pieces {
+                    false => producer.push(class, header, &data),
+                    true => producer.push_in_pieces(header, data.len(), |offset, piece| {
+                        piece.copy_from_slice(&data[offset..offset + piece.len()]);
+                    }),
+                };
                 let room = if *control { 8 } else { 6 };
                 prop_assert!(!sent || oracle.len() < room, "over the limit");
                 // Less than a quarter of the slots may be missing from the credits.

@@ -1,0 +1,62 @@
+//! What a member that breaks off tells the others: which member it has lost.
+//!
+//! On the wire 4 bytes, little-endian: the number of the lost member in the group, [`NONE`] where it was something else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use tagwire_base::{ContextId, Rank};
+use tagwire_pml::{MessageId, Messenger, SendMode};
+use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
+
+use crate::error::Result;
+use crate::tags::BROKEN;
+
+const NONE: u32 = u32::MAX;
+
+/// Sends a member the news that `lost` is lost. Where that fails the member is gone, and needs no news.
+pub(crate) fn send(messenger: &Messenger, lost: Option<usize>, (to, context): (Rank, ContextId)) {
+    let lost = lost.and_then(|member| u32::try_from(member).ok());
+    let whole = SendBuffer::packed(Box::new(Outgoing(lost.unwrap_or(NONE).to_le_bytes())));
+    let send = |data| messenger.isend(data, to, BROKEN, context, SendMode::Buffered);
+    // Without room in the layer's memory it goes without the number.
+    let _ = send(whole).or_else(|_| send(SendBuffer::EMPTY));
+}
+
+/// Receives news that was claimed. Returns the member that is lost, where the news has come whole and it says so. Where it
+/// takes a while its request stays, once for a group.
+pub(crate) fn receive(messenger: &Messenger, message: MessageId) -> Result<Option<usize>> {
+    let lost = Arc::new(AtomicU32::new(NONE));
+    let room = RecvBuffer::unpacked(Box::new(Incoming(Arc::clone(&lost))));
+    let request = messenger.irecv_claimed(room, message)?;
+    messenger.take(request)?;
+    let lost = lost.load(Relaxed);
+    Ok((lost != NONE).then_some(lost as usize))
+}
+
+struct Outgoing([u8; 4]);
+
+impl Pack for Outgoing {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn pack(&self, offset: usize, out: &mut [u8]) {
+        out.copy_from_slice(&self.0[offset..offset + out.len()]);
+    }
+}
+
+struct Incoming(Arc<AtomicU32>);
+
+impl Unpack for Incoming {
+    fn capacity(&self) -> usize {
+        size_of::<u32>()
+    }
+
+    /// Four bytes are never cut: other lengths are of no member that is in order, and say nothing.
+    fn unpack(&self, offset: usize, bytes: &[u8]) {
+        if let (0, Ok(bytes)) = (offset, bytes.try_into()) {
+            self.0.store(u32::from_le_bytes(bytes), Relaxed);
+        }
+    }
+}
