@@ -203,6 +203,7 @@ int PMIx_Put(unsigned char scope, const char *key, value *value) { return 0; }
 int PMIx_Commit(void) { return 0; }
 int PMIx_Fence_nb(void *of, unsigned long n, void *info, unsigned long count, void *done, void *context) { return 0; }
 int PMIx_Finalize(void *info, unsigned long count) { return 0; }
+int PMIx_Initialized(void) { return 0; }
 int PMIx_Abort(int status, const char *text, void *of, unsigned long count) { return 0; }
 int PMIx_Register_event_handler(void) { return -1; }
 int PMIx_Deregister_event_handler(void) { return -1; }

@@ -249,12 +249,11 @@ fn the_plots_in_the_docs_are_those_of_the_stored_results() {
     let mut count = 0;
     for entry in fs::read_dir(root.join("docs/results")).unwrap() {
         let stored = entry.unwrap().path();
-        let name = stored
-            .file_stem()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .replace("peers-", "latency-");
+        let name = stored.file_stem().unwrap().to_str().unwrap();
+        let Some(machine) = name.strip_prefix("peers-") else {
+            continue;
+        };
+        let name = format!("latency-{machine}");
         let converted = Command::new(root.join("bench/tables"))
             .arg("bench")
             .arg(&stored)

@@ -134,7 +134,18 @@ impl Events {
         std::mem::take(&mut heard.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the registration. What the library may still read stays where the server does not answer in time.
+    /// Forgets the registration, which the library has ended with itself.
+    ///
+    /// # Safety
+    /// The library's thread has ended: no handler runs, and none will.
+    pub(super) unsafe fn forget(&mut self) {
+        if let Some(heard) = self.heard.take() {
+            // SAFETY: the library's count, which nobody uses any more.
+            drop(unsafe { Arc::from_raw(Arc::as_ptr(&heard)) });
+        }
+    }
+
+    /// Ends the registration of a library that stays. What it may still read stays where the server does not answer in time.
     ///
     /// # Safety
     /// The library is initialised.

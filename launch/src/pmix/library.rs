@@ -64,6 +64,7 @@ type GetNb = unsafe extern "C" fn(
     *mut c_void,
 ) -> c_int;
 type Finalize = unsafe extern "C" fn(*const RawInfo, usize) -> c_int;
+type Initialized = unsafe extern "C" fn() -> c_int;
 type Abort = unsafe extern "C" fn(c_int, *const c_char, *mut RawProcess, usize) -> c_int;
 type Version = unsafe extern "C" fn() -> *const c_char;
 type Text = unsafe extern "C" fn(c_int) -> *const c_char;
@@ -76,6 +77,7 @@ pub(super) struct Library {
     fence: FenceNb,
     get: GetNb,
     finalize: Finalize,
+    initialized: Initialized,
     abort: Abort,
     text: Text,
     events: Events,
@@ -144,6 +146,7 @@ impl Library {
             fence: call!("PMIx_Fence_nb"),
             get: call!("PMIx_Get_nb"),
             finalize: call!("PMIx_Finalize"),
+            initialized: call!("PMIx_Initialized"),
             abort: call!("PMIx_Abort"),
             text: call!("PMIx_Error_string"),
             events: Events::new(Symbols {
@@ -282,12 +285,22 @@ impl Library {
     /// # Errors
     /// When the server is gone.
     pub(super) fn finalize(&mut self) -> Result<()> {
-        // SAFETY: the library is still initialised.
-        unsafe { self.events.end() };
-        // SAFETY: the library is initialised, and no call follows.
-        self.check("PMIx_Finalize", unsafe {
+        // The end of the registration first would be a message that nobody answers before one that is answered: TCP holds the
+        // second back until the server's kernel confirms the first, 40 ms.
+        // SAFETY: the library is initialised, and but for the end of the registration no call follows.
+        let ended = self.check("PMIx_Finalize", unsafe {
             (self.finalize)(std::ptr::null(), 0)
-        })
+        });
+        // SAFETY: the call may come at any time.
+        let stays = unsafe { (self.initialized)() } != 0;
+        if stays {
+            // SAFETY: others of this process use the library, which is initialised.
+            unsafe { self.events.end() };
+        } else if ended.is_ok() {
+            // SAFETY: this was the last user of the library, which has joined its thread.
+            unsafe { self.events.forget() };
+        }
+        ended
     }
 
     fn absent(&self, call: &str, status: c_int) -> Result<Option<Value>> {
