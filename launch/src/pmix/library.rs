@@ -123,6 +123,7 @@ impl Library {
     /// # Errors
     /// When there is no library of this interface, or no server.
     pub(super) fn open() -> Result<Self> {
+        register_for_barriers();
         let (code, file) = load()?;
         let symbol = |name: &str| missing(&file, name);
         // SAFETY: the types are those of the PMIx standard for these names, and the version is looked at before any other
@@ -321,6 +322,14 @@ impl Library {
             text.to_string_lossy()
         )))
     }
+}
+
+/// Registers this process for barriers (`membarrier(2)`), which the layers above ask for, while it has one thread. The library
+/// starts a thread, and with several the kernel takes some milliseconds for each kind. What it refuses they are refused again.
+fn register_for_barriers() {
+    use rustix::thread::{MembarrierCommand, membarrier};
+    let _ = membarrier(MembarrierCommand::RegisterGlobalExpedited);
+    let _ = membarrier(MembarrierCommand::RegisterPrivateExpedited);
 }
 
 pub(super) fn failed(what: impl std::fmt::Display) -> Error {
