@@ -196,6 +196,7 @@ const UNSAFE: &[&str] = &[
     "transport/ofi/src/fabric/tagged.rs",
     "transport/ofi/src/interface.rs",
     "transport/ofi/src/open.rs",
+    "transport/src/shared_writes.rs",
     "transport/src/shm/arena.rs",
     "transport/src/shm/channel/control.rs",
     "transport/src/shm/cma.rs",

@@ -29,6 +29,7 @@ pub mod message;
 pub mod null;
 pub mod post;
 pub mod remote;
+mod shared_writes;
 pub mod shm;
 pub mod transport;
 pub mod wait;

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use memmap2::MmapRaw;
 
 use super::ring::{Cells, LINE, LINES, Place, RESULTS_AT, SLOT, SLOTS};
-use crate::data::copy_bytes;
+use crate::shared_writes::SharedWrites;
 
 /// Bytes of a page at least.
 const PAGE: usize = 4096;
@@ -55,6 +55,8 @@ const STRIDE: usize = PAGE + SLOTS as usize * SLOT;
 pub struct BoardMemory {
     start: NonNull<u8>,
     members: usize,
+    /// How this member's slots are written.
+    writes: SharedWrites,
     /// By which others join.
     file: Option<File>,
     _map: MmapRaw,
@@ -85,6 +87,7 @@ impl BoardMemory {
         (map.len() == Self::len(members)).then_some(Self {
             start,
             members,
+            writes: SharedWrites::new(),
             file,
             _map: map,
         })
@@ -191,7 +194,7 @@ impl Cells for BoardMemory {
         assert!(at <= len && data.len() <= len - at, "within the place");
         // SAFETY: the bounds were checked. The ring gives the place to its writer: all others have done with the round that had
         // it before, and read it only once the round's number is stored.
-        unsafe { copy_bytes(data.as_ptr(), start.add(at), data.len()) };
+        unsafe { self.writes.copy(data.as_ptr(), start.add(at), data.len()) };
     }
 
     #[inline]
