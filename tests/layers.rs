@@ -148,6 +148,7 @@ const UNSAFE: &[&str] = &[
     "bench/src/mpi/handles.rs",
     "bench/src/mpi/partitioned.rs",
     "bench/src/mpi/remote.rs",
+    "bench/src/mpi/window.rs",
     "bench/src/port/pml.rs",
     "coll/src/nonblocking.rs",
     "coll/src/persistent.rs",

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::statistics::{Data, Distribution, OrderStatistics};
 
 use crate::args::arrivals::{Arrivals, Model};
@@ -86,6 +87,27 @@ impl Density {
         let mut random = Seeded::new(seed);
         let drawn: Vec<f64> = (0..draws).map(|_| self.draw(&mut random)).collect();
         distance(&drawn, &self.samples)
+    }
+
+    /// Returns the distance between the distribution of the samples and the density's own, looked at in some of the samples.
+    pub(crate) fn smooths(&self) -> f64 {
+        const LOOKS: usize = 256;
+        let mut samples = self.samples.clone();
+        samples.sort_by(f64::total_cmp);
+        let count = samples.len() as f64;
+        let Ok(kernel) = Normal::new(0.0, self.bandwidth) else {
+            return 0.0;
+        };
+        let step = samples.len().div_ceil(LOOKS);
+        let looks = samples.iter().step_by(step).map(|&time| {
+            let smooth: f64 = samples.iter().map(|it| kernel.cdf(time - it)).sum();
+            let (below, upto) = (
+                samples.partition_point(|it| *it < time) as f64,
+                samples.partition_point(|it| *it <= time) as f64,
+            );
+            (smooth - below).abs().max((smooth - upto).abs()) / count
+        });
+        looks.fold(0.0, f64::max)
     }
 
     /// Draws a time that is not negative.
