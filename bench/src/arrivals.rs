@@ -98,14 +98,15 @@ impl Density {
         let Ok(kernel) = Normal::new(0.0, self.bandwidth) else {
             return 0.0;
         };
+        let upto = |time: f64| samples.iter().map(|it| kernel.cdf(time - it)).sum::<f64>();
+        // Draws below 0 are drawn again.
+        let negative = upto(0.0);
         let step = samples.len().div_ceil(LOOKS);
         let looks = samples.iter().step_by(step).map(|&time| {
-            let smooth: f64 = samples.iter().map(|it| kernel.cdf(time - it)).sum();
-            let (below, upto) = (
-                samples.partition_point(|it| *it < time) as f64,
-                samples.partition_point(|it| *it <= time) as f64,
-            );
-            (smooth - below).abs().max((smooth - upto).abs()) / count
+            let smooth = count * (upto(time) - negative) / (count - negative);
+            let below = samples.partition_point(|it| *it < time) as f64;
+            let here = samples.partition_point(|it| *it <= time) as f64;
+            (smooth - below).abs().max((smooth - here).abs()) / count
         });
         looks.fold(0.0, f64::max)
     }
