@@ -273,6 +273,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "pml/src/partitioned/models.rs",
     "pml/tests/contact.rs",
     "pml/tests/partitioned.rs",
+    "pml/tests/partitioned_wait.rs",
     "pml/tests/quiet.rs",
     "cli/tests/programs/confine.rs",
     "cli/tests/programs/rank/shortage.rs",

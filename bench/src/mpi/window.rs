@@ -46,8 +46,9 @@ impl Window for MpiWindow<'_> {
         self.region.put(self.port, data, number(to), offset)
     }
 
-    fn flush(&self, to: Rank) -> Result<()> {
-        self.region.flush(self.port, number(to))
+    fn flush(&self, to: &[Rank]) -> Result<()> {
+        to.iter()
+            .try_for_each(|rank| self.region.flush(self.port, number(*rank)))
     }
 
     fn has_reached(&self, offset: usize, value: u64) -> Result<bool> {

@@ -53,6 +53,8 @@ struct Target {
 /// Parts of all edges are written by whoever makes them ready.
 pub(super) struct Remote<'p> {
     edges: Edges,
+    /// The ranks at the other ends, each once.
+    peers: Vec<Rank>,
     flagged: Flags,
     data: Box<dyn Window + 'p>,
     flags: Box<dyn Window + 'p>,
@@ -101,6 +103,7 @@ impl<'p> Remote<'p> {
             first,
             words: words((outs + ins).max(1))?,
             round: AtomicU64::new(0),
+            peers,
             edges,
         })
     }
@@ -158,7 +161,7 @@ impl Exchange for Remote<'_> {
         match self.flagged {
             Flags::Edges => Ok(()),
             Flags::Parts => {
-                self.data.flush(out.peer)?;
+                self.data.flush(&[out.peer])?;
                 self.flag(edge, out.peer, target.flags + part as usize * FLAG)
             }
         }
@@ -174,28 +177,27 @@ impl Exchange for Remote<'_> {
 
     fn finish_out(&self, edge: usize) -> Result<()> {
         let peer = self.edges.outs()[edge].peer;
-        self.data.flush(peer)?;
+        self.data.flush(&[peer])?;
         self.complete(edge)?;
-        self.flags.flush(peer)
+        self.flags.flush(&[peer])
     }
 
     fn finish_in(&self, edge: usize) -> Result<()> {
         let flags = self.flagged.of(&self.edges.ins()[edge]);
         (0..flags).try_for_each(|flag| self.wait(self.first[edge] + flag * FLAG))?;
         // The word that says that the room is free is written again in the next round.
-        self.flags.flush(self.edges.ins()[edge].peer)
+        self.flags.flush(&[self.edges.ins()[edge].peer])
     }
 
     fn finish(&self) -> Result<()> {
         let (outs, ins) = (self.edges.outs().len(), self.edges.ins().len());
-        let all = peers(&self.edges);
-        all.iter().try_for_each(|peer| self.data.flush(*peer))?;
+        self.data.flush(&self.peers)?;
         (0..outs).try_for_each(|edge| self.complete(edge))?;
         for edge in 0..ins {
             let flags = self.flagged.of(&self.edges.ins()[edge]);
             (0..flags).try_for_each(|flag| self.wait(self.first[edge] + flag * FLAG))?;
         }
-        all.iter().try_for_each(|peer| self.flags.flush(*peer))
+        self.flags.flush(&self.peers)
     }
 }
 

@@ -295,20 +295,26 @@ impl Window for RailWindow<'_> {
         })
     }
 
-    fn flush(&self, to: Rank) -> Result<()> {
-        let endpoint = self.target(to)?.endpoint;
-        let mut token = WRITE;
-        self.shared.insist(|driver| {
-            token = Token(driver.next_flush);
-            let posted = driver.rail.flush(LANE, endpoint, token);
-            if posted == Post::Posted {
-                driver.next_flush += 1;
-                driver.core.flushes.insert(token.0);
-            }
-            Ok(posted)
-        })?;
-        self.shared
-            .until(|driver| Ok((!driver.core.flushes.contains(&token.0)).then_some(())))
+    fn flush(&self, to: &[Rank]) -> Result<()> {
+        // All are under way before the first is waited for.
+        let mut tokens = Vec::with_capacity(to.len());
+        for rank in to {
+            let endpoint = self.target(*rank)?.endpoint;
+            self.shared.insist(|driver| {
+                let token = driver.next_flush;
+                let posted = driver.rail.flush(LANE, endpoint, Token(token));
+                if posted == Post::Posted {
+                    driver.next_flush += 1;
+                    driver.core.flushes.insert(token);
+                    tokens.push(token);
+                }
+                Ok(posted)
+            })?;
+        }
+        self.shared.until(|driver| {
+            let under_way = |token: &u64| driver.core.flushes.contains(token);
+            Ok((!tokens.iter().any(under_way)).then_some(()))
+        })
     }
 
     fn has_reached(&self, offset: usize, value: u64) -> Result<bool> {

@@ -24,8 +24,8 @@ pub(crate) trait Window: Sync {
     /// Starts to write `data` into a rank's room, from `offset` on.
     fn put(&self, data: Outgoing, to: Rank, offset: usize) -> Result<()>;
 
-    /// Returns once all that was put to a rank is visible there.
-    fn flush(&self, to: Rank) -> Result<()>;
+    /// Returns once all that was put to some ranks is visible there.
+    fn flush(&self, to: &[Rank]) -> Result<()>;
 
     /// Makes progress, and returns whether the word at `offset` of this rank's room, which others put there, is `value` or
     /// greater.
@@ -48,7 +48,7 @@ impl Window for NullWindow {
     }
 
     #[inline(never)]
-    fn flush(&self, _: Rank) -> Result<()> {
+    fn flush(&self, _: &[Rank]) -> Result<()> {
         Ok(())
     }
 

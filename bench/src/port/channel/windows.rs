@@ -54,7 +54,7 @@ impl Window for ChannelWindow<'_> {
         Ok(())
     }
 
-    fn flush(&self, _: Rank) -> Result<()> {
+    fn flush(&self, _: &[Rank]) -> Result<()> {
         Ok(())
     }
 
