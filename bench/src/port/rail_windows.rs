@@ -202,10 +202,8 @@ impl RailWindows {
         let thread = std::thread::Builder::new()
             .name("remote access".to_owned())
             .spawn(move || driven.drive(&stopped));
-        let thread = thread.map_err(|source| Error::Output {
-            what: "a thread for remote access".to_owned(),
-            source,
-        })?;
+        let thread =
+            thread.map_err(|source| Error::system("start a thread for remote access", source))?;
         Ok(Self {
             shared,
             stop,
