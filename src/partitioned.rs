@@ -13,6 +13,7 @@ use tagwire_pml::{ContextPair, Error as PmlError, Policy};
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use crate::error::{Error, Result};
+use crate::partitioned_rounds::Round;
 use crate::persistent::Memory;
 use crate::plain::Plain;
 use crate::shared::Shared;
@@ -422,6 +423,18 @@ impl<T: Plain> Clone for RecvRound<'_, T> {
 }
 
 impl<T: Plain> Copy for RecvRound<'_, T> {}
+
+impl<'a, T: Plain> From<SendRound<'a, T>> for Round<'a> {
+    fn from(round: SendRound<'a, T>) -> Self {
+        Self(pml::End::Send(&round.send.inner))
+    }
+}
+
+impl<'a, T: Plain> From<RecvRound<'a, T>> for Round<'a> {
+    fn from(round: RecvRound<'a, T>) -> Self {
+        Self(pml::End::Recv(&round.recv.inner))
+    }
+}
 
 impl<'a, T: Plain> SendRound<'a, T> {
     /// Takes partition `partition`, to be filled and made [ready](Partition::ready). Dropped before that, it

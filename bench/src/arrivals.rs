@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::statistics::{Data, Distribution, OrderStatistics};
 
 use crate::args::arrivals::{Arrivals, Model};
@@ -86,6 +87,28 @@ impl Density {
         let mut random = Seeded::new(seed);
         let drawn: Vec<f64> = (0..draws).map(|_| self.draw(&mut random)).collect();
         distance(&drawn, &self.samples)
+    }
+
+    /// Returns the distance between the distribution of the samples and the density's own, looked at in some of the samples.
+    pub(crate) fn smooths(&self) -> f64 {
+        const LOOKS: usize = 256;
+        let mut samples = self.samples.clone();
+        samples.sort_by(f64::total_cmp);
+        let count = samples.len() as f64;
+        let Ok(kernel) = Normal::new(0.0, self.bandwidth) else {
+            return 0.0;
+        };
+        let upto = |time: f64| samples.iter().map(|it| kernel.cdf(time - it)).sum::<f64>();
+        // Draws below 0 are drawn again.
+        let negative = upto(0.0);
+        let step = samples.len().div_ceil(LOOKS);
+        let looks = samples.iter().step_by(step).map(|&time| {
+            let smooth = count * (upto(time) - negative) / (count - negative);
+            let below = samples.partition_point(|it| *it < time) as f64;
+            let here = samples.partition_point(|it| *it <= time) as f64;
+            (smooth - below).abs().max((smooth - here).abs()) / count
+        });
+        looks.fold(0.0, f64::max)
     }
 
     /// Draws a time that is not negative.

@@ -14,6 +14,7 @@ use std::alloc::{Layout, alloc};
 use std::fs;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tagwire_transport::{Allocation, RecvBuffer, SendBuffer};
 
@@ -287,6 +288,24 @@ impl Incoming {
         // SAFETY: the memory is initialised and never freed; by this module's rules nobody else touches the piece
         // meanwhile.
         write(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
+    }
+
+    /// The word at `place`, which others may be writing.
+    pub(crate) fn shared_word(self, place: usize) -> u64 {
+        self.shared(place).load(Ordering::Acquire)
+    }
+
+    /// Writes a word that others may be reading.
+    pub(crate) fn set_shared_word(self, place: usize, value: u64) {
+        self.shared(place).store(value, Ordering::Release);
+    }
+
+    fn shared(&self, place: usize) -> &AtomicU64 {
+        let word = self.part(place..place + 8).start.cast::<u64>();
+        assert!(word.is_aligned(), "a word between two");
+        // SAFETY: eight initialised bytes that are never freed, at a multiple of eight. Whoever writes them meanwhile does so as one word, or is
+        // another process or a foreign library, of whose writes nothing but the word's value is taken.
+        unsafe { AtomicU64::from_ptr(word.as_ptr()) }
     }
 
     /// The room, for a pml or a transport.

@@ -13,6 +13,7 @@ mod partitioned;
 mod remote;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::path::{Path, PathBuf};
 

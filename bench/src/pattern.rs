@@ -1,5 +1,6 @@
 //! The tests that put partitioned communication into patterns of applications: the ranks of a grid compute and exchange
-//! messages, in one thread, in threads with messages of their own, or in threads that share partitioned operations.
+//! messages, in one thread, in threads with messages of their own, or in threads that share partitioned operations or write into
+//! each other's memory.
 //!
 //! A pattern is a file here and a line in `tests!`. It is written over [`exchange::Exchange`], and so once for every
 //! middleware. `docs/benchmarking.md` has the definitions.
@@ -13,18 +14,24 @@ use crate::body::compute::Computation;
 use crate::error::{Error, Result};
 use crate::noise::Model;
 use crate::port::partitioned::PartitionedPort;
+use crate::port::window::Windows;
 use crate::record::PatternKeys;
 use crate::stats::{Seeded, mix};
 
-use self::exchange::Memories;
+use self::exchange::{Edges, Exchange, Memories};
 use self::grid::Grid;
+use self::middleware::Middleware;
+use self::remote::Flags;
 use self::team::Program;
 
+mod arriving;
 mod channels;
 mod exchange;
 pub(crate) mod grid;
 pub(crate) mod measure;
 mod messages;
+mod middleware;
+mod remote;
 mod team;
 #[cfg(test)]
 mod tests;
@@ -63,9 +70,21 @@ pub(crate) struct Series {
     pub mode: Mode,
     /// Of partitioned operations.
     pub policy: Option<String>,
+    pub interface: Interface,
     pub accounting: Accounting,
     /// Of cmb.
     pub granularity: Option<Granularity>,
+}
+
+impl Series {
+    /// Returns what moves its bytes: as it says, or messages of a kind.
+    fn middleware(&self, messages: Middleware, flags: Flags) -> Middleware {
+        match (&self.policy, self.interface) {
+            (Some(policy), _) => Middleware::Partitioned(policy.clone()),
+            (None, Interface::Rma) => Middleware::Remote(flags),
+            (None, _) => messages,
+        }
+    }
 }
 
 /// A pattern set up for a size and a series on this rank.
@@ -85,6 +104,8 @@ struct Prepared<'p> {
 /// What a pattern has on its rank.
 struct Context<'p, P> {
     port: &'p P,
+    /// For series with remote access.
+    windows: Option<&'p dyn Windows>,
     name: &'static str,
     seed: u64,
     threads: u32,
@@ -99,7 +120,12 @@ struct Context<'p, P> {
     checked: Option<u64>,
 }
 
-impl<P: PartitionedPort> Context<'_, P> {
+impl<'p, P: PartitionedPort + Sync> Context<'p, P> {
+    /// Sets up edges.
+    fn exchange(&self, middleware: &Middleware, edges: Edges) -> Result<Box<dyn Exchange + 'p>> {
+        middleware.open(self.port, self.windows, edges)
+    }
+
     fn work(&self, threads: u32) -> Work {
         Work {
             time: self.time,
@@ -256,15 +282,20 @@ fn modes(pattern: &PatternPlan, policies: &[String]) -> Vec<Series> {
     let mut all = Vec::new();
     for &accounting in &pattern.accounting {
         for &mode in &pattern.modes {
-            let with = |policy| Series {
+            let with = |policy, interface| Series {
                 mode,
                 policy,
+                interface,
                 accounting,
                 granularity: None,
             };
             match mode {
-                Mode::Partitioned => all.extend(policies.iter().cloned().map(Some).map(with)),
-                Mode::Single | Mode::Multiple => all.push(with(None)),
+                Mode::Partitioned => {
+                    let policies = policies.iter().cloned().map(Some);
+                    all.extend(policies.map(|policy| with(policy, Interface::Partitioned)));
+                }
+                Mode::Rma => all.push(with(None, Interface::Rma)),
+                Mode::Single | Mode::Multiple => all.push(with(None, Interface::P2p)),
             }
         }
     }
@@ -275,7 +306,7 @@ fn modes(pattern: &PatternPlan, policies: &[String]) -> Vec<Series> {
 fn granularities(plan: &PatternPlan, policies: &[String]) -> Vec<Series> {
     let mut all = Vec::new();
     for &granularity in &plan.cmb.granularity {
-        let mut add = |policy| {
+        let mut add = |policy, interface| {
             all.push(Series {
                 mode: if granularity.is_early() {
                     Mode::Multiple
@@ -283,17 +314,22 @@ fn granularities(plan: &PatternPlan, policies: &[String]) -> Vec<Series> {
                     Mode::Single
                 },
                 policy,
+                interface,
                 accounting: Accounting::Equal,
                 granularity: Some(granularity),
             });
         };
         if !granularity.is_early() || plan.cmb.interface.contains(&Interface::P2p) {
-            add(None);
+            add(None, Interface::P2p);
+        }
+        if granularity.is_early() && plan.cmb.interface.contains(&Interface::Rma) {
+            add(None, Interface::Rma);
         }
         // Their policy collects partitions of threads.
         let is_each = granularity == Granularity::Each;
         if is_each && plan.cmb.interface.contains(&Interface::Partitioned) {
-            policies.iter().cloned().map(Some).for_each(add);
+            let policies = policies.iter().cloned().map(Some);
+            policies.for_each(|policy| add(policy, Interface::Partitioned));
         }
     }
     all

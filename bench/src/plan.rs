@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::args::concurrent::ConcurrentPlan;
+use crate::args::granularity::Interface;
 use crate::args::partitioned::PartitionedPlan;
-use crate::args::pattern::PatternPlan;
+use crate::args::pattern::{Mode, PatternPlan};
 use crate::args::{BenchArgs, MemoryChoice, Percentiles, Progress, Side, TestName};
 use crate::concurrent::{self, Variant};
 use crate::error::{Error, Result};
@@ -127,6 +128,16 @@ pub(crate) struct Address {
 const WINDOW: u32 = 64;
 
 impl Plan {
+    /// Whether ranks write into each other's memory beside their messages.
+    pub(crate) fn has_rma(&self) -> bool {
+        self.pattern
+            .as_ref()
+            .is_some_and(|pattern| match self.test {
+                TestName::Cmb => pattern.cmb.interface.contains(&Interface::Rma),
+                _ => pattern.modes.contains(&Mode::Rma),
+            })
+    }
+
     /// What `args` ask for, over `carrier`.
     pub(crate) fn new(args: &BenchArgs, carrier: Carrier, seed: u64, launch: u32) -> Self {
         let layers = match carrier {

@@ -21,8 +21,11 @@ pub(crate) mod null;
 pub(crate) mod partitioned;
 pub(crate) mod pml;
 pub(crate) mod profiled;
+mod rail;
+pub(crate) mod rail_windows;
 pub(crate) mod raw;
 pub(crate) mod remote;
+pub(crate) mod window;
 
 /// The tags that bodies use. All are below 32,768, which every MPI library allows, but for those
 /// of receives that never match.

@@ -21,7 +21,9 @@ use crate::plan::{Carrier, Layer, Plan};
 use crate::port::collective::{Form, Operation};
 use crate::port::pml::PmlPort;
 use crate::port::profiled::Profiled;
+use crate::port::rail_windows::RailWindows;
 use crate::port::raw::RawPort;
+use crate::port::window::Windows;
 use crate::port::{Control, Port};
 use crate::profile::Profile;
 use crate::record::{FIRST_BLOCK, Figures, Quantity, Row};
@@ -104,7 +106,9 @@ impl Job<'_> {
                 .greet(&port, &used, sink)
                 .and_then(|leads| done(leads, sink)),
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
-            _ if self.plan.pattern.is_some() => self.measure_pattern(&port, &used, sink),
+            _ if self.plan.pattern.is_some() => {
+                self.measure_pattern(&port, Some(&port), &used, sink)
+            }
             test if test.access().is_some() => self.measure_remote(&port, &used, sink),
             _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
             _ => self.measure_shared(&port, used, sink),
@@ -163,6 +167,9 @@ impl Job<'_> {
         let single = self.needs_single();
         let single = single.then(|| PmlPort::open(&config, false, bootstrap.scoped("single")));
         let single = single.transpose()?;
+        let windows = self.plan.has_rma() && !self.plan.opens_only;
+        let windows = windows.then(|| RailWindows::open(&config, bootstrap.scoped("rma")));
+        let windows = windows.transpose()?;
         let used = self.used(&config, pml.as_ref(), cm.as_ref(), &bootstrap)?;
         match (&pml, &raw) {
             (Some(pml), _) if self.plan.opens_only => done(self.greet(pml, &used, sink)?, sink)?,
@@ -171,7 +178,8 @@ impl Job<'_> {
                 self.measure_partitioned(pml, used, sink)?;
             }
             (Some(pml), None) if self.plan.pattern.is_some() => {
-                self.measure_pattern(pml, &used, sink)?;
+                let windows = windows.as_ref().map(|it| it as &dyn Windows);
+                self.measure_pattern(pml, windows, &used, sink)?;
             }
             (Some(pml), None) if self.plan.unit.is_some() => {
                 self.measure_concurrent(pml, single.as_ref(), &used, sink)?;
@@ -194,6 +202,7 @@ impl Job<'_> {
             }
             (None, None) => return Err(Error::Usage("a plan without layers".to_owned())),
         }
+        drop(windows);
         for beside in [cm, single].into_iter().flatten() {
             beside.close()?;
         }
@@ -402,16 +411,22 @@ impl Job<'_> {
         } else {
             follow(&mut stages)?;
         }
-        if let Some(profile) = port.profile() {
-            sink(Message::Profile(Box::new(Profile {
-                transport: used.transport,
-                library: used.library,
-                pml: used.pml,
-                launch: self.plan.launch,
-                ..profile
-            })))?;
-        }
+        self.report_profile(port, &used, sink)?;
         done(leads, sink)
+    }
+
+    /// Reports where the time went, where account was kept of it.
+    fn report_profile<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {
+        let Some(profile) = port.profile() else {
+            return Ok(());
+        };
+        sink(Message::Profile(Box::new(Profile {
+            transport: used.transport.clone(),
+            library: used.library.clone(),
+            pml: used.pml.clone(),
+            launch: self.plan.launch,
+            ..profile
+        })))
     }
 
     fn measure_idle<P: Port>(&self, port: &P, used: &Used, sink: Sink<'_>) -> Result<()> {

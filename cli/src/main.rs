@@ -9,6 +9,7 @@ mod failure;
 mod info;
 mod mpi;
 mod output;
+mod projection;
 mod report;
 mod reproduce;
 mod run;

@@ -15,6 +15,7 @@ use tagwire_report::{Format, Report, Selection, Written};
 
 use crate::failure::{Failure, status};
 use crate::output::print;
+use crate::projection::ProjectionOptions;
 
 /// The options of `tagwire reproduce`.
 #[derive(Debug, Args)]
@@ -49,6 +50,9 @@ pub struct ReproduceOptions {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "resume", "fail_on"])]
     page: Option<PathBuf>,
 
+    #[command(flatten)]
+    projection: ProjectionOptions,
+
     /// Status 4 where a claim has this verdict
     #[arg(long, value_name = "VERDICT")]
     fail_on: Option<FailOn>,
@@ -75,8 +79,13 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
             }
         }
     }
+    options.projection.check(&items)?;
     if let Some(file) = &options.page {
         return page(options, &items, file);
+    }
+    if let Some(text) = options.projection.without_measuring()? {
+        print(&text)?;
+        return Ok(ExitCode::SUCCESS);
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
     let interrupted = interruptions()?;
@@ -93,10 +102,13 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
             ))?;
             continue;
         }
-        let (outcome, failed) = one(options, item, &interrupted)?;
+        let (outcome, rows, failed) = one(options, item, &interrupted)?;
         failed_runs += failed;
         fails += outcome.count(Verdict::Fails);
         print(&format!("{}\n", outcome.text()))?;
+        if let Some(text) = options.projection.measured(&rows)? {
+            print(&text)?;
+        }
     }
     if failed_runs > 0 {
         let text =
@@ -145,16 +157,17 @@ fn page(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures an item and judges it. Returns how many runs failed, too.
+/// Measures an item and judges it. Returns what was measured, and how many runs failed, too.
 fn one(
     options: &ReproduceOptions,
     item: &'static Item,
     interrupted: &AtomicUsize,
-) -> Result<(Outcome, usize), Failure> {
+) -> Result<(Outcome, Rows, usize), Failure> {
     let stem = item.name.replace('/', "-");
+    let folder = options.output.display().to_string();
     let (mut rows, mut failed) = (Rows::default(), 0);
     let (mut commands, mut results) = (Vec::new(), Vec::new());
-    for (number, run) in (1..).zip(item.runs(&options.transport, options.quick)) {
+    for (number, run) in (1..).zip(item.runs(&options.transport, &folder, options.quick)) {
         let name = format!("{stem}-{number}.json");
         let file = options.output.join(&name);
         let is_kept = options.resume && is_of(&file, &run);
@@ -173,7 +186,7 @@ fn one(
     let text = serde_json::to_string_pretty(&outcome).map_err(Failure::run)?;
     write(&file, &format!("{text}\n"))?;
     draw(&options.output, &stem, outcome.results())?;
-    Ok((outcome, failed))
+    Ok((outcome, rows, failed))
 }
 
 /// Writes the page of an item's results, as `tagwire report` does.

@@ -110,6 +110,113 @@ fn every_pattern_runs_on_a_foreign_library() {
     all(&format!("-t mpi:{}", library.display()), of_library);
 }
 
+/// Each pattern with remote access, and its series.
+const REMOTE: &[(&str, &[&str])] = &[
+    (
+        "halo3d --grid 2x1x1 --threads 8 -m 4K -i 5 --compute-time 200us --mode multiple,rma",
+        &["multiple@8", "rma@8"],
+    ),
+    (
+        "sweep3d --grid 2x2 --threads 2 --slices 4 -m 64K -i 5 --mode single,rma",
+        &["single@1", "rma@2"],
+    ),
+    (
+        "cmb --grid 2x2x2 --threads 2 -m 4K,256K -i 10 --compute-time 300us --granularity bsp-all,bins:1,each --interface rma",
+        &[
+            "7-point/bsp-all@2",
+            "7-point/bins:1:rma@2",
+            "7-point/each:rma@2",
+        ],
+    ),
+];
+
+fn remote(options: &str) {
+    for (line, series) in REMOTE {
+        let rows = measure(&format!("{line} {options}"));
+        let sizes = rows.len() / series.len();
+        for (place, row) in rows.iter().enumerate() {
+            assert_eq!(row["series"], series[place % series.len()], "{line}: {row}");
+            let is_rma = row["series"].as_str().unwrap().contains("rma");
+            let middleware = if is_rma { "rma" } else { "messages" };
+            assert_eq!(row["middleware"], middleware, "{row}");
+            assert_eq!(row["validated"], true, "{row}");
+            assert!(row["harness_us"].as_f64().unwrap() > 0.0, "{row}");
+        }
+        assert_eq!(sizes, if line.contains("4K,256K") { 2 } else { 1 });
+    }
+}
+
+#[test]
+fn every_pattern_runs_on_remote_access() {
+    for transport in ["ofi:tcp", "ucx:tcp"] {
+        if has("every_pattern_runs_on_remote_access", transport) {
+            remote(&format!("-t {transport}"));
+        }
+    }
+}
+
+#[test]
+fn every_pattern_runs_on_windows_of_a_foreign_library() {
+    let test = "every_pattern_runs_on_windows_of_a_foreign_library";
+    if let Some(library) = wheel(test, "mpich", "libmpi_abi.so.1") {
+        remote(&format!("-t mpi:{}", library.display()));
+    }
+}
+
+/// A transport has remote writes, or it is said which have.
+#[test]
+fn a_transport_without_remote_writes_says_which_have() {
+    let outcome =
+        bench("cmb -m 4K --threads 2 -i 5 --compute-time 100us --interface rma -t shm -c");
+    if outcome.status != 0 {
+        assert_eq!(outcome.status, 1, "{outcome:#?}");
+        let told = outcome.errors();
+        assert!(
+            told.contains("transport shm has no remote writes"),
+            "{outcome:#?}"
+        );
+        assert!(told.contains("ofi:tcp and ucx:tcp"), "{outcome:#?}");
+    }
+}
+
+/// The share of sends and receives is what a projection takes.
+#[test]
+fn the_profile_of_a_sweep_is_projected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("profile.json");
+    let shown = file.to_str().unwrap();
+    let line = "sweep3d --grid 2x2 --threads 2 --slices 4 -m 64K -i 5 --compute-time 200us --compute sleep --profile";
+    let outcome = bench(&format!("{line} --mode single -o {shown}"));
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let profiles = document["profiles"].as_array().unwrap();
+    assert_eq!(profiles.len(), 4, "{profiles:?}");
+    for profile in profiles {
+        let calls: Vec<_> = profile["calls"].as_array().unwrap().iter().collect();
+        let has = |name: &str| calls.iter().any(|call| call["call"] == name);
+        assert!(has("send") && has("recv"), "{profile}");
+        let share = profile["library_pct"].as_f64().unwrap();
+        assert!(share > 0.0 && share < 100.0, "{profile}");
+    }
+    let project = |options: &[&str]| {
+        let line = ["reproduce", "partitioned/fig13"].iter().chain(options);
+        Line::new(line).finish()
+    };
+    let projected = project(&["--profile", shown, "--factor", "2"]);
+    assert_eq!(projected.status, 0, "{projected:#?}");
+    let lines = projected.stdout.join("\n");
+    assert!(lines.contains("of the profile; factor: given"), "{lines}");
+    // Partitioned operations have calls of their own.
+    let outcome = bench(&format!(
+        "{line} --mode partitioned --policy default -o {shown}"
+    ));
+    assert_eq!(outcome.status, 0, "{outcome:#?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    for call in ["pstart", "pready", "parrived", "pwait"] {
+        assert!(text.contains(&format!("\"{call}\"")), "{call}: {text}");
+    }
+}
+
 #[test]
 fn bad_requests_name_what_fits() {
     for (line, reason) in [
@@ -118,6 +225,8 @@ fn bad_requests_name_what_fits() {
         ("sweep3d -m 100", "multiples of 16"),
         ("cmb --granularity bins:3", "bins of 1, 2, 4 do"),
         ("cmb --arrivals kde:/nowhere", "cannot be read"),
+        ("halo3d --interface rma", "--interface has no meaning"),
+        ("cmb --mode rma", "--mode has no meaning"),
     ] {
         let outcome = bench(line);
         assert_eq!(outcome.status, 1, "{line}: {outcome:#?}");

@@ -179,3 +179,41 @@ fn a_folder_that_cannot_be_made_is_named() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(stderr(&refused).contains("taken"));
 }
+
+#[test]
+fn shares_and_factors_are_projected_without_measuring() {
+    let directory = tempfile::tempdir().unwrap();
+    let project = |options: &[&str]| {
+        let all = [&["partitioned/fig13"], options].concat();
+        reproduce(directory.path(), &all)
+    };
+    let published = project(&["--factor", "15.1"]);
+    let text = stdout(&published);
+    assert!(published.status.success(), "{text}{}", stderr(&published));
+    for gain in ["1.009", "1.059", "1.235", "2.036"] {
+        assert!(text.contains(gain), "{gain}: {text}");
+    }
+    let given = stdout(&project(&["--share", "50%", "--factor", "2"]));
+    assert!(
+        given.contains("50.00 %    2.000    1.333  as given"),
+        "{given}"
+    );
+    assert!(!directory.path().join("reproduced").exists());
+    for (options, reason) in [
+        (&["--share", "101", "--factor", "2"][..], "0 to 100 percent"),
+        (&["--factor", "0"], "greater than 0"),
+        (&["--profile", "nowhere.json"], "nowhere.json"),
+        (
+            &["--share", "1", "--profile", "x.json"],
+            "cannot be used with",
+        ),
+        (&["cmb/fig5", "--factor", "2"], "of partitioned/fig13 alone"),
+    ] {
+        let refused = project(options);
+        assert_eq!(refused.status.code(), Some(1), "{options:?}");
+        let text = stderr(&refused);
+        assert!(text.contains(reason), "{options:?}: {text}");
+    }
+    let other = reproduce(directory.path(), &["mtl/fig4", "--share", "3"]);
+    assert_eq!(other.status.code(), Some(1));
+}

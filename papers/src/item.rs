@@ -141,9 +141,10 @@ impl Item {
         self.name.split('/').next().unwrap_or(&self.name)
     }
 
-    /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries.
+    /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries. Files that one run leaves to
+    /// another lie in a folder.
     #[must_use]
-    pub fn runs(&self, transports: &[String], quick: bool) -> Vec<Run> {
+    pub fn runs(&self, transports: &[String], folder: &str, quick: bool) -> Vec<Run> {
         let (peers, own): (Vec<_>, Vec<_>) =
             transports.iter().cloned().partition(|name| is_peer(name));
         let is_shared = |name: &&String| name.starts_with("shm") || *name == "auto";
@@ -166,7 +167,7 @@ impl Item {
                 .split_whitespace()
                 .map(|word| match word {
                     "{own}" | "{peers}" | "{peers-tcp}" | "{shm}" | "{network}" => names.clone(),
-                    _ => word.to_owned(),
+                    _ => word.replace("{folder}", folder),
                 })
                 .collect();
             let sizes = arguments.iter().position(|word| word == "-m");
@@ -228,28 +229,36 @@ mod tests {
     fn runs_have_the_transports_and_quick_sizes() {
         let item = find("mtl/fig4").unwrap()[0];
         let transports = ["shm".to_owned(), "mpi:/opt".to_owned()];
-        let runs = item.runs(&transports, true);
+        let runs = item.runs(&transports, "out", true);
         assert_eq!(runs.len(), 3);
         let words = runs[2].arguments.join(" ");
         assert_eq!(words, "message-rate -m 1:8K -W 64 -t mpi:/opt --launches 3");
-        assert_eq!(item.runs(&transports[..1], false).len(), 2);
-        let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, false);
+        assert_eq!(item.runs(&transports[..1], "out", false).len(), 2);
+        let latency = find("mtl/fig2a").unwrap()[0].runs(&transports, "out", false);
         assert!(latency[0].arguments.contains(&"0,netpipe:8M".to_owned()));
         assert_eq!(find("mtl").unwrap().len(), 7);
         let bandwidth = find("threads/fig6").unwrap()[0];
-        let quick = bandwidth.runs(&transports, true);
+        let quick = bandwidth.runs(&transports, "out", true);
         let words = quick[0].arguments.join(" ");
         let units = "--units processes:4,threads:4";
         let line = format!("concurrent-bandwidth -m 8M {units} -t shm -i 5 --launches 3");
         assert_eq!(words, line);
         // No network among the transports; peers are told to use one.
-        let network = find("threads/fig5").unwrap()[0].runs(&transports, false);
+        let network = find("threads/fig5").unwrap()[0].runs(&transports, "out", false);
         assert_eq!(network.len(), 1);
         assert!(
             network[0]
                 .environment
                 .contains(&("OMPI_MCA_btl", "tcp,self"))
         );
+        // What one run records another reads.
+        let arrivals = find("cmb/fig7").unwrap()[0].runs(&transports[..1], "out", false);
+        let with = |option: &str| {
+            let has = |run: &&Run| run.arguments.iter().any(|word| word == option);
+            arrivals.iter().position(|run| has(&run))
+        };
+        assert!(with("--record").unwrap() < with("kde:out/spmv.csv").unwrap());
+        assert!(with("out/spmv.csv").is_some());
         assert!(matches!(find("mtl/fig9"), Err(Error::NoItem(_))));
     }
 }

@@ -10,7 +10,7 @@ use crate::choice::Choice;
 use crate::error::{Error, Result};
 
 /// The schema of results that this reads.
-const RESULTS: &str = "tagwire.bench/1";
+pub(crate) const RESULTS: &str = "tagwire.bench/1";
 
 /// The rows of several results.
 #[derive(Debug, Default)]

@@ -75,4 +75,6 @@ pub enum Interface {
     P2p,
     /// Partitioned operations with each policy of --policy
     Partitioned,
+    /// Writes into the receivers' memory
+    Rma,
 }

@@ -24,6 +24,8 @@ pub enum Mode {
     Multiple,
     /// The threads share partitioned operations, with each policy of --policy
     Partitioned,
+    /// The threads write parts into the receivers' memory
+    Rma,
 }
 
 impl Mode {
@@ -34,6 +36,7 @@ impl Mode {
             Self::Single => "single",
             Self::Multiple => "multiple",
             Self::Partitioned => "partitioned",
+            Self::Rma => "rma",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use tagwire_base::{Rank, Tag};
 
-use super::abi::{MpiPort, StatusPointer, number};
+use super::abi::{MpiPort, StatusPointer, count, number};
 use super::handles::Handle;
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
@@ -28,6 +28,7 @@ struct Functions {
     pready: unsafe extern "C" fn(c_int, Handle) -> c_int,
     parrived: unsafe extern "C" fn(Handle, c_int, *mut c_int) -> c_int,
     wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
+    waitall: unsafe extern "C" fn(c_int, *mut Handle, StatusPointer) -> c_int,
     request_free: unsafe extern "C" fn(*mut Handle) -> c_int,
 }
 
@@ -42,6 +43,7 @@ impl Functions {
                 pready: port.symbol(b"MPI_Pready")?,
                 parrived: port.symbol(b"MPI_Parrived")?,
                 wait: port.symbol(b"MPI_Wait")?,
+                waitall: port.symbol(b"MPI_Waitall")?,
                 request_free: port.symbol(b"MPI_Request_free")?,
             })
         }
@@ -182,6 +184,26 @@ impl PartitionedPort for MpiPort {
             )
         };
         MpiPartitioned::checked(self, functions, "MPI_Precv_init", code, request)
+    }
+
+    fn wait_ends<'p>(
+        &'p self,
+        sends: &[&MpiPartitioned<'p>],
+        receives: &[&MpiPartitioned<'p>],
+    ) -> Result<()> {
+        let ends = || receives.iter().chain(sends);
+        let Some(first) = ends().next() else {
+            return Ok(());
+        };
+        let mut requests: Vec<Handle> = ends().map(|end| end.request.load(Relaxed)).collect();
+        let (list, count) = (requests.as_mut_ptr(), count(requests.len())?);
+        // SAFETY: the list has so many requests of this library, which nobody else uses meanwhile; a null pointer asks for
+        // no statuses.
+        let code = unsafe { (first.functions.waitall)(count, list, ptr::null_mut()) };
+        for (end, request) in ends().zip(requests) {
+            end.request.store(request, Relaxed);
+        }
+        self.check("MPI_Waitall", code)
     }
 }
 

@@ -21,11 +21,12 @@ type Fetch =
 /// `MPI_Win_create`: memory, its length, the unit of displacements, info, communicator, window.
 type Create = unsafe extern "C" fn(*mut c_void, isize, c_int, Handle, Handle, *mut Handle) -> c_int;
 
-/// The other rank's memory.
-pub(crate) struct Window<'p> {
+/// Windows of all ranks.
+pub(crate) struct Region<'p> {
     /// The library lives as long.
     _port: &'p MpiPort,
     window: Handle,
+    /// The other rank, where there are two.
     target: c_int,
     put: Move<*const c_void>,
     get: Move<*mut c_void>,
@@ -35,7 +36,10 @@ pub(crate) struct Window<'p> {
     free: unsafe extern "C" fn(*mut Handle) -> c_int,
 }
 
-impl Drop for Window<'_> {
+// SAFETY: any thread may name the window in calls at the level that was asked for; nothing changes the handle before the drop.
+unsafe impl Sync for Region<'_> {}
+
+impl Drop for Region<'_> {
     fn drop(&mut self) {
         // SAFETY: the window is this one's own, and all ranks free theirs at the same place. What the calls return changes
         // nothing any more.
@@ -46,8 +50,9 @@ impl Drop for Window<'_> {
     }
 }
 
-impl<'p> Window<'p> {
-    fn open(port: &'p MpiPort, room: Incoming) -> Result<Self> {
+impl<'p> Region<'p> {
+    /// Opens a window over `room` on each rank. All ranks call it, in the same order.
+    pub(super) fn open(port: &'p MpiPort, room: Incoming) -> Result<Self> {
         let handles = port.handles();
         let len = room.len();
         let start = room.with_bytes(<[u8]>::as_mut_ptr).cast();
@@ -75,27 +80,51 @@ impl<'p> Window<'p> {
             })
         }
     }
+
+    /// Starts to write `data` into a rank's room, from `offset` on.
+    #[inline]
+    pub(super) fn put(
+        &self,
+        port: &MpiPort,
+        data: Outgoing,
+        to: c_int,
+        offset: usize,
+    ) -> Result<()> {
+        let (len, byte) = (count(data.len())?, port.handles().byte);
+        let (start, at) = (data.as_ptr().cast(), offset as isize);
+        // SAFETY: the piece is readable for its length and never freed; the window is locked.
+        let code = unsafe { (self.put)(start, len, byte, to, at, len, byte, self.window) };
+        port.check("MPI_Put", code)
+    }
+
+    /// Returns once what was put to a rank is visible there.
+    #[inline]
+    pub(super) fn flush(&self, port: &MpiPort, to: c_int) -> Result<()> {
+        // SAFETY: the window is locked.
+        let code = unsafe { (self.flush)(to, self.window) };
+        port.check("MPI_Win_flush", code)
+    }
+
+    /// The window, for calls of other files.
+    pub(super) const fn window(&self) -> Handle {
+        self.window
+    }
 }
 
 impl RemotePort for MpiPort {
-    type Region<'p> = Window<'p>;
+    type Region<'p> = Region<'p>;
 
-    fn share(&self, room: Incoming, _: Access) -> Result<Window<'_>> {
-        Window::open(self, room)
+    fn share(&self, room: Incoming, _: Access) -> Result<Region<'_>> {
+        Region::open(self, room)
     }
 
     #[inline]
-    fn put(&self, data: Outgoing, region: &Window<'_>, offset: usize) -> Result<()> {
-        let (len, byte) = (count(data.len())?, self.handles().byte);
-        let (start, at) = (data.as_ptr().cast(), offset as isize);
-        let (target, window) = (region.target, region.window);
-        // SAFETY: the piece is readable for its length and never freed; the window is locked.
-        let code = unsafe { (region.put)(start, len, byte, target, at, len, byte, window) };
-        self.check("MPI_Put", code)
+    fn put(&self, data: Outgoing, region: &Region<'_>, offset: usize) -> Result<()> {
+        region.put(self, data, region.target, offset)
     }
 
     #[inline]
-    fn get(&self, room: Incoming, region: &Window<'_>, offset: usize) -> Result<()> {
+    fn get(&self, room: Incoming, region: &Region<'_>, offset: usize) -> Result<()> {
         let (len, byte) = (count(room.len())?, self.handles().byte);
         let (start, at) = (room.as_ptr().cast(), offset as isize);
         let (target, window) = (region.target, region.window);
@@ -105,7 +134,7 @@ impl RemotePort for MpiPort {
     }
 
     #[inline]
-    fn add_one(&self, region: &Window<'_>) -> Result<u64> {
+    fn add_one(&self, region: &Region<'_>) -> Result<u64> {
         let (one, mut old) = (1_u64, 0_u64);
         let (word, sum) = (self.handles().uint64, self.handles().sum);
         let (operand, result) = ((&raw const one).cast(), (&raw mut old).cast());
@@ -118,9 +147,7 @@ impl RemotePort for MpiPort {
     }
 
     #[inline]
-    fn flush(&self, region: &Window<'_>) -> Result<()> {
-        // SAFETY: the window is locked.
-        let code = unsafe { (region.flush)(region.target, region.window) };
-        self.check("MPI_Win_flush", code)
+    fn flush(&self, region: &Region<'_>) -> Result<()> {
+        region.flush(self, region.target)
     }
 }

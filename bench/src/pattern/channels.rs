@@ -7,6 +7,7 @@ use crate::port::tags;
 
 /// Each edge is a partitioned operation with a partition for each part.
 pub(super) struct Channels<'p, P: PartitionedPort + 'p> {
+    port: &'p P,
     sends: Vec<P::Send<'p>>,
     receives: Vec<P::Recv<'p>>,
 }
@@ -24,11 +25,15 @@ impl<'p, P: PartitionedPort> Channels<'p, P> {
             let data = edges.whole_outgoing(edge);
             sends.push(port.psend(data, edge.parts, edge.peer, tag, policy)?);
         }
-        Ok(Self { sends, receives })
+        Ok(Self {
+            port,
+            sends,
+            receives,
+        })
     }
 }
 
-impl<'p, P: PartitionedPort + 'p> Exchange for Channels<'p, P> {
+impl<'p, P: PartitionedPort + Sync + 'p> Exchange for Channels<'p, P> {
     fn start(&self) -> Result<()> {
         self.receives.iter().try_for_each(RecvEnd::start)?;
         self.sends.iter().try_for_each(SendEnd::start)
@@ -48,5 +53,11 @@ impl<'p, P: PartitionedPort + 'p> Exchange for Channels<'p, P> {
 
     fn finish_in(&self, edge: usize) -> Result<()> {
         self.receives[edge].wait()
+    }
+
+    fn finish(&self) -> Result<()> {
+        let sends: Vec<_> = self.sends.iter().collect();
+        let receives: Vec<_> = self.receives.iter().collect();
+        self.port.wait_ends(&sends, &receives)
     }
 }

@@ -5,8 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::exchange::{Edge, Edges, Exchange, Middleware};
+use super::exchange::{Edge, Edges, Exchange};
 use super::grid::Grid;
+use super::middleware::Middleware;
+use super::remote::Flags;
 use super::team::Program;
 use super::{Context, Description, Prepared, Request, Series, Test, divides, granularities};
 use crate::args::arrivals::Model;
@@ -32,7 +34,7 @@ impl Test for Cmb {
         threads: 4,
         options: &[
             "ranks", "threads", "grid", "policy", "compute-time", "cache", "stencil", "arrivals", "record", "bandwidth",
-            "granularity", "interface",
+            "granularity", "interface", "profile",
         ],
         compute: Some(Duration::from_nanos(1 << 26)),
         series: granularities,
@@ -57,10 +59,7 @@ impl Test for Cmb {
         };
         let edges = |into| edges(&context.grid, rank.as_u32(), plan.stencil, into, cut);
         let edges = context.memories.place_shared(rank, edges(false), edges(true));
-        let middleware = match &series.policy {
-            Some(policy) => Middleware::Partitioned(policy.clone()),
-            None => Middleware::Posted,
-        };
+        let middleware = series.middleware(Middleware::Posted, Flags::Edges);
         let peers = edges.outs().len();
         let counters = (0..cut.parts).map(|_| AtomicU32::new(0)).collect();
         Ok(Prepared {
@@ -76,7 +75,7 @@ impl Test for Cmb {
             partitions: cut.parts,
             program: Box::new(Messaging {
                 port: context.port,
-                exchange: middleware.open(context.port, edges.clone())?,
+                exchange: context.exchange(&middleware, edges.clone())?,
                 edges,
                 granularity,
                 threads,
@@ -196,12 +195,6 @@ impl<P: PartitionedPort> Messaging<'_, P> {
         arrived.is_multiple_of(members)
     }
 
-    fn finish_all(&self) -> Result<()> {
-        let (ins, outs) = (self.edges.ins().len(), self.edges.outs().len());
-        (0..ins).try_for_each(|edge| self.exchange.finish_in(edge))?;
-        (0..outs).try_for_each(|edge| self.exchange.finish_out(edge))
-    }
-
     /// What is done after the join.
     fn end(&self) -> Result<()> {
         let peers = 0..self.edges.outs().len();
@@ -213,9 +206,9 @@ impl<P: PartitionedPort> Messaging<'_, P> {
             }),
             Granularity::BspAll => {
                 peers.into_iter().try_for_each(|peer| self.exchange.ready(peer, 0))?;
-                self.finish_all()
+                self.exchange.finish()
             }
-            Granularity::Bins(_) | Granularity::Each => self.finish_all(),
+            Granularity::Bins(_) | Granularity::Each => self.exchange.finish(),
         }
     }
 

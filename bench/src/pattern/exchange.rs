@@ -7,11 +7,12 @@
 //!       start           a round begins: receives are posted, channels started
 //!       ready           a part may leave, by any thread
 //!       arrive          waits until a part is there, in any thread
-//!       finish          all edges are complete
+//!       finish          all edges are complete, or one of them
 //!         |
 //!   Calls               a part is a blocking send and receive
 //!   Posted              a part is a message, received into a posted receive
 //!   Channels            an edge is a partitioned operation, of ours with a policy or of an MPI library
+//!   Remote              a part is written into the receiver's memory, by remote access of ours or of an MPI library
 //! ```
 
 use std::ops::Range;
@@ -20,10 +21,6 @@ use tagwire_base::Rank;
 
 use crate::buffer::{Incoming, Memory, Outgoing, Pattern};
 use crate::error::{Error, Mismatch, Result};
-use crate::port::partitioned::PartitionedPort;
-
-use super::channels::Channels;
-use super::messages::{Calls, Posted};
 
 /// Traffic with a peer in one direction: parts of the same length, in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +132,11 @@ impl Edges {
         self.into.part(edge.range(part))
     }
 
+    /// The memory of all incoming edges, in which places are those of edges.
+    pub(super) const fn room(&self) -> Incoming {
+        self.into
+    }
+
     pub(super) fn whole_outgoing(&self, edge: &Edge) -> Outgoing {
         let range = edge.place..edge.place + edge.bytes();
         self.out.part(range).outgoing()
@@ -226,30 +228,7 @@ pub(super) trait Exchange: Sync {
 
     /// Ends the round of an incoming edge. One thread calls.
     fn finish_in(&self, edge: usize) -> Result<()>;
-}
 
-/// Which middleware moves the bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Middleware {
-    /// Blocking sends and receives.
-    Calls,
-    /// Messages into posted receives.
-    Posted,
-    /// Partitioned operations with a policy.
-    Partitioned(String),
-}
-
-impl Middleware {
-    /// Sets up the edges of this rank. The ranks of all edges do so, with the same middleware.
-    pub(super) fn open<'p, P: PartitionedPort + Sync>(
-        &self,
-        port: &'p P,
-        edges: Edges,
-    ) -> Result<Box<dyn Exchange + 'p>> {
-        Ok(match self {
-            Self::Calls => Box::new(Calls::new(port, edges)),
-            Self::Posted => Box::new(Posted::new(port, edges)),
-            Self::Partitioned(policy) => Box::new(Channels::open(port, &edges, policy)?),
-        })
-    }
+    /// Ends the round of all edges that it has not ended for, which make progress together. One thread calls.
+    fn finish(&self) -> Result<()>;
 }

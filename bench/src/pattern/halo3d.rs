@@ -1,8 +1,10 @@
 //! `halo3d`: each rank computes and exchanges the faces of its box with up to six neighbours (section 2.7 of the paper's
 //! specification; the motif is that of Ember).
 
-use super::exchange::{Edge, Edges, Exchange, Middleware};
+use super::exchange::{Edge, Edges, Exchange};
 use super::grid::{Grid, Way};
+use super::middleware::Middleware;
+use super::remote::Flags;
 use super::team::Program;
 use super::{Context, Description, Prepared, Request, Series, Test, divides};
 use crate::args::pattern::{Mode, PatternPlan};
@@ -23,7 +25,7 @@ impl Test for Halo3d {
         dimensions: 3,
         threads: 8,
         options: &[
-            "ranks", "threads", "grid", "mode", "policy", "compute", "compute-time", "noise", "noise-pct",
+            "ranks", "threads", "grid", "mode", "policy", "compute", "compute-time", "noise", "noise-pct", "profile",
         ],
         check,
         compute: None,
@@ -52,10 +54,7 @@ impl Test for Halo3d {
             Mode::Multiple => shape.shares_of_threads(&context.grid),
             _ => vec![shape.whole(&context.grid)],
         };
-        let middleware = match &series.policy {
-            Some(policy) => Middleware::Partitioned(policy.clone()),
-            None => Middleware::Posted,
-        };
+        let middleware = series.middleware(Middleware::Posted, Flags::Edges);
         let mut offset = 0;
         let mut all = Vec::new();
         for (outs, ins) in shares {
@@ -63,7 +62,7 @@ impl Test for Halo3d {
             let longest = bytes(&outs).max(bytes(&ins));
             let edges = context.memories.place(context.port.rank(), outs, ins, offset);
             offset += longest;
-            all.push((middleware.open(context.port, edges.clone())?, edges));
+            all.push((context.exchange(&middleware, edges.clone())?, edges));
         }
         let threads = side.pow(3);
         let neighbours = |rank| context.grid.neighbours(rank) as f64;
@@ -185,8 +184,7 @@ impl Halo<'_> {
     /// Ends the round of all edges, and looks at what has come.
     fn finish(&self, which: usize, round: u64) -> Result<()> {
         let (exchange, edges) = &self.all[which];
-        (0..edges.ins().len()).try_for_each(|edge| exchange.finish_in(edge))?;
-        (0..edges.outs().len()).try_for_each(|edge| exchange.finish_out(edge))?;
+        exchange.finish()?;
         let Some(seed) = self.work.seed else {
             return Ok(());
         };
@@ -210,7 +208,7 @@ impl Halo<'_> {
 impl Program for Halo<'_> {
     fn before(&self, _: u64) -> Result<()> {
         match self.mode {
-            Mode::Partitioned => self.start(0),
+            Mode::Partitioned | Mode::Rma => self.start(0),
             Mode::Single | Mode::Multiple => Ok(()),
         }
     }
@@ -225,7 +223,7 @@ impl Program for Halo<'_> {
                 self.ready_all(own, region)?;
                 self.finish(own, region)
             }
-            Mode::Partitioned => {
+            Mode::Partitioned | Mode::Rma => {
                 let outs = self.all[0].1.outs();
                 for (face, part) in self.shape.touched(thread) {
                     let edge = outs.iter().position(|edge| edge.number == face as u32);
@@ -244,7 +242,7 @@ impl Program for Halo<'_> {
                 self.finish(0, region)
             }
             Mode::Multiple => Ok(()),
-            Mode::Partitioned => self.finish(0, region),
+            Mode::Partitioned | Mode::Rma => self.finish(0, region),
         }
     }
 }

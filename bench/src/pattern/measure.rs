@@ -1,19 +1,15 @@
 //! How patterns are measured: blocks of all series by turns, between barriers.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::time::Duration;
 
 use tagwire_base::Rank;
 
 use super::exchange::Memories;
 use super::grid::Grid;
-use super::{Context, Prepared, Series, of, open, room, team};
-use crate::args::granularity::Granularity;
+use super::{Context, Prepared, Series, arriving, of, open, room, team};
+use crate::args::granularity::{Granularity, Interface};
 use crate::args::partitioned::{Cache, PartitionedPlan};
 use crate::args::pattern::{Accounting, PatternPlan, Sides};
-use crate::arrivals::Density;
 use crate::body::compute::Computation;
 use crate::body::partitioned::now;
 use crate::buffer::Memory;
@@ -23,6 +19,7 @@ use crate::measure::REPETITIONS;
 use crate::plan::Plan;
 use crate::port::null::NullPort;
 use crate::port::partitioned::PartitionedPort;
+use crate::port::window::Windows;
 use crate::port::{Control, barrier, tags};
 use crate::record::{Figures, PatternKeys, Quantity, Row};
 use crate::stats::Summary;
@@ -43,6 +40,7 @@ pub(crate) struct Target<'a> {
 /// Measures all sizes and series of a plan.
 pub(crate) fn measure<P: PartitionedPort + Sync>(
     port: &P,
+    windows: Option<&dyn Windows>,
     plan: &Plan,
     target: &mut Target<'_>,
 ) -> Result<()> {
@@ -55,7 +53,10 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     let all = (known.series)(pattern, &policies);
     let room = room(plan.test.as_str(), pattern, plan.largest()?)?;
     let memories = Memories::new(room)?;
-    let context = context(port, plan, pattern, partitioned, &memories);
+    let context = Context {
+        windows,
+        ..context(port, plan, pattern, partitioned, &memories)
+    };
     let mut control = Control::new()?;
     let failed = |source| Error::Output {
         what: "the arrivals (--record)".to_owned(),
@@ -63,7 +64,7 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
     };
     let leads = port.rank().as_u32() == 0;
     let path = pattern.cmb.record.as_deref().filter(|_| leads);
-    let mut file = path.map(create).transpose().map_err(failed)?;
+    let mut file = path.map(arriving::create).transpose().map_err(failed)?;
     for &size in &plan.sizes {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let watch = Watch::begin();
@@ -73,7 +74,8 @@ pub(crate) fn measure<P: PartitionedPort + Sync>(
         let size = size.size;
         let load = watch.report(|words| control.gather(port, words))?;
         if let Some(file) = &mut file {
-            record(file, &found).map_err(failed)?;
+            let arrived = found.iter().flat_map(|found| &found.arrived);
+            arriving::record(file, arrived).map_err(failed)?;
         }
         if leads {
             let harness = all.iter().map(|series| harness(&context, series, size));
@@ -94,6 +96,7 @@ fn context<'p, P>(
 ) -> Context<'p, P> {
     Context {
         port,
+        windows: None,
         name: plan.test.as_str(),
         seed: plan.seed,
         threads: plan.threads,
@@ -298,6 +301,7 @@ fn harness<P: PartitionedPort + Sync>(
     let port = NullPort::of(context.port);
     let idle = Context {
         port: &port,
+        windows: context.windows.and(Some(&port)),
         name: context.name,
         seed: context.seed,
         threads: context.threads,
@@ -346,20 +350,21 @@ fn rows<P>(
         }
         for (other, found) in all.iter().zip(found) {
             let is_base = other.accounting == series.accounting
-                && other.policy.is_none()
+                && other.interface == Interface::P2p
                 && other.granularity.is_none();
             if is_base && other != series {
                 let ratio = median(&found_here.rates) / median(&found.rates);
                 figures.set(format!("ratio_to_{}", other.mode.as_str()), ratio);
             }
         }
-        if found_here.arrived.len() > 1 {
-            arrival_figures(figures, &found_here.arrived, context);
-        }
         if context.name == "sweep3d" {
             projected(figures);
         }
         load.add_to(figures);
+        if found_here.arrived.len() > 1 {
+            let bandwidth = context.pattern.cmb.arrivals.bandwidth;
+            arriving::add(&mut row, &found_here.arrived, bandwidth, context.seed);
+        }
         (target.emit)(row)?;
     }
     Ok(())
@@ -393,50 +398,23 @@ fn row<P>(
     let sides = Sides(context.pattern.grid.clone());
     row.pattern.grid = Some(sides.to_string());
     row.pattern.mode = Some(series.mode.as_str().to_owned());
-    row.pattern.middleware = Some(
-        if series.policy.is_some() {
-            "partitioned"
-        } else {
-            "messages"
-        }
-        .to_owned(),
-    );
+    let middleware = match series.interface {
+        Interface::P2p => "messages",
+        Interface::Partitioned => "partitioned",
+        Interface::Rma => "rma",
+    };
+    row.pattern.middleware = Some(middleware.to_owned());
     let is_nominal = series.accounting == Accounting::Artefact;
     row.pattern.accounting = is_nominal.then(|| series.accounting.as_str().to_owned());
-    let label = row.pattern.label(series.policy.as_deref());
+    // The mode says so where there is no granularity.
+    let rma = series.interface == Interface::Rma && series.granularity.is_some();
+    let carrier = series
+        .policy
+        .as_deref()
+        .or_else(|| rma.then_some(middleware));
+    let label = row.pattern.label(carrier);
     row.pattern.series = label.map(|label| format!("{label}@{}", found.threads));
     row
-}
-
-/// How many draws of a density are compared with its samples.
-const DRAWS: usize = 100_000;
-
-/// How threads arrived, and how well a density of their times is met by draws from it.
-fn arrival_figures<P>(figures: &mut Figures, arrived: &[[u64; 3]], context: &Context<'_, P>) {
-    let times: Vec<f64> = arrived.iter().map(|it| it[2] as f64).collect();
-    let scaled: Vec<f64> = times.iter().map(|time| time / 1e3).collect();
-    if let Some(summary) = Summary::of(&scaled) {
-        figures.set("arrival_us", summary.median);
-        figures.set("arrival_min_us", summary.min);
-        figures.set("arrival_max_us", summary.max);
-    }
-    let density = Density::of(&times, context.pattern.cmb.arrivals.bandwidth);
-    figures.set("bandwidth_ns", density.bandwidth);
-    figures.set("kolmogorov", density.misses(context.seed, DRAWS));
-}
-
-/// Writes when threads arrived, of all series and sizes.
-fn record(file: &mut BufWriter<File>, found: &[Found]) -> std::io::Result<()> {
-    for [iteration, thread, ns] in found.iter().flat_map(|found| &found.arrived) {
-        writeln!(file, "{iteration},0,{thread},{ns}")?;
-    }
-    file.flush()
-}
-
-fn create(path: &Path) -> std::io::Result<BufWriter<File>> {
-    let mut file = BufWriter::new(File::create(path)?);
-    writeln!(file, "iteration,rank,thread,ns")?;
-    Ok(file)
 }
 
 /// Shares of sends and receives in the time of SNAP, by the nodes at which they were published, in percent.

@@ -44,6 +44,10 @@ impl<P: Port + Sync> Exchange for Calls<'_, P> {
     fn finish_in(&self, _: usize) -> Result<()> {
         Ok(())
     }
+
+    fn finish(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Receives of all parts are posted at the start, and sends are waited for at the end.
@@ -109,6 +113,17 @@ where
     fn finish_in(&self, edge: usize) -> Result<()> {
         let receives = std::mem::take(&mut *lock(&self.receives[edge]));
         let mut left: Vec<P::Request> = receives.into_iter().flatten().collect();
+        self.port.wait_all(&mut left)
+    }
+
+    fn finish(&self) -> Result<()> {
+        let mut left = Vec::new();
+        for receives in &self.receives {
+            left.extend(lock(receives).drain(..).flatten());
+        }
+        for sends in &self.sends {
+            left.append(&mut lock(sends));
+        }
         self.port.wait_all(&mut left)
     }
 }

@@ -1,8 +1,10 @@
 //! `sweep3d`: wavefronts over a plane of ranks from each corner by turns, slice after slice (section 2.6 of the paper's
 //! specification; the motif is that of Ember).
 
-use super::exchange::{Edge, Edges, Exchange, Middleware, word};
+use super::exchange::{Edge, Edges, Exchange, word};
 use super::grid::{Grid, Way};
+use super::middleware::Middleware;
+use super::remote::Flags;
 use super::team::Program;
 use super::{Context, Description, Prepared, Request, Series, Test, Work, divides};
 use crate::args::pattern::{Accounting, Mode, PatternPlan};
@@ -32,7 +34,7 @@ impl Test for Sweep3d {
         threads: 4,
         options: &[
             "ranks", "threads", "grid", "mode", "slices", "accounting", "policy", "compute", "compute-time", "noise",
-            "noise-pct",
+            "noise-pct", "profile",
         ],
         check,
         compute: None,
@@ -50,11 +52,8 @@ impl Test for Sweep3d {
         series: &Series,
         size: usize,
     ) -> Result<Prepared<'p>> {
-                let slicing = Slicing::of(context.pattern.slices, series, size);
-        let middleware = match &series.policy {
-            Some(policy) => Middleware::Partitioned(policy.clone()),
-            None => Middleware::Calls,
-        };
+        let slicing = Slicing::of(context.pattern.slices, series, size);
+        let middleware = series.middleware(Middleware::Calls, Flags::Parts);
         let rank = context.port.rank();
         let mut offset = 0;
         let mut sweeps = Vec::new();
@@ -62,11 +61,11 @@ impl Test for Sweep3d {
             let edges = |into| edges(&context.grid, rank.as_u32(), corner, into, slicing);
             let placed = context.memories.place(rank, edges(false), edges(true), offset);
             offset += 2 * slicing.slices as usize * slicing.len;
-            sweeps.push((middleware.open(context.port, placed.clone())?, placed));
+            sweeps.push((context.exchange(&middleware, placed.clone())?, placed));
         }
         let threads = match series.mode {
             Mode::Single => 1,
-            Mode::Multiple | Mode::Partitioned => context.threads,
+            Mode::Multiple | Mode::Partitioned | Mode::Rma => context.threads,
         };
         let bytes = |rank| counted(&context.grid, rank, series, slicing, size);
         Ok(Prepared {
@@ -240,22 +239,20 @@ impl Program for Sweep<'_> {
         if corner(region) + 1 < CORNERS.len() {
             return Ok(());
         }
-        for (exchange, edges) in &self.sweeps {
-            (0..edges.ins().len()).try_for_each(|edge| exchange.finish_in(edge))?;
-            (0..edges.outs().len()).try_for_each(|edge| exchange.finish_out(edge))?;
-        }
-        Ok(())
+        self.sweeps.iter().try_for_each(|(exchange, _)| exchange.finish())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::granularity::Interface;
 
     fn series(mode: Mode, accounting: Accounting) -> Series {
         Series {
             mode,
             policy: None,
+            interface: Interface::P2p,
             accounting,
             granularity: None,
         }

@@ -42,7 +42,7 @@ fn run(line: &str, spoil: Option<Spoil>) -> Result<Vec<Row>, Vec<Error>> {
             row: &row,
             emit: &mut emit,
         };
-        measure(port, &plan, &mut target).map(|()| rows)
+        measure(port, Some(port), &plan, &mut target).map(|()| rows)
     });
     let (rows, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
     match errors.is_empty() {
@@ -84,15 +84,40 @@ fn every_byte_of_every_iteration_is_that_of_a_serial_run() {
     }
 }
 
+const REMOTE: &[&str] = &[
+    "halo3d --grid 2x2x2 --threads 8 -m 64,4K -i 5 --mode rma",
+    "halo3d --grid 1x3x1 --threads 27 -m 90 -i 5 --mode rma",
+    "sweep3d --grid 2x2 --threads 4 --slices 8 -m 128,1K -i 5 --mode rma",
+    "sweep3d --grid 3x2 --threads 2 --slices 2 -m 6 -i 5 --mode rma",
+    "cmb --grid 2x2x2 --threads 4 -m 64,4K -i 10 --compute-time 100us --granularity bins:2,each --interface rma",
+    "cmb --grid 3x2x2 --stencil 27 --threads 2 -m 10 -i 5 --compute-time 50us --cache hot --granularity bins:1 --interface rma",
+];
+
+#[test]
+fn every_byte_that_is_written_remotely_is_that_of_a_serial_run() {
+    for line in REMOTE {
+        let rows = run(line, None).unwrap_or_else(|errors| panic!("{line}: {errors:?}"));
+        for row in &rows {
+            assert_eq!(row.pattern.middleware.as_deref(), Some("rma"), "{line}");
+            let series = row.pattern.series.as_deref().unwrap();
+            assert!(series.contains("rma"), "{line}: {series}");
+        }
+        let series = if line.contains("bins:2,each") { 2 } else { 1 };
+        let sizes = args(line).unwrap().size_list().as_slice().len();
+        assert_eq!(rows.len(), series * sizes, "{line}");
+    }
+}
+
 #[test]
 fn a_spoiled_byte_is_found_in_every_mode() {
     for line in [
         "halo3d --grid 2x1x1 --threads 8 -m 64",
         "sweep3d --grid 2x1 --threads 2 --slices 4 -m 64",
     ] {
-        for mode in ["single", "multiple", "partitioned"] {
+        for mode in ["single", "multiple", "partitioned", "rma"] {
             let spoil = Spoil {
-                message: 5,
+                // Behind those of the keys.
+                message: if mode == "rma" { 40 } else { 5 },
                 offset: 7,
             };
             let line = format!("{line} -i 20 --mode {mode}");
@@ -106,12 +131,17 @@ fn a_spoiled_byte_is_found_in_every_mode() {
 #[test]
 fn a_spoiled_byte_of_a_stencil_is_found_in_every_granularity() {
     let line = "cmb --grid 2x2x2 --threads 2 -m 64 -i 5 --compute-time 0 --cache hot";
-    for granularity in ["bsp", "bsp-all", "bins:1", "each"] {
+    for granularity in ["bsp", "bsp-all", "bins:1", "bins:2", "each"] {
         let spoil = Spoil {
-            message: 9,
+            message: if granularity == "bins:1" { 40 } else { 9 },
             offset: 3,
         };
-        let line = format!("{line} --granularity {granularity} --interface p2p");
+        let interface = if granularity == "bins:1" {
+            "rma"
+        } else {
+            "p2p"
+        };
+        let line = format!("{line} --granularity {granularity} --interface {interface}");
         let errors = run(&line, Some(spoil)).unwrap_err();
         let is_wrong = |error: &Error| matches!(error, Error::Validation(_));
         assert!(errors.iter().any(is_wrong), "{line}: {errors:?}");

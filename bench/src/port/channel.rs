@@ -14,6 +14,8 @@ use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
+mod windows;
+
 struct Message {
     from: Rank,
     tag: Tag,
@@ -43,6 +45,8 @@ pub(crate) struct ChannelPort {
     /// Which ranks have ended, of all.
     ended: Arc<[AtomicBool]>,
     state: Mutex<State>,
+    /// What any rank lets the others write to.
+    rooms: Arc<Mutex<Vec<Incoming>>>,
     spoil: Option<Spoil>,
     sent: AtomicU64,
 }
@@ -77,6 +81,7 @@ pub(crate) fn job<T: Send>(
 ) -> Vec<T> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
     let ended: Arc<[AtomicBool]> = (0..size).map(|_| AtomicBool::new(false)).collect();
+    let rooms: Arc<Mutex<Vec<Incoming>>> = Arc::default();
     let ports: Vec<_> = (0_u32..)
         .zip(inboxes)
         .map(|(rank, inbox)| ChannelPort {
@@ -87,6 +92,7 @@ pub(crate) fn job<T: Send>(
                 .map(|(to, s)| (to != rank).then(|| s.clone()))
                 .collect(),
             ended: Arc::clone(&ended),
+            rooms: Arc::clone(&rooms),
             state: Mutex::new(State {
                 inbox,
                 posted: VecDeque::new(),
@@ -129,6 +135,16 @@ fn deliver(posted: &Posted, message: &Message) {
     posted.done.store(1, Ordering::Release);
 }
 
+impl ChannelPort {
+    /// Counts a message, and spoils it where it is the one.
+    fn spoil(&self, bytes: &mut [u8]) {
+        let number = self.sent.fetch_add(1, Ordering::Relaxed);
+        if let Some(spoil) = self.spoil.filter(|spoil| spoil.message == number) {
+            bytes[spoil.offset] ^= 0xff;
+        }
+    }
+}
+
 impl Port for ChannelPort {
     type Request = Request;
 
@@ -143,10 +159,7 @@ impl Port for ChannelPort {
     fn isend(&self, data: Outgoing, to: Rank, tag: Tag) -> Result<Request> {
         let mut bytes = data.bytes().to_vec();
         if tag == super::tags::DATA || tag.as_i32() >= FIRST_OF_THREADS {
-            let number = self.sent.fetch_add(1, Ordering::Relaxed);
-            if let Some(spoil) = self.spoil.filter(|spoil| spoil.message == number) {
-                bytes[spoil.offset] ^= 0xff;
-            }
+            self.spoil(&mut bytes);
         }
         let message = Message {
             from: self.rank,
@@ -267,6 +280,15 @@ impl PartitionedPort for ChannelPort {
         _: u32,
     ) -> Result<Self::Recv<'_>> {
         Ok(Partitioned::new(self, data, partitions, from, tag))
+    }
+
+    fn wait_ends<'p>(
+        &'p self,
+        sends: &[&Self::Send<'p>],
+        receives: &[&Self::Recv<'p>],
+    ) -> Result<()> {
+        receives.iter().try_for_each(|end| RecvEnd::wait(*end))?;
+        sends.iter().try_for_each(|end| SendEnd::wait(*end))
     }
 }
 

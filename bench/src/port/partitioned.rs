@@ -1,7 +1,7 @@
 //! Partitioned operations, of ours and of any library of the MPI standard ABI.
 
 use tagwire_base::{ContextId, Rank, Tag};
-use tagwire_pml::partitioned::{PartitionedRecv, PartitionedSend, Policy};
+use tagwire_pml::partitioned::{End, PartitionedRecv, PartitionedSend, Policy, wait_all};
 
 use super::Port;
 use super::pml::PmlPort;
@@ -48,6 +48,13 @@ pub(crate) trait PartitionedPort: Port {
         tag: Tag,
         buffers: u32,
     ) -> Result<Self::Recv<'_>>;
+
+    /// Waits until the rounds of all ends are over.
+    fn wait_ends<'p>(
+        &'p self,
+        sends: &[&Self::Send<'p>],
+        receives: &[&Self::Recv<'p>],
+    ) -> Result<()>;
 }
 
 /// The end that sends. Partitions become ready by any thread.
@@ -130,6 +137,13 @@ impl PartitionedPort for PmlPort {
         };
         let world = ContextId::WORLD;
         Ok(init(messenger, &data, partitions, from, tag, world)?)
+    }
+
+    fn wait_ends(&self, sends: &[&PartitionedSend], receives: &[&PartitionedRecv]) -> Result<()> {
+        let sends = sends.iter().map(|end| End::Send(end));
+        let receives = receives.iter().map(|end| End::Recv(end));
+        let ends: Vec<End<'_>> = receives.chain(sends).collect();
+        Ok(wait_all(&ends, None)?)
     }
 }
 

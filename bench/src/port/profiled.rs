@@ -10,20 +10,24 @@ use tagwire_transport::Allocation;
 use super::Port;
 use super::collective::{Collectives, Form};
 use super::group::{Divide, Group};
+use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
+use crate::args::partitioned::PartitionedPlan;
 use crate::body::compute::look_ns;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::profile::{Call, Messages, Profile};
 
 /// The calls there are, as they are named in a profile.
-const CALLS: [&str; 5] = ["isend", "irecv", "wait_all", "send", "recv"];
+const CALLS: [&str; 9] = [
+    "isend", "irecv", "wait_all", "send", "recv", "pstart", "pready", "parrived", "pwait",
+];
 
 /// Each call costs two looks at the clock more than without.
 pub(crate) struct Profiled<'a, P> {
     port: &'a P,
     start: Instant,
     look_ns: f64,
-    calls: [Account; CALLS.len()],
+    calls: Accounts,
     sent: Account,
     received: Account,
 }
@@ -47,12 +51,27 @@ impl Account {
     }
 }
 
+/// Of each call.
+#[derive(Debug, Default)]
+struct Accounts([Account; CALLS.len()]);
+
+impl Accounts {
+    #[inline]
+    fn timed<T>(&self, call: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        let result = work();
+        let time = start.elapsed().as_nanos();
+        self.0[call].add(u64::try_from(time).unwrap_or(u64::MAX));
+        result
+    }
+}
+
 impl<'a, P: Port> Profiled<'a, P> {
     pub(crate) fn new(port: &'a P) -> Self {
         Self {
             port,
             look_ns: look_ns(),
-            calls: Default::default(),
+            calls: Accounts::default(),
             sent: Account::default(),
             received: Account::default(),
             start: Instant::now(),
@@ -61,11 +80,7 @@ impl<'a, P: Port> Profiled<'a, P> {
 
     #[inline]
     fn timed<T>(&self, call: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let start = Instant::now();
-        let result = work();
-        let time = start.elapsed().as_nanos();
-        self.calls[call].add(u64::try_from(time).unwrap_or(u64::MAX));
-        result
+        self.calls.timed(call, work)
     }
 }
 
@@ -135,8 +150,108 @@ impl<P: Port> Port for Profiled<'_, P> {
                 (ns as f64 - calls as f64 * self.look_ns).max(0.0),
             )
         };
-        let calls = CALLS.iter().zip(&self.calls).map(call);
+        let calls = CALLS.iter().zip(&self.calls.0).map(call);
         let messages = Messages::new(self.sent.read(), self.received.read(), self.counters());
         Some(Profile::new(self.rank(), wall_ns, calls, messages))
+    }
+}
+
+/// An end of a partitioned operation, whose calls are accounted for.
+pub(crate) struct ProfiledEnd<'p, E> {
+    end: E,
+    calls: &'p Accounts,
+}
+
+impl<P: PartitionedPort> PartitionedPort for Profiled<'_, P> {
+    type Send<'p>
+        = ProfiledEnd<'p, P::Send<'p>>
+    where
+        Self: 'p;
+    type Recv<'p>
+        = ProfiledEnd<'p, P::Recv<'p>>
+    where
+        Self: 'p;
+
+    fn operations(&self, plan: &PartitionedPlan) -> Vec<Operation> {
+        self.port.operations(plan)
+    }
+
+    fn psend(
+        &self,
+        data: Outgoing,
+        partitions: u32,
+        to: Rank,
+        tag: Tag,
+        policy: &str,
+    ) -> Result<Self::Send<'_>> {
+        Ok(ProfiledEnd {
+            end: self.port.psend(data, partitions, to, tag, policy)?,
+            calls: &self.calls,
+        })
+    }
+
+    fn precv(
+        &self,
+        data: Incoming,
+        partitions: u32,
+        from: Rank,
+        tag: Tag,
+        buffers: u32,
+    ) -> Result<Self::Recv<'_>> {
+        Ok(ProfiledEnd {
+            end: self.port.precv(data, partitions, from, tag, buffers)?,
+            calls: &self.calls,
+        })
+    }
+
+    fn wait_ends<'p>(
+        &'p self,
+        sends: &[&Self::Send<'p>],
+        receives: &[&Self::Recv<'p>],
+    ) -> Result<()> {
+        let sends: Vec<_> = sends.iter().map(|one| &one.end).collect();
+        let receives: Vec<_> = receives.iter().map(|one| &one.end).collect();
+        self.timed(8, || self.port.wait_ends(&sends, &receives))
+    }
+}
+
+impl<E: SendEnd> SendEnd for ProfiledEnd<'_, E> {
+    fn start(&self) -> Result<()> {
+        self.calls.timed(5, || self.end.start())
+    }
+
+    fn ready(&self, partition: u32) -> Result<()> {
+        self.calls.timed(6, || self.end.ready(partition))
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.calls.timed(8, || self.end.wait())
+    }
+
+    fn describe(&self) -> Option<String> {
+        self.end.describe()
+    }
+}
+
+impl<E: RecvEnd> RecvEnd for ProfiledEnd<'_, E> {
+    fn start(&self) -> Result<()> {
+        self.calls.timed(5, || self.end.start())
+    }
+
+    fn arrived(&self, partition: u32) -> Result<bool> {
+        self.calls.timed(7, || self.end.arrived(partition))
+    }
+
+    /// All looks until it has are one call.
+    fn arrive(&self, partition: u32) -> Result<()> {
+        self.calls.timed(7, || self.end.arrive(partition))
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.calls.timed(8, || self.end.wait())
+    }
+
+    fn room(&self) -> usize {
+        self.end.room()
     }
 }

@@ -21,7 +21,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tagwire_base::bootstrap::SharedBootstrap;
 use tagwire_base::{Bootstrap, Config, Rank, Tag};
@@ -31,6 +30,7 @@ use tagwire_transport::{
     PeerEvent, Post, Ticket, Token, Upcalls, Waiter,
 };
 
+use super::rail::{Connected, connect};
 use super::{Port, peer_gone};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
@@ -39,9 +39,6 @@ mod long;
 mod remote;
 
 const LANE: Lane = Lane(0);
-const KEY: &str = "bench/raw";
-/// How long the other ranks have to publish their addresses.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// After how many empty polls peers are looked after.
 const LOOK_AFTER: u32 = 1 << 14;
 
@@ -199,34 +196,25 @@ impl RawPort {
     /// Opens the transport that `config` names and connects it to every other rank.
     pub(crate) fn open(config: &Config, bootstrap: &mut SharedBootstrap) -> Result<Self> {
         let policy = WaitPolicy::from_config(config, bootstrap.locality().local_size);
-        let mut rail = tagwire_rails::open(config, bootstrap)?;
-        let policy = policy.over(rail.capabilities());
-        if !rail
-            .capabilities()
-            .contains(Capabilities::ORDERED | Capabilities::RELIABLE)
-        {
-            return Err(Error::Usage(format!(
+        let check = |rail: &dyn ByteTransport| {
+            let needed = Capabilities::ORDERED | Capabilities::RELIABLE;
+            if rail.capabilities().contains(needed) {
+                return Ok(());
+            }
+            Err(Error::Usage(format!(
                 "--raw needs a reliable transport that keeps the order of messages; {} is not one",
                 rail.name()
-            )));
-        }
-        bootstrap.put(KEY, &rail.address())?;
-        // Launchers show what was put before a fence behind it.
-        bootstrap.fence(PATIENCE)?;
+            )))
+        };
+        let Connected { rail, endpoints } = connect(config, bootstrap, check)?;
+        let policy = policy.over(rail.capabilities());
         let (rank, size) = (bootstrap.rank(), bootstrap.size());
         let mut core = Core::default();
-        let mut endpoints = Vec::new();
-        for peer in (0..size).map(Rank::new) {
-            if peer == rank {
-                endpoints.push(None);
-                continue;
+        for (peer, endpoint) in (0..).map(Rank::new).zip(&endpoints) {
+            if let Some(endpoint) = *endpoint {
+                core.peer(endpoint).rank = Some(peer);
             }
-            let address = bootstrap.get(peer, KEY, PATIENCE)?;
-            let endpoint = rail.connect(peer, &address)?;
-            core.peer(endpoint).rank = Some(peer);
-            endpoints.push(Some(endpoint));
         }
-        bootstrap.fence(PATIENCE)?;
         let waiter = rail.waiter();
         let (has, limits) = (|one| rail.capabilities().contains(one), rail.limits());
         let driver = Driver {

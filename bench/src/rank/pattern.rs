@@ -6,6 +6,8 @@ use crate::error::Result;
 use crate::link::Message;
 use crate::pattern::measure::{Target, measure};
 use crate::port::partitioned::PartitionedPort;
+use crate::port::profiled::Profiled;
+use crate::port::window::Windows;
 use crate::record::Row;
 
 impl Job<'_> {
@@ -13,6 +15,20 @@ impl Job<'_> {
     pub(super) fn measure_pattern<P: PartitionedPort + Sync>(
         &self,
         port: &P,
+        windows: Option<&dyn Windows>,
+        used: &Used,
+        sink: Sink<'_>,
+    ) -> Result<()> {
+        match self.plan.profile {
+            true => self.pattern_over(&Profiled::new(port), windows, used, sink),
+            false => self.pattern_over(port, windows, used, sink),
+        }
+    }
+
+    fn pattern_over<P: PartitionedPort + Sync>(
+        &self,
+        port: &P,
+        windows: Option<&dyn Windows>,
         used: &Used,
         sink: Sink<'_>,
     ) -> Result<()> {
@@ -26,7 +42,8 @@ impl Job<'_> {
             row: &row,
             emit: &mut emit,
         };
-        measure(port, self.plan, &mut target)?;
+        measure(port, windows, self.plan, &mut target)?;
+        self.report_profile(port, used, sink)?;
         done(leads, sink)
     }
 }

@@ -32,6 +32,7 @@ mod recv;
 mod round;
 mod send;
 mod sending;
+mod several;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod timer;
@@ -42,3 +43,4 @@ pub use plan::{MAX_PARTITIONS, Plan};
 pub use policy::{Costs, Model, Policy};
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;
+pub use several::{End, wait_all};

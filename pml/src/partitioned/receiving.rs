@@ -62,6 +62,11 @@ impl Receiving {
         }
     }
 
+    /// The rank that it is of.
+    pub(super) const fn messenger(&self) -> &Arc<Messenger> {
+        &self.messenger
+    }
+
     /// How many partitions the buffer has on this side.
     #[must_use]
     pub(super) const fn partitions(&self) -> u32 {
@@ -207,7 +212,7 @@ impl Receiving {
         self.messenger.wait_until(timeout, |layer| self.poll(layer))
     }
 
-    fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
+    pub(super) fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
         let Some(epoch) = self.round.under_way()? else {
             return Ok(Some(()));
         };

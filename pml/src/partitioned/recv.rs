@@ -10,6 +10,7 @@ use super::plan::check_count;
 use super::receiving::Receiving;
 use super::wire::Room;
 use crate::error::{Error, Result};
+use crate::layer::Layer;
 use crate::messenger::Messenger;
 use crate::types::ContextPair;
 
@@ -141,6 +142,15 @@ impl PartitionedRecv {
     /// As [`test`](PartitionedRecv::test); [`Error::TimedOut`], and the round goes on.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
         self.0.wait(timeout)
+    }
+
+    pub(super) fn messenger(&self) -> &Arc<Messenger> {
+        self.0.messenger()
+    }
+
+    /// Moves the round on, and ends it where everything is over.
+    pub(super) fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
+        self.0.poll(layer)
     }
 
     /// Ends the operation.

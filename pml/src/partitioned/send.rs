@@ -11,6 +11,7 @@ use super::ends::SendingEnd;
 use super::policy::Policy;
 use super::sending::Sending;
 use crate::error::Result;
+use crate::layer::Layer;
 use crate::messenger::Messenger;
 use crate::types::ContextPair;
 
@@ -110,6 +111,15 @@ impl PartitionedSend {
     /// As [`test`](PartitionedSend::test); [`Error::TimedOut`](crate::Error::TimedOut), and the round goes on.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<()> {
         self.0.wait(timeout)
+    }
+
+    pub(super) fn messenger(&self) -> &Arc<Messenger> {
+        self.0.messenger()
+    }
+
+    /// Moves the round on, and ends it where everything is over.
+    pub(super) fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
+        self.0.poll(layer)
     }
 
     /// Ends the operation.

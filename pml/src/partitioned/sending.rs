@@ -137,6 +137,11 @@ impl Sending {
         })
     }
 
+    /// The rank that it is of.
+    pub(super) const fn messenger(&self) -> &Arc<Messenger> {
+        &self.messenger
+    }
+
     /// How many partitions the buffer has on this side.
     #[must_use]
     pub(super) const fn partitions(&self) -> u32 {
@@ -412,7 +417,7 @@ impl Sending {
         self.messenger.wait_until(timeout, |layer| self.poll(layer))
     }
 
-    fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
+    pub(super) fn poll(&self, layer: &mut Layer) -> Result<Option<()>> {
         let Some(epoch) = self.round.under_way()? else {
             return Ok(Some(()));
         };

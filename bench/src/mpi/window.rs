@@ -1,0 +1,68 @@
+//! Windows of the MPI standard, locked for all the time. A flush makes writes visible at the target; the target looks at
+//! its memory between calls that make progress.
+#![allow(unsafe_code)]
+
+use std::ffi::c_int;
+use std::ptr;
+
+use tagwire_base::Rank;
+
+use super::abi::{MpiPort, StatusPointer, number};
+use super::handles::Handle;
+use super::remote::Region;
+use crate::buffer::{Incoming, Outgoing};
+use crate::error::Result;
+use crate::port::window::{Exchange, Window, Windows};
+use crate::port::{Port, tags};
+
+/// `MPI_Iprobe`: source, tag, communicator, flag, status.
+type Probe = unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, StatusPointer) -> c_int;
+
+struct MpiWindow<'p> {
+    port: &'p MpiPort,
+    room: Incoming,
+    region: Region<'p>,
+    probe: Probe,
+    sync: unsafe extern "C" fn(Handle) -> c_int,
+}
+
+impl Windows for MpiPort {
+    fn open(&self, room: Incoming, _: Exchange<'_>) -> Result<Box<dyn Window + '_>> {
+        let region = Region::open(self, room)?;
+        // SAFETY: the standard gives the functions of these names these types.
+        let (probe, sync) = unsafe { (self.symbol(b"MPI_Iprobe")?, self.symbol(b"MPI_Win_sync")?) };
+        Ok(Box::new(MpiWindow {
+            port: self,
+            room,
+            region,
+            probe,
+            sync,
+        }))
+    }
+}
+
+impl Window for MpiWindow<'_> {
+    fn put(&self, data: Outgoing, to: Rank, offset: usize) -> Result<()> {
+        self.region.put(self.port, data, number(to), offset)
+    }
+
+    fn flush(&self, to: &[Rank]) -> Result<()> {
+        to.iter()
+            .try_for_each(|rank| self.region.flush(self.port, number(*rank)))
+    }
+
+    fn has_reached(&self, offset: usize, value: u64) -> Result<bool> {
+        if self.room.shared_word(offset) >= value {
+            return Ok(true);
+        }
+        let (mut flag, world) = (0, self.port.handles().world);
+        let (source, tag) = (number(self.port.rank()), tags::AHEAD.as_i32());
+        // SAFETY: a look at messages that this rank does not send; the flag has its place, and a null pointer asks for no status.
+        let code = unsafe { (self.probe)(source, tag, world, &raw mut flag, ptr::null_mut()) };
+        self.port.check("MPI_Iprobe", code)?;
+        // SAFETY: the window is locked.
+        let code = unsafe { (self.sync)(self.region.window()) };
+        self.port.check("MPI_Win_sync", code)?;
+        Ok(self.room.shared_word(offset) >= value)
+    }
+}
