@@ -29,6 +29,7 @@ use crate::stats::Summary;
 
 mod computing;
 mod concurrent;
+mod device;
 mod partitioned;
 mod pattern;
 mod remote;
@@ -105,6 +106,7 @@ impl Job<'_> {
                 .and_then(|leads| done(leads, sink)),
             TestName::Partitioned => self.measure_partitioned(&port, used, sink),
             _ if self.plan.pattern.is_some() => self.measure_pattern(&port, &used, sink),
+            _ if self.plan.device.is_some() => self.measure_device(&port, &used, sink),
             test if test.access().is_some() => self.measure_remote(&port, &used, sink),
             _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
             _ => self.measure_shared(&port, used, sink),
@@ -172,6 +174,9 @@ impl Job<'_> {
             }
             (Some(pml), None) if self.plan.pattern.is_some() => {
                 self.measure_pattern(pml, &used, sink)?;
+            }
+            (Some(pml), None) if self.plan.device.is_some() => {
+                self.measure_device(pml, &used, sink)?;
             }
             (Some(pml), None) if self.plan.unit.is_some() => {
                 self.measure_concurrent(pml, single.as_ref(), &used, sink)?;
