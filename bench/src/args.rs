@@ -604,8 +604,8 @@ impl BenchArgs {
         } else if callers::asked(self).is_none() {
             check_ranks(self.test, self.rank_count())?;
         }
-        self.check_groups()?;
-        self.check_without_ranks()
+        self.check_without_ranks()?;
+        self.check_groups()
     }
 
     /// As [`check`](Self::check), where another launcher has decided on the ranks.

@@ -11,7 +11,8 @@
 //! has members; partition k is summed over the group at its member k, and over lane k from there.
 
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
 
 use super::engine::Spent;
 use super::parts::parts;
@@ -162,68 +163,43 @@ impl<'p> Reduction<'p> {
 
     /// Partition after partition, each as soon as it has come.
     pub(super) fn partitioned(&self, events: &Receiver<Event<'p>>) -> Result<Trace> {
-        let (groups, vectors, mine) = (self.groups, self.vectors, self.mine());
-        let (mut trace, starter) = (Trace::default(), self.starter());
-        let mut under_way: Vec<(usize, Box<dyn Started + 'p>)> = Vec::new();
-        let mut lane: Option<Box<dyn Started + 'p>> = None;
-        let (mut left, mut next, mut is_done) = (self.filled().count(), 0, false);
-        while left > 0 || lane.is_some() || !is_done {
-            let is_idle = under_way.is_empty() && lane.is_none();
-            let mut has_moved = false;
-            if let Some(event) = look(events, is_idle && !is_done)? {
-                has_moved = true;
-                let (part, started) = match event {
-                    Event::Copied(part) => {
-                        let at = now();
-                        (Some((part, at)), Some(starter.start(part)?))
-                    }
-                    Event::Started(part, at, started) => (Some((part, at)), Some(started)),
-                    Event::Done(spent) => {
-                        (trace.spent, is_done) = (spent, true);
-                        (None, None)
-                    }
-                    Event::Failed(error) => return Err(error),
-                };
-                if let (Some((part, at)), Some(started)) = (part, started) {
-                    // All members start reductions in the same order.
-                    if part < next {
-                        return Err(Error::Peer(format!(
-                            "the device finished partition {part} after partition {}",
-                            next - 1
-                        )));
-                    }
-                    trace.start = if next == 0 { at } else { trace.start };
-                    next = part + 1;
-                    under_way.push((part, started));
+        let mut going = UnderWay {
+            reduction: self,
+            starter: self.starter(),
+            trace: Trace::default(),
+            sums: Vec::new(),
+            lane: None,
+            next: 0,
+        };
+        let mut looks = 0_u32;
+        let spent = loop {
+            let is_idle = going.sums.is_empty() && going.lane.is_none();
+            let patience = match looks {
+                _ if is_idle => None,
+                ..LOOKS => Some(Duration::ZERO),
+                LOOKS.. => Some(PATIENCE),
+            };
+            match look(events, patience)? {
+                Some(Event::Copied(part)) => {
+                    let (at, started) = (now(), going.starter.start(part)?);
+                    going.add(part, at, started)?;
                 }
+                Some(Event::Started(part, at, started)) => going.add(part, at, started)?,
+                Some(Event::Done(spent)) => break spent,
+                Some(Event::Failed(error)) => return Err(error),
+                None => looks = looks.saturating_add(1),
             }
-            let mut place = 0;
-            while place < under_way.len() {
-                let (part, started) = &mut under_way[place];
-                if !started.test()? {
-                    place += 1;
-                    continue;
-                }
-                (has_moved, left) = (true, left - 1);
-                if *part == groups.me {
-                    let partial = vectors.partial.outgoing(0..mine);
-                    let block = vectors.block.incoming(0..mine);
-                    lane = Some(groups.lane.start_allreduce(partial, block)?);
-                }
-                under_way.swap_remove(place);
+            if going.poll()? {
+                looks = 0;
             }
-            if let Some(started) = &mut lane
-                && started.test()?
-            {
-                (has_moved, lane) = (true, None);
-            }
-            if !has_moved {
-                std::thread::yield_now();
-            }
-        }
+        };
+        going.wait()?;
         self.gather()?;
-        trace.end = now();
-        Ok(trace)
+        Ok(Trace {
+            end: now(),
+            spent,
+            ..going.trace
+        })
     }
 
     /// Bytes of this rank's partition.
@@ -253,10 +229,92 @@ impl<'p> Starter<'p> {
     }
 }
 
+/// The sums of partitions that are under way.
+struct UnderWay<'r, 'p> {
+    reduction: &'r Reduction<'p>,
+    starter: Starter<'p>,
+    trace: Trace,
+    /// Over the group, each with its partition.
+    sums: Vec<(usize, Box<dyn Started + 'p>)>,
+    /// Of this rank's partition over its lane.
+    lane: Option<Box<dyn Started + 'p>>,
+    /// The partition that may come next, or one behind it.
+    next: usize,
+}
+
+impl<'p> UnderWay<'_, 'p> {
+    fn add(&mut self, part: usize, at: u64, started: Box<dyn Started + 'p>) -> Result<()> {
+        // All members start reductions in the same order.
+        if part < self.next {
+            let last = self.next - 1;
+            return Err(Error::Peer(format!(
+                "the device finished partition {part} after partition {last}"
+            )));
+        }
+        if self.sums.is_empty() && self.next == 0 {
+            self.trace.start = at;
+        }
+        self.next = part + 1;
+        self.sums.push((part, started));
+        Ok(())
+    }
+
+    /// Tests each, and returns whether one has ended.
+    fn poll(&mut self) -> Result<bool> {
+        let (mut place, mut has_moved) = (0, false);
+        while place < self.sums.len() {
+            if !self.sums[place].1.test()? {
+                place += 1;
+                continue;
+            }
+            has_moved = true;
+            let (part, _) = self.sums.swap_remove(place);
+            self.ended(part)?;
+        }
+        if let Some(started) = &mut self.lane
+            && started.test()?
+        {
+            (has_moved, self.lane) = (true, None);
+        }
+        Ok(has_moved)
+    }
+
+    /// Waits for all, for what others wait for first.
+    fn wait(&mut self) -> Result<()> {
+        let me = self.reduction.groups.me;
+        self.sums.sort_by_key(|(part, _)| *part != me);
+        for (part, mut started) in std::mem::take(&mut self.sums) {
+            started.wait()?;
+            self.ended(part)?;
+        }
+        self.lane
+            .take()
+            .map_or(Ok(()), |mut started| started.wait())
+    }
+
+    /// Starts what follows a sum over the group.
+    fn ended(&mut self, part: usize) -> Result<()> {
+        let (groups, vectors) = (self.reduction.groups, self.reduction.vectors);
+        if part == groups.me {
+            let mine = 0..self.reduction.mine();
+            let (partial, block) = (
+                vectors.partial.outgoing(mine.clone()),
+                vectors.block.incoming(mine),
+            );
+            self.lane = Some(groups.lane.start_allreduce(partial, block)?);
+        }
+        Ok(())
+    }
+}
+
+/// How often operations are tested before the thread sleeps between tests, and how long it sleeps at most: the device wakes it.
+const LOOKS: u32 = 64;
+const PATIENCE: Duration = Duration::from_micros(20);
+
 /// Waits until the device has done all.
 pub(super) fn produced(events: &Receiver<Event<'_>>) -> Result<Trace> {
     loop {
-        match look(events, true)? {
+        match look(events, None)? {
             Some(Event::Done(spent)) => {
                 return Ok(Trace {
                     spent,
@@ -269,15 +327,23 @@ pub(super) fn produced(events: &Receiver<Event<'_>>) -> Result<Trace> {
     }
 }
 
-/// Returns the next event, if there is one; with `waits`, once there is.
-fn look<'p>(events: &Receiver<Event<'p>>, waits: bool) -> Result<Option<Event<'p>>> {
+/// Returns the next event, where there is one within that time; without a time, once there is.
+fn look<'p>(events: &Receiver<Event<'p>>, patience: Option<Duration>) -> Result<Option<Event<'p>>> {
     let gone = || Error::Peer("the thread of the device has ended".to_owned());
-    match waits {
-        true => events.recv().map(Some).map_err(|_| gone()),
-        false => match events.try_recv() {
+    match patience {
+        None => events.recv().map(Some).map_err(|_| gone()),
+        Some(Duration::ZERO) => match events.try_recv() {
             Ok(event) => Ok(Some(event)),
-            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Empty) => {
+                std::thread::yield_now();
+                Ok(None)
+            }
             Err(TryRecvError::Disconnected) => Err(gone()),
+        },
+        Some(time) => match events.recv_timeout(time) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(gone()),
         },
     }
 }

@@ -96,6 +96,13 @@ impl Started for OnBoard<'_> {
         finish(all);
         Ok(true)
     }
+
+    fn wait(&mut self) -> Result<()> {
+        while !self.test()? {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
 }
 
 impl<'a> BoardGroup<'a> {
@@ -112,11 +119,7 @@ impl<'a> BoardGroup<'a> {
     }
 
     fn run(&self, out: Outgoing, finish: Finish<'a>) -> Result<()> {
-        let mut started = self.start(out, finish);
-        while !started.test()? {
-            std::thread::yield_now();
-        }
-        Ok(())
+        self.start(out, finish).wait()
     }
 }
 

@@ -53,7 +53,13 @@ struct Functions {
         Handle,
         *mut Handle,
     ) -> c_int,
+    tests: Tests,
+}
+
+#[derive(Clone, Copy)]
+struct Tests {
     test: Test,
+    wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
 }
 
 type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, StatusPointer) -> c_int;
@@ -104,7 +110,10 @@ impl<'a> MpiGroup<'a> {
                 allgatherv: port.symbol(b"MPI_Allgatherv")?,
                 ireduce: port.symbol(b"MPI_Ireduce")?,
                 iallreduce: port.symbol(b"MPI_Iallreduce")?,
-                test: port.symbol(b"MPI_Test")?,
+                tests: Tests {
+                    test: port.symbol(b"MPI_Test")?,
+                    wait: port.symbol(b"MPI_Wait")?,
+                },
             }
         };
         Ok(Self {
@@ -117,7 +126,7 @@ impl<'a> MpiGroup<'a> {
     fn started(&self, request: Handle) -> Box<dyn Started + '_> {
         Box::new(MpiStarted {
             port: self.port,
-            test: self.functions.test,
+            tests: self.functions.tests,
             request,
         })
     }
@@ -219,7 +228,7 @@ impl Group for MpiGroup<'_> {
 /// An operation of a communicator.
 struct MpiStarted<'a> {
     port: &'a MpiPort,
-    test: Test,
+    tests: Tests,
     request: Handle,
 }
 
@@ -231,9 +240,16 @@ impl Started for MpiStarted<'_> {
         let mut has_ended = 0;
         // SAFETY: the request is one of this library that was started, or the null one that the library has left of it; the
         // answer has its place, and a null pointer asks for no status.
-        let code =
-            unsafe { (self.test)(&raw mut self.request, &raw mut has_ended, ptr::null_mut()) };
+        let code = unsafe {
+            (self.tests.test)(&raw mut self.request, &raw mut has_ended, ptr::null_mut())
+        };
         self.port.check("MPI_Test", code)?;
         Ok(has_ended != 0)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        // SAFETY: as above.
+        let code = unsafe { (self.tests.wait)(&raw mut self.request, ptr::null_mut()) };
+        self.port.check("MPI_Wait", code)
     }
 }

@@ -40,8 +40,11 @@ pub(crate) trait Group: Send + Sync {
     fn start_allreduce(&self, out: Outgoing, into: Incoming) -> Result<Box<dyn Started + '_>>;
 }
 
-/// An operation under way. It is tested until it has ended.
+/// An operation under way, which is tested until it has ended, or waited for.
 pub(crate) trait Started: Send {
-    /// Makes progress once, and returns whether it has ended; then it is not tested again.
+    /// Makes progress once, and returns whether it has ended; then it is no more called.
     fn test(&mut self) -> Result<bool>;
+
+    /// Returns once it has ended.
+    fn wait(&mut self) -> Result<()>;
 }

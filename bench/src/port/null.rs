@@ -173,4 +173,9 @@ impl Started for NullStarted {
     fn test(&mut self) -> Result<bool> {
         Ok(true)
     }
+
+    #[inline(never)]
+    fn wait(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

@@ -242,6 +242,10 @@ impl Started for PmlStarted {
     fn test(&mut self) -> Result<bool> {
         Ok(self.0.test()?)
     }
+
+    fn wait(&mut self) -> Result<()> {
+        Ok(self.0.wait(None)?)
+    }
 }
 
 /// The sum of doubles.

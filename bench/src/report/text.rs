@@ -397,7 +397,13 @@ pub(crate) fn preamble(report: &Report) -> String {
     if let Some(memory) = report.rows.iter().find_map(|row| row.memory.as_deref()) {
         line("Memory", memory);
     }
-    if let Some(cache) = cache(report) {
+    if let Some(device) = report
+        .rows
+        .iter()
+        .find_map(|row| row.device.producer.as_deref())
+    {
+        line("Device", device);
+    } else if let Some(cache) = cache(report) {
         line("Cache", &cache);
     }
     if report.rows.iter().any(|row| row.nonblocking) {
