@@ -15,6 +15,7 @@ use tagwire_pml::settings::LAYERS;
 pub(crate) mod arrivals;
 pub mod concurrent;
 pub mod device;
+mod devices;
 pub(crate) mod granularity;
 pub mod partitioned;
 pub mod pattern;
@@ -32,7 +33,6 @@ pub use transport::{TransportChoice, Transports};
 
 use crate::buffer::available_memory;
 use crate::concurrent as callers;
-use crate::device::measure::rows_per_size;
 use crate::error::{Error, Result};
 use crate::pattern::has_option;
 use crate::port::collective::Operation;
@@ -157,7 +157,7 @@ impl TestName {
         if let Some(known) = callers::decides(self, name) {
             return known.has_option(name);
         }
-        let of_device = crate::device::has_option(self, name);
+        let of_device = DeviceArgs::has_option(self.as_str(), name);
         if let Some(has) = of_device.or_else(|| has_option(self.as_str(), name)) {
             return has;
         }
@@ -547,7 +547,7 @@ impl BenchArgs {
             return test.sizes.parse().expect("a pattern's own sizes");
         }
         self.sizes.clone().unwrap_or_else(|| match self.test {
-            _ if self.has_device() => crate::device::SIZES.parse().expect("the paper's sizes"),
+            _ if self.has_device() => device::SIZES.parse().expect("the paper's sizes"),
             TestName::Ring | TestName::Idle | TestName::Atomic => Sizes::one(8),
             TestName::Partitioned => Sizes::powers(64, 1 << 20),
             TestName::Barrier => Sizes::one(0),
@@ -588,7 +588,7 @@ impl BenchArgs {
                 plan.partitions.len() * plan.policies.len() * plan.circumstances.len()
             }
             _ if self.known_pattern().is_some() => self.rows_of_pattern().unwrap_or(1),
-            _ if self.has_device() => self.device_plan().map_or(1, |plan| rows_per_size(&plan)),
+            _ if self.has_device() => self.device_plan().map_or(1, |plan| plan.series().len()),
             _ if self.layers => 2 + usize::from(self.pml.is_none()),
             _ => 1,
         }

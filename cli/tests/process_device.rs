@@ -20,8 +20,8 @@ fn measure(line: &str) -> Vec<Value> {
 }
 
 fn series(rows: &[Value]) -> Vec<&str> {
-    let of = |row| Value::as_str(&row["series"]).unwrap();
-    rows.iter().map(of).collect()
+    let names = rows.iter().map(|row| row["series"].as_str().unwrap());
+    names.collect()
 }
 
 /// Partitions of no element, of unlike lengths and of alike ones.

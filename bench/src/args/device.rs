@@ -7,9 +7,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::partitioned::parse_short;
-use super::{BenchArgs, Result, TestName, usage};
-use crate::device::group_size;
+use super::partitioned::{PartitionedArgs, parse_short};
+use crate::error::{Error, Result};
 
 /// How a vector that comes from a device is reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -176,17 +175,54 @@ impl DeviceArgs {
         ]
     }
 
-    /// Returns whether a test has an option; `None` where that is none of these.
-    pub(crate) fn has_option(test: TestName, name: &str) -> Option<bool> {
+    /// Returns whether a test has an option; `None` where that is no affair of devices.
+    pub(crate) fn has_option(test: &str, name: &str) -> Option<bool> {
         let options = Self::default().given();
-        let known = options.iter().any(|(option, _)| *option == name);
+        let is_own = options.iter().any(|(option, _)| *option == name);
         let of_both = name == "producer" || name.starts_with("engine-");
-        known.then_some(match test {
-            TestName::Allreduce => true,
-            TestName::DeviceCopy => of_both,
-            _ => false,
-        })
+        match test {
+            "allreduce" => is_own.then_some(true),
+            COPY if is_own => Some(of_both),
+            COPY => {
+                let is_known = NOT_OF_COPIES.contains(&name) || PartitionedArgs::has_option(name);
+                is_known.then_some(name == "partitions")
+            }
+            _ => is_own.then_some(false),
+        }
     }
+}
+
+/// The name of the test of copies.
+const COPY: &str = "device-copy";
+
+/// Options that it does not have.
+const NOT_OF_COPIES: [&str; 14] = [
+    "window",
+    "threads",
+    "posted",
+    "unexpected",
+    "seconds",
+    "side",
+    "nonblocking",
+    "memory",
+    "profile",
+    "percentiles",
+    "raw",
+    "layers",
+    "cache",
+    "cache-bytes",
+];
+
+/// The sizes where none are named, as the option takes them: those of the paper.
+pub(crate) const SIZES: &str = "40:47M";
+
+/// One of the series of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Series {
+    /// Vectors are reduced; by partitions, with who starts that.
+    Reduced(Algorithm, Option<Callback>),
+    /// They are copied in so many pieces.
+    Copied(u32),
 }
 
 /// The part of a job's plan.
@@ -216,91 +252,40 @@ impl DevicePlan {
     pub(crate) fn any_thread(&self) -> bool {
         self.algorithms.contains(&Algorithm::Pr) && self.callbacks.contains(&Callback::Direct)
     }
-}
 
-impl BenchArgs {
-    /// Whether vectors come from a device.
-    pub(crate) fn has_device(&self) -> bool {
-        let device = &self.device;
-        let is_asked = device.producer.is_some() || !device.algorithm.is_empty();
-        self.test == TestName::DeviceCopy || (self.test == TestName::Allreduce && is_asked)
+    /// The series, in the order of the command.
+    pub(crate) fn series(&self) -> Vec<Series> {
+        let mut all = Vec::new();
+        for &algorithm in &self.algorithms {
+            let of = |callback| Series::Reduced(algorithm, callback);
+            match algorithm {
+                Algorithm::Pr => all.extend(self.callbacks.iter().copied().map(Some).map(of)),
+                _ => all.push(of(None)),
+            }
+        }
+        all.extend(self.copies.iter().copied().map(Series::Copied));
+        all
     }
 
-    /// What the plan of a test with a device has beside that of others.
-    pub(crate) fn device_plan(&self) -> Option<DevicePlan> {
-        if !self.has_device() {
-            return None;
-        }
-        let device = &self.device;
-        let is_copy = self.test == TestName::DeviceCopy;
-        let algorithms = match &device.algorithm[..] {
-            _ if is_copy => Vec::new(),
-            [] => Algorithm::value_variants().to_vec(),
-            list => list.to_vec(),
+    /// Returns how many ranks a group has among so many.
+    ///
+    /// # Errors
+    /// Where a group size that was asked for does not divide them.
+    pub(crate) fn group_among(&self, ranks: u32) -> Result<u32> {
+        let own = match ranks.is_multiple_of(2) {
+            true => ranks / 2,
+            false => ranks,
         };
-        let callbacks = match &device.callback[..] {
-            [] => vec![Callback::Deferred],
-            list => list.to_vec(),
-        };
-        let copies = self.partitioned.partitions.clone();
-        let copies = copies.map_or_else(|| vec![1, 20], |list| list.as_slice().to_vec());
-        Some(DevicePlan {
-            engine: EnginePlan {
-                rate: device.engine_rate.unwrap_or(DataRate(10e9)),
-                latency: device.engine_latency.unwrap_or(Duration::from_micros(8)),
-                flops_per_element: device.flops_per_element.unwrap_or(1),
-                copy_stream: device.copy_stream.unwrap_or_default(),
-            },
-            group_size: device.group_size,
-            algorithms,
-            callbacks,
-            copies: if is_copy { copies } else { Vec::new() },
-        })
-    }
-
-    /// Refuses a group size that does not divide the ranks.
-    pub(super) fn check_groups(&self) -> Result<()> {
-        let plan = self.device_plan();
-        plan.map_or(Ok(()), |plan| {
-            group_size(&plan, self.rank_count()).map(|_| ())
-        })
-    }
-
-    /// Refuses what does not fit a test with a device.
-    pub(super) fn check_device(&self) -> Result<()> {
-        let Some(plan) = self.device_plan() else {
-            let given = self.device.given().into_iter();
-            let mut given = given.filter(|(name, given)| *given && *name != "producer");
-            return match given.next() {
-                Some((name, _)) if self.test == TestName::Allreduce => usage(format!(
-                    "--{name} is for vectors that come from a device: with --algorithm or --producer"
-                )),
-                _ => Ok(()),
-            };
-        };
-        let sizes = self.size_list();
-        if let Some(odd) = sizes.as_slice().iter().find(|size| *size % 8 != 0) {
-            return usage(format!(
-                "{} is of doubles here: size {odd} is no multiple of 8",
-                self.test
-            ));
+        let size = self.group_size.unwrap_or(own);
+        if ranks.is_multiple_of(size) {
+            return Ok(size);
         }
-        let other = [
-            ("nonblocking", self.nonblocking),
-            ("percentiles", self.percentiles.is_some()),
-            ("profile", self.profile),
-            ("memory", self.memory.is_some()),
-            ("cache", !self.partitioned.cache.is_empty()),
-        ];
-        if let Some((name, _)) = other.iter().find(|(_, given)| *given) {
-            return usage(format!(
-                "--{name} has no meaning for vectors that come from a device"
-            ));
-        }
-        if !self.device.callback.is_empty() && !plan.algorithms.contains(&Algorithm::Pr) {
-            return usage("--callback is for --algorithm pr");
-        }
-        Ok(())
+        let fitting = (1..=ranks).filter(|size| ranks.is_multiple_of(*size));
+        let fitting: Vec<String> = fitting.map(|size| size.to_string()).collect();
+        Err(Error::Usage(format!(
+            "--group-size {size} does not divide {ranks} ranks: it is one of {}",
+            fitting.join(", ")
+        )))
     }
 }
 

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::copy;
 use super::engine::{Copy, Engine, Order, wake_in_time};
 use super::parts::ELEMENT;
 use super::reduce::{Event, Groups, Reduction, Starter, Trace, Vectors};
-use super::{copy, group_size};
-use crate::args::device::{Algorithm, Callback, DevicePlan};
+use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
 use crate::body::partitioned::now;
 use crate::buffer::{Memory, Pattern};
 use crate::error::{Error, Mismatch, Result};
@@ -26,38 +26,9 @@ const BLOCK: u64 = 100_000_000;
 /// How many iterations a block has at most then.
 const MOST: u64 = 200;
 
-/// One of the series of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Series {
-    Reduced(Algorithm, Option<Callback>),
-    Copied(u32),
-}
-
-impl Series {
-    fn all(plan: &DevicePlan) -> Vec<Self> {
-        let mut all = Vec::new();
-        for &algorithm in &plan.algorithms {
-            match algorithm {
-                Algorithm::Pr => all.extend(
-                    plan.callbacks
-                        .iter()
-                        .map(|&callback| Self::Reduced(algorithm, Some(callback))),
-                ),
-                _ => all.push(Self::Reduced(algorithm, None)),
-            }
-        }
-        all.extend(plan.copies.iter().copied().map(Self::Copied));
-        all
-    }
-
-    fn is_by(self, algorithm: Algorithm) -> bool {
-        matches!(self, Self::Reduced(own, _) if own == algorithm)
-    }
-}
-
-/// Returns how many rows each size has.
-pub(crate) fn rows_per_size(plan: &DevicePlan) -> usize {
-    Series::all(plan).len()
+/// Whether a series is by an algorithm.
+fn is_by(series: Series, algorithm: Algorithm) -> bool {
+    matches!(series, Series::Reduced(own, _) if own == algorithm)
 }
 
 /// What the thread of a device is to do.
@@ -288,7 +259,7 @@ const MOVED: usize = 4;
 pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -> Result<()> {
     let missing = || Error::Usage("a plan without a device".to_owned());
     let device = plan.device.as_ref().ok_or_else(missing)?;
-    let size = group_size(device, port.size())?;
+    let size = device.group_among(port.size())?;
     let null = NullPort::of(port);
     let nobody = groups(&null, size)?;
     let all = match device.algorithms.is_empty() {
@@ -325,7 +296,7 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
             engine: None,
             ..rig
         };
-        let mut job = Job {
+        let mut runs = Runs {
             port,
             plan,
             device,
@@ -337,7 +308,7 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
         };
         lengths
             .iter()
-            .try_for_each(|&bytes| job.measure(bytes, target))
+            .try_for_each(|&bytes| runs.measure(bytes, target))
     })
 }
 
@@ -353,8 +324,8 @@ fn groups<P: Port>(port: &P, size: u32) -> Result<Groups<'_>> {
     })
 }
 
-/// A rank's part in a job.
-struct Job<'a, 'p, P> {
+/// The runs of a rank.
+struct Runs<'a, 'p, P> {
     port: &'a P,
     plan: &'a Plan,
     device: &'a DevicePlan,
@@ -367,10 +338,10 @@ struct Job<'a, 'p, P> {
     iterations: u64,
 }
 
-impl<P: Port> Job<'_, '_, P> {
+impl<P: Port> Runs<'_, '_, P> {
     /// Measures all series with vectors of one length.
     fn measure(&mut self, bytes: usize, target: &mut Target<'_>) -> Result<()> {
-        let all = Series::all(self.device);
+        let all = self.device.series();
         let watch = Watch::begin();
         let counts = all.iter().map(|&series| self.warm_up(series, bytes));
         let counts = counts.collect::<Result<Vec<u64>>>()?;
@@ -493,7 +464,7 @@ fn figures(row: &mut Row, all: &[Series], found: &[Found], place: usize) {
     set(Quantity::TIME, &own.times, 1e-3);
     set(Quantity::COPY, &own.copies, 1e-3);
     let gain = |base: Algorithm, of: fn(f64, f64) -> f64| {
-        let base = all.iter().position(|series| series.is_by(base));
+        let base = all.iter().position(|series| is_by(*series, base));
         let base = base.filter(|base| *base != place)?;
         let pairs = found[base].times.iter().zip(&own.times);
         Some(

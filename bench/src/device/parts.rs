@@ -19,14 +19,6 @@ pub(super) fn parts(bytes: usize, count: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Returns how many ranks a group has where that is not told: half of them where that is a whole number, else all.
-pub(crate) const fn largest_group(ranks: u32) -> u32 {
-    match ranks.is_multiple_of(2) {
-        true => ranks / 2,
-        false => ranks,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,10 +42,5 @@ mod tests {
     #[test]
     fn a_vector_of_fewer_elements_has_empty_partitions() {
         assert_eq!(parts(24, 4), [0..0, 0..0, 0..0, 0..24]);
-    }
-
-    #[test]
-    fn groups_are_halves_where_there_are_two() {
-        assert_eq!([2, 3, 4, 8, 1].map(largest_group), [1, 3, 2, 4, 1]);
     }
 }

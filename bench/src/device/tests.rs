@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::Parser;
 use tagwire_base::{Rank, Tag};
 
-use super::measure::{measure, rows_per_size};
+use super::measure::measure;
 use crate::args::BenchArgs;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
@@ -391,13 +391,18 @@ fn rows_are_counted_before_they_come() {
         ("device-copy --partitions 1,2,4", 3),
     ] {
         let plan = plan(line).unwrap();
-        assert_eq!(
-            rows_per_size(plan.device.as_ref().unwrap()),
-            count,
-            "{line}"
-        );
+        assert_eq!(plan.device.unwrap().series().len(), count, "{line}");
     }
     assert!(plan("allreduce").unwrap().device.is_none());
+}
+
+#[test]
+fn groups_are_halves_where_there_are_two() {
+    for (ranks, size) in [(2, 1), (3, 3), (4, 2), (8, 4), (1, 1)] {
+        let plan = plan("allreduce -n 2 --producer engine").unwrap();
+        let group = plan.device.unwrap().group_among(ranks);
+        assert_eq!(group.unwrap(), size, "{ranks} ranks");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ impl Job<'_> {
             return crate::pattern::check_ranks(pattern, ranks);
         }
         if let Some(device) = &self.plan.device {
-            crate::device::group_size(device, ranks)?;
+            device.group_among(ranks)?;
         }
         match self.plan.unit {
             None => crate::args::check_ranks(test, ranks),
