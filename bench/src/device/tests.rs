@@ -1,7 +1,7 @@
 //! Reductions between ranks that are threads of this process, whose groups lay what members give on a board. The result of every
 //! iteration is compared with a sum that one rank does.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -22,33 +22,23 @@ use crate::record::Row;
 /// What members have given, by group, operation and member.
 #[derive(Default)]
 struct Board {
-    given: Mutex<HashMap<(u64, u64), HashMap<usize, Vec<u8>>>>,
+    given: Mutex<BTreeMap<(u64, u64, usize), Vec<u8>>>,
     /// Sums are wrong by one.
     spoils: bool,
 }
 
 impl Board {
-    fn give(&self, place: (u64, u64), member: usize, bytes: &[u8]) {
+    fn give(&self, (group, operation): (u64, u64), member: usize, bytes: &[u8]) {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = given
-            .entry(place)
-            .or_default()
-            .insert(member, bytes.to_vec());
+        let old = given.insert((group, operation, member), bytes.to_vec());
         assert!(old.is_none(), "a member gives twice");
     }
 
     /// What all of so many have given, in their order.
-    fn all(&self, place: (u64, u64), size: usize) -> Option<Vec<Vec<u8>>> {
+    fn all(&self, (group, operation): (u64, u64), size: usize) -> Option<Vec<Vec<u8>>> {
         let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = given.get(&place).filter(|found| found.len() == size)?;
-        let mut members: Vec<_> = found.iter().collect();
-        members.sort();
-        Some(
-            members
-                .into_iter()
-                .map(|(_, bytes)| bytes.clone())
-                .collect(),
-        )
+        let members = (0..size).map(|member| given.get(&(group, operation, member)).cloned());
+        members.collect()
     }
 
     fn sum(&self, all: &[Vec<u8>]) -> Vec<u8> {
