@@ -14,6 +14,8 @@ use tagwire_pml::settings::LAYERS;
 
 pub(crate) mod arrivals;
 pub mod concurrent;
+pub mod device;
+mod devices;
 pub(crate) mod granularity;
 pub mod partitioned;
 pub mod pattern;
@@ -21,6 +23,7 @@ mod patterns;
 mod transport;
 
 pub use concurrent::{Begin, ConcurrentArgs, Progress, Style, Tags};
+pub use device::DeviceArgs;
 pub use partitioned::PartitionedArgs;
 pub use pattern::PatternArgs;
 
@@ -86,6 +89,8 @@ pub enum TestName {
     Sweep3d,
     /// Ranks of a periodic grid exchange with the neighbours of a stencil while their threads arrive by a profile
     Cmb,
+    /// A vector from a device to its host, as one copy and in pieces
+    DeviceCopy,
     /// No rank leaves before all have come
     Barrier,
     /// Rank 0's bytes to all
@@ -133,6 +138,7 @@ impl TestName {
             Self::Halo3d => "halo3d",
             Self::Sweep3d => "sweep3d",
             Self::Cmb => "cmb",
+            Self::DeviceCopy => "device-copy",
             Self::Barrier => "barrier",
             Self::Bcast => "bcast",
             Self::Reduce => "reduce",
@@ -151,7 +157,8 @@ impl TestName {
         if let Some(known) = callers::decides(self, name) {
             return known.has_option(name);
         }
-        if let Some(has) = has_option(self.as_str(), name) {
+        let of_device = DeviceArgs::has_option(self.as_str(), name);
+        if let Some(has) = of_device.or_else(|| has_option(self.as_str(), name)) {
             return has;
         }
         match name {
@@ -472,6 +479,10 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub pattern: PatternArgs,
 
+    /// What only tests with a device have
+    #[command(flatten)]
+    pub device: DeviceArgs,
+
     /// The launcher of the MPI library [default: the mpiexec beside it]
     #[arg(long, value_name = "PATH")]
     pub mpiexec: Option<PathBuf>,
@@ -511,7 +522,12 @@ impl BenchArgs {
         let variants = callers::variants(self).unwrap_or_default();
         let most = variants.iter().map(ranks).max();
         let of_grid = self.grid().map(|grid| grid.ranks());
-        most.or(of_grid).or(self.ranks).unwrap_or(2)
+        let own = if self.test == TestName::DeviceCopy {
+            1
+        } else {
+            2
+        };
+        most.or(of_grid).or(self.ranks).unwrap_or(own)
     }
 
     /// How many threads a rank has.
@@ -531,6 +547,7 @@ impl BenchArgs {
             return test.sizes.parse().expect("a pattern's own sizes");
         }
         self.sizes.clone().unwrap_or_else(|| match self.test {
+            _ if self.has_device() => device::SIZES.parse().expect("the paper's sizes"),
             TestName::Ring | TestName::Idle | TestName::Atomic => Sizes::one(8),
             TestName::Partitioned => Sizes::powers(64, 1 << 20),
             TestName::Barrier => Sizes::one(0),
@@ -571,6 +588,7 @@ impl BenchArgs {
                 plan.partitions.len() * plan.policies.len() * plan.circumstances.len()
             }
             _ if self.known_pattern().is_some() => self.rows_of_pattern().unwrap_or(1),
+            _ if self.has_device() => self.device_plan().map_or(1, |plan| plan.series().len()),
             _ if self.layers => 2 + usize::from(self.pml.is_none()),
             _ => 1,
         }
@@ -586,12 +604,14 @@ impl BenchArgs {
         } else if callers::asked(self).is_none() {
             check_ranks(self.test, self.rank_count())?;
         }
-        self.check_without_ranks()
+        self.check_without_ranks()?;
+        self.check_groups()
     }
 
     /// As [`check`](Self::check), where another launcher has decided on the ranks.
     pub(crate) fn check_without_ranks(&self) -> Result<()> {
         self.check_meaning()?;
+        self.check_device()?;
         let has_mpi = self.named().any(TransportChoice::is_mpi);
         callers::check(self, has_mpi)?;
         if (self.raw || self.layers) && has_mpi {
@@ -725,6 +745,7 @@ impl BenchArgs {
         let given = given.into_iter().chain(self.partitioned.given());
         let given = given.chain(self.concurrent.given());
         let given = given.chain(self.pattern.given());
+        let given = given.chain(self.device.given());
         let test = self.test;
         self.check_cache()?;
         let is_paper = self.partitioned.definition == Some(Definition::Paper);
@@ -773,6 +794,7 @@ pub(crate) fn check_ranks(test: TestName, ranks: u32) -> Result<()> {
     let (fits, wanted) = match test {
         TestName::MessageRate => (ranks >= 2 && ranks.is_multiple_of(2), "an even number of"),
         TestName::Ring => (ranks >= 2, "at least 2"),
+        TestName::DeviceCopy => (ranks >= 1, "at least 1"),
         test if test.collective().is_some() => (ranks >= 2, "at least 2"),
         _ => (ranks == 2, "exactly 2"),
     };

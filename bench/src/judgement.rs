@@ -174,7 +174,8 @@ pub fn is_variable(key: &str) -> bool {
     ];
     const COUNTS: [&str; 4] = ["launch", "launches", "iterations", "repetitions"];
     // What has no unit: ratios and shares, and what is told beside the figures.
-    const BARE: [&str; 13] = [
+    const BARE: [&str; 14] = [
+        "speedup_vs_native",
         "overhead",
         "application_availability",
         "early_bird",

@@ -9,6 +9,7 @@ mod body;
 mod buffer;
 mod compare;
 mod concurrent;
+mod device;
 mod document;
 mod drive;
 mod environment;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::args::concurrent::ConcurrentPlan;
+use crate::args::device::DevicePlan;
 use crate::args::granularity::Interface;
 use crate::args::partitioned::PartitionedPlan;
 use crate::args::pattern::{Mode, PatternPlan};
@@ -88,6 +89,9 @@ pub(crate) struct Plan {
     /// What a pattern has beside.
     #[serde(default)]
     pub pattern: Option<PatternPlan>,
+    /// What a test with a device has beside.
+    #[serde(default)]
+    pub device: Option<DevicePlan>,
     /// What communicates at once, in the tests that compare processes with threads.
     #[serde(default)]
     pub unit: Option<Unit>,
@@ -170,6 +174,7 @@ impl Plan {
             callers_per_core: pattern.as_ref().map_or(1, |_| args.threads_per_core()),
             partitioned: own.or(partitioned),
             pattern,
+            device: args.device_plan(),
             unit: None,
             progress: None,
             concurrent: args.concurrent.plan(),
@@ -203,7 +208,12 @@ impl Plan {
         let by_partition = self.partitioned.as_ref().is_some_and(|plan| {
             plan.definition.has_paper() && plan.partitions.iter().any(|count| *count > 1)
         });
-        self.threads > 1 || by_partition || helped || self.unit.is_some_and(Unit::is_threads)
+        let by_device = self.device.as_ref().is_some_and(DevicePlan::any_thread);
+        self.threads > 1
+            || by_partition
+            || by_device
+            || helped
+            || self.unit.is_some_and(Unit::is_threads)
     }
 
     /// As text for [`VARIABLE`].

@@ -31,6 +31,7 @@ use crate::stats::Summary;
 
 mod computing;
 mod concurrent;
+mod device;
 mod partitioned;
 mod pattern;
 mod remote;
@@ -109,6 +110,7 @@ impl Job<'_> {
             _ if self.plan.pattern.is_some() => {
                 self.measure_pattern(&port, Some(&port), &used, sink)
             }
+            _ if self.plan.device.is_some() => self.measure_device(&port, &used, sink),
             test if test.access().is_some() => self.measure_remote(&port, &used, sink),
             _ if self.plan.unit.is_some() => self.measure_concurrent(&port, None, &used, sink),
             _ => self.measure_shared(&port, used, sink),
@@ -180,6 +182,9 @@ impl Job<'_> {
             (Some(pml), None) if self.plan.pattern.is_some() => {
                 let windows = windows.as_ref().map(|it| it as &dyn Windows);
                 self.measure_pattern(pml, windows, &used, sink)?;
+            }
+            (Some(pml), None) if self.plan.device.is_some() => {
+                self.measure_device(pml, &used, sink)?;
             }
             (Some(pml), None) if self.plan.unit.is_some() => {
                 self.measure_concurrent(pml, single.as_ref(), &used, sink)?;

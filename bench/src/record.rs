@@ -10,8 +10,10 @@ use crate::environment::MPI;
 use crate::load::RankLoad;
 use crate::stats::Summary;
 
+mod device;
 mod pattern;
 
+pub use self::device::DeviceKeys;
 pub use self::pattern::PatternKeys;
 
 /// The schema's name and version. Keys may be added within a version, never changed or removed.
@@ -93,6 +95,9 @@ pub struct Row {
     /// What only patterns have.
     #[serde(flatten)]
     pub pattern: PatternKeys,
+    /// What only vectors from a device have.
+    #[serde(flatten)]
+    pub device: DeviceKeys,
     /// How many rounds the receiver has room for, where that is not 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
@@ -282,6 +287,14 @@ impl Quantity {
     pub const SPEEDUP: Self = Self::more("speedup", "pct", "Gain (%)");
     /// What they gain over bulk-synchronous messages to all peers at once.
     pub const SPEEDUP_ALL: Self = Self::more("speedup_all", "pct", "Over all (%)");
+    /// An allreduce of vectors that come from a device.
+    pub const TIME: Self = Self::less("time", "us", "Time (us)");
+    /// A device's copies to its host.
+    pub const COPY: Self = Self::less("copy", "us", "Copy (us)");
+    /// What an algorithm gains over that by lanes.
+    pub const OVER_MULTILANE: Self = Self::more("speedup_vs_multilane", "pct", "Over lanes (%)");
+    /// How many times as fast it is as the library's own.
+    pub const OVER_NATIVE: Self = Self::more("speedup_vs_native", "", "Over native (x)");
     /// Passes of computing threads beside an allreduce.
     pub const PASSES: Self = Self::more("passes", "per_s", "Passes/s");
     /// The same without the allreduce.
@@ -311,7 +324,7 @@ impl Quantity {
     pub const EARLY_BIRD_PAPER: Self = Self::more("early_bird_paper", "", "Paper's early bird");
 
     /// All that there are, in the order in which a table shows them.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 43] = [
         Self::LATENCY,
         Self::SLOWEST,
         Self::THREAD_COST,
@@ -338,6 +351,10 @@ impl Quantity {
         Self::THROUGHPUT,
         Self::SPEEDUP,
         Self::SPEEDUP_ALL,
+        Self::TIME,
+        Self::COPY,
+        Self::OVER_MULTILANE,
+        Self::OVER_NATIVE,
         Self::ITERATION,
         Self::HIDDEN,
         Self::PASSES,

@@ -94,7 +94,8 @@ impl Report {
             siblings: row.figures.named(SIBLINGS),
             first_block: row.figures.named(FIRST_BLOCK),
         };
-        let spread = format!("{}_spread_pct", main_quantity(&self.test).stem);
+        let has = |key: &str| self.rows.iter().any(|row| row.figures.named(key).is_some());
+        let spread = format!("{}_spread_pct", quantity_of_row(&self.test, has).stem);
         let spreads = self.summary.iter();
         let spreads = spreads.filter_map(|row| Some((row.size, row.figures.named(&spread)?)));
         let mut crowded: Vec<String> = Vec::new();
@@ -208,13 +209,14 @@ pub fn main_quantity(test: &str) -> Quantity {
         "overlap" => Quantity::OVERLAP,
         "partitioned" => Quantity::PARTITIONED_OVERHEAD,
         "cmb" => Quantity::ITER,
+        "device-copy" => Quantity::COPY,
         "halo3d" | "sweep3d" => Quantity::THROUGHPUT,
         test => crate::concurrent::quantity(test).unwrap_or(Quantity::LATENCY),
     }
 }
 
-/// Returns the quantity that a row is about, of which `has` says whether it has a figure: that of its test, or, of a partitioned
-/// operation that was measured by the paper's definition alone, the paper's.
+/// Returns the quantity that a row is about, of which `has` says whether it has a figure: that of its test; of a partitioned
+/// operation that was measured by the paper's definition alone, the paper's; of an allreduce of vectors from a device, its time.
 pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
     match main_quantity(test) {
         Quantity::PARTITIONED_OVERHEAD
@@ -223,6 +225,7 @@ pub fn quantity_of_row(test: &str, has: impl Fn(&str) -> bool) -> Quantity {
         {
             Quantity::OVERHEAD_PAPER
         }
+        Quantity::LATENCY if has(&Quantity::TIME.key()) => Quantity::TIME,
         main => main,
     }
 }

@@ -8,6 +8,9 @@ use crate::rows::{Point, Series};
 /// How far a published ratio may lie outside ours.
 pub(crate) const WIDENED: f64 = 0.25;
 
+/// Sizes of a crossing agree within this factor.
+pub(crate) const NEAR: f64 = 4.0;
+
 /// Returns the points of a series between two sizes.
 pub(crate) fn within(series: &Series, [first, last]: [u64; 2]) -> Vec<(u64, Point)> {
     let sizes = series.range(first..=last);
@@ -78,4 +81,56 @@ pub(crate) fn short(value: f64) -> String {
         size if size >= 1.0 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
     }
+}
+
+/// Judges whether one is below the other from about a size on; with `above`, up to about that size.
+pub(crate) fn crossover(pairs: &[(u64, Point, Point)], value: u64, above: bool) -> Judgement {
+    let is_below = |(_, one, other): &(u64, Point, Point)| one.median < other.median;
+    let (found, missing) = match above {
+        // The last of the sizes from the first on.
+        true => (
+            pairs.iter().take_while(|pair| is_below(pair)).last(),
+            "at no size",
+        ),
+        false => (
+            pairs.iter().rev().take_while(|pair| is_below(pair)).last(),
+            "not at the largest size",
+        ),
+    };
+    if pairs.is_empty() {
+        return nothing();
+    }
+    let Some((size, ..)) = found else {
+        return Judgement::new(false, format!("{missing}; published {value} B"));
+    };
+    let (word, is_all) = match above {
+        true => ("up to", pairs.iter().all(is_below)),
+        false => ("from", pairs.iter().all(is_below)),
+    };
+    let factor = (*size).max(1) as f64 / value.max(1) as f64;
+    let is_near = (1.0 / NEAR..=NEAR).contains(&factor);
+    let evidence = match is_all {
+        true => format!("at every size; published {word} {value} B"),
+        false => format!("{word} {size} B; published {value} B"),
+    };
+    Judgement::new(is_near && !is_all, evidence)
+}
+
+/// Returns where a series is greatest.
+pub(crate) fn peak_of(series: &Series) -> Option<(u64, Point)> {
+    let points = series.iter().map(|(size, point)| (*size, *point));
+    points.max_by(|one, other| one.1.median.total_cmp(&other.1.median))
+}
+
+/// Judges whether the greatest value is a published one, widened by a quarter.
+pub(crate) fn peak_is(series: &Series, value: f64) -> Judgement {
+    let Some((size, point)) = peak_of(series) else {
+        return nothing();
+    };
+    let holds = point.low * (1.0 - WIDENED) <= value && value <= point.high * (1.0 + WIDENED);
+    let (ours, value) = (short(point.median), short(value));
+    Judgement::new(
+        holds,
+        format!("{ours} at the most, at {size} B; published {value}"),
+    )
 }

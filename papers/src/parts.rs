@@ -4,7 +4,9 @@
 use serde::Deserialize;
 
 use crate::choice::Choice;
-use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, short, within};
+use crate::compare::{
+    NEAR, WIDENED, below, equal, is_clearly_below, nothing, pairs, peak_is, peak_of, short, within,
+};
 use crate::judgement::Judgement;
 use crate::rows::{Place, Point, Rows, Series};
 
@@ -107,9 +109,6 @@ pub(crate) enum Parts {
 }
 
 const ALL: [u64; 2] = [0, u64::MAX];
-
-/// Sizes agree within this factor.
-const NEAR: f64 = 4.0;
 
 /// The rank correlation from which on something rises.
 const RISES: f64 = 0.7;
@@ -276,23 +275,6 @@ fn in_range(points: &[(u64, Point)], [low, high]: [f64; 2]) -> Judgement {
         short(high)
     );
     Judgement::new(inside * 3 >= points.len() * 2, evidence)
-}
-
-fn peak_of(series: &Series) -> Option<(u64, Point)> {
-    let points = series.iter().map(|(size, point)| (*size, *point));
-    points.max_by(|one, other| one.1.median.total_cmp(&other.1.median))
-}
-
-fn peak_is(series: &Series, value: f64) -> Judgement {
-    let Some((size, point)) = peak_of(series) else {
-        return nothing();
-    };
-    let holds = point.low * (1.0 - WIDENED) <= value && value <= point.high * (1.0 + WIDENED);
-    let (ours, value) = (short(point.median), short(value));
-    Judgement::new(
-        holds,
-        format!("{ours} at the most, at {size} B; published {value}"),
-    )
 }
 
 /// The values at one size, by the number of partitions.

@@ -5,14 +5,13 @@
 
 use serde::Deserialize;
 
-use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, within};
+use crate::compare::{
+    NEAR, WIDENED, below, crossover, equal, is_clearly_below, nothing, pairs, within,
+};
 use crate::judgement::Judgement;
 use crate::parts::Parts;
 use crate::rows::{Point, Rows, Series};
 use crate::units::Comparison;
-
-/// Sizes of a crossing agree within this factor.
-const NEAR: f64 = 4.0;
 
 /// Whose series: `ob1` and `cm` on a transport, or an MPI library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -179,38 +178,6 @@ fn ratio(one: &Series, other: &Series, size: u64, value: f64) -> Judgement {
     let holds = (low * (1.0 - WIDENED)..=high * (1.0 + WIDENED)).contains(&value);
     let evidence = format!("{ours:.2} ({low:.2}..{high:.2}) at {size} B; published {value:.2}");
     Judgement::new(holds, evidence)
-}
-
-fn crossover(pairs: &[(u64, Point, Point)], value: u64, above: bool) -> Judgement {
-    let is_below = |(_, one, other): &(u64, Point, Point)| one.median < other.median;
-    let (found, missing) = match above {
-        // The last of the sizes from the first on.
-        true => (
-            pairs.iter().take_while(|pair| is_below(pair)).last(),
-            "at no size",
-        ),
-        false => (
-            pairs.iter().rev().take_while(|pair| is_below(pair)).last(),
-            "not at the largest size",
-        ),
-    };
-    if pairs.is_empty() {
-        return nothing();
-    }
-    let Some((size, ..)) = found else {
-        return Judgement::new(false, format!("{missing}; published {value} B"));
-    };
-    let (word, is_all) = match above {
-        true => ("up to", pairs.iter().all(is_below)),
-        false => ("from", pairs.iter().all(is_below)),
-    };
-    let factor = (*size).max(1) as f64 / value.max(1) as f64;
-    let is_near = (1.0 / NEAR..=NEAR).contains(&factor);
-    let evidence = match is_all {
-        true => format!("at every size; published {word} {value} B"),
-        false => format!("{word} {size} B; published {value} B"),
-    };
-    Judgement::new(is_near && !is_all, evidence)
 }
 
 fn least(points: &[(u64, Point)], value: f64) -> Judgement {

@@ -276,6 +276,16 @@ pub(crate) mod tests {
         Rows(rows.collect())
     }
 
+    /// Returns rows of `(series, values at sizes 1, 2 and so on)` of the figure `x` on shared memory.
+    pub(crate) fn rows_of_sizes(series: &[(&str, &[f64])]) -> Rows {
+        let rows = series.iter().flat_map(|(series, values)| {
+            values.iter().zip(1..).map(move |(value, size)| {
+                json!({"transport": "shm", "pml": "ob1", "series": series, "size": size, "x": value})
+            })
+        });
+        Rows(rows.collect())
+    }
+
     /// Returns rows of `(partitions, noise, milliseconds, cold, size, values over launches)` of the figure `x`.
     #[allow(clippy::type_complexity, reason = "a table of a test")]
     pub(crate) fn rows_of_parts(samples: &[(u32, &str, u64, bool, u64, &[f64])]) -> Rows {

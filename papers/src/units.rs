@@ -3,7 +3,9 @@
 
 use serde::Deserialize;
 
-use crate::compare::{WIDENED, below, equal, is_clearly_below, nothing, pairs, short, within};
+use crate::compare::{
+    WIDENED, below, crossover, equal, is_clearly_below, nothing, pairs, peak_is, short, within,
+};
 use crate::judgement::Judgement;
 use crate::rows::{Place, Point, Rows, Series, is_peer};
 
@@ -45,6 +47,25 @@ pub(crate) enum Comparison {
         figure: String,
         value: f64,
     },
+    /// Its greatest value at all sizes is a published one, widened by a quarter.
+    Peak {
+        of: String,
+        figure: String,
+        value: f64,
+    },
+    /// From about a size on one is below the other, as for layers.
+    Crossover {
+        low: String,
+        high: String,
+        figure: String,
+        value: u64,
+    },
+    /// Its ratio over another is clearly lower at the largest size than at the smallest.
+    Nears {
+        of: String,
+        over: String,
+        figure: String,
+    },
     /// It is lower in one library than in another, of those whose names begin so; or its ratio over another unit is.
     Between {
         of: String,
@@ -69,6 +90,9 @@ impl Comparison {
             | Self::Equal { figure, .. }
             | Self::Least { figure, .. }
             | Self::Most { figure, .. }
+            | Self::Peak { figure, .. }
+            | Self::Crossover { figure, .. }
+            | Self::Nears { figure, .. }
             | Self::Between { figure, .. } => figure,
         }
     }
@@ -122,6 +146,19 @@ impl Comparison {
                 let found = points.into_iter().max_by(by_median);
                 bound(found, "most", *value, |median| median <= *value)
             }
+            Self::Peak { of, figure, value } => peak_is(&series(of, figure), *value),
+            Self::Crossover {
+                low,
+                high,
+                figure,
+                value,
+            } => {
+                let pairs = pairs(&series(low, figure), &series(high, figure), ALL);
+                crossover(&pairs, *value, false)
+            }
+            Self::Nears { of, over, figure } => {
+                nears(&pairs(&series(of, figure), &series(over, figure), ALL))
+            }
             Self::Between { .. } => nothing(),
         }
     }
@@ -153,6 +190,22 @@ impl Comparison {
             _ => Judgement::not_testable(format!("it needs {low} and {high} by -t mpi:PREFIX")),
         }
     }
+}
+
+fn nears(pairs: &[(u64, Point, Point)]) -> Judgement {
+    let [first, .., last] = pairs else {
+        return nothing();
+    };
+    let ratio = |(_, of, over): &(u64, Point, Point)| quotient(of, over);
+    let (before, after) = (ratio(first), ratio(last));
+    let evidence = format!(
+        "{} at {} B, {} at {} B",
+        told(&before),
+        first.0,
+        told(&after),
+        last.0
+    );
+    Judgement::new(is_clearly_below(&after, &before), evidence)
 }
 
 fn by_median(one: &(u64, Point), other: &(u64, Point)) -> std::cmp::Ordering {
@@ -211,7 +264,7 @@ fn told(point: &Point) -> String {
 mod tests {
     use super::*;
     use crate::judgement::Verdict;
-    use crate::rows::tests::rows_of_units;
+    use crate::rows::tests::{rows_of_sizes, rows_of_units};
 
     const MPICH: &str = "MPICH Version: 5";
     const OPEN_MPI: &str = "Open MPI v5, package";
@@ -325,6 +378,50 @@ mod tests {
         }
         let none = judge("most = { of = 'none', figure = 'x', value = 1.0 }", &[]);
         assert_eq!(none[0].1, Verdict::NotTestable);
+    }
+
+    #[test]
+    fn peaks_crossings_and_what_nears() {
+        let claim = |text: &str, one: &[f64], other: &[f64]| {
+            let claim: Comparison = toml::from_str(text).unwrap();
+            let rows = rows_of_sizes(&[("pr", one), ("lanes", other)]);
+            claim.judge(&rows)[0].verdict
+        };
+        let (pr, lanes) = ([9.0, 7.0, 5.0], [4.0, 6.0, 9.0]);
+        for (text, verdict) in [
+            (
+                "peak = { of = 'pr', figure = 'x', value = 7.5 }",
+                Verdict::Holds,
+            ),
+            (
+                "peak = { of = 'pr', figure = 'x', value = 6.0 }",
+                Verdict::Fails,
+            ),
+            (
+                "crossover = { low = 'pr', high = 'lanes', figure = 'x', value = 4 }",
+                Verdict::Holds,
+            ),
+            (
+                "crossover = { low = 'pr', high = 'lanes', figure = 'x', value = 4096 }",
+                Verdict::Fails,
+            ),
+            (
+                "crossover = { low = 'lanes', high = 'pr', figure = 'x', value = 4 }",
+                Verdict::Fails,
+            ),
+            (
+                "nears = { of = 'pr', over = 'lanes', figure = 'x' }",
+                Verdict::Holds,
+            ),
+            (
+                "nears = { of = 'lanes', over = 'pr', figure = 'x' }",
+                Verdict::Fails,
+            ),
+        ] {
+            assert_eq!(claim(text, &pr, &lanes), verdict, "{text}");
+        }
+        let nears = "nears = { of = 'pr', over = 'lanes', figure = 'x' }";
+        assert_eq!(claim(nears, &[1.0], &[1.0]), Verdict::NotTestable);
     }
 
     #[test]

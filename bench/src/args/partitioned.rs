@@ -327,6 +327,13 @@ impl FromStr for Buffers {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counts(Vec<u32>);
 
+impl Counts {
+    /// The numbers, in the order of the command.
+    pub(crate) fn as_slice(&self) -> &[u32] {
+        &self.0
+    }
+}
+
 impl Default for Counts {
     fn default() -> Self {
         Self(vec![32])

@@ -4,25 +4,80 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::abi::{MpiPort, count, number};
+use super::abi::{MpiPort, StatusPointer, count, number};
 use super::handles::Handle;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::port::Port;
-use crate::port::group::{Divide, Group};
+use crate::port::group::{Divide, Group, Started};
 
-type Allreduce =
-    unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int;
+/// The functions.
+#[derive(Clone, Copy)]
+struct Functions {
+    allreduce:
+        unsafe extern "C" fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle) -> c_int,
+    reduce_scatter: unsafe extern "C" fn(
+        *const c_void,
+        *mut c_void,
+        *const c_int,
+        Handle,
+        Handle,
+        Handle,
+    ) -> c_int,
+    allgatherv: unsafe extern "C" fn(
+        *const c_void,
+        c_int,
+        Handle,
+        *mut c_void,
+        *const c_int,
+        *const c_int,
+        Handle,
+        Handle,
+    ) -> c_int,
+    ireduce: unsafe extern "C" fn(
+        *const c_void,
+        *mut c_void,
+        c_int,
+        Handle,
+        Handle,
+        c_int,
+        Handle,
+        *mut Handle,
+    ) -> c_int,
+    iallreduce: unsafe extern "C" fn(
+        *const c_void,
+        *mut c_void,
+        c_int,
+        Handle,
+        Handle,
+        Handle,
+        *mut Handle,
+    ) -> c_int,
+    tests: Tests,
+}
+
+#[derive(Clone, Copy)]
+struct Tests {
+    test: Test,
+    wait: unsafe extern "C" fn(*mut Handle, StatusPointer) -> c_int,
+}
+
+type Test = unsafe extern "C" fn(*mut Handle, *mut c_int, StatusPointer) -> c_int;
+
+/// Bytes of a double.
+const DOUBLE: usize = size_of::<f64>();
 
 /// A communicator, which lives until the library is finalised.
 pub(super) struct MpiGroup<'a> {
     port: &'a MpiPort,
     communicator: Handle,
-    allreduce: Allreduce,
+    functions: Functions,
 }
 
 // SAFETY: a communicator may be used by any thread, by one at a time here, where the library was initialised for that.
 unsafe impl Send for MpiGroup<'_> {}
+// SAFETY: as above: nothing here looks behind the handle, and threads that call at once have a library that allows it.
+unsafe impl Sync for MpiGroup<'_> {}
 
 impl<'a> MpiGroup<'a> {
     pub(super) fn of(port: &'a MpiPort, divide: Divide) -> Result<Self> {
@@ -47,13 +102,39 @@ impl<'a> MpiGroup<'a> {
                 port.check("MPI_Comm_split", code)?;
             }
         }
+        // SAFETY: the standard gives the functions of these names these types.
+        let functions = unsafe {
+            Functions {
+                allreduce: port.symbol(b"MPI_Allreduce")?,
+                reduce_scatter: port.symbol(b"MPI_Reduce_scatter")?,
+                allgatherv: port.symbol(b"MPI_Allgatherv")?,
+                ireduce: port.symbol(b"MPI_Ireduce")?,
+                iallreduce: port.symbol(b"MPI_Iallreduce")?,
+                tests: Tests {
+                    test: port.symbol(b"MPI_Test")?,
+                    wait: port.symbol(b"MPI_Wait")?,
+                },
+            }
+        };
         Ok(Self {
             port,
             communicator,
-            // SAFETY: the standard gives the function of this name this type.
-            allreduce: unsafe { port.symbol(b"MPI_Allreduce")? },
+            functions,
         })
     }
+
+    fn started(&self, request: Handle) -> Box<dyn Started + '_> {
+        Box::new(MpiStarted {
+            port: self.port,
+            tests: self.functions.tests,
+            request,
+        })
+    }
+}
+
+/// The counts of so many bytes each, in units of so many.
+fn counts(lengths: &[usize], unit: usize) -> Result<Vec<c_int>> {
+    lengths.iter().map(|length| count(length / unit)).collect()
 }
 
 impl Group for MpiGroup<'_> {
@@ -64,7 +145,111 @@ impl Group for MpiGroup<'_> {
         let (int32, max, communicator) = (handles.int32, handles.max, self.communicator);
         // SAFETY: both pieces have so many integers, are never freed, and do not overlap; the handles are the library's, which
         // is initialised while the port lives.
-        let code = unsafe { (self.allreduce)(from, to, numbers, int32, max, communicator) };
+        let code =
+            unsafe { (self.functions.allreduce)(from, to, numbers, int32, max, communicator) };
         self.port.check("MPI_Allreduce", code)
+    }
+
+    fn allreduce(&self, out: Outgoing, into: Incoming) -> Result<()> {
+        let (numbers, handles) = (count(out.len() / DOUBLE)?, self.port.handles());
+        let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
+        let (double, sum, communicator) = (handles.double, handles.sum, self.communicator);
+        // SAFETY: as for `maximum`, with doubles.
+        let code =
+            unsafe { (self.functions.allreduce)(from, to, numbers, double, sum, communicator) };
+        self.port.check("MPI_Allreduce", code)
+    }
+
+    fn reduce_scatter(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
+        let handles = self.port.handles();
+        let counts = counts(lengths, DOUBLE)?;
+        let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
+        let (double, sum, communicator) = (handles.double, handles.sum, self.communicator);
+        // SAFETY: as above. There is a count for each member; together they are what is sent, and this member's is the room.
+        let code = unsafe {
+            (self.functions.reduce_scatter)(from, to, counts.as_ptr(), double, sum, communicator)
+        };
+        self.port.check("MPI_Reduce_scatter", code)
+    }
+
+    fn allgather(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
+        let (own, double) = (count(out.len() / DOUBLE)?, self.port.handles().double);
+        let counts = counts(lengths, DOUBLE)?;
+        let places: Vec<c_int> = counts
+            .iter()
+            .scan(0, |place, count| {
+                Some(std::mem::replace(place, *place + count))
+            })
+            .collect();
+        let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
+        let (counts, places) = (counts.as_ptr(), places.as_ptr());
+        let communicator = self.communicator;
+        // SAFETY: as above. There is a count and a place for each member, the blocks follow each other, and all are the room.
+        let code = unsafe {
+            (self.functions.allgatherv)(from, own, double, to, counts, places, double, communicator)
+        };
+        self.port.check("MPI_Allgatherv", code)
+    }
+
+    fn start_reduce(
+        &self,
+        out: Outgoing,
+        into: Incoming,
+        root: usize,
+    ) -> Result<Box<dyn Started + '_>> {
+        let (numbers, handles) = (count(out.len() / DOUBLE)?, self.port.handles());
+        let (from, to, root) = (out.as_ptr().cast(), into.as_ptr().cast(), count(root)?);
+        let (double, sum, communicator) = (handles.double, handles.sum, self.communicator);
+        let mut started = ptr::null_mut();
+        let request = &raw mut started;
+        // SAFETY: as above; the pieces are touched by nobody until the request is complete.
+        let code = unsafe {
+            (self.functions.ireduce)(from, to, numbers, double, sum, root, communicator, request)
+        };
+        self.port.check("MPI_Ireduce", code)?;
+        Ok(self.started(started))
+    }
+
+    fn start_allreduce(&self, out: Outgoing, into: Incoming) -> Result<Box<dyn Started + '_>> {
+        let (numbers, handles) = (count(out.len() / DOUBLE)?, self.port.handles());
+        let (from, to) = (out.as_ptr().cast(), into.as_ptr().cast());
+        let (double, sum, communicator) = (handles.double, handles.sum, self.communicator);
+        let mut started = ptr::null_mut();
+        let request = &raw mut started;
+        // SAFETY: as above.
+        let code = unsafe {
+            (self.functions.iallreduce)(from, to, numbers, double, sum, communicator, request)
+        };
+        self.port.check("MPI_Iallreduce", code)?;
+        Ok(self.started(started))
+    }
+}
+
+/// An operation of a communicator.
+struct MpiStarted<'a> {
+    port: &'a MpiPort,
+    tests: Tests,
+    request: Handle,
+}
+
+// SAFETY: nothing here looks behind the handle; any thread may test a request, where the library was initialised for threads.
+unsafe impl Send for MpiStarted<'_> {}
+
+impl Started for MpiStarted<'_> {
+    fn test(&mut self) -> Result<bool> {
+        let mut has_ended = 0;
+        // SAFETY: the request is one of this library that was started, or the null one that the library has left of it; the
+        // answer has its place, and a null pointer asks for no status.
+        let code = unsafe {
+            (self.tests.test)(&raw mut self.request, &raw mut has_ended, ptr::null_mut())
+        };
+        self.port.check("MPI_Test", code)?;
+        Ok(has_ended != 0)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        // SAFETY: as above.
+        let code = unsafe { (self.tests.wait)(&raw mut self.request, ptr::null_mut()) };
+        self.port.check("MPI_Wait", code)
     }
 }

@@ -3,7 +3,7 @@
 use tagwire_base::{Rank, Tag};
 
 use super::Port;
-use super::group::{Divide, Group};
+use super::group::{Divide, Group, Started};
 use super::partitioned::{Operation, PartitionedPort, RecvEnd, SendEnd};
 use crate::args::partitioned::PartitionedPlan;
 use crate::buffer::{Incoming, Outgoing};
@@ -141,6 +141,46 @@ pub(crate) struct NullGroup;
 impl Group for NullGroup {
     #[inline(never)]
     fn maximum(&self, _: Outgoing, _: Incoming) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn allreduce(&self, _: Outgoing, _: Incoming) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn reduce_scatter(&self, _: Outgoing, _: &[usize], _: Incoming) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn allgather(&self, _: Outgoing, _: &[usize], _: Incoming) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn start_reduce(&self, _: Outgoing, _: Incoming, _: usize) -> Result<Box<dyn Started + '_>> {
+        Ok(Box::new(NullStarted))
+    }
+
+    #[inline(never)]
+    fn start_allreduce(&self, _: Outgoing, _: Incoming) -> Result<Box<dyn Started + '_>> {
+        Ok(Box::new(NullStarted))
+    }
+}
+
+/// An operation that has ended.
+struct NullStarted;
+
+impl Started for NullStarted {
+    #[inline(never)]
+    fn test(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+
+    #[inline(never)]
+    fn wait(&mut self) -> Result<()> {
         Ok(())
     }
 }

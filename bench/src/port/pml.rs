@@ -17,7 +17,7 @@ use tagwire_transport::Allocation;
 
 use super::Port;
 use super::collective::{Collectives, Form, Operation, Summand};
-use super::group::{Divide, Group};
+use super::group::{Divide, Group, Started};
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::Result;
 
@@ -141,7 +141,7 @@ impl Port for PmlPort {
                 split.expect("a member that gives a color has a group")
             }
         };
-        Ok(Box::new(PmlGroup(team)))
+        Ok(Box::new(PmlGroup(Arc::new(team))))
     }
 
     fn allocate(&self, len: usize) -> Result<Option<Allocation>> {
@@ -154,7 +154,7 @@ impl Port for PmlPort {
 }
 
 /// A group of ours.
-struct PmlGroup(Team);
+struct PmlGroup(Arc<Team>);
 
 impl Group for PmlGroup {
     fn maximum(&self, out: Outgoing, into: Incoming) -> Result<()> {
@@ -172,7 +172,84 @@ impl Group for PmlGroup {
         });
         Ok(done?)
     }
+
+    fn allreduce(&self, out: Outgoing, into: Incoming) -> Result<()> {
+        let (operator, from) = (DOUBLES.into(), out.bytes());
+        let done = into.with_bytes(|data| {
+            self.0.call(Allreduce {
+                operator,
+                input: Some(from),
+                data,
+            })
+        });
+        Ok(done?)
+    }
+
+    fn reduce_scatter(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
+        let from = out.bytes();
+        let done = into.with_bytes(|into| self.0.reduce_scatter(DOUBLES, from, lengths, into));
+        Ok(done?)
+    }
+
+    fn allgather(&self, out: Outgoing, lengths: &[usize], into: Incoming) -> Result<()> {
+        let from = out.bytes();
+        let is_even = lengths.iter().all(|length| *length == lengths[0]);
+        let done = into.with_bytes(|into| match is_even {
+            true => self.0.allgather(from, into),
+            false => self.0.allgatherv(from, lengths, into),
+        });
+        Ok(done?)
+    }
+
+    fn start_reduce(
+        &self,
+        out: Outgoing,
+        into: Incoming,
+        root: usize,
+    ) -> Result<Box<dyn Started + '_>> {
+        let is_root = self.0.me() == root;
+        let request = into.with_bytes(|into| {
+            let operation = Reduce {
+                operator: DOUBLES.into(),
+                input: Some(out.bytes()),
+                out: is_root.then_some(into),
+                root,
+            };
+            // SAFETY: memory of a bench is never freed, and nobody touches the pieces before the operation has ended.
+            unsafe { self.0.start(operation) }
+        });
+        Ok(Box::new(PmlStarted(request?)))
+    }
+
+    fn start_allreduce(&self, out: Outgoing, into: Incoming) -> Result<Box<dyn Started + '_>> {
+        let request = into.with_bytes(|data| {
+            let operation = Allreduce {
+                operator: DOUBLES.into(),
+                input: Some(out.bytes()),
+                data,
+            };
+            // SAFETY: as above.
+            unsafe { self.0.start(operation) }
+        });
+        Ok(Box::new(PmlStarted(request?)))
+    }
 }
+
+/// An operation of a group of ours.
+struct PmlStarted(tagwire_coll::Request);
+
+impl Started for PmlStarted {
+    fn test(&mut self) -> Result<bool> {
+        Ok(self.0.test()?)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        Ok(self.0.wait(None)?)
+    }
+}
+
+/// The sum of doubles.
+const DOUBLES: Reduction<'static> = sum(size_of::<f64>());
 
 /// The operations of our groups.
 struct PmlCollectives<'a>(&'a Team);

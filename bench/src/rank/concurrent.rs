@@ -16,6 +16,9 @@ impl Job<'_> {
         if let Some(pattern) = &self.plan.pattern {
             return crate::pattern::check_ranks(pattern, ranks);
         }
+        if let Some(device) = &self.plan.device {
+            device.group_among(ranks)?;
+        }
         match self.plan.unit {
             None => crate::args::check_ranks(test, ranks),
             Some(_) if ranks == wanted => Ok(()),

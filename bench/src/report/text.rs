@@ -229,7 +229,8 @@ fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
 
 /// Whether each series shows its secondary quantities, instead of its ratio to the first one.
 fn is_wide(quantity: Quantity) -> bool {
-    const WIDE: [Quantity; 7] = [
+    const WIDE: [Quantity; 8] = [
+        Quantity::TIME,
         Quantity::THROUGHPUT,
         Quantity::ITER,
         Quantity::PARTITIONED_OVERHEAD,
@@ -250,6 +251,9 @@ fn side(row: &Row) -> Option<String> {
     if let Some(unit) = &row.unit {
         let helper = row.progress.as_deref();
         return Some(helper.unwrap_or(unit).to_owned());
+    }
+    if let Some(label) = row.device.label() {
+        return Some(label);
     }
     if let Some(label) = row.pattern.label(row.policy.as_deref()) {
         return Some(label);
@@ -393,7 +397,13 @@ pub(crate) fn preamble(report: &Report) -> String {
     if let Some(memory) = report.rows.iter().find_map(|row| row.memory.as_deref()) {
         line("Memory", memory);
     }
-    if let Some(cache) = cache(report) {
+    if let Some(device) = report
+        .rows
+        .iter()
+        .find_map(|row| row.device.producer.as_deref())
+    {
+        line("Device", device);
+    } else if let Some(cache) = cache(report) {
         line("Cache", &cache);
     }
     if report.rows.iter().any(|row| row.nonblocking) {

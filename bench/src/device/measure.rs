@@ -1,0 +1,488 @@
+//! How vectors of a device are measured: blocks of all series by turns, each iteration between barriers.
+
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::copy;
+use super::engine::{Copy, Engine, Order, wake_in_time};
+use super::parts::ELEMENT;
+use super::reduce::{Event, Groups, Reduction, Starter, Trace, Vectors};
+use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
+use crate::body::partitioned::now;
+use crate::buffer::{Memory, Pattern};
+use crate::error::{Error, Mismatch, Result};
+use crate::load::{Load, Watch};
+use crate::measure::REPETITIONS;
+use crate::pattern::measure::Target;
+use crate::plan::Plan;
+use crate::port::group::Divide;
+use crate::port::null::NullPort;
+use crate::port::{Control, Port, barrier};
+use crate::record::{DeviceKeys, Quantity, Row};
+use crate::stats::Summary;
+
+/// How long a block should take at least where the number of iterations is not told, in nanoseconds.
+const BLOCK: u64 = 100_000_000;
+/// How many iterations a block has at most then.
+const MOST: u64 = 200;
+
+/// Whether a series is by an algorithm.
+fn is_by(series: Series, algorithm: Algorithm) -> bool {
+    matches!(series, Series::Reduced(own, _) if own == algorithm)
+}
+
+/// What the thread of a device is to do.
+struct Task<'p> {
+    engine: Engine,
+    order: Order,
+    /// Starts reductions, where that thread does.
+    starter: Option<Starter<'p>>,
+}
+
+/// The thread of a device: does what it is told, and tells of each part.
+fn serve<'p>(tasks: &Receiver<Task<'p>>, events: &Sender<Event<'p>>) {
+    wake_in_time();
+    for Task {
+        engine,
+        order,
+        starter,
+    } in tasks
+    {
+        let gone = |_| Error::Peer("the thread that waits for a device has ended".to_owned());
+        let spent = engine.run(&order, |part| {
+            let event = match &starter {
+                None => Event::Copied(part),
+                Some(starter) => Event::Started(part, now(), starter.start(part)?),
+            };
+            events.send(event).map_err(gone)
+        });
+        if events
+            .send(spent.map_or_else(Event::Failed, Event::Done))
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// A rank, its vectors and its device.
+struct Rig<'a, 'p> {
+    groups: &'p Groups<'p>,
+    vectors: &'p Vectors,
+    /// What the device takes, and what it has.
+    input: &'p Memory,
+    device: &'p Memory,
+    /// `None` of one that neither computes nor moves bytes.
+    engine: Option<Engine>,
+    tasks: &'a Sender<Task<'p>>,
+    events: &'a Receiver<Event<'p>>,
+}
+
+impl<'p> Rig<'_, 'p> {
+    /// Runs one iteration of a series on vectors of so many bytes. Returns when it began and how it went on.
+    fn once(&self, series: Series, bytes: usize) -> Result<(u64, Trace)> {
+        let reduction = Reduction::new(self.groups, self.vectors, bytes);
+        let task = self.task(series, &reduction, bytes);
+        let start = now();
+        self.hand_over(task)?;
+        let events = self.events;
+        let trace = match series {
+            Series::Reduced(Algorithm::Native, _) => reduction.native(events),
+            Series::Reduced(Algorithm::Multilane, _) => reduction.multilane(events),
+            Series::Reduced(Algorithm::Pr, _) => reduction.partitioned(events),
+            Series::Copied(_) => copy::wait(events),
+        };
+        Ok((start, trace?))
+    }
+
+    fn hand_over(&self, task: Task<'p>) -> Result<()> {
+        let gone = |_| Error::Peer("the thread of the device has ended".to_owned());
+        self.tasks.send(task).map_err(gone)
+    }
+
+    fn task(&self, series: Series, reduction: &Reduction<'p>, bytes: usize) -> Task<'p> {
+        let is_direct = matches!(series, Series::Reduced(_, Some(Callback::Direct)));
+        let engine = self.engine.unwrap_or(Engine::idle());
+        let order = self.order(series, reduction, bytes);
+        Task {
+            engine: match series {
+                Series::Copied(_) => engine.copies_only(),
+                Series::Reduced(..) => engine,
+            },
+            order: match self.engine {
+                Some(_) => order,
+                None => order.emptied(),
+            },
+            starter: is_direct.then(|| reduction.starter()),
+        }
+    }
+
+    fn order(&self, series: Series, reduction: &Reduction<'p>, bytes: usize) -> Order {
+        let (device, own) = (self.device, &self.vectors.own);
+        let algorithm = match series {
+            Series::Copied(count) => return copy::order(device, own, bytes, count as usize),
+            Series::Reduced(algorithm, _) => algorithm,
+        };
+        let back = |range: Range<usize>| Copy {
+            from: device.outgoing(range.clone()),
+            to: own.incoming(range),
+        };
+        let parts = match algorithm {
+            Algorithm::Pr => {
+                let filled = reduction.filled();
+                filled.map(|(part, range)| (part, back(range))).collect()
+            }
+            _ => vec![(0, back(0..bytes))],
+        };
+        let (from, to) = (self.input.outgoing(0..bytes), device.incoming(0..bytes));
+        Order {
+            input: Some(Copy { from, to }),
+            parts,
+        }
+    }
+
+    /// Fills what the device takes, or has, for an iteration; with `checked`, also what the result must not be left with.
+    fn fill(&self, series: Series, at: &At, checked: Option<u64>) {
+        let (rank, place) = (at.rank as usize + at.iteration as usize, 0..at.bytes);
+        let memory = match series {
+            Series::Copied(_) => self.device,
+            Series::Reduced(..) => self.input,
+        };
+        let numbers = |to: &mut [u8]| numbers(to, |place| number(rank + place));
+        memory.incoming(place.clone()).with_bytes(numbers);
+        if let Some(seed) = checked {
+            let pattern = Pattern::of(!seed, at.rank, 1, at.iteration);
+            for memory in [&self.vectors.own, &self.vectors.result] {
+                memory
+                    .incoming(place.clone())
+                    .with_bytes(|bytes| pattern.fill(bytes));
+            }
+        }
+    }
+
+    /// Compares what came of an iteration with a sum that one rank does.
+    fn check(&self, series: Series, at: &At) -> Result<()> {
+        let (memory, ranks) = match series {
+            Series::Copied(_) => (&self.vectors.own, at.rank..at.rank + 1),
+            Series::Reduced(..) => (&self.vectors.result, 0..at.ranks),
+        };
+        let mut expected = vec![0; at.bytes];
+        let first = |rank: u32| rank as usize + at.iteration as usize;
+        numbers(&mut expected, |place| {
+            ranks.clone().map(|rank| number(first(rank) + place)).sum()
+        });
+        let found = memory.outgoing(0..at.bytes);
+        let differs = expected.iter().zip(found.bytes()).position(|(a, b)| a != b);
+        differs.map_or(Ok(()), |offset| {
+            Err(Error::Validation(Mismatch {
+                rank: at.rank,
+                from: at.rank,
+                iteration: at.iteration,
+                size: at.bytes,
+                offset,
+                expected: expected[offset],
+                found: found.bytes()[offset],
+            }))
+        })
+    }
+}
+
+/// Which iteration it is, and of which rank.
+struct At {
+    rank: u32,
+    ranks: u32,
+    iteration: u64,
+    bytes: usize,
+}
+
+/// What a rank adds to a place: small, so that sums are exact in any order.
+fn number(place: usize) -> f64 {
+    [0.0, 1.0, 2.0][place % 3]
+}
+
+/// Writes doubles, each of its place.
+fn numbers(to: &mut [u8], number: impl Fn(usize) -> f64) {
+    for (place, bytes) in to.chunks_exact_mut(ELEMENT).enumerate() {
+        bytes.copy_from_slice(&number(place).to_ne_bytes());
+    }
+}
+
+/// What a series came to, on rank 0.
+#[derive(Debug, Clone, Default)]
+struct Found {
+    iterations: u64,
+    /// Nanoseconds of an iteration and of the copies back, of the slowest rank: the mean of each block.
+    times: Vec<f64>,
+    copies: Vec<f64>,
+    /// The same of moving bytes, over all.
+    moved: f64,
+    /// Of all ranks together: how long reductions took, and how much of that a device was at work.
+    whole: u64,
+    hidden: u64,
+    /// Nanoseconds that the device of rank 0 computed in an iteration.
+    compute: f64,
+    /// Microseconds of single iterations.
+    samples: Vec<f64>,
+}
+
+impl Found {
+    /// Adds a block, of whose iterations each has the words of all ranks.
+    fn add(&mut self, block: &[Vec<Words>], compute: f64) {
+        let count = block.len() as f64;
+        let most = |words: &Vec<Words>, which: usize| {
+            words.iter().map(|words| words[which]).max().unwrap_or(0) as f64
+        };
+        let mean = |which| block.iter().map(|words| most(words, which)).sum::<f64>() / count;
+        self.times.push(mean(TIME));
+        self.copies.push(mean(COPY));
+        self.samples
+            .extend(block.iter().map(|words| most(words, TIME) / 1e3));
+        for words in block.iter().flatten() {
+            self.whole += words[WHOLE];
+            self.hidden += words[HIDDEN];
+        }
+        self.moved += block.iter().map(|words| most(words, MOVED)).sum::<f64>();
+        self.compute = compute;
+        self.iterations += block.len() as u64;
+    }
+}
+
+/// What a rank tells of an iteration, in nanoseconds.
+type Words = [u64; 5];
+const TIME: usize = 0;
+const WHOLE: usize = 1;
+const HIDDEN: usize = 2;
+const COPY: usize = 3;
+const MOVED: usize = 4;
+
+/// Measures all sizes and series of a plan.
+pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -> Result<()> {
+    let missing = || Error::Usage("a plan without a device".to_owned());
+    let device = plan.device.as_ref().ok_or_else(missing)?;
+    let size = device.group_among(port.size())?;
+    let null = NullPort::of(port);
+    let nobody = groups(&null, size)?;
+    let all = match device.algorithms.is_empty() {
+        // Nothing is reduced.
+        true => groups(&null, size)?,
+        false => groups(port, size)?,
+    };
+    plan.largest()?;
+    // All sizes fit where the largest does.
+    let lengths = plan.sizes.iter();
+    let lengths: Vec<usize> = lengths
+        .filter_map(|&size| usize::try_from(size).ok())
+        .collect();
+    let largest = lengths.iter().copied().max().unwrap_or(0);
+    let vectors = Vectors::new(&lengths, size as usize)?;
+    let (input, memory) = (Memory::new(largest)?, Memory::new(largest)?);
+    let (tasks, orders) = channel();
+    let (told, events) = channel();
+    std::thread::scope(|scope| {
+        // Its thread ends with this end of the channel.
+        let tasks = tasks;
+        scope.spawn(move || serve(&orders, &told));
+        let rig = Rig {
+            groups: &all,
+            vectors: &vectors,
+            input: &input,
+            device: &memory,
+            engine: Some(Engine::new(&device.engine)),
+            tasks: &tasks,
+            events: &events,
+        };
+        let idle = Rig {
+            groups: &nobody,
+            engine: None,
+            ..rig
+        };
+        let mut runs = Runs {
+            port,
+            plan,
+            device,
+            size,
+            rig,
+            idle,
+            control: Control::new()?,
+            iterations: 0,
+        };
+        lengths
+            .iter()
+            .try_for_each(|&bytes| runs.measure(bytes, target))
+    })
+}
+
+/// The groups of a rank. All ranks make them, in the same order.
+fn groups<P: Port>(port: &P, size: u32) -> Result<Groups<'_>> {
+    let rank = port.rank().as_u32();
+    Ok(Groups {
+        world: port.group(Divide::All)?,
+        group: port.group(Divide::Color(rank / size))?,
+        lane: port.group(Divide::Color(rank % size))?,
+        size: size as usize,
+        me: (rank % size) as usize,
+    })
+}
+
+/// The runs of a rank.
+struct Runs<'a, 'p, P> {
+    port: &'a P,
+    plan: &'a Plan,
+    device: &'a DevicePlan,
+    size: u32,
+    rig: Rig<'a, 'p>,
+    /// The same without bytes, computation and other ranks.
+    idle: Rig<'a, 'p>,
+    control: Control,
+    /// Of all series so far.
+    iterations: u64,
+}
+
+impl<P: Port> Runs<'_, '_, P> {
+    /// Measures all series with vectors of one length.
+    fn measure(&mut self, bytes: usize, target: &mut Target<'_>) -> Result<()> {
+        let all = self.device.series();
+        let watch = Watch::begin();
+        let counts = all.iter().map(|&series| self.warm_up(series, bytes));
+        let counts = counts.collect::<Result<Vec<u64>>>()?;
+        let mut found = vec![Found::default(); all.len()];
+        for _ in 0..REPETITIONS {
+            for ((&series, found), &count) in all.iter().zip(&mut found).zip(&counts) {
+                let mut block = Vec::new();
+                let mut compute = 0.0;
+                for _ in 0..count {
+                    let (words, trace) = self.iteration(series, bytes)?;
+                    compute = trace.spent.compute;
+                    block.push(words);
+                }
+                found.add(&block, compute);
+            }
+        }
+        let (port, control) = (self.port, &mut self.control);
+        let load = watch.report(|words| control.gather(port, words))?;
+        if self.port.rank().as_u32() == 0 {
+            for (place, &series) in all.iter().enumerate() {
+                let harness = self.harness(series, bytes)?;
+                let mut row = self.row(series, bytes, &load, target);
+                figures(&mut row, &all, &found, place);
+                row.figures.set("harness_us", harness / 1e3);
+                load.add_to(&mut row.figures);
+                (target.emit)(row)?;
+            }
+        }
+        barrier(self.port)
+    }
+
+    /// Runs a series once or as often as was said, and returns how many iterations its blocks have.
+    fn warm_up(&mut self, series: Series, bytes: usize) -> Result<u64> {
+        let mut one = 1;
+        for _ in 0..self.plan.warmup.unwrap_or(1) {
+            let (words, _) = self.iteration(series, bytes)?;
+            one = words.iter().map(|words| words[TIME]).max().unwrap_or(1);
+        }
+        let own = self.plan.iterations.map_or_else(
+            || (BLOCK / one.max(1)).clamp(1, MOST),
+            |all| all.div_ceil(REPETITIONS).max(1),
+        );
+        Ok(self.control.broadcast(self.port, [own, 0, 0, 0, 0])?[0])
+    }
+
+    /// Runs one iteration on all ranks. Returns the words of all on rank 0, and how it went on here.
+    fn iteration(&mut self, series: Series, bytes: usize) -> Result<(Vec<Words>, Trace)> {
+        let at = At {
+            rank: self.port.rank().as_u32(),
+            ranks: self.port.size(),
+            iteration: self.iterations,
+            bytes,
+        };
+        self.iterations += 1;
+        let checked = self.plan.validate.then_some(self.plan.seed);
+        self.rig.fill(series, &at, checked);
+        barrier(self.port)?;
+        let (start, trace) = self.rig.once(series, bytes)?;
+        if checked.is_some() {
+            self.rig.check(series, &at)?;
+        }
+        let (whole, hidden) = trace.spans();
+        let (copy, moved) = (trace.spent.copy as u64, trace.spent.moved as u64);
+        let words = [trace.end - start, whole, hidden, copy, moved];
+        Ok((self.control.gather(self.port, words)?, trace))
+    }
+
+    /// The time of an iteration without bytes, computation and other ranks, in nanoseconds: the least of several.
+    fn harness(&self, series: Series, bytes: usize) -> Result<f64> {
+        let mut least = u64::MAX;
+        for _ in 0..20 {
+            let (start, trace) = self.idle.once(series, bytes)?;
+            least = least.min(trace.end - start);
+        }
+        Ok(least as f64)
+    }
+
+    fn row(&self, series: Series, bytes: usize, load: &Load, target: &Target<'_>) -> Row {
+        let mut row = (target.row)(bytes);
+        let engine = &self.device.engine;
+        let (rate, latency) = (engine.rate, engine.latency.as_secs_f64() * 1e6);
+        row.load = Some(load.ranks.clone());
+        row.device = DeviceKeys {
+            producer: Some(format!("engine {rate} {latency}us (stand-in for a device)")),
+            ..DeviceKeys::default()
+        };
+        match series {
+            Series::Copied(copies) => row.device.copies = Some(copies),
+            Series::Reduced(algorithm, callback) => {
+                row.device.algorithm = Some(algorithm.as_str().to_owned());
+                row.device.group_size = Some(self.size);
+                row.device.flops_per_element = Some(engine.flops_per_element);
+                row.device.copy_stream = Some(engine.copy_stream.as_str().to_owned());
+                row.device.callback = callback.map(|it| it.as_str().to_owned());
+            }
+        }
+        row.pattern.series = row.device.label();
+        row
+    }
+}
+
+/// Sets the figures of a series.
+fn figures(row: &mut Row, all: &[Series], found: &[Found], place: usize) {
+    let (series, own) = (all[place], &found[place]);
+    (row.iterations, row.repetitions) = (own.iterations, REPETITIONS as u32);
+    let count = own.iterations as f64;
+    let figures = &mut row.figures;
+    let mut set = |quantity, values: &[f64], by: f64| {
+        let scaled: Vec<f64> = values.iter().map(|value| value * by).collect();
+        if let Some(summary) = Summary::of(&scaled) {
+            figures.set_summary(quantity, summary);
+        }
+    };
+    if let Series::Copied(_) = series {
+        set(Quantity::COPY, &own.times, 1e-3);
+        figures.set("moved_us", own.moved / count / 1e3);
+        row.samples = Some([("copy_us".to_owned(), own.samples.clone())].into());
+        return;
+    }
+    set(Quantity::TIME, &own.times, 1e-3);
+    set(Quantity::COPY, &own.copies, 1e-3);
+    let gain = |base: Algorithm, of: fn(f64, f64) -> f64| {
+        let base = all.iter().position(|series| is_by(*series, base));
+        let base = base.filter(|base| *base != place)?;
+        let pairs = found[base].times.iter().zip(&own.times);
+        Some(
+            pairs
+                .map(|(&base, &own)| of(base, own))
+                .collect::<Vec<f64>>(),
+        )
+    };
+    if let Some(gains) = gain(Algorithm::Multilane, |base, own| {
+        100.0 * (base - own) / base
+    }) {
+        set(Quantity::OVER_MULTILANE, &gains, 1.0);
+    }
+    if let Some(gains) = gain(Algorithm::Native, |base, own| base / own) {
+        set(Quantity::OVER_NATIVE, &gains, 1.0);
+    }
+    figures.set("compute_us", own.compute / 1e3);
+    let share = own.hidden as f64 / (own.whole as f64).max(1.0);
+    figures.set(Quantity::OVERLAP.key(), 100.0 * share);
+    row.samples = Some([("time_us".to_owned(), own.samples.clone())].into());
+}
