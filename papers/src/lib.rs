@@ -18,5 +18,5 @@ pub use item::{Claim, Item, Needs, Run, all, find};
 pub use judgement::{Judgement, Verdict};
 pub use outcome::{Judged, Outcome, SCHEMA};
 pub use page::page;
-pub use published::{Published, published};
+pub use published::{Published, PublishedPoint, published};
 pub use rows::Rows;

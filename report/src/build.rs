@@ -192,8 +192,8 @@ fn plot(test: &str, metric: Metric, is_main: bool, x: &str, gathered: &[Gathered
             let counterpart = counterparts[place];
             let slot = match (series.role, counterpart) {
                 (Role::Measured, _) => place,
-                (Role::Base, Some(new)) => new,
-                (Role::Base, None) => {
+                (Role::Base | Role::Published, Some(new)) => new,
+                (Role::Base | Role::Published, None) => {
                     free += 1;
                     free - 1
                 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use roxmltree::{Document, Node, ParsingOptions};
 use sample::{Latency, written};
-use tagwire_report::{Error, Format, Report, Selection, Written};
+use tagwire_report::{Error, Format, Published, Report, Selection, Written};
 
 fn parsed(page: &str) -> Document<'_> {
     let options = ParsingOptions {
@@ -355,4 +355,44 @@ fn what_does_not_go_together_is_said() {
     let base = tagwire_report::read::Results::parse("b.json".as_ref(), other.as_bytes()).unwrap();
     let refused = Report::of(vec![sample()], Some(base), &Selection::default()).unwrap_err();
     assert!(matches!(refused, Error::Input { .. }), "{refused}");
+}
+
+/// They are in tables and files, and decide nothing: no summary ranks them, and they have neither launches nor environment.
+#[test]
+fn published_values_are_listed_and_not_judged() {
+    let mut report = Latency::default().report();
+    let before = report.summary();
+    report.add_published(&[Published {
+        of: "Cray MPI".to_owned(),
+        metric: "latency_us".to_owned(),
+        size: 8.0,
+        value: 0.001,
+    }]);
+    let after = report.summary();
+    let (told, rest) = after[0]
+        .sentences
+        .iter()
+        .partition::<Vec<_>, _>(|sentence| sentence.contains("other machines"));
+    assert_eq!(told.len(), 1);
+    assert_eq!(rest, before[0].sentences.iter().collect::<Vec<_>>());
+    let csv = written(&report, Format::Csv);
+    let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let line = csv.lines().find(|line| line.contains("Cray")).unwrap();
+    let fields: Vec<&str> = line.split(',').collect();
+    assert_eq!(fields.len(), heads.len());
+    for (head, value) in [
+        ("series", "published: Cray MPI"),
+        ("role", "published"),
+        ("median", "0.001"),
+        ("file", ""),
+        ("host", ""),
+        ("command", ""),
+    ] {
+        let place = heads.iter().position(|known| *known == head).unwrap();
+        assert_eq!(fields[place], value, "{head}");
+    }
+    let markdown = written(&report, Format::Markdown);
+    let table = markdown.lines().find(|line| line.contains("Cray")).unwrap();
+    assert_eq!(table.matches("to first").count(), 2, "{table}");
+    assert!(markdown.contains("(other machine)"), "{markdown}");
 }
