@@ -1,7 +1,7 @@
 //! The options of `tagwire bench`. The same option means the same in every test.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -422,6 +422,10 @@ pub struct BenchArgs {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Go on with what an interrupted run of the same command has left in the file of -o: measure what it lacks
+    #[arg(long, requires = "output", conflicts_with_all = ["profile", "listen", "connect"])]
+    pub resume: bool,
+
     /// Where ranks run: none, core, or a list of CPUs [default: core, or none for ranks of
     /// several threads]
     #[arg(long, value_name = "WHERE")]
@@ -609,6 +613,7 @@ impl BenchArgs {
             return usage("--mpiexec is for transport 'mpi'");
         }
         self.check_access()?;
+        self.check_resume()?;
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
             let is_other =
@@ -655,6 +660,18 @@ impl BenchArgs {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_resume(&self) -> Result<()> {
+        let file = self.output.as_deref().filter(|_| self.resume);
+        let extension = file.and_then(Path::extension);
+        if extension.is_some_and(|name| name.eq_ignore_ascii_case("csv")) {
+            return usage("--resume goes on with JSON: give -o a name that does not end in .csv");
+        }
+        if self.resume && self.pattern.record.is_some() {
+            return usage("--resume has no meaning with --record, whose file is of a whole run");
+        }
+        Ok(())
     }
 
     fn check_two(&self, side: &TwoSided, has_mpi: bool) -> Result<()> {
