@@ -109,7 +109,8 @@ fn open_mpis_handles_are_addresses_that_it_exports() {
         int MPI_Irecv(void) { return 0; }
         int MPI_Waitall(void) { return 0; }";
     let handles = "
-        char ompi_mpi_comm_world[8], ompi_mpi_byte[8], ompi_mpi_uint8_t[8], ompi_mpi_double[8], ompi_mpi_int32_t[8];
+        char ompi_mpi_comm_world[8], ompi_mpi_byte[8], ompi_mpi_uint8_t[8], ompi_mpi_double[8], ompi_mpi_int32_t[8],
+            ompi_mpi_uint64_t[8];
         char ompi_mpi_op_sum[8], ompi_mpi_op_max[8], ompi_mpi_errors_return[8], ompi_mpi_info_null[8];
         int MPI_Comm_rank(void *comm, int *rank) {
             *rank = comm == ompi_mpi_comm_world ? 5 : 0; return 0; }
