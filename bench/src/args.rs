@@ -613,6 +613,7 @@ impl BenchArgs {
             return usage("--mpiexec is for transport 'mpi'");
         }
         self.check_access()?;
+        self.check_partitioned()?;
         self.check_resume()?;
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
@@ -653,12 +654,51 @@ impl BenchArgs {
                 self.test
             ));
         }
+        let matching = [
+            ("pml", self.pml.is_some()),
+            ("engine", self.engine.is_some()),
+        ];
+        if let Some((name, _)) = matching.into_iter().find(|(_, given)| *given) {
+            return usage(format!(
+                "--{name} has no meaning for {}: nothing is matched",
+                self.test
+            ));
+        }
         let sizes = self.size_list();
         match access {
             Access::Add if sizes.as_slice().iter().any(|size| *size != 8) => {
                 usage("atomic is of words of 8 bytes: without -m, or -m 8")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses lists of a test of partitioned operations of which nothing would come.
+    fn check_partitioned(&self) -> Result<()> {
+        if self.test != TestName::Partitioned {
+            return Ok(());
+        }
+        let partitioned = &self.partitioned;
+        let is_still = partitioned.compute_time.iter().all(Duration::is_zero);
+        if !partitioned.noise.is_empty() && is_still {
+            return usage("--noise makes threads compute longer: it needs --compute-time");
+        }
+        if !partitioned.noise_pct.is_empty() && partitioned.noise.is_empty() {
+            return usage("--noise-pct says how much of --noise there is, and that is not given");
+        }
+        let (counts, sizes) = (partitioned.plan().partitions, self.size_list());
+        let sizes = sizes.as_slice();
+        let fits = |count: &u32| {
+            let count = u64::from(*count);
+            sizes
+                .iter()
+                .any(|size| *size >= count && size.is_multiple_of(count))
+        };
+        match counts.iter().find(|count| !fits(count)) {
+            Some(count) => usage(format!(
+                "no size of -m has {count} partitions (--partitions): sizes are multiples of it, and of {count} bytes at least"
+            )),
+            None => Ok(()),
         }
     }
 

@@ -64,6 +64,9 @@ pub enum FailOn {
 /// Lists items, or reproduces them.
 pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     if options.names.iter().any(|name| name == "list") {
+        if options.names.len() > 1 {
+            return Err(Failure::usage("'list' stands alone: it lists all items"));
+        }
         print(&list())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -77,6 +80,10 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     }
     if let Some(file) = &options.page {
         return page(options, &items, file);
+    }
+    for name in &options.transport {
+        let known = name.parse::<tagwire_bench::TransportChoice>();
+        known.map_err(|reason| Failure::usage(format!("-t {name}: {reason}")))?;
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
     let interrupted = interruptions()?;
@@ -197,10 +204,11 @@ fn draw(folder: &Path, item: &Item, results: &[String]) -> Result<(), Failure> {
         match report.write(format).map_err(Failure::usage)? {
             Written::One(page) => write(&file, &page)?,
             // The main metric's comes first.
-            Written::Each(plots) => match plots.first() {
-                Some((_, plot)) => write(&file, plot)?,
-                None => {}
-            },
+            Written::Each(plots) => {
+                if let Some((_, plot)) = plots.first() {
+                    write(&file, plot)?;
+                }
+            }
         }
     }
     Ok(())

@@ -49,6 +49,28 @@ fn what_a_transport_or_a_test_lacks_is_named() {
         (&["put", "--raw"], "without --raw"),
         (&["get", "--threads", "2"], "--threads has no meaning"),
         (&["put", "-n", "4"], "exactly 2 ranks"),
+        (&["get", "-p", "cm"], "--pml has no meaning for get"),
+        (
+            &["put", "--engine", "bins"],
+            "--engine has no meaning for put",
+        ),
+        (
+            &["partitioned", "--partitions", "3", "-m", "64"],
+            "no size of -m has 3 partitions",
+        ),
+        (
+            &["partitioned", "-m", "0"],
+            "no size of -m has 32 partitions",
+        ),
+        (
+            &["partitioned", "--partitions", "2,2"],
+            "'2' is given twice",
+        ),
+        (
+            &["partitioned", "--noise", "single"],
+            "it needs --compute-time",
+        ),
+        (&["partitioned", "--noise-pct", "4"], "that is not given"),
     ] {
         let outcome = bench(&[arguments, &["-i", "3", "-x", "1"]].concat());
         assert_ne!(outcome.status, 0, "{outcome:#?}");

@@ -205,6 +205,23 @@ fn results_that_are_none_are_named() {
 }
 
 #[test]
+fn what_makes_no_sense_is_refused_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, word) in [
+        (
+            &["mtl/fig4", "-t", "bogus"][..],
+            "-t bogus: unknown transport",
+        ),
+        (&["list", "mtl"], "'list' stands alone"),
+    ] {
+        let refused = reproduce(directory.path(), arguments);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(stderr(&refused).contains(word), "{}", stderr(&refused));
+    }
+    assert!(!directory.path().join("reproduced").exists());
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("taken"), "").unwrap();
