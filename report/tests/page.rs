@@ -396,3 +396,33 @@ fn published_values_are_listed_and_not_judged() {
     assert_eq!(table.matches("to first").count(), 2, "{table}");
     assert!(markdown.contains("(other machine)"), "{markdown}");
 }
+
+/// Tests that compare processes with threads: ranks and threads follow from the unit, so that neither is an axis nor in a name.
+#[test]
+fn units_are_series_and_no_axis() {
+    let text = Latency {
+        transports: &["shm"],
+        sizes: 1,
+        ..Latency::default()
+    }
+    .text();
+    let of_unit = |unit: &str, ranks: u32, threads: u32| {
+        let unit = format!(
+            "\"transport\":\"shm\",\"unit\":\"{unit}\",\"threads\":{threads},\"ranks\":{ranks}"
+        );
+        text.replace("\"transport\":\"shm\",\"ranks\":2", &unit)
+    };
+    let (processes, threads) = (of_unit("processes:4", 8, 1), of_unit("threads:4", 2, 4));
+    let rows = |text: &str| {
+        let (_, rest) = text.split_once("\"rows\":[").unwrap();
+        rest.split_once("],\"warnings\"").unwrap().0.to_owned()
+    };
+    let both = format!("{},{}", rows(&processes), rows(&threads));
+    let text = processes.replace(&rows(&processes), &both);
+    let results = tagwire_report::read::Results::parse("a.json".as_ref(), text.as_bytes()).unwrap();
+    let report = Report::of(vec![results], None, &Selection::default()).unwrap();
+    let plot = &report.model.plots[0];
+    assert_eq!((plot.x.key(), plot.is_single()), ("size", true));
+    let names: Vec<_> = plot.series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["processes:4", "threads:4"]);
+}
