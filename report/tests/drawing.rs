@@ -221,6 +221,28 @@ fn a_base_has_the_colour_of_its_counterpart_and_dashes() {
     }
 }
 
+/// Where there is no room for both, a name goes before the ends of an interval.
+#[test]
+fn names_of_rows_are_whole_in_narrow_windows() {
+    let name = "Intel MPI Library 2021.18 threads:4";
+    let plot = plot(&Latency {
+        transports: &[name, "shm"],
+        sizes: 1,
+        ..Latency::default()
+    });
+    for (size, intervals) in [(WIDE, 2), (NARROW, 1)] {
+        let text = draw::inline(&plot, size).unwrap();
+        let document = Document::parse(&text).unwrap();
+        let texts = document
+            .descendants()
+            .filter(|node| node.has_tag_name("text"));
+        let texts: Vec<&str> = texts.filter_map(|node| node.text()).collect();
+        assert!(texts.contains(&name), "{texts:?}");
+        let told = texts.iter().filter(|text| text.contains(" to ")).count();
+        assert_eq!(told, intervals, "{texts:?}");
+    }
+}
+
 /// They have no line, no interval, and a colour that no measured series has; two of the same name are one series.
 #[test]
 fn published_values_are_hollow_points_of_their_own() {

@@ -392,18 +392,22 @@ impl<'a> Chart<'a> {
         let (x, y) = at(estimate.median, 0.3);
         let ((low, _), (high, _)) = (at(estimate.min, 0.3), at(estimate.max, 0.3));
         let unit = self.plot.metric.unit;
-        let figure = match series.role {
-            Role::Published => number::with_unit(estimate.median, unit),
-            Role::Measured | Role::Base => format!(
-                "{} ({} to {})",
-                number::with_unit(estimate.median, unit),
-                number::value(estimate.min, unit),
-                number::value(estimate.max, unit)
-            ),
-        };
         let (left, _, width, _) = self.frame();
         let left = left - 8.0;
-        let name = shortened(&series.name, width - width_of(&figure, LABEL) - 16.0);
+        let median = number::with_unit(estimate.median, unit);
+        let whole = format!(
+            "{median} ({} to {})",
+            number::value(estimate.min, unit),
+            number::value(estimate.max, unit)
+        );
+        let room = |figure: &str| width - width_of(figure, LABEL) - 16.0;
+        // The name tells more than the ends of the interval, which is drawn.
+        let has_room = width_of(&series.name, LABEL) <= room(&whole);
+        let figure = match series.role {
+            Role::Measured | Role::Base if has_room => whole,
+            _ => median,
+        };
+        let name = shortened(&series.name, room(&figure));
         let above = short(at(estimate.median, 0.72).1);
         let (start, end) = (short(left), short(left + 8.0 + width));
         ink.text(
