@@ -250,6 +250,7 @@ const UNSAFE_REGIONS: &[&str] = &[
     "transport/src/shm/matching/receiver.rs",
     "transport/src/shm/matching/receives.rs",
     "transport/src/shm/matching/sends.rs",
+    "transport/src/shm/remote.rs",
     "transport/src/shm/transfers.rs",
     "transport/ucx/src/library.rs",
 ];

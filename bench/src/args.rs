@@ -1,7 +1,7 @@
 //! The options of `tagwire bench`. The same option means the same in every test.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -429,6 +429,10 @@ pub struct BenchArgs {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Go on with what an interrupted run of the same command has left in the file of -o: measure what it lacks
+    #[arg(long, requires = "output", conflicts_with_all = ["profile", "listen", "connect"])]
+    pub resume: bool,
+
     /// Where ranks run: none, core, or a list of CPUs [default: core, or none for ranks of
     /// several threads]
     #[arg(long, value_name = "WHERE")]
@@ -629,6 +633,8 @@ impl BenchArgs {
             return usage("--mpiexec is for transport 'mpi'");
         }
         self.check_access()?;
+        self.check_partitioned()?;
+        self.check_resume()?;
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
             let is_other =
@@ -668,6 +674,16 @@ impl BenchArgs {
                 self.test
             ));
         }
+        let matching = [
+            ("pml", self.pml.is_some()),
+            ("engine", self.engine.is_some()),
+        ];
+        if let Some((name, _)) = matching.into_iter().find(|(_, given)| *given) {
+            return usage(format!(
+                "--{name} has no meaning for {}: nothing is matched",
+                self.test
+            ));
+        }
         let sizes = self.size_list();
         match access {
             Access::Add if sizes.as_slice().iter().any(|size| *size != 8) => {
@@ -675,6 +691,47 @@ impl BenchArgs {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses lists of a test of partitioned operations of which nothing would come.
+    fn check_partitioned(&self) -> Result<()> {
+        if self.test != TestName::Partitioned {
+            return Ok(());
+        }
+        let partitioned = &self.partitioned;
+        let is_still = partitioned.compute_time.iter().all(Duration::is_zero);
+        if !partitioned.noise.is_empty() && is_still {
+            return usage("--noise makes threads compute longer: it needs --compute-time");
+        }
+        if !partitioned.noise_pct.is_empty() && partitioned.noise.is_empty() {
+            return usage("--noise-pct says how much of --noise there is, and that is not given");
+        }
+        let (counts, sizes) = (partitioned.plan().partitions, self.size_list());
+        let sizes = sizes.as_slice();
+        let fits = |count: &u32| {
+            let count = u64::from(*count);
+            sizes
+                .iter()
+                .any(|size| *size >= count && size.is_multiple_of(count))
+        };
+        match counts.iter().find(|count| !fits(count)) {
+            Some(count) => usage(format!(
+                "no size of -m has {count} partitions (--partitions): sizes are multiples of it, and of {count} bytes at least"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn check_resume(&self) -> Result<()> {
+        let file = self.output.as_deref().filter(|_| self.resume);
+        let extension = file.and_then(Path::extension);
+        if extension.is_some_and(|name| name.eq_ignore_ascii_case("csv")) {
+            return usage("--resume goes on with JSON: give -o a name that does not end in .csv");
+        }
+        if self.resume && self.pattern.record.is_some() {
+            return usage("--resume has no meaning with --record, whose file is of a whole run");
+        }
+        Ok(())
     }
 
     fn check_two(&self, side: &TwoSided, has_mpi: bool) -> Result<()> {

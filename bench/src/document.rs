@@ -4,7 +4,13 @@ use serde_json::{Map, Number, Value};
 
 use crate::record::SCHEMA;
 
-/// Returns what a file of results holds: an object with `test` and `rows`. CSV has no environment.
+/// What the heads of the environment begin with, in CSV.
+pub(crate) const ENVIRONMENT: &str = "environment.";
+/// The head of the command, in CSV.
+pub(crate) const COMMAND: &str = "command";
+
+/// Returns what a file of results holds: an object with `test`, `rows` and, as far as the file has them, `environment` and
+/// `command`. CSV that was written by earlier versions has neither.
 ///
 /// # Errors
 /// What is wrong with it, in words: it is empty, cut off, of another schema, or something else.
@@ -40,7 +46,7 @@ fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
     let mut lines = records(text)?.into_iter();
     let heads = lines.next().ok_or("is empty")?;
     let mut test = None;
-    let mut rows = Vec::new();
+    let (mut rows, mut environment, mut command) = (Vec::new(), Map::new(), None);
     for (number, fields) in lines.enumerate() {
         if fields.len() != heads.len() {
             let (found, wanted) = (fields.len(), heads.len());
@@ -50,7 +56,13 @@ fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
         }
         let mut row = Map::new();
         for (head, field) in heads.iter().zip(fields) {
-            if head != "test" && !field.is_empty() {
+            if let Some(key) = head.strip_prefix(ENVIRONMENT) {
+                if number == 0 {
+                    environment.insert(key.to_owned(), circumstance(field));
+                }
+            } else if head == COMMAND {
+                command.get_or_insert(field);
+            } else if head != "test" && !field.is_empty() {
                 row.insert(head.clone(), value(field));
             } else if head == "test" && *test.get_or_insert_with(|| field.clone()) != field {
                 return Err(format!(
@@ -64,7 +76,21 @@ fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
     let mut document = Map::new();
     document.insert("test".to_owned(), Value::String(test));
     document.insert("rows".to_owned(), Value::Array(rows));
+    if !environment.is_empty() {
+        document.insert("environment".to_owned(), Value::Object(environment));
+    }
+    if let Some(command) = command {
+        document.insert(COMMAND.to_owned(), Value::String(command));
+    }
     Ok(document)
+}
+
+/// A value of the environment as it was in JSON.
+fn circumstance(field: String) -> Value {
+    match &*field {
+        "" => Value::Null,
+        text => serde_json::from_str(text).unwrap_or(Value::String(field)),
+    }
 }
 
 /// A field as it was in JSON.

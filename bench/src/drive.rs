@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tagwire_launch::detect::{Detection, Launcher};
 
 use crate::Host;
-use crate::args::{BenchArgs, TransportChoice};
+use crate::args::{BenchArgs, Progress, TransportChoice};
 use crate::concurrent;
 use crate::environment::{self, Environment};
 use crate::error::{Error, ExitStatus, Result};
@@ -24,12 +24,14 @@ use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
 
 use self::cases::{binding, cases};
+use self::resume::{Earlier, Kept, Key, Shape, check_used};
 use self::start::{Unusable, refuse_aliases};
 
 pub(crate) use self::cases::Case;
 pub(crate) use self::start::{Start, starts};
 
 mod cases;
+mod resume;
 mod start;
 
 /// Runs the benchmark that `args` describe: as a rank, when this process is one, else as the
@@ -64,15 +66,34 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         },
     };
     let cases = cases(args, other.as_deref())?;
-    let seed = args.seed.unwrap_or_else(seed_of_clock);
+    let file = args.output.as_deref().filter(|_| args.resume);
+    let earlier = file.map(Earlier::read).transpose()?.flatten();
+    let drawn = || earlier.as_ref().map_or_else(seed_of_clock, Earlier::seed);
+    let seed = args.seed.unwrap_or_else(drawn);
     let mut environment = environment(args, &host, &cases, seed, &starts);
     if let Some(other) = &other {
         other.describe(&mut environment);
     }
     let per_size = args.rows_per_size();
     let is_one = starts.len() + unusable.len() == 1 && cases.len() == 1;
-    let streams = is_one && args.launches == 1 && per_size == 1;
-    let report = Report::new(args.test, command_line(), environment);
+    let streams = is_one && args.launches == 1 && per_size == 1 && earlier.is_none();
+    let command = command_line();
+    let sizes = args.size_list();
+    let kept = match earlier {
+        None => Kept::default(),
+        Some(earlier) => {
+            earlier.check(&command, &environment)?;
+            let sessions = concurrent::asked(args).is_some_and(|test| test.sessions);
+            let (kept, then) = earlier.kept(Shape {
+                sizes: sizes.as_slice(),
+                most: per_size,
+                sessions: sessions.then_some(cases.len()),
+            });
+            environment.resumes(then);
+            kept
+        }
+    };
+    let report = Report::new(args.test, command, environment);
     let mut output = Output::new(
         report,
         args.format,
@@ -84,9 +105,11 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     output.advises = args.partitioned.advise;
     output.starts_again = true;
     output.width = terminal_width();
+    output.restore(with_cases(kept.rows.clone(), &cases));
     let jobs = starts.len() * cases.len() * args.launches as usize;
-    let total = jobs * args.size_list().as_slice().len();
+    let total = jobs * sizes.as_slice().len();
     let progress = progress_bar(per_size * total);
+    progress.inc(kept.rows.len() as u64);
     let mut run = Run {
         args,
         host: &host,
@@ -99,8 +122,12 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         other,
         output,
         progress,
+        kept,
     };
-    let result = run.open_all().and_then(|()| run.all());
+    let result = match run.lacks_nothing() {
+        true => Ok(()),
+        false => run.open_all().and_then(|()| run.all()),
+    };
     run.progress.finish_and_clear();
     // What was measured is printed even when the run broke off.
     let printed = run.output.finish();
@@ -157,6 +184,8 @@ struct Run<'a, W: Write> {
     other: Option<Box<Director>>,
     output: Output<W>,
     progress: ProgressBar,
+    /// What an interrupted run has left.
+    kept: Kept,
 }
 
 /// The jobs that were passed over.
@@ -173,7 +202,7 @@ impl<W: Write + Send> Run<'_, W> {
         if all > 1 {
             let mut usable = Vec::new();
             for job in 0..self.starts.len() {
-                match self.one(job, 0, 0, true) {
+                match self.open(job) {
                     Ok(()) => usable.push(job),
                     Err(error @ Error::Interrupted { .. }) => return Err(error),
                     Err(error) => {
@@ -221,7 +250,11 @@ impl<W: Write + Send> Run<'_, W> {
             let mut order = self.order();
             random.shuffle(&mut order);
             for (job, case) in order {
-                match self.one(job, case, launch, false) {
+                let sizes = self.lacking(job, case, launch);
+                if sizes.is_empty() {
+                    continue;
+                }
+                match self.measure(job, case, launch, sizes) {
                     Err(error) if self.args.keep_going && error.is_of_a_job() => {
                         self.fail(job, case, launch, &error)?;
                     }
@@ -309,24 +342,77 @@ impl<W: Write + Send> Run<'_, W> {
         self.output.row(row)
     }
 
-    /// One launch of a job, which `opens_only` or measures.
-    fn one(&mut self, job: usize, case: usize, launch: u32, opens_only: bool) -> Result<()> {
+    /// The sizes that a launch of a job has no rows of yet.
+    fn lacking(&self, job: usize, case: usize, launch: u32) -> Vec<u64> {
+        let used = &self.output.report().environment.transports[job];
+        let variant = self.cases[case].variant.as_ref();
+        let sessions = concurrent::asked(self.args).is_some_and(|test| test.sessions);
+        let is_one = sessions && matches!(self.starts[job].carrier, Carrier::Ours(_));
+        let unit = variant.map(|variant| variant.unit.to_string());
+        let key = Key {
+            transport: used.transport.clone(),
+            library: used.library.clone(),
+            launch: Some(launch),
+            unit: unit.filter(|_| !is_one),
+            progress: variant
+                .and_then(|variant| variant.progress)
+                .map(|progress| progress.as_str().to_owned()),
+        };
+        self.kept.lacking(&key, self.args.size_list().as_slice())
+    }
+
+    /// Whether an interrupted run has left nothing to do.
+    fn lacks_nothing(&self) -> bool {
+        let launches = 0..self.args.launches;
+        self.unusable.is_empty()
+            && launches.into_iter().all(|launch| {
+                let mut jobs = self.order().into_iter();
+                jobs.all(|(job, case)| self.lacking(job, case, launch).is_empty())
+            })
+    }
+
+    /// A job whose ranks open everything, and no more.
+    fn open(&mut self, job: usize) -> Result<()> {
+        let mut plan = self.plan(job, 0, 0);
+        plan.opens_only = true;
+        self.one(job, 0, plan)
+    }
+
+    /// One launch of a job, for these sizes.
+    fn measure(&mut self, job: usize, case: usize, launch: u32, sizes: Vec<u64>) -> Result<()> {
+        let mut plan = self.plan(job, case, launch);
+        plan.sizes = sizes;
+        self.one(job, case, plan)
+    }
+
+    fn plan(&self, job: usize, case: usize, launch: u32) -> Plan {
+        let carrier = self.starts[job].carrier.clone();
+        let plan = Plan::new(self.args, carrier, self.seed, launch);
+        self.cases[case].plan(plan)
+    }
+
+    /// Runs a job, and takes what its ranks report.
+    fn one(&mut self, job: usize, case: usize, plan: Plan) -> Result<()> {
         let (start, number) = (&self.starts[job], case);
         let case = &self.cases[number];
-        let plan = Plan::new(self.args, start.carrier.clone(), self.seed, launch);
-        let mut plan = case.plan(plan);
-        plan.opens_only = opens_only;
         let jobs = Jobs {
             args: self.args,
             host: self.host,
             placement: &case.placement,
         };
         let other = self.other.as_deref();
+        let known = self.kept.transports();
+        let known = known.get(job).filter(|_| known.len() == self.starts.len());
         let (output, progress) = (&mut self.output, &self.progress);
         let take = |message| {
             let environment = &mut output.report_mut().environment;
             match message {
-                Message::Greeting(used) => environment.transports[job].learn(used),
+                Message::Greeting(used) => {
+                    environment.transports[job].learn(used);
+                    if let Some(known) = known {
+                        check_used(known, &environment.transports[job])?;
+                    }
+                }
                 Message::OtherGreeting(used) => {
                     if let Some(other) = &mut environment.other {
                         other.transports[job].learn(used);
@@ -354,6 +440,20 @@ impl<W: Write + Send> Run<'_, W> {
     }
 }
 
+/// The rows of a file, each with the place of its job among those over its transport.
+fn with_cases(mut rows: Vec<Row>, cases: &[Case]) -> Vec<Row> {
+    for row in &mut rows {
+        let fits = |case: &Case| {
+            let variant = case.variant.as_ref();
+            let progress = variant.and_then(|variant| variant.progress);
+            variant.is_some_and(|variant| Some(variant.unit.to_string()) == row.unit)
+                && progress.map(Progress::as_str) == row.progress.as_deref()
+        };
+        row.case = cases.iter().position(fits).unwrap_or(0);
+    }
+    rows
+}
+
 pub(crate) fn seed_of_clock() -> u64 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -373,13 +473,13 @@ fn progress_bar(total: usize) -> ProgressBar {
     bar
 }
 
-/// The command as it was typed, quoted for a shell where needed.
+/// The command as it was typed, quoted for a shell where needed. One that goes on with a run is the same command.
 pub(crate) fn command_line() -> String {
     let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default().to_owned();
     std::iter::once(name)
-        .chain(words)
+        .chain(words.filter(|word| word != "--resume"))
         .map(|word| quoted(&word))
         .collect::<Vec<_>>()
         .join(" ")

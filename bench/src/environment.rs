@@ -221,6 +221,15 @@ impl Environment {
             other: None,
         }
     }
+
+    /// Makes it that of a run that goes on: it began when `then` was taken.
+    pub(crate) fn resumes(&mut self, then: Self) {
+        self.started_unix_s = then.started_unix_s;
+        self.machine.clock_cost_ns = then.machine.clock_cost_ns;
+        if then.transports.len() == self.transports.len() {
+            self.transports = then.transports;
+        }
+    }
 }
 
 impl Machine {

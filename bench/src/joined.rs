@@ -54,6 +54,9 @@ fn only_carrier(args: &BenchArgs, host: &Host) -> Result<(Carrier, String)> {
     if args.launches > 1 {
         return lacks("--launches");
     }
+    if args.resume {
+        return lacks("--resume");
+    }
     match &args.transports(&host.config)[..] {
         [TransportChoice::Ours(name)] => Ok((Carrier::Ours(name.clone()), String::new())),
         [TransportChoice::Mpi(path)] => {

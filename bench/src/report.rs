@@ -16,7 +16,7 @@ pub(crate) mod csv;
 pub(crate) mod file;
 pub(crate) mod output;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod text;
 
 /// A run, as it is written to JSON.
@@ -66,6 +66,12 @@ impl Report {
     pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
         crate::concurrent::pair(&self.test, &mut self.rows);
+        self.summary = self.summarize();
+    }
+
+    /// Takes the rows of an earlier part of the same run.
+    pub(crate) fn restore(&mut self, rows: Vec<Row>) {
+        self.rows = rows;
         self.summary = self.summarize();
     }
 

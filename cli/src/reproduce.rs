@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use clap::{Args, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tagwire_papers::{Item, Needs, Outcome, Rows, Run, Verdict};
-use tagwire_report::{Format, Report, Selection, Written};
+use tagwire_report::{Format, Published, Report, Selection, Written};
 
 use crate::failure::{Failure, status};
 use crate::output::print;
@@ -68,6 +68,9 @@ pub enum FailOn {
 /// Lists items, or reproduces them.
 pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     if options.names.iter().any(|name| name == "list") {
+        if options.names.len() > 1 {
+            return Err(Failure::usage("'list' stands alone: it lists all items"));
+        }
         print(&list())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -86,6 +89,10 @@ pub fn reproduce(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     if let Some(text) = options.projection.without_measuring()? {
         print(&text)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    for name in &options.transport {
+        let known = name.parse::<tagwire_bench::TransportChoice>();
+        known.map_err(|reason| Failure::usage(format!("-t {name}: {reason}")))?;
     }
     fs::create_dir_all(&options.output).map_err(|error| unwritable(&options.output, &error))?;
     let interrupted = interruptions()?;
@@ -171,7 +178,7 @@ fn one(
         let name = format!("{stem}-{number}.json");
         let file = options.output.join(&name);
         let is_kept = options.resume && is_of(&file, &run);
-        if !is_kept && !measure(&run, &file, interrupted)? {
+        if !is_kept && !measure(&run, &file, options.resume, interrupted)? {
             failed += 1;
             continue;
         }
@@ -185,36 +192,73 @@ fn one(
     let file = options.output.join(format!("{stem}.json"));
     let text = serde_json::to_string_pretty(&outcome).map_err(Failure::run)?;
     write(&file, &format!("{text}\n"))?;
-    draw(&options.output, &stem, outcome.results())?;
+    draw(&options.output, item, outcome.results())?;
     Ok((outcome, rows, failed))
 }
 
-/// Writes the page of an item's results, as `tagwire report` does.
-fn draw(folder: &Path, stem: &str, results: &[String]) -> Result<(), Failure> {
+/// Writes the page of an item's results, as `tagwire report` does, and its main plot; both with the published values that have
+/// a place there.
+fn draw(folder: &Path, item: &Item, results: &[String]) -> Result<(), Failure> {
+    let stem = item.name.replace('/', "-");
     let files: Vec<PathBuf> = results.iter().map(|name| folder.join(name)).collect();
     if files.is_empty() {
         return Ok(());
     }
-    let report = Report::read(&files, None, &Selection::default()).map_err(Failure::usage)?;
-    match report.write(Format::Html).map_err(Failure::usage)? {
-        Written::One(page) => write(&folder.join(format!("{stem}.html")), &page),
-        Written::Each(_) => Ok(()),
+    let mut report = Report::read(&files, None, &Selection::default()).map_err(Failure::usage)?;
+    let published = item.points().into_iter().map(|point| Published {
+        of: point.of,
+        metric: point.figure,
+        size: point.size as f64,
+        value: point.value,
+    });
+    report.add_published(&published.collect::<Vec<_>>());
+    for (format, extension) in [(Format::Html, "html"), (Format::Svg, "svg")] {
+        let file = folder.join(format!("{stem}.{extension}"));
+        match report.write(format).map_err(Failure::usage)? {
+            Written::One(page) => write(&file, &page)?,
+            // The main metric's comes first.
+            Written::Each(plots) => {
+                if let Some((_, plot)) = plots.first() {
+                    write(&file, plot)?;
+                }
+            }
+        }
     }
+    Ok(())
 }
 
-/// Runs the suite, whose results take the place of the file once they are whole. Returns whether it went well.
-fn measure(run: &Run, file: &Path, interrupted: &AtomicUsize) -> Result<bool, Failure> {
+/// Runs the suite, whose results take the place of the file once they are whole. Where it `resumes`, it goes on with what an
+/// interrupted run has left of them, if that was under the same circumstances. Returns whether it went well.
+fn measure(
+    run: &Run,
+    file: &Path,
+    resumes: bool,
+    interrupted: &AtomicUsize,
+) -> Result<bool, Failure> {
     let partial = file.with_extension("partial.json");
     let own = std::env::current_exe().map_err(Failure::run)?;
-    let mut suite = Command::new(own);
-    suite
-        .arg("bench")
-        .args(&run.arguments)
-        .envs(run.environment.iter().copied())
-        .arg("-o")
-        .arg(&partial)
-        .stdout(Stdio::null());
-    let ended = suite.status().map_err(Failure::run)?;
+    let suite = |more: &[&str]| {
+        Command::new(&own)
+            .arg("bench")
+            .args(&run.arguments)
+            .envs(run.environment.iter().copied())
+            .arg("-o")
+            .arg(&partial)
+            .args(more)
+            .stdout(Stdio::null())
+            .status()
+            .map_err(Failure::run)
+    };
+    let mut ended = None;
+    if resumes && is_of(&partial, run) {
+        let went_on = suite(&["--resume"])?;
+        // Another build or machine: it has said so.
+        ended = Some(went_on).filter(|ended| ended.code() != Some(status::USAGE.into()));
+    }
+    let ended = match ended {
+        Some(ended) => ended,
+        None => suite(&[])?,
+    };
     if ended.success() {
         fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;
     }

@@ -13,9 +13,8 @@ use crate::failure::status;
 /// What users of other tools look for in `bench` and `compare`, and what there is instead.
 const WISHES: &[(&[&str], &str)] = &[
     (
-        &["--resume", "--append", "--continue"],
-        "a run is not resumed: '-o FILE' is complete after every row, so measure the sizes that it lacks \
-         (-m) into another file",
+        &["--append", "--continue"],
+        "'--resume' goes on with an interrupted run: it measures what the file of -o lacks",
     ),
     (
         &["--plot", "--graph", "--gnuplot", "--markdown", "--html"],

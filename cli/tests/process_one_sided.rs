@@ -44,18 +44,67 @@ fn puts_and_gets_arrive_whole_over_a_network() {
 #[test]
 fn what_a_transport_or_a_test_lacks_is_named() {
     for (arguments, word) in [
-        (&["put", "-t", "shm"][..], "transport shm has no put"),
-        (&["get", "-t", "shm"], "transport shm has no get"),
-        (&["atomic", "-t", "shm"], "memory registration"),
+        (&["atomic", "-t", "shm"][..], "--memory arena"),
         (&["atomic", "-m", "16"], "words of 8 bytes"),
         (&["put", "--raw"], "without --raw"),
         (&["get", "--threads", "2"], "--threads has no meaning"),
         (&["put", "-n", "4"], "exactly 2 ranks"),
+        (&["get", "-p", "cm"], "--pml has no meaning for get"),
+        (
+            &["put", "--engine", "bins"],
+            "--engine has no meaning for put",
+        ),
+        (
+            &["partitioned", "--partitions", "3", "-m", "64"],
+            "no size of -m has 3 partitions",
+        ),
+        (
+            &["partitioned", "-m", "0"],
+            "no size of -m has 32 partitions",
+        ),
+        (
+            &["partitioned", "--partitions", "2,2"],
+            "'2' is given twice",
+        ),
+        (
+            &["partitioned", "--noise", "single"],
+            "it needs --compute-time",
+        ),
+        (&["partitioned", "--noise-pct", "4"], "that is not given"),
     ] {
         let outcome = bench(&[arguments, &["-i", "3", "-x", "1"]].concat());
         assert_ne!(outcome.status, 0, "{outcome:#?}");
         assert!(outcome.errors().contains(word), "{word}: {outcome:#?}");
     }
+    for test in ["put", "get"] {
+        let outcome = Line::new(["bench", test, "-t", "shm", "-i", "3", "-x", "1"])
+            .env("TAGWIRE_SHM_CMA", "off")
+            .finish();
+        let word = format!("transport shm has no {test}");
+        assert!(outcome.errors().contains(&word), "{outcome:#?}");
+    }
+}
+
+/// By the system's call, and through the arena.
+#[test]
+fn operations_on_shared_memory_are_whole() {
+    for memory in ["heap", "arena"] {
+        for test in ["put", "get"] {
+            let few = ["-m", "1,4K,200000", "-i", "6", "-x", "1", "-W", "4", "-c"];
+            let rows = rows(&[&[test, "-t", "shm", "--memory", memory], &few[..]].concat());
+            assert_eq!(rows.len(), 3, "{rows:?}");
+            for row in rows {
+                assert!(row["latency_us"].as_f64().unwrap() > 0.0, "{row}");
+                assert_eq!(
+                    (&row["validated"], &row["window"]),
+                    (&true.into(), &4.into())
+                );
+            }
+        }
+    }
+    let few = ["-i", "6", "-x", "1", "-c"];
+    let rows = rows(&[&["atomic", "-t", "shm", "--memory", "arena"], &few[..]].concat());
+    assert_eq!(rows.len(), 1, "{rows:?}");
 }
 
 #[test]

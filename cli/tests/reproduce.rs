@@ -124,6 +124,39 @@ fn claims_are_judged_by_what_is_there() {
     assert_eq!(strict.status.code(), Some(4));
 }
 
+/// Published values that have a place in the figure are points of page and plot; the page says that they are of other machines.
+#[test]
+fn published_values_stand_in_the_plots() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("reproduced");
+    fs::create_dir_all(&folder).unwrap();
+    let options = "latency --layers -m 0,8 -i 100 -x 10 --bind none -o measured.json";
+    let measured = Command::new(env!("CARGO_BIN_EXE_tagwire"))
+        .arg("bench")
+        .args(options.split(' '))
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(measured.status.success(), "{}", stderr(&measured));
+    let text = fs::read_to_string(directory.path().join("measured.json")).unwrap();
+    let mut results: Value = serde_json::from_str(&text).unwrap();
+    let run = "bench latency --layers -m 0,netpipe:8M -t shm --launches 5";
+    results["command"] = json!(format!("tagwire {run} -o left.json"));
+    fs::write(folder.join("mtl-fig2a-1.json"), results.to_string()).unwrap();
+    let made = reproduce(directory.path(), &["mtl/fig2a", "--resume"]);
+    assert!(made.status.success(), "{}", stderr(&made));
+    for name in ["mtl-fig2a.html", "mtl-fig2a.svg"] {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        for library in ["Cray MPI", "Open MPI CM", "Open MPI OB1"] {
+            let series = format!("published: {library}");
+            assert!(text.contains(&series), "{series} is not in {name}");
+        }
+        assert!(text.contains("6.16"), "{name}");
+    }
+    let page = fs::read_to_string(folder.join("mtl-fig2a.html")).unwrap();
+    assert!(page.contains("Published values are of other machines"));
+}
+
 /// Whoever changes a rule or the words of a page writes it anew.
 #[test]
 fn the_pages_in_the_tree_are_what_their_results_say() {
@@ -169,6 +202,23 @@ fn results_that_are_none_are_named() {
         text.contains("mtl-fig4-2.json") && text.contains("tagwire.bench/7"),
         "{text}"
     );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, word) in [
+        (
+            &["mtl/fig4", "-t", "bogus"][..],
+            "-t bogus: unknown transport",
+        ),
+        (&["list", "mtl"], "'list' stands alone"),
+    ] {
+        let refused = reproduce(directory.path(), arguments);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(stderr(&refused).contains(word), "{}", stderr(&refused));
+    }
+    assert!(!directory.path().join("reproduced").exists());
 }
 
 #[test]

@@ -137,10 +137,7 @@ fn mistyped_names_get_the_nearest() {
 #[test]
 fn what_other_tools_have_is_named_by_what_there_is() {
     for (arguments, hint) in [
-        (
-            &["bench", "latency", "--resume"][..],
-            "complete after every row",
-        ),
+        (&["bench", "latency", "--append"][..], "'--resume' goes on"),
         (&["bench", "latency", "--plot", "x.png"], "'-o FILE.csv'"),
         (&["bench", "latency", "--plot=x.png"], "'-o FILE.csv'"),
         (&["bench", "latency", "--runs", "3"], "'--launches COUNT'"),

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
+use crate::published::{Drawn, PublishedPoint, points};
 use crate::rows::is_peer;
 
 /// What there must be to reproduce an item.
@@ -63,6 +64,9 @@ pub struct Item {
     /// The arguments of `tagwire bench`.
     #[serde(default)]
     runs: Vec<String>,
+    /// Which published values have a place in its plot.
+    #[serde(default, rename = "point")]
+    drawn: Vec<Drawn>,
     /// What the paper says of it.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
@@ -139,6 +143,12 @@ impl Item {
     #[must_use]
     pub fn paper(&self) -> &str {
         self.name.split('/').next().unwrap_or(&self.name)
+    }
+
+    /// Returns the published values that have a place in its plot: a figure at a size. Others stand with the claims.
+    #[must_use]
+    pub fn points(&self) -> Vec<PublishedPoint> {
+        points(&self.figure, &self.drawn)
     }
 
     /// Returns the runs on some transports, of which those that begin with `mpi` are MPI libraries. Files that one run leaves to

@@ -20,5 +20,5 @@ pub use judgement::{Judgement, Verdict};
 pub use outcome::{Judged, Outcome, SCHEMA};
 pub use page::page;
 pub use projection::{PROJECTED, SHARES, projected, share_of_profile};
-pub use published::{Published, published};
+pub use published::{Published, PublishedPoint, published};
 pub use rows::Rows;

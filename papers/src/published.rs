@@ -47,9 +47,91 @@ pub(crate) fn of_figure(figure: &str) -> impl Iterator<Item = &'static Published
         .filter(move |one| one.paper.starts_with(&paper) && one.item == item)
 }
 
+/// Which published values of an item are drawn, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Drawn {
+    /// What they are values of.
+    quantity: String,
+    /// The figure of `tagwire bench` that means the same.
+    figure: String,
+    /// The size at which they were measured.
+    size: u64,
+}
+
+/// A published value with its place in a plot. It was measured on another machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishedPoint {
+    /// Of which library, and in which case.
+    pub of: String,
+    /// The figure of `tagwire bench` that means the same, such as `latency_us`.
+    pub figure: String,
+    /// The message size in bytes.
+    pub size: u64,
+    /// The value, in the figure's unit.
+    pub value: f64,
+}
+
+/// Returns the values of an item that are drawn.
+pub(crate) fn points(figure: &str, drawn: &[Drawn]) -> Vec<PublishedPoint> {
+    let of = |published: &Published| {
+        let told = ["library", "case"].map(|key| published.conditions.get(key)?.as_str());
+        told.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    };
+    let placed = drawn.iter().flat_map(|drawn| {
+        let values = of_figure(figure).filter(|one| one.quantity == drawn.quantity);
+        values.filter_map(|published| {
+            Some(PublishedPoint {
+                of: of(published),
+                figure: drawn.figure.clone(),
+                size: drawn.size,
+                value: published.value.as_f64()?,
+            })
+        })
+    });
+    placed.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::item::all;
+
+    /// Names differ, and the figure has the unit that the paper has.
+    #[test]
+    fn values_with_a_place_are_points() {
+        let mut count = 0;
+        for item in all().iter().filter(|item| !item.points().is_empty()) {
+            let points = item.points();
+            let mut names: Vec<_> = points.iter().map(|point| &point.of).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), points.len(), "{}", item.name);
+            for point in &points {
+                let unit = match &*point.figure {
+                    "latency_us" => "us",
+                    "rate_msg_s" => "messages/s",
+                    other => panic!("the unit of {other} is not known"),
+                };
+                let is_same = |one: &&Published| {
+                    one.value.as_f64() == Some(point.value) && one.unit.as_deref() == Some(unit)
+                };
+                assert!(
+                    of_figure(&item.figure).any(|one| is_same(&one)),
+                    "{point:?}"
+                );
+            }
+            count += points.len();
+        }
+        assert_eq!(count, 19);
+        let first = &crate::find("mtl/fig2a").unwrap()[0].points()[0];
+        assert_eq!((&*first.of, first.size, first.value), ("Cray MPI", 0, 4.78));
+        let table = crate::find("threads/table2").unwrap()[0].points();
+        assert_eq!(
+            (&*table[3].of, table[3].value),
+            ("Sun MPI, 4T-4T", 465_120.0)
+        );
+    }
 
     #[test]
     fn all_values_are_read() {

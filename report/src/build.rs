@@ -118,7 +118,11 @@ fn plots_of(test: &str, sources: &[&Source], selection: &Selection) -> Result<Ve
 fn chosen_x<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> String {
     let mut values: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for row in rows {
-        for key in row.variables.keys() {
+        // What follows from a series' own variable lies along no axis.
+        let follows = |key: &&String| {
+            row.variables.contains_key("unit") && ["ranks", "threads"].contains(&key.as_str())
+        };
+        for key in row.variables.keys().filter(|key| !follows(key)) {
             if let Some(number) = number_of(row, key) {
                 let seen = values.entry(key).or_default();
                 if !seen.contains(&number.to_bits()) {
@@ -192,8 +196,8 @@ fn plot(test: &str, metric: Metric, is_main: bool, x: &str, gathered: &[Gathered
             let counterpart = counterparts[place];
             let slot = match (series.role, counterpart) {
                 (Role::Measured, _) => place,
-                (Role::Base, Some(new)) => new,
-                (Role::Base, None) => {
+                (Role::Base | Role::Published, Some(new)) => new,
+                (Role::Base | Role::Published, None) => {
                     free += 1;
                     free - 1
                 }

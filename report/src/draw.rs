@@ -150,6 +150,7 @@ pub fn rules(of: impl Fn(Colour) -> &'static str) -> String {
         format!(".halo {{ stroke: {} }}", of(PAPER)),
         format!(".reference {{ stroke: {} }}", of(TEXT)),
     ];
+    rules.push(format!(".published {{ color: {} }}", of(MUTED)));
     for (slot, colour) in COLOURS.into_iter().enumerate() {
         rules.push(format!(".c{slot} {{ color: {} }}", of(colour)));
     }

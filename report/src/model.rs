@@ -31,7 +31,7 @@ pub struct Plot {
     pub shared: Vec<(String, String)>,
     /// A value that a line is drawn at.
     pub reference: Option<f64>,
-    /// What is drawn: the new results' series before those of the base.
+    /// What is drawn: the new results' series before those of the base, and published ones last.
     pub series: Vec<Series>,
 }
 
@@ -46,6 +46,8 @@ pub enum Role {
     Measured,
     /// What they are compared with.
     Base,
+    /// What a paper publishes, of another machine.
+    Published,
 }
 
 /// Points that belong together.
@@ -55,11 +57,11 @@ pub struct Series {
     pub name: String,
     /// Where it comes from.
     pub role: Role,
-    /// The file that it comes from, by its place; of the base's 0.
+    /// The file that it comes from, by its place; of the base's and of published ones 0.
     pub file: usize,
     /// Its variables, without that of the axis.
     pub variables: Variables,
-    /// Which colour and marker it has: a series and its base have the same.
+    /// Which colour and marker it has: a series and its base have the same. Published ones have one colour.
     pub slot: usize,
     /// Of a series of the base: the series, by place, that it is compared with. Of others: the same, the other way.
     pub counterpart: Option<usize>,

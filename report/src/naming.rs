@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const FILE: &str = "in file";
 
 /// In which order variables are tried: what a reader expects first comes first. Others follow by name.
-const ORDER: [&str; 9] = [
+const ORDER: [&str; 10] = [
     "transport",
     "library",
     "layer",
     "pml",
     "engine",
+    "unit",
     "policy",
     "partitions",
     "side",
@@ -20,12 +21,13 @@ const ORDER: [&str; 9] = [
 ];
 
 /// Variables whose values say what they are.
-const SELF_EXPLAINING: [&str; 12] = [
+const SELF_EXPLAINING: [&str; 13] = [
     "transport",
     "library",
     "layer",
     "pml",
     "engine",
+    "unit",
     "policy",
     "side",
     "receive",
@@ -280,6 +282,23 @@ mod tests {
                 ],
             ]),
             ["raw", "ob1", "cm"]
+        );
+        // Ranks and threads follow from the unit.
+        assert_eq!(
+            named(&[
+                &[
+                    ("transport", "shm"),
+                    ("unit", "processes:4"),
+                    ("ranks", "8")
+                ],
+                &[
+                    ("transport", "shm"),
+                    ("unit", "threads:4"),
+                    ("ranks", "2"),
+                    ("threads", "4")
+                ],
+            ]),
+            ["processes:4", "threads:4"]
         );
         assert_eq!(
             named(&[

@@ -78,7 +78,7 @@ impl Report {
     /// Returns the title.
     #[must_use]
     pub fn title(&self) -> String {
-        let tests = capitalized(&self.model.tests().join(", "));
+        let tests = capitalized(&self.model.tests().join(", ").replace('-', " "));
         match &self.base {
             Some(_) => format!("{tests}: compared with a base"),
             None => tests,

@@ -71,7 +71,7 @@ pub fn figures(plot: &Plot) -> Table {
             format!(", {}", unit.symbol())
         };
         heads.push(format!("{}{unit}", series.name));
-        if place > 0 && has_ratio {
+        if place > 0 && has_ratio && series.role != Role::Published {
             heads.push("to first".to_owned());
         }
     }
@@ -82,18 +82,21 @@ pub fn figures(plot: &Plot) -> Table {
             let point = series.at(x);
             cells.push(point.map_or_else(Cell::default, |point| Cell {
                 text: number::value(point.estimate.median, unit),
-                note: format!(
-                    "{} to {}",
-                    number::value(point.estimate.min, unit),
-                    number::value(point.estimate.max, unit)
-                ),
+                note: match series.role {
+                    Role::Published => "other machine".to_owned(),
+                    Role::Measured | Role::Base => format!(
+                        "{} to {}",
+                        number::value(point.estimate.min, unit),
+                        number::value(point.estimate.max, unit)
+                    ),
+                },
                 mark: if point.is_disturbed {
                     Mark::Doubtful
                 } else {
                     Mark::None
                 },
             }));
-            if place > 0 && has_ratio {
+            if place > 0 && has_ratio && series.role != Role::Published {
                 let is_positive = |point: &crate::model::Point| point.estimate.median > 0.0;
                 let both = first.zip(point);
                 let both = both.filter(|(first, point)| is_positive(first) && is_positive(point));

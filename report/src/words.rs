@@ -3,7 +3,7 @@
 use tagwire_bench::Sense;
 
 use crate::judge::{Overall, Standing, overall, standings};
-use crate::model::{Model, Plot, Series, Variable};
+use crate::model::{Model, Plot, Role, Series, Variable};
 use crate::number;
 use crate::phrase::{between, capitalized, listed};
 
@@ -228,8 +228,14 @@ fn extremes(x: &Variable, overall: &Overall) -> String {
 
 /// What makes the plot doubtful as a whole.
 fn caveats(plot: &Plot) -> Vec<String> {
-    let points = || plot.series.iter().flat_map(|series| &series.points);
+    let of_paper = |series: &&Series| series.role == Role::Published;
+    let own = || plot.series.iter().filter(|series| !of_paper(series));
+    let points = || own().flat_map(|series| &series.points);
     let mut all = Vec::new();
+    if plot.series.iter().any(|series| of_paper(&series)) {
+        let text = "Published values are of other machines, hollow in the plots: compare orders and ratios, not absolute figures.";
+        all.push(text.to_owned());
+    }
     let fewest = points().map(|point| point.launches).min().unwrap_or(0);
     if fewest < 3 {
         let count = if fewest == 1 {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use roxmltree::{Document, Node, ParsingOptions};
 use sample::{Latency, written};
-use tagwire_report::{Error, Format, Report, Selection, Written};
+use tagwire_report::{Error, Format, Published, Report, Selection, Written};
 
 fn parsed(page: &str) -> Document<'_> {
     let options = ParsingOptions {
@@ -355,4 +355,74 @@ fn what_does_not_go_together_is_said() {
     let base = tagwire_report::read::Results::parse("b.json".as_ref(), other.as_bytes()).unwrap();
     let refused = Report::of(vec![sample()], Some(base), &Selection::default()).unwrap_err();
     assert!(matches!(refused, Error::Input { .. }), "{refused}");
+}
+
+/// They are in tables and files, and decide nothing: no summary ranks them, and they have neither launches nor environment.
+#[test]
+fn published_values_are_listed_and_not_judged() {
+    let mut report = Latency::default().report();
+    let before = report.summary();
+    report.add_published(&[Published {
+        of: "Cray MPI".to_owned(),
+        metric: "latency_us".to_owned(),
+        size: 8.0,
+        value: 0.001,
+    }]);
+    let after = report.summary();
+    let (told, rest) = after[0]
+        .sentences
+        .iter()
+        .partition::<Vec<_>, _>(|sentence| sentence.contains("other machines"));
+    assert_eq!(told.len(), 1);
+    assert_eq!(rest, before[0].sentences.iter().collect::<Vec<_>>());
+    let csv = written(&report, Format::Csv);
+    let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let line = csv.lines().find(|line| line.contains("Cray")).unwrap();
+    let fields: Vec<&str> = line.split(',').collect();
+    assert_eq!(fields.len(), heads.len());
+    for (head, value) in [
+        ("series", "published: Cray MPI"),
+        ("role", "published"),
+        ("median", "0.001"),
+        ("file", ""),
+        ("host", ""),
+        ("command", ""),
+    ] {
+        let place = heads.iter().position(|known| *known == head).unwrap();
+        assert_eq!(fields[place], value, "{head}");
+    }
+    let markdown = written(&report, Format::Markdown);
+    let table = markdown.lines().find(|line| line.contains("Cray")).unwrap();
+    assert_eq!(table.matches("to first").count(), 2, "{table}");
+    assert!(markdown.contains("(other machine)"), "{markdown}");
+}
+
+/// Tests that compare processes with threads: ranks and threads follow from the unit, so that neither is an axis nor in a name.
+#[test]
+fn units_are_series_and_no_axis() {
+    let text = Latency {
+        transports: &["shm"],
+        sizes: 1,
+        ..Latency::default()
+    }
+    .text();
+    let of_unit = |unit: &str, ranks: u32, threads: u32| {
+        let unit = format!(
+            "\"transport\":\"shm\",\"unit\":\"{unit}\",\"threads\":{threads},\"ranks\":{ranks}"
+        );
+        text.replace("\"transport\":\"shm\",\"ranks\":2", &unit)
+    };
+    let (processes, threads) = (of_unit("processes:4", 8, 1), of_unit("threads:4", 2, 4));
+    let rows = |text: &str| {
+        let (_, rest) = text.split_once("\"rows\":[").unwrap();
+        rest.split_once("],\"warnings\"").unwrap().0.to_owned()
+    };
+    let both = format!("{},{}", rows(&processes), rows(&threads));
+    let text = processes.replace(&rows(&processes), &both);
+    let results = tagwire_report::read::Results::parse("a.json".as_ref(), text.as_bytes()).unwrap();
+    let report = Report::of(vec![results], None, &Selection::default()).unwrap();
+    let plot = &report.model.plots[0];
+    assert_eq!((plot.x.key(), plot.is_single()), ("size", true));
+    let names: Vec<_> = plot.series.iter().map(|series| &*series.name).collect();
+    assert_eq!(names, ["processes:4", "threads:4"]);
 }

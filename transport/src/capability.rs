@@ -138,6 +138,8 @@ pub struct Preference {
     pub coalesce: bool,
     /// Bytes that are worth a write of their own, of those that could go together.
     pub write: usize,
+    /// Gets and puts carry long messages well, and the partitions of channels, where the transport has them.
+    pub remote_access: bool,
 }
 
 impl Preference {
@@ -147,6 +149,7 @@ impl Preference {
         eager: 8 << 10,
         coalesce: false,
         write: 4 << 10,
+        remote_access: true,
     };
 
     /// For networks: as few messages as there can be.
@@ -155,6 +158,7 @@ impl Preference {
         eager: 64 << 10,
         coalesce: true,
         write: 32 << 10,
+        remote_access: true,
     };
 }
 

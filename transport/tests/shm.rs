@@ -90,7 +90,10 @@ transport_conformance!(on_shm_with_passed_descriptors, factory(passed()));
 fn shared_memory_passes_the_tiers_that_it_claims() {
     let with = tiers(&factory(plain())).unwrap();
     let without = tiers(&factory(without_attach())).unwrap();
-    assert!(with.contains(&Tier::Cooperative), "{with:?}");
+    for tier in [Tier::Cooperative, Tier::Put, Tier::Get] {
+        assert!(with.contains(&tier), "{with:?}");
+    }
+    assert!(!without.contains(&Tier::Put), "{without:?}");
     assert!(!without.contains(&Tier::Cooperative), "{without:?}");
     let arena = tiers(&factory(arena_alone()).allocating()).unwrap();
     assert!(arena.contains(&Tier::Cooperative), "{arena:?}");

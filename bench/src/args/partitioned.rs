@@ -350,10 +350,12 @@ impl FromStr for Counts {
                 "'{piece}' is no number of partitions from 1 to 32768"
             )),
         };
-        text.split(',')
-            .map(count)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let counts: Vec<u32> = text.split(',').map(count).collect::<Result<_, _>>()?;
+        let mut places = 0..counts.len();
+        match places.find(|&place| counts[..place].contains(&counts[place])) {
+            Some(twice) => Err(format!("'{}' is given twice", counts[twice])),
+            None => Ok(Self(counts)),
+        }
     }
 }
 

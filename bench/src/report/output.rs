@@ -65,14 +65,27 @@ impl<W: Write> Output<W> {
         &mut self.report
     }
 
-    /// Adds a row.
-    pub(crate) fn row(&mut self, row: Row) -> Result<()> {
-        self.report.add(row.clone());
+    /// Takes the rows of an earlier part of the same run.
+    pub(crate) fn restore(&mut self, rows: Vec<Row>) {
+        if !rows.is_empty() {
+            self.report.restore(rows);
+            self.conclude();
+        }
+    }
+
+    /// What follows from the rows.
+    fn conclude(&mut self) {
         if self.advises {
             self.report.advice = super::advice::of(&self.report);
         }
         let seen = self.report.measurements(self.starts_again);
         self.report.warnings = warnings::of(&seen);
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, row: Row) -> Result<()> {
+        self.report.add(row.clone());
+        self.conclude();
         if let Some((file, format)) = &mut self.file {
             file.update(&render(&self.report, *format)?)?;
         }

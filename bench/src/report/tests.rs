@@ -51,7 +51,7 @@ fn environment(launches: u32) -> Environment {
     }
 }
 
-pub(super) fn report(launches: u32) -> Report {
+pub(crate) fn report(launches: u32) -> Report {
     Report::new(
         TestName::Latency,
         "tagwire bench latency -m 8,64".to_owned(),
@@ -185,12 +185,42 @@ fn csv_has_the_keys_of_all_rows() {
     let mut row = sample(8, "mpi", 0, 1.0);
     row.library = Some("A, \"quoted\" MPI".to_owned());
     report.add(row);
-    let expected = "\
-test,size,transport,pml,engine,ranks,launch,iterations,repetitions,latency_us,latency_min_us,latency_max_us,latency_spread_pct,library
-latency,8,shm,ob1,hash-bins,2,0,10000,5,0.25,0.225,0.275,20.0,
-latency,8,mpi,,,2,0,10000,5,1.0,0.9,1.1,20.0,\"A, \"\"quoted\"\" MPI\"
-";
-    assert_eq!(csv::to_text(&report).unwrap(), expected);
+    let expected = [
+        "test,size,transport,pml,engine,ranks,launch,iterations,repetitions,latency_us,latency_min_us,latency_max_us,latency_spread_pct,library,",
+        "latency,8,shm,ob1,hash-bins,2,0,10000,5,0.25,0.225,0.275,20.0,,",
+        "latency,8,mpi,,,2,0,10000,5,1.0,0.9,1.1,20.0,\"A, \"\"quoted\"\" MPI\",",
+    ];
+    let text = csv::to_text(&report).unwrap();
+    assert_eq!(text.lines().count(), expected.len());
+    for (line, expected) in text.lines().zip(expected) {
+        assert!(line.starts_with(expected), "{line}");
+    }
+}
+
+/// Text that looks like a number, lists and what is not known come back as they were.
+#[test]
+fn csv_has_the_environment_and_reads_back_like_json() {
+    let mut report = report(1);
+    report.environment.machine.kernel = Some("6.1".to_owned());
+    report.environment.machine.host = Some("a, \"b\"".to_owned());
+    report.environment.machine.cpu_model = Some("null".to_owned());
+    report.environment.machine.boost = None;
+    report.add(sample(8, "shm", 0, 0.25));
+    report.add(sample(64, "shm", 0, 0.5));
+    let csv = crate::document(csv::to_text(&report).unwrap().as_bytes()).unwrap();
+    let json = crate::document(report.to_json().unwrap().as_bytes()).unwrap();
+    assert_eq!(csv["environment"], json["environment"]);
+    for key in ["command", "test"] {
+        assert_eq!(csv[key], json[key], "{key}");
+    }
+    for row in csv["rows"].as_array().unwrap() {
+        let keys = row.as_object().unwrap().keys();
+        assert!(
+            keys.clone()
+                .all(|key| !key.starts_with("environment") && key != "command")
+        );
+        assert_eq!(row["transport"], "shm");
+    }
 }
 
 #[test]

@@ -63,6 +63,12 @@ impl Ob1Options {
         capabilities: Capabilities,
         limits: &Limits,
     ) -> Terms {
+        // Who names a protocol gets it.
+        let is_named = ["get", "put"].contains(&&*self.rendezvous);
+        let capabilities = match preference.remote_access || is_named {
+            true => capabilities,
+            false => capabilities - (Capabilities::GET | Capabilities::PUT),
+        };
         let max_send = limits.max_send;
         let packet = self.packet.unwrap_or(preference.packet).min(max_send);
         let eager = self.eager_limit.unwrap_or(preference.eager);

@@ -20,7 +20,7 @@ use super::size::{FILE, LABEL, Size};
 use super::style::{AXIS, GRID, MUTED, PAPER, TEXT, short};
 
 use crate::error::{Error, Result};
-use crate::model::{Plot, Point, Series, Variable};
+use crate::model::{Plot, Point, Role, Series, Variable};
 use crate::number;
 
 /// A plot with its axes, for one size.
@@ -350,7 +350,7 @@ impl<'a> Chart<'a> {
             .iter()
             .map(|point| (self.x.place(point.x), self.y.place(point.estimate.median)));
         let places: Vec<(f64, f64)> = places.collect();
-        if places.len() > 1 {
+        if places.len() > 1 && series.role != Role::Published {
             ink.open(
                 "g",
                 &[
@@ -370,18 +370,10 @@ impl<'a> Chart<'a> {
             let end = |value: f64| pixels(context, (x, self.y.place(value))).1;
             let (x, y) = pixels(context, (x, y));
             let (low, high) = (end(point.estimate.min), end(point.estimate.max));
-            self.open_point(ink, point, (x, y), (low, high));
+            self.open_point(ink, series, point, (x, y), (low, high));
             let (cap, low, high) = (short(x - 3.5), short(low), short(high));
-            let bar = format!("M{cap} {low}h7M{} {low}V{high}M{cap} {high}h7", short(x));
-            ink.element(
-                "path",
-                &[
-                    ("class", "bar"),
-                    ("d", &bar),
-                    ("fill", "none"),
-                    ("stroke-width", "1.2"),
-                ],
-            );
+            let path = format!("M{cap} {low}h7M{} {low}V{high}M{cap} {high}h7", short(x));
+            bar(ink, series, &path);
             mark(ink, series, x, y);
             ink.close("g");
         }
@@ -400,15 +392,22 @@ impl<'a> Chart<'a> {
         let (x, y) = at(estimate.median, 0.3);
         let ((low, _), (high, _)) = (at(estimate.min, 0.3), at(estimate.max, 0.3));
         let unit = self.plot.metric.unit;
-        let figure = format!(
-            "{} ({} to {})",
-            number::with_unit(estimate.median, unit),
+        let (left, _, width, _) = self.frame();
+        let left = left - 8.0;
+        let median = number::with_unit(estimate.median, unit);
+        let whole = format!(
+            "{median} ({} to {})",
             number::value(estimate.min, unit),
             number::value(estimate.max, unit)
         );
-        let (left, _, width, _) = self.frame();
-        let left = left - 8.0;
-        let name = shortened(&series.name, width - width_of(&figure, LABEL) - 16.0);
+        let room = |figure: &str| width - width_of(figure, LABEL) - 16.0;
+        // The name tells more than the ends of the interval, which is drawn.
+        let has_room = width_of(&series.name, LABEL) <= room(&whole);
+        let figure = match series.role {
+            Role::Measured | Role::Base if has_room => whole,
+            _ => median,
+        };
+        let name = shortened(&series.name, room(&figure));
         let above = short(at(estimate.median, 0.72).1);
         let (start, end) = (short(left), short(left + 8.0 + width));
         ink.text(
@@ -438,24 +437,23 @@ impl<'a> Chart<'a> {
             ],
             &figure,
         );
-        self.open_point(ink, point, (x, y), (low, high));
+        self.open_point(ink, series, point, (x, y), (low, high));
         let (low, high, cap) = (short(low), short(high), short(y - 3.5));
-        let bar = format!("M{low} {cap}v7M{low} {}H{high}M{high} {cap}v7", short(y));
-        ink.element(
-            "path",
-            &[
-                ("class", "bar"),
-                ("d", &bar),
-                ("fill", "none"),
-                ("stroke-width", "1.2"),
-            ],
-        );
+        let path = format!("M{low} {cap}v7M{low} {}H{high}M{high} {cap}v7", short(y));
+        bar(ink, series, &path);
         mark(ink, series, x, y);
         ink.close("g");
     }
 
     /// Opens a point's group, which tells the page's script where it is and what it says.
-    fn open_point(&self, ink: &Ink, point: &Point, (x, y): (f64, f64), (low, high): (f64, f64)) {
+    fn open_point(
+        &self,
+        ink: &Ink,
+        series: &Series,
+        point: &Point,
+        (x, y): (f64, f64),
+        (low, high): (f64, f64),
+    ) {
         let unit = self.plot.metric.unit;
         let estimate = point.estimate;
         let at = [x, y, low, high].map(short).join(" ");
@@ -470,10 +468,10 @@ impl<'a> Chart<'a> {
         } else {
             ""
         };
-        let launches = if point.launches == 1 {
-            "1 launch".to_owned()
-        } else {
-            format!("{} launches", point.launches)
+        let told = match (series.role, point.launches) {
+            (Role::Published, _) => "on another machine".to_owned(),
+            (_, 1) => format!("{range}, 1 launch{disturbed}"),
+            (_, count) => format!("{range}, {count} launches{disturbed}"),
         };
         let attributes = [
             ("class", "point"),
@@ -481,18 +479,28 @@ impl<'a> Chart<'a> {
             ("data-at", &at),
             ("data-x", &variable(&self.plot.x, point.x)),
             ("data-value", &value),
-            ("data-range", &range),
-            ("data-of", &format!("{launches}{disturbed}")),
+            ("data-of", &told),
         ];
         ink.open("g", &attributes);
         if self.size.suffix == FILE.suffix {
-            let title = format!(
-                "{}: {value} ({range}; {launches}{disturbed})",
-                variable(&self.plot.x, point.x)
-            );
+            let title = format!("{}: {value} ({told})", variable(&self.plot.x, point.x));
             ink.text("title", &[], &title);
         }
     }
+}
+
+/// Draws the interval of a point; of a published value there is none.
+fn bar(ink: &Ink, series: &Series, path: &str) {
+    if series.role == Role::Published {
+        return;
+    }
+    let attributes = [
+        ("class", "bar"),
+        ("d", path),
+        ("fill", "none"),
+        ("stroke-width", "1.2"),
+    ];
+    ink.element("path", &attributes);
 }
 
 /// A value of the variable as the page shows it.

@@ -2,7 +2,7 @@
 
 use super::ink::{Ink, width_of};
 use super::size::LABEL;
-use super::style::{COLOURS, MUTED, PAPER, dashes, marker, of_slot, short};
+use super::style::{MUTED, PAPER, colour_of, dashes, marker, short};
 use crate::model::{Plot, Role, Series};
 
 /// The series of a plot in lines below each other, for a file.
@@ -82,27 +82,30 @@ pub fn swatch(series: &Series) -> String {
 
 fn swatch_at(ink: &Ink, series: &Series, x: f64, y: f64) {
     group(ink, series, &[]);
-    let line = format!("M{} {}H{}", short(x), short(y), short(x + SWATCH));
-    ink.element(
-        "path",
-        &[
-            ("class", "line"),
-            ("d", &line),
-            ("fill", "none"),
-            ("stroke-width", "1.8"),
-            ("stroke-dasharray", dash(series)),
-        ],
-    );
+    if series.role != Role::Published {
+        let line = format!("M{} {}H{}", short(x), short(y), short(x + SWATCH));
+        ink.element(
+            "path",
+            &[
+                ("class", "line"),
+                ("d", &line),
+                ("fill", "none"),
+                ("stroke-width", "1.8"),
+                ("stroke-dasharray", dash(series)),
+            ],
+        );
+    }
     mark(ink, series, x + SWATCH / 2.0, y);
     ink.close("g");
 }
 
 /// Opens the group of a series: its shapes have the group's colour.
 pub fn group(ink: &Ink, series: &Series, more: &[(&str, &str)]) {
-    let class = format!("series c{}", series.slot % COLOURS.len());
+    let (colour, class) = colour_of(series);
+    let class = format!("series {class}");
     let mut attributes = vec![
         ("class", &*class),
-        ("color", of_slot(series.slot).light),
+        ("color", colour.light),
         ("stroke", "currentColor"),
         ("fill", "currentColor"),
     ];
@@ -110,7 +113,7 @@ pub fn group(ink: &Ink, series: &Series, more: &[(&str, &str)]) {
     ink.open("g", &attributes);
 }
 
-/// Draws the marker of a series; that of a base is hollow.
+/// Draws the marker of a series; those of a base and of published values are hollow.
 pub fn mark(ink: &Ink, series: &Series, x: f64, y: f64) {
     let path = marker(series.slot, x, y);
     match series.role {
@@ -118,7 +121,7 @@ pub fn mark(ink: &Ink, series: &Series, x: f64, y: f64) {
             "path",
             &[("class", "mark"), ("d", &path), ("stroke", "none")],
         ),
-        Role::Base => ink.element(
+        Role::Base | Role::Published => ink.element(
             "path",
             &[
                 ("class", "mark hollow"),

@@ -40,12 +40,6 @@ pub const GRID: Colour = colour("#e3e7eb", "#272e36");
 /// Axes.
 pub const AXIS: Colour = colour("#848d97", "#6b747e");
 
-/// The colour of a slot.
-#[must_use]
-pub const fn of_slot(slot: usize) -> Colour {
-    COLOURS[slot % COLOURS.len()]
-}
-
 /// Half the size of a marker, in pixels.
 const HALF: f64 = 4.2;
 
@@ -111,11 +105,23 @@ fn plus(angle: f64) -> [(f64, f64); 12] {
     })
 }
 
+/// Returns the colour of a series, and the class that has it.
+#[must_use]
+pub fn colour_of(series: &Series) -> (Colour, String) {
+    match series.role {
+        Role::Published => (MUTED, "published".to_owned()),
+        Role::Measured | Role::Base => {
+            let slot = series.slot % COLOURS.len();
+            (COLOURS[slot], format!("c{slot}"))
+        }
+    }
+}
+
 /// Returns the dashes of a series' line; empty for a whole one.
 #[must_use]
 pub const fn dashes(series: &Series) -> &'static str {
     match (series.role, series.slot / COLOURS.len()) {
-        (Role::Base, _) => "5 4",
+        (Role::Base | Role::Published, _) => "5 4",
         (Role::Measured, 0) => "",
         (Role::Measured, 1) => "9 3 2 3",
         (Role::Measured, _) => "2 3",

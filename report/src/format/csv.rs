@@ -64,10 +64,10 @@ fn fields(
     variables: &BTreeSet<&str>,
 ) -> Vec<String> {
     let results = source(report, series);
-    let role = if series.role == Role::Base {
-        "base"
-    } else {
-        "measured"
+    let role = match series.role {
+        Role::Base => "base",
+        Role::Measured => "measured",
+        Role::Published => "published",
     };
     let key_unit = plot.metric.unit.symbol();
     let mut fields = [
@@ -89,18 +89,26 @@ fn fields(
     fields.extend([estimate.median, estimate.min, estimate.max].map(|value| value.to_string()));
     fields.push(point.launches.to_string());
     fields.push(point.is_disturbed.to_string());
-    fields.push(results.file.display().to_string());
-    fields.push(circumstances::measured(results));
-    fields.extend(ENVIRONMENT.map(|key| results.circumstance(key)));
-    fields.push(results.command.clone());
+    let of_file = |results: &Results| {
+        let mut told = vec![
+            results.file.display().to_string(),
+            circumstances::measured(results),
+        ];
+        told.extend(ENVIRONMENT.map(|key| results.circumstance(key)));
+        told.push(results.command.clone());
+        told
+    };
+    let nothing = || vec![String::new(); ENVIRONMENT.len() + 3];
+    fields.extend(results.map_or_else(nothing, of_file));
     fields
 }
 
-/// The file that a series comes from.
-fn source<'a>(report: &'a Report, series: &Series) -> &'a Results {
-    match (&report.base, series.role) {
-        (Some(base), Role::Base) => base,
-        _ => &report.files[series.file],
+/// The file that a series comes from; a published one comes from none.
+fn source<'a>(report: &'a Report, series: &Series) -> Option<&'a Results> {
+    match series.role {
+        Role::Published => None,
+        Role::Base => report.base.as_ref(),
+        Role::Measured => report.files.get(series.file),
     }
 }
 

@@ -126,10 +126,11 @@
           const [x, y] = this.at(point.x, point.y);
           [point.nowX, point.nowY] = [x, y];
           if (!this.isLines) continue;
-          const [[, low], [, high]] = [this.at(point.x, point.low), this.at(point.x, point.high)];
           const mark = point.element.querySelector('.mark');
           mark.setAttribute('transform', `translate(${tenth(x - point.x)} ${tenth(y - point.y)})`);
           const cap = tenth(x - 3.5);
+          if (!point.bar) continue;
+          const [[, low], [, high]] = [this.at(point.x, point.low), this.at(point.x, point.high)];
           point.bar.setAttribute('d', `M${cap} ${tenth(low)}h7M${tenth(x)} ${tenth(low)}V${tenth(high)}M${cap} ${tenth(high)}h7`);
         }
         if (line) line.setAttribute('d', 'M' + points.map((point) => `${tenth(point.nowX)} ${tenth(point.nowY)}`).join('L'));
@@ -265,13 +266,13 @@
       this.tip.replaceChildren();
       add(this.tip, 'b', found[0].point.element.dataset.x);
       for (const { series, point } of found) {
-        const { value, range, of } = point.element.dataset;
+        const { value, of } = point.element.dataset;
         const line = add(this.tip, 'p', '');
         add(line, 'i', '').style.background = getComputedStyle(series.group).color;
         const button = this.buttons.find((button) => button.dataset.series === series.place);
         add(line, 'span', button ? button.textContent : series.group.querySelector('.names').textContent);
         add(line, 'b', value);
-        add(line, 'small', `${range}, ${of}`);
+        add(line, 'small', of);
       }
     }
 

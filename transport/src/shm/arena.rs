@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memmap2::MmapRaw;
@@ -260,6 +262,17 @@ impl ArenaMap {
         // SAFETY: the caller says that the region is lent; the payload ends with this call.
         let payload = unsafe { Payload::from_raw(from.as_ptr(), from.len()) };
         self.write(name, payload, from.len())
+    }
+
+    /// Adds to the word called `name`, and returns what it held; `None` where there is no aligned word.
+    pub(super) fn fetch_add(&self, name: u64, operand: u64) -> Option<u64> {
+        let place = self.place(name, size_of::<u64>())?.cast::<AtomicU64>();
+        if !place.is_aligned() {
+            return None;
+        }
+        // SAFETY: eight mapped bytes, aligned, for as long as `self` lives. Nobody makes references to what lies in an arena
+        // but its owner's program, which has lent this memory to its peers.
+        Some(unsafe { place.as_ref() }.fetch_add(operand, AcqRel))
     }
 
     fn place(&self, name: u64, len: usize) -> Option<NonNull<u8>> {

@@ -3,7 +3,7 @@
 //! One memfd per rank. It is sparse: pages exist once they are touched.
 //!
 //! ```text
-//!   0          header   identity | sleeping | contacts | closed | bitmap of contacts ...
+//!   0          header   identity | sleeping | contacts | closed | bitmap of contacts | registrations, see `remote`
 //!   H          area 0   what rank 0 sends to the owner       (H: header, rounded up to pages)
 //!   H +  64 K  area 1   what rank 1 sends to the owner
 //!   ...
@@ -18,6 +18,7 @@
 //!      256   taken      where the ring has been read to   written under the match lock
 //!      320   allowed    messages the sender may have sent written under the match lock
 //!      384   holding    messages the sender keeps back    written by the sender
+//!      448   accessing  at which registration it is       written by the sender
 //!     1024   offers     64 descriptors of one line        see `offers`
 //!     5120   slots      256 slots of one line             see `ring`
 //!    21504   payload    43 KiB of payload, in lines
@@ -33,7 +34,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// First word of every identity: "tagwshm" and the version of the layout.
 pub(super) const MAGIC: u64 = 0x0074_6167_7773_686d;
 /// Version of the layout; peers of another one are refused.
-pub(super) const VERSION: u64 = 4;
+pub(super) const VERSION: u64 = 5;
 
 /// Bytes of a pair area.
 pub(super) const AREA: usize = 64 * 1024;
@@ -49,6 +50,8 @@ pub(super) const PAYLOAD: usize = AREA - 1024 - OFFERS * 64 - SLOTS * 64;
 pub(super) const MAX_SEND: usize = 8192;
 /// Offers that may be open in one direction between two ranks.
 pub(super) const OFFERS: usize = 64;
+/// Registrations that a rank may have at once.
+pub(super) const REGISTRATIONS: usize = 1024;
 
 /// Who somebody is.
 #[repr(C, align(64))]
@@ -83,7 +86,21 @@ pub(super) struct Line32 {
     pub word: AtomicU32,
 }
 
-/// The start of a segment; the bitmap of contacts follows.
+/// Memory of the owner's that peers may reach.
+#[repr(C, align(32))]
+#[derive(Default)]
+pub(super) struct RegistrationLine {
+    /// What was drawn for this registration; 0 where there is none.
+    pub number: AtomicU64,
+    /// Where it begins, as the owner's program calls it.
+    pub address: AtomicU64,
+    /// Where it begins, as copies go by: see `arena`.
+    pub name: AtomicU64,
+    /// Its length, and in bit 0 whether it may be written.
+    pub extent: AtomicU64,
+}
+
+/// The start of a segment; the bitmap of contacts follows, then the table of registrations.
 #[repr(C, align(64))]
 pub(super) struct SegmentHeader {
     /// The owner.
@@ -193,7 +210,9 @@ pub(super) struct PairArea {
     pub taken: TakenLine,
     pub allowed: AllowedLine,
     pub holding: Line64,
-    reserved: [Line64; 9],
+    /// The line of the owner's registrations that the sender is at, counted from 1; 0 where it is at none.
+    pub accessing: Line64,
+    reserved: [Line64; 8],
     pub offers: [DescriptorLine; OFFERS],
     pub slots: [Slot; SLOTS],
     pub payload: UnsafeCell<[u8; PAYLOAD]>,
@@ -207,15 +226,23 @@ unsafe impl Sync for Slot {}
 #[allow(unsafe_code)]
 unsafe impl Sync for PairArea {}
 
-/// Bytes of a segment's header, with the bitmap, in a job of `size` ranks.
-pub(super) fn header_len(size: u32, page: usize) -> usize {
+/// Where the table of registrations begins, in bytes from the start of the segment, in a job of `size` ranks. On pages of its
+/// own, which do not exist where nothing was registered.
+pub(super) fn registrations_at(size: u32, page: usize) -> usize {
     let bitmap = (size as usize).div_ceil(64) * 8;
     (size_of::<SegmentHeader>() + bitmap).next_multiple_of(page)
+}
+
+/// Bytes of a segment's header, with the bitmap and the table of registrations, in a job of `size` ranks.
+pub(super) fn header_len(size: u32, page: usize) -> usize {
+    let table = REGISTRATIONS * size_of::<RegistrationLine>();
+    registrations_at(size, page) + table.next_multiple_of(page)
 }
 
 const _: () = {
     assert!(size_of::<IdentityLine>() == 64);
     assert!(size_of::<SegmentHeader>() == 256);
+    assert!(size_of::<RegistrationLine>() == 32);
     assert!(size_of::<Slot>() == 64);
     assert!(size_of::<DescriptorLine>() == 64);
     assert!(size_of::<PairArea>() == AREA);

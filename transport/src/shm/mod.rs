@@ -13,6 +13,8 @@
 //! in chunks that either side takes (`offers`): when both wait both copy. Memory that was allocated from a rank's
 //! arena (`arena`) is mapped by its peers, who copy from and to it without a call of the system.
 //!
+//! **One-sided operations** are copied by their initiator in the same two ways (`remote`).
+//!
 //! **Waiting** ends in a futex sleep; the sleeper pays for the barrier (`waiter`).
 //!
 //! **Trust.** A peer proves the job's secret before anything it sent is looked at. Even so it may
@@ -39,6 +41,7 @@ mod peer;
 mod probe;
 mod progress;
 mod rank;
+mod remote;
 mod ring;
 mod segment;
 mod sighting;

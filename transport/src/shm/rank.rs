@@ -19,20 +19,22 @@ use super::layout::{AREA, CLOSED_FAILED, CLOSED_LEFT, INLINE, MAX_SEND, OFFERS};
 use super::liveness::Liveness;
 use super::memfd;
 use super::peer::{Inbound, Outbound, Peer, PeerState};
+use super::remote::{Registrations, strike_out};
 use super::segment::{Extent, HeaderMap, Segment};
 use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::allocation::Allocation;
 use crate::board::Boards;
 use crate::byte::ByteTransport;
-use crate::capability::{Capabilities, Limits, Ordering, Registration, ThreadMode, WaitObject};
+use crate::capability::{
+    Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
+};
 use crate::channel::{Buffering, OpenChannel, SendChannel};
 use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
 use crate::data::{RecvBuffer, SendBuffer};
 use crate::error::{Error, Result};
 use crate::message::{AmHeader, EndpointId, Lane, PeerEvent, Token, Upcalls};
 use crate::post::{Class, Post};
-use crate::remote::RemoteAccess;
 use crate::transport::Transport;
 use crate::wait::Waiter;
 
@@ -66,6 +68,8 @@ pub struct Shm {
     pub(super) waiter: Arc<ShmWaiter>,
     pub(super) segment: Segment,
     pub(super) arena: OwnArena,
+    /// What peers may reach.
+    pub(super) registrations: Registrations,
     pub(super) identity: Identity,
     pub(super) secret: JobSecret,
     pub(super) options: ShmOptions,
@@ -136,6 +140,7 @@ impl Shm {
             header,
             segment,
             arena: OwnArena::new(),
+            registrations: Registrations::default(),
             identity,
             secret: bootstrap.secret().clone(),
             options,
@@ -257,6 +262,7 @@ impl Transport for Shm {
         let mut all = always;
         let attaches = self.options.cross_attach != CrossAttach::Off;
         all.set(Capabilities::COOPERATIVE, attaches);
+        all.set(Capabilities::PUT | Capabilities::GET, attaches);
         all.set(Capabilities::ALLOCATION, self.identity.arena != 0);
         all
     }
@@ -337,8 +343,6 @@ impl Transport for Shm {
     }
 }
 
-impl RemoteAccess for Shm {}
-
 impl CooperativeTransfers for Shm {
     fn offer(&mut self, _lane: Lane, to: EndpointId, data: &SendBuffer, token: Token) -> Offer {
         self.open_offer(to, data, token)
@@ -367,11 +371,20 @@ impl ByteTransport for Shm {
         Limits {
             max_offers: if offers { OFFERS } else { 0 },
             memory_per_peer: AREA,
-            ordering: Ordering::None,
-            registration: Registration::None,
+            max_remote_access: if attaches { isize::MAX as u64 } else { 0 },
+            ordering: Ordering::WriteAfterWrite,
+            registration: Registration::Remote,
             thread_mode: ThreadMode::Transport,
             wait_object: WaitObject::Futex,
             ..Limits::copying(INLINE, MAX_SEND)
+        }
+    }
+
+    /// Long messages are offered, so that both sides copy; an access of one side is for who asks for it.
+    fn preference(&self, _to: EndpointId) -> Preference {
+        Preference {
+            remote_access: false,
+            ..Preference::SHARED_MEMORY
         }
     }
 
@@ -446,6 +459,7 @@ impl Drop for Shm {
         if !self.owner.is_here() {
             return;
         }
+        strike_out(&self.registrations, &self.header);
         let holders = self.abandon_transfers();
         if !holders.is_empty() {
             let ranks: Vec<_> = holders.iter().map(|rank| rank.as_u32()).collect();

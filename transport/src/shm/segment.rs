@@ -14,7 +14,8 @@ use tagwire_base::error::is_shortage;
 
 use super::arena::{self, Arena, ArenaMap};
 use super::layout::{
-    AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, SLOTS, SegmentHeader, header_len,
+    AREA, CONTROL_SLOTS, MAX_SEND, PAYLOAD, PairArea, REGISTRATIONS, RegistrationLine, SLOTS,
+    SegmentHeader, header_len, registrations_at,
 };
 use super::matching::{Shape, TargetMap};
 use super::memfd::{self, SEALS};
@@ -264,6 +265,16 @@ impl HeaderMap {
             let first = self.header.as_ptr().add(1).cast::<AtomicU64>();
             std::slice::from_raw_parts(first, words)
         }
+    }
+}
+
+impl HeaderMap {
+    /// The table of registrations.
+    pub(super) fn registrations(&self) -> &[RegistrationLine; REGISTRATIONS] {
+        let start = registrations_at(self.size, page_size());
+        // SAFETY: `header_len` made room for the table on whole pages from there on, in the mapping that lives as long as
+        // `self`; the fields are atomics, for which any bytes are valid.
+        unsafe { &*self.header.as_ptr().cast::<u8>().add(start).cast() }
     }
 }
 

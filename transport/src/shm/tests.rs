@@ -19,6 +19,7 @@ mod arena;
 mod contact;
 mod hostile;
 mod processes;
+mod remote;
 mod ring;
 mod sighting;
 mod traffic;

@@ -237,6 +237,11 @@ impl Transfers {
         self.insane.pop()
     }
 
+    /// Notes the end of what is done outside of progress.
+    pub(super) fn end(&mut self, token: Token, outcome: Outcome) {
+        self.ended.push((token, outcome));
+    }
+
     /// The open transfers with a peer, in words.
     pub(super) fn describe(&self, endpoint: EndpointId) -> String {
         let count = |list: &[Transfer]| list.iter().filter(|t| t.endpoint == endpoint).count();
@@ -540,9 +545,14 @@ impl Shm {
             return 0;
         }
         let mut events = 0;
-        for (token, outcome) in std::mem::take(&mut self.transfers.ended) {
-            upcalls.complete(token, outcome);
-            events += 1;
+        if !self.transfers.ended.is_empty() {
+            let mut ended = std::mem::take(&mut self.transfers.ended);
+            events += ended.len();
+            for (token, outcome) in ended.drain(..) {
+                upcalls.complete(token, outcome);
+            }
+            // Its memory is used again: the next one is no allocation.
+            self.transfers.ended = ended;
         }
         self.note_claims();
         let mut claims = std::mem::take(&mut self.transfers.claims);

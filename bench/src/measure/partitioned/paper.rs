@@ -244,12 +244,16 @@ fn mean(list: &[f64]) -> f64 {
 fn within(list: &[f64]) -> Vec<f64> {
     let mut sorted = list.to_vec();
     sorted.sort_by(f64::total_cmp);
-    // Of a short list the wider ones, so that none of two values lies far off.
-    let last = sorted.len().saturating_sub(1);
-    let quartiles = (sorted.get(last / 4), sorted.get((3 * last).div_ceil(4)));
-    let (Some(first), Some(third)) = quartiles else {
+    if sorted.is_empty() {
         return sorted;
+    }
+    // Between two values where there are few.
+    let quartile = |part: usize| {
+        let place = part * (sorted.len() - 1);
+        let (below, above) = (sorted[place / 4], sorted[place.div_ceil(4)]);
+        below + (above - below) * (place % 4) as f64 / 4.0
     };
+    let (first, third) = (quartile(1), quartile(3));
     let beyond = 1.5 * (third - first);
     let bounds = first - beyond..=third + beyond;
     let inside = list.iter().copied().filter(|value| bounds.contains(value));

@@ -156,9 +156,11 @@ impl RemotePort for RawPort {
     #[inline]
     fn add_one(&self, region: &Region) -> Result<u64> {
         let target = region.from(0);
-        self.start(region, "atomic operations", |rail, token| {
-            rail.fetch_add(LANE, region.endpoint, target, 1, token)
-        })?;
+        self.start(
+            region,
+            "atomic operations on this memory (--memory arena has them on shm)",
+            |rail, token| rail.fetch_add(LANE, region.endpoint, target, 1, token),
+        )?;
         self.wait(|core| core.remote.open == 0)?;
         Ok(self.driver.borrow().core.remote.fetched)
     }

@@ -119,7 +119,9 @@ impl Writes {
         let fits = region.len() as u64 == total * buffering.rooms() as u64;
         // A partition of no bytes gives nothing to write, and none is cut.
         let goes = lengths(ends).all(|len| (1..=limits.max_remote_access).contains(&len));
-        if !capabilities.contains(Capabilities::PUT) || !fits || !goes {
+        let can =
+            capabilities.contains(Capabilities::PUT) && rail.preference(endpoint).remote_access;
+        if !can || !fits || !goes {
             return None;
         }
         let registration = rail.register(data).ok()?;
