@@ -7,8 +7,9 @@ mod process;
 
 use process::launchers::{
     End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, an_early_end_is_heard_by_all,
-    inner_jobs_are_their_own, libpmix, of_intel_mpi, of_mpich, of_open_mpi,
+    inner_jobs_are_their_own, libpmix, of_intel_mpi, of_mpich, of_mpich_that_goes_on, of_open_mpi,
     of_open_mpi_that_goes_on, own, programs_are_one_job, the_table_is_of,
+    those_in_contact_with_the_dead_end,
 };
 use process::{Line, Outcome, confine, example, has_libfabric, is_root, rank, tagwire};
 
@@ -52,6 +53,14 @@ fn an_abort_ends_the_job_with_its_status() {
 fn a_rank_that_ends_without_a_close_ends_the_job() {
     for launcher in launchers("an early end under other launchers") {
         a_bad_end_ends_the_job(&launcher, End::Exit);
+    }
+}
+
+/// Where neither the launcher nor a server of it reports a death, the transport finds it.
+#[test]
+fn without_a_report_the_transport_finds_a_death() {
+    if let Some(launcher) = of_mpich_that_goes_on("deaths that nobody reports") {
+        those_in_contact_with_the_dead_end(&launcher);
     }
 }
 

@@ -67,7 +67,7 @@ fn the_list_has_every_measured_item() {
     let text = stdout(&listed);
     let items = text.lines().filter(|line| line.contains('/')).count();
     assert_eq!(items, 39, "{text}");
-    for needs in ["real", "needs patterns", "needs sim"] {
+    for needs in ["real", "needs sim"] {
         assert!(text.contains(needs), "{needs}");
     }
     assert!(!directory.path().join("reproduced").exists());

@@ -6,7 +6,10 @@
 
 /// The tiers of the kit for transports that move bytes.
 pub const BYTES: &[(&str, &[&str])] = &[
-    ("shm", &["core", "failure", "cooperative", "wake"]),
+    (
+        "shm",
+        &["core", "failure", "cooperative", "wake", "put", "get"],
+    ),
     ("null", &["core", "wake", "put", "get", "notice"]),
 ];
 

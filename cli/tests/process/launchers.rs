@@ -132,6 +132,13 @@ pub fn of_mpich(test: &str) -> Vec<Launcher> {
     ]
 }
 
+/// Hydra where it does not end the others of a job, and says nothing of who has failed.
+pub fn of_mpich_that_goes_on(test: &str) -> Option<Launcher> {
+    let bin = bin_of_mpich(test)?;
+    let hydra = Launcher::new("Hydra", HYDRA, [bin.join("mpiexec.hydra")]);
+    Some(hydra.with(["-disable-auto-cleanup"]))
+}
+
 /// Where MPICH's programs are.
 fn bin_of_mpich(test: &str) -> Option<PathBuf> {
     // The environment of the wheel: its programs lie beside its libraries.
@@ -485,13 +492,7 @@ pub fn a_bad_end_ends_the_job(launcher: &Launcher, end: End) -> Outcome {
         stated.is_empty() || stated.contains(&outcome.status),
         "{name}, {end:?}: {stated:?} is stated: {outcome:#?}"
     );
-    eventually("no process is left", || {
-        let is_left = |pid: &rustix::process::Pid| {
-            let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
-            line.is_ok_and(|line| String::from_utf8_lossy(&line).contains("test_rank"))
-        };
-        !processes.iter().any(is_left)
-    });
+    eventually("no process is left", || !processes.iter().any(is_of_test));
     outcome
 }
 
@@ -516,19 +517,42 @@ pub fn a_death_is_heard_by_all(launcher: &Launcher) {
     );
 }
 
-/// Where a launcher lets the others go on when a rank ends without a close: they hear of it.
-pub fn an_early_end_is_heard_by_all(launcher: &Launcher) {
-    let job = launcher.line(3).args([rank()]).args(["exit"]).start();
+/// Where a launcher leaves the others of a job without ending them, and nobody reports who has failed: those who are in contact
+/// with a rank that is killed find that out, although they sleep, and end. Their output is lost with the launcher's.
+pub fn those_in_contact_with_the_dead_end(launcher: &Launcher) {
+    const RANKS: usize = 4;
+    let line = launcher.line(RANKS as u32).args([rank()]);
+    let mut job = line.args(["death-asleep"]).start();
+    let processes = processes(&mut job, RANKS);
+    job.hear_several(" ready", RANKS);
+    job.kill(1);
     let outcome = job.finish();
-    for number in [0, 2] {
-        let start = format!("rank {number}: test_rank:");
-        let mut lines = outcome.stderr.iter();
-        assert!(
-            lines.any(|line| line.contains(&start) && line.contains("rank 1")),
-            "{}: {outcome:#?}",
-            launcher.name
-        );
-    }
+    assert_ne!(outcome.status, 0, "{}: {outcome:#?}", launcher.name);
+    eventually("no process is left", || !processes.iter().any(is_of_test));
+}
+
+/// Where a launcher lets the others go on when a rank ends without a close: they hear of it, and end with its name. What one of
+/// them writes as it ends may be lost with the launcher.
+pub fn an_early_end_is_heard_by_all(launcher: &Launcher) {
+    let mut job = launcher.line(3).args([rank()]).args(["exit"]).start();
+    let processes = processes(&mut job, 3);
+    let outcome = job.finish();
+    let is_heard = |line: &String| {
+        let of_others = line.contains("rank 0: test_rank:") || line.contains("rank 2: test_rank:");
+        of_others && line.ends_with("rank 1 failed")
+    };
+    assert!(
+        outcome.status != 0 && outcome.stderr.iter().any(is_heard),
+        "{}: {outcome:#?}",
+        launcher.name
+    );
+    eventually("no process is left", || !processes.iter().any(is_of_test));
+}
+
+/// Whether a process is one of the test program.
+fn is_of_test(pid: &rustix::process::Pid) -> bool {
+    let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero()));
+    line.is_ok_and(|line| String::from_utf8_lossy(&line).contains("test_rank"))
 }
 
 /// The processes of a job of the test program, in the order in which they said so.
