@@ -111,6 +111,29 @@ pub enum TestName {
     Scatter,
 }
 
+/// Long names of options that not every test has, beside those of the parts of the command.
+const NOT_OF_ALL: [&str; 14] = [
+    "window",
+    "threads",
+    "posted",
+    "unexpected",
+    "seconds",
+    "side",
+    "nonblocking",
+    "memory",
+    "profile",
+    "percentiles",
+    "raw",
+    "layers",
+    "cache",
+    "cache-bytes",
+];
+
+/// Whether not every test has an option of the command itself, but for the number of ranks.
+pub(crate) fn is_of_some(name: &str) -> bool {
+    NOT_OF_ALL.contains(&name)
+}
+
 impl TestName {
     /// The name in commands and reports.
     #[must_use]

@@ -4,7 +4,9 @@
 //! A test is a file here and a line in `tests!`: its description, from which the command learns options, sizes and ranks,
 //! and what its ranks do. `docs/benchmarking.md` has the definitions.
 
-use crate::args::{BenchArgs, ConcurrentArgs, PartitionedArgs, Progress, Style, Tags, TestName};
+use crate::args::{
+    BenchArgs, ConcurrentArgs, PartitionedArgs, Progress, Style, Tags, TestName, is_of_some,
+};
 use crate::error::{Error, Result};
 use crate::port::Port;
 use crate::record::{Quantity, Row};
@@ -145,29 +147,15 @@ pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Description> {
     of(args.test).filter(|_| !is_other_style)
 }
 
-/// The options that not every test has, beside those of `ConcurrentArgs` and `PartitionedArgs`.
-const SOME: [&str; 15] = [
-    "ranks",
-    "window",
-    "threads",
-    "posted",
-    "unexpected",
-    "seconds",
-    "side",
-    "nonblocking",
-    "memory",
-    "profile",
-    "percentiles",
-    "raw",
-    "layers",
-    "cache",
-    "cache-bytes",
-];
+/// Whether not every test has an option, beside those of `ConcurrentArgs` and `PartitionedArgs`.
+fn is_some_tests(option: &str) -> bool {
+    option == "ranks" || is_of_some(option)
+}
 
 /// Returns the description that says whether a test has an option; `None` where that is no affair of this suite.
 pub(crate) fn decides(test: TestName, option: &str) -> Option<&'static Description> {
     let is_own = ConcurrentArgs::has_option(option);
-    let is_some = is_own || SOME.contains(&option) || PartitionedArgs::has_option(option);
+    let is_some = is_own || is_some_tests(option) || PartitionedArgs::has_option(option);
     match test {
         // Its other style has options of its own.
         TestName::MessageRate => of(test).filter(|_| is_own),
@@ -181,7 +169,7 @@ pub(crate) fn decides(test: TestName, option: &str) -> Option<&'static Descripti
 /// Whether an option has a meaning for what `args` ask for.
 pub(crate) fn has_option(args: &BenchArgs, name: &str) -> bool {
     match asked(args) {
-        Some(test) if ConcurrentArgs::has_option(name) || SOME.contains(&name) => {
+        Some(test) if ConcurrentArgs::has_option(name) || is_some_tests(name) => {
             test.has_option(name)
         }
         _ => args.test.has_option(name),

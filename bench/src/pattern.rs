@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use crate::args::granularity::{Granularity, Interface};
+use crate::args::is_of_some;
 use crate::args::partitioned::{PartitionedArgs, PartitionedPlan};
 use crate::args::pattern::{Accounting, Mode, PatternArgs, PatternPlan, Sides};
 use crate::body::compute::Computation;
@@ -26,6 +27,8 @@ use self::team::Program;
 
 mod arriving;
 mod channels;
+#[cfg(test)]
+pub(crate) mod collected;
 mod exchange;
 pub(crate) mod grid;
 pub(crate) mod measure;
@@ -223,31 +226,14 @@ pub(crate) fn of(test: &str) -> Option<&'static Description> {
     DESCRIPTIONS.iter().find(|known| known.name == test)
 }
 
-/// Options that not every test has, beside those of `PatternArgs` and `PartitionedArgs`.
-const SOME: [&str; 14] = [
-    "ranks",
-    "window",
-    "threads",
-    "posted",
-    "unexpected",
-    "seconds",
-    "side",
-    "nonblocking",
-    "memory",
-    "profile",
-    "percentiles",
-    "raw",
-    "layers",
-    "cache-bytes",
-];
-
 /// Returns whether a test has an option; `None` where that is no affair of patterns.
 pub(crate) fn has_option(test: &str, name: &str) -> Option<bool> {
     let is_own = PatternArgs::has_option(name);
     match of(test) {
         None => is_own.then_some(false),
         Some(known) => {
-            let is_some = is_own || SOME.contains(&name) || PartitionedArgs::has_option(name);
+            let is_general = name == "ranks" || is_of_some(name);
+            let is_some = is_own || is_general || PartitionedArgs::has_option(name);
             is_some.then(|| known.options.contains(&name))
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::is_of_some;
 use super::partitioned::{PartitionedArgs, parse_short};
 use crate::error::{Error, Result};
 
@@ -52,7 +53,7 @@ pub enum Producer {
 pub enum Callback {
     /// The device's thread
     Direct,
-    /// The thread that waits for the result, which the device's thread tells
+    /// The thread that waits for the result, to which the device's thread reports it
     Deferred,
 }
 
@@ -184,7 +185,7 @@ impl DeviceArgs {
             "allreduce" => is_own.then_some(true),
             COPY if is_own => Some(of_both),
             COPY => {
-                let is_known = NOT_OF_COPIES.contains(&name) || PartitionedArgs::has_option(name);
+                let is_known = is_of_some(name) || PartitionedArgs::has_option(name);
                 is_known.then_some(name == "partitions")
             }
             _ => is_own.then_some(false),
@@ -194,24 +195,6 @@ impl DeviceArgs {
 
 /// The name of the test of copies.
 const COPY: &str = "device-copy";
-
-/// Options that it does not have.
-const NOT_OF_COPIES: [&str; 14] = [
-    "window",
-    "threads",
-    "posted",
-    "unexpected",
-    "seconds",
-    "side",
-    "nonblocking",
-    "memory",
-    "profile",
-    "percentiles",
-    "raw",
-    "layers",
-    "cache",
-    "cache-bytes",
-];
 
 /// The sizes where none are named, as the option takes them: those of the paper.
 pub(crate) const SIZES: &str = "40:47M";

@@ -241,7 +241,7 @@ impl PartitionedArgs {
     }
 }
 
-/// What a list says, or what holds where it says nothing.
+/// Returns the list, or the default where it is empty.
 fn or<T: Copy>(list: &[T], default: T) -> Vec<T> {
     match list {
         [] => vec![default],

@@ -6,7 +6,7 @@
 //!                                                              ^ what follows the copy
 //! ```
 //!
-//! The engine has a time of its own. A step ends when its model says so, or when the copy that it stands for has taken longer.
+//! The engine has a time of its own. A step ends at the time of its model, or when the copy that it stands for has taken longer.
 //! That the thread wakes late is not part of it: the step after it does not begin later for that.
 
 use std::num::NonZeroU64;

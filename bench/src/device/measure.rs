@@ -39,7 +39,7 @@ struct Task<'p> {
     starter: Option<Starter<'p>>,
 }
 
-/// The thread of a device: does what it is told, and tells of each part.
+/// The thread of a device: runs its tasks, and reports each part.
 fn serve<'p>(tasks: &Receiver<Task<'p>>, events: &Sender<Event<'p>>) {
     wake_in_time();
     for Task {
@@ -247,7 +247,7 @@ impl Found {
     }
 }
 
-/// What a rank tells of an iteration, in nanoseconds.
+/// What a rank reports of an iteration, in nanoseconds.
 type Words = [u64; 5];
 const TIME: usize = 0;
 const WHOLE: usize = 1;

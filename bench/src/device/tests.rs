@@ -12,7 +12,7 @@ use super::measure::measure;
 use crate::args::BenchArgs;
 use crate::buffer::{Incoming, Outgoing};
 use crate::error::{Error, Result};
-use crate::pattern::measure::Target;
+use crate::pattern::collected;
 use crate::plan::{Carrier, Plan};
 use crate::port::Port;
 use crate::port::channel::{ChannelPort, Request, job};
@@ -259,26 +259,9 @@ fn run(line: &str, spoils: bool) -> Result<Vec<Row>, Vec<Error>> {
             board: &board,
             groups,
         };
-        let mut rows = Vec::new();
-        let row = |size| Row {
-            size: size as u64,
-            ..Row::default()
-        };
-        let mut emit = |row| {
-            rows.push(row);
-            Ok(())
-        };
-        let mut target = Target {
-            row: &row,
-            emit: &mut emit,
-        };
-        measure(&port, &plan, &mut target).map(|()| rows)
+        collected::rows(|target| measure(&port, &plan, target))
     });
-    let (rows, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-    match errors.is_empty() {
-        true => Ok(rows.into_iter().flat_map(Result::unwrap).collect()),
-        false => Err(errors.into_iter().map(Result::unwrap_err).collect()),
-    }
+    collected::of_all(results)
 }
 
 /// Nothing that takes time but what is done.

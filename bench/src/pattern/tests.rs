@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use super::measure::{Target, measure};
+use super::measure::measure;
 use super::*;
 use crate::args::BenchArgs;
 use crate::args::partitioned::ComputeMode;
@@ -29,26 +29,9 @@ fn run(line: &str, spoil: Option<Spoil>) -> Result<Vec<Row>, Vec<Error>> {
     let args = args(&format!("{line} -c")).unwrap();
     let plan = Plan::new(&args, Carrier::Ours("channel".to_owned()), 7, 0);
     let results = job(plan.ranks, spoil, |port| {
-        let mut rows = Vec::new();
-        let row = |size| Row {
-            size: size as u64,
-            ..Row::default()
-        };
-        let mut emit = |row| {
-            rows.push(row);
-            Ok(())
-        };
-        let mut target = Target {
-            row: &row,
-            emit: &mut emit,
-        };
-        measure(port, Some(port), &plan, &mut target).map(|()| rows)
+        collected::rows(|target| measure(port, Some(port), &plan, target))
     });
-    let (rows, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-    match errors.is_empty() {
-        true => Ok(rows.into_iter().flat_map(Result::unwrap).collect()),
-        false => Err(errors.into_iter().map(Result::unwrap_err).collect()),
-    }
+    collected::of_all(results)
 }
 
 const SMALL: &[&str] = &[

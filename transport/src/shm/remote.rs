@@ -239,7 +239,7 @@ impl Shm {
         self.end_at_once(token, outcome)
     }
 
-    /// Ends an operation that is done: the next call of progress tells.
+    /// Ends an operation that is done: the next call of progress reports it.
     fn end_at_once(&mut self, token: Token, outcome: Outcome) -> Post {
         self.transfers.end(token, outcome);
         self.attention = true;

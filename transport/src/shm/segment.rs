@@ -266,9 +266,7 @@ impl HeaderMap {
             std::slice::from_raw_parts(first, words)
         }
     }
-}
 
-impl HeaderMap {
     /// The table of registrations.
     pub(super) fn registrations(&self) -> &[RegistrationLine; REGISTRATIONS] {
         let start = registrations_at(self.size, page_size());

@@ -186,7 +186,7 @@ impl<P: PartitionedPort> Rounds<'_, P> {
         (0..self.partitions).map(of).collect()
     }
 
-    /// Has a thread for each partition compute from `fork` on, and then do what `body` says.
+    /// Has a thread for each partition compute from `fork` on, and then run `body`.
     fn compute_then<T: Send>(
         &self,
         fork: u64,
