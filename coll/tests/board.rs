@@ -64,7 +64,9 @@ fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
 }
 
 /// Lengths in elements around the bounds of lines, pieces and slots, and beyond those of all slots.
-const COUNTS: [usize; 12] = [0, 1, 3, 6, 7, 511, 512, 2048, 2049, 4097, 16_384, 40_000];
+const COUNTS: [usize; 13] = [
+    0, 1, 3, 6, 7, 511, 512, 2048, 2049, 4097, 16_384, 40_000, 270_000,
+];
 
 /// Every operation that takes a board once, against a serial oracle. `round` picks lengths, roots and operations.
 fn everything(team: &Team, round: u64) {
