@@ -25,6 +25,8 @@ pub struct MemoryOptions {
     pub ordered_puts: bool,
     /// Bytes of the key of memory that peers may reach, 8 at least.
     pub key: usize,
+    /// Puts of a rank that may be under way: their ends were not reported.
+    pub puts: usize,
     /// Ends of operations that one call of progress reports.
     pub completions: usize,
     /// Offers that may be open from one rank to another.
@@ -51,6 +53,7 @@ impl Default for MemoryOptions {
             notices: false,
             ordered_puts: false,
             key: 8,
+            puts: usize::MAX,
             completions: usize::MAX,
             max_offers: 16,
             detect_failures: true,
@@ -81,6 +84,7 @@ impl MemoryOptions {
         self.burst = self.burst.max(1);
         self.chunk = self.chunk.max(1);
         self.key = self.key.max(8);
+        self.puts = self.puts.max(1);
         self.completions = self.completions.max(1);
         self.max_offers = self.max_offers.max(1);
         self

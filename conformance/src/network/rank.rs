@@ -256,6 +256,9 @@ impl RemoteAccess for MemoryTransport {
         let Some(rank) = self.living(&state, to) else {
             return Post::Gone;
         };
+        if state.unreported(self.rank) >= options.puts {
+            return Post::Busy;
+        }
         let written = (self.number(target.key))
             .and_then(|id| state.writable.get(&id))
             .is_some_and(|memory| memory.owner == rank && memory.write(target.address, data));

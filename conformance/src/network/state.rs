@@ -121,6 +121,12 @@ impl State {
         }
     }
 
+    /// Returns how many operations of `rank` have ended that it has not heard of.
+    pub(super) fn unreported(&self, rank: Rank) -> usize {
+        let member = self.members.get(&rank);
+        member.map_or(0, |member| member.completions.len())
+    }
+
     /// Queues the end of an operation of `rank`.
     pub(super) fn complete(&mut self, rank: Rank, token: Token, outcome: Outcome) {
         if let Some(member) = self.members.get_mut(&rank) {

@@ -118,6 +118,55 @@ fn as_many_puts_are_under_way_as_may_be() {
     assert_eq!(world.network.puts().flushes, 1);
 }
 
+/// A transport without room for a put, whether one of this message is under way or none, has room later.
+#[test]
+fn puts_wait_for_room() {
+    for puts in 1..=WINDOW {
+        let mut world = with(MemoryOptions {
+            puts,
+            completions: 1,
+            ..MemoryOptions::default()
+        });
+        let messages = [(1, LONG), (2, 2 * LONG)].map(|(seed, len)| {
+            let data = pattern(seed, len);
+            let send = world.send(0, 1, tag(seed as i32), &data, SendMode::Standard);
+            let wanted = TagSelector::exact(tag(seed as i32));
+            let (receive, place) = world.recv(1, SourceSelector::ANY, wanted, len);
+            (data, send, receive, place)
+        });
+        for (data, send, receive, place) in messages {
+            assert_eq!(world.finish(1, receive).failure, None);
+            assert_eq!(world.finish(0, send).failure, None);
+            assert!(*world.lent[place] == *data);
+        }
+        assert_eq!(world.network.puts().bytes, 3 * LONG, "{puts} at once");
+    }
+}
+
+/// What a rank prints of its work says how far a message is.
+#[test]
+fn a_dump_says_how_far_a_message_is() {
+    let mut world = with(MemoryOptions {
+        completions: 1,
+        ..MemoryOptions::default()
+    });
+    let dump = |world: &World, rank: usize| {
+        let mut text = String::new();
+        world.ranks[rank].dump(&mut text).unwrap();
+        text
+    };
+    world.send(0, 1, tag(1), &pattern(9, LONG), SendMode::Standard);
+    world.settle();
+    assert!(dump(&world, 0).contains("envelope sent, not matched"));
+    world.registered(LONG);
+    for _ in 0..2 {
+        world.ranks[1].progress();
+        world.ranks[0].progress();
+    }
+    assert!(dump(&world, 0).contains("being written"));
+    assert!(dump(&world, 1).contains("its sender writes"));
+}
+
 /// A receiver whose key has no room in a packet, or is longer than any, asks for the bytes.
 #[test]
 fn keys_have_to_fit() {
