@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_faster_way_is_taken() {
         let writes = SharedWrites::new();
-        for (plain, streamed) in [(3, 2), (2, 3), (2, 2)] {
+        for (plain, streamed) in [(1200, 800), (800, 1200), (800, 800)] {
             let copies = period(&writes, plain, streamed);
             let (tried, taken) = copies.split_at(TRIALS as usize);
             let streams = tried.iter().filter(|streams| **streams).count();
@@ -224,7 +224,7 @@ mod tests {
         let mut now = 0;
         for turn in 0..=TRIALS {
             let streams = writes.streams(LEAST, || now);
-            now += if streams { 2 } else { 3 };
+            now += if streams { 800 } else { 1200 };
             let (block, place) = (turn / BLOCK, turn % BLOCK);
             if place == SETTLING + 2 && (block == 1 || block == 2) {
                 now += 1_000_000;
