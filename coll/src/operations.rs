@@ -43,7 +43,7 @@ pub use reductions::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
 
 /// A collective operation with its arguments.
 ///
-/// A value borrows its buffers, or raw memory that its maker answers for. What else it needs, such as the lengths of parts, it
+/// A value borrows its buffers, or raw memory whose maker keeps it valid. What else it needs, such as the lengths of parts, it
 /// may own, since a nonblocking operation goes on after the call that started it.
 pub trait CollectiveOperation: Send {
     /// Checks the arguments: finds what is wrong on this rank alone.
