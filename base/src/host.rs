@@ -3,6 +3,13 @@
 /// The variable of the setting `host`, which launchers' joins read before there is a configuration.
 pub const VARIABLE: &str = "TAGWIRE_HOST";
 
+/// Returns the name of this host: the user's, or what the kernel says. `None` where neither does.
+#[must_use]
+pub fn name() -> Option<String> {
+    let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+    named.or_else(identity)
+}
+
 /// Returns what all ranks of one host have in common, and those of another have not: the run of its kernel, the user, and
 /// the namespace of processes, so that containers are hosts of their own. `None` where the kernel does not say.
 #[must_use]

@@ -134,6 +134,11 @@ pub(crate) fn is_of_some(name: &str) -> bool {
     NOT_OF_ALL.contains(&name)
 }
 
+/// Whether not every test has an option of the command itself.
+pub(crate) fn is_of_some_or_ranks(name: &str) -> bool {
+    name == "ranks" || is_of_some(name)
+}
+
 impl TestName {
     /// The name in commands and reports.
     #[must_use]

@@ -5,7 +5,8 @@
 //! and what its ranks do. `docs/benchmarking.md` has the definitions.
 
 use crate::args::{
-    BenchArgs, ConcurrentArgs, PartitionedArgs, Progress, Style, Tags, TestName, is_of_some,
+    BenchArgs, ConcurrentArgs, PartitionedArgs, Progress, Style, Tags, TestName,
+    is_of_some_or_ranks,
 };
 use crate::error::{Error, Result};
 use crate::port::Port;
@@ -147,15 +148,10 @@ pub(crate) fn asked(args: &BenchArgs) -> Option<&'static Description> {
     of(args.test).filter(|_| !is_other_style)
 }
 
-/// Whether not every test has an option, beside those of `ConcurrentArgs` and `PartitionedArgs`.
-fn is_some_tests(option: &str) -> bool {
-    option == "ranks" || is_of_some(option)
-}
-
 /// Returns the description that says whether a test has an option; `None` where that is no affair of this suite.
 pub(crate) fn decides(test: TestName, option: &str) -> Option<&'static Description> {
     let is_own = ConcurrentArgs::has_option(option);
-    let is_some = is_own || is_some_tests(option) || PartitionedArgs::has_option(option);
+    let is_some = is_own || is_of_some_or_ranks(option) || PartitionedArgs::has_option(option);
     match test {
         // Its other style has options of its own.
         TestName::MessageRate => of(test).filter(|_| is_own),
@@ -169,7 +165,7 @@ pub(crate) fn decides(test: TestName, option: &str) -> Option<&'static Descripti
 /// Whether an option has a meaning for what `args` ask for.
 pub(crate) fn has_option(args: &BenchArgs, name: &str) -> bool {
     match asked(args) {
-        Some(test) if ConcurrentArgs::has_option(name) || is_some_tests(name) => {
+        Some(test) if ConcurrentArgs::has_option(name) || is_of_some_or_ranks(name) => {
             test.has_option(name)
         }
         _ => args.test.has_option(name),

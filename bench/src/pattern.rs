@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::args::granularity::{Granularity, Interface};
-use crate::args::is_of_some;
+use crate::args::is_of_some_or_ranks;
 use crate::args::partitioned::{PartitionedArgs, PartitionedPlan};
 use crate::args::pattern::{Accounting, Mode, PatternArgs, PatternPlan, Sides};
 use crate::body::compute::Computation;
@@ -232,8 +232,7 @@ pub(crate) fn has_option(test: &str, name: &str) -> Option<bool> {
     match of(test) {
         None => is_own.then_some(false),
         Some(known) => {
-            let is_general = name == "ranks" || is_of_some(name);
-            let is_some = is_own || is_general || PartitionedArgs::has_option(name);
+            let is_some = is_own || is_of_some_or_ranks(name) || PartitionedArgs::has_option(name);
             is_some.then(|| known.options.contains(&name))
         }
     }

@@ -141,7 +141,7 @@ fn an_interrupted_run_of_an_item_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path().join("reproduced");
     let options = ["threads/fig8", "--quick", "-t", "shm"];
-    let begun = Command::new(env!("CARGO_BIN_EXE_tagwire"))
+    let mut begun = Command::new(env!("CARGO_BIN_EXE_tagwire"))
         .arg("reproduce")
         .args(options)
         .current_dir(directory.path())
@@ -151,7 +151,7 @@ fn an_interrupted_run_of_an_item_goes_on() {
         .spawn()
         .unwrap();
     let partial = folder.join("threads-fig8-1.partial.json");
-    while rows(&partial).is_empty() {
+    while rows(&partial).is_empty() && begun.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let group = Pid::from_raw(begun.id() as i32).unwrap();

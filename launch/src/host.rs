@@ -4,16 +4,15 @@ use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use tagwire_base::bootstrap::{Locality, groups};
-use tagwire_base::host::{VARIABLE, identity};
+use tagwire_base::host::name;
 use tagwire_base::{Bootstrap, Rank};
 
 /// The key under which ranks say where they are.
 const HOST: &str = "host";
 
-/// Returns the name of this host: the user's, or what the kernel says.
+/// Returns the name of this host.
 fn host() -> String {
-    let named = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-    named.or_else(identity).unwrap_or_else(node)
+    name().unwrap_or_else(node)
 }
 
 /// Returns what this host is called.

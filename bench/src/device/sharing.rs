@@ -11,10 +11,11 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 use tagwire_base::{Rank, host};
+use tempfile::TempDir;
 
 use crate::buffer::Memory;
 use crate::error::{Error, Result};
@@ -41,8 +42,8 @@ impl Turns {
         let mut memory = Memory::new(ROOM)?;
         let mut folder = None;
         if port.rank() == first {
-            let made = Folder::make()?;
-            memory.write(&place(&made.0)?);
+            let made = make_files()?;
+            memory.write(&place(made.path())?);
             folder = Some(made);
             for peer in (me + 1..me + ranks).map(Rank::new) {
                 port.send(memory.outgoing(0..ROOM), peer, tags::CONTROL)?;
@@ -57,7 +58,7 @@ impl Turns {
         Ok(turns)
     }
 
-    /// Opens the files at a [place] that another rank tells.
+    /// Opens the files at a [place] that the first rank of those that share has sent.
     fn open(place: &[u8], first: Rank) -> Result<Self> {
         let text = String::from_utf8_lossy(place);
         let (theirs, path) = text
@@ -111,46 +112,29 @@ impl Turn {
     }
 }
 
-/// A folder with the files of an engine, until it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make() -> Result<Self> {
+/// Makes the files of an engine that is free, in a folder that goes when it is dropped.
+fn make_files() -> Result<TempDir> {
+    let failed = |source| {
         let parent = std::env::temp_dir();
-        let failed = |source| {
-            let parent = parent.display();
-            Error::system(format!("make files of a shared engine in {parent}"), source)
-        };
-        let mut number = 0_u32;
-        let folder = loop {
-            let name = format!("tagwire-engine-{}-{number}", std::process::id());
-            match std::fs::create_dir(parent.join(&name)) {
-                Ok(()) => break Self(parent.join(name)),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-                Err(error) => return Err(failed(error)),
-            }
-        };
-        for name in [COMPUTE, COPY] {
-            std::fs::write(folder.0.join(name), 0_f64.to_ne_bytes()).map_err(failed)?;
-        }
-        Ok(folder)
+        Error::system(
+            format!("make files of a shared engine in {}", parent.display()),
+            source,
+        )
+    };
+    let folder = tempfile::Builder::new().prefix("tagwire-engine-").tempdir();
+    let folder = folder.map_err(failed)?;
+    for name in [COMPUTE, COPY] {
+        std::fs::write(folder.path().join(name), 0_f64.to_ne_bytes()).map_err(failed)?;
     }
+    Ok(folder)
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // One that stays there does no harm.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// What tells this host from others.
+/// Returns the name of this host.
 fn here() -> String {
-    let named = std::env::var(host::VARIABLE).unwrap_or_default();
-    format!("{named} {}", host::identity().unwrap_or_default())
+    host::name().unwrap_or_default()
 }
 
-/// Says where a folder is: the host, and its path.
+/// Returns where a folder is: the host, and its path.
 fn place(folder: &Path) -> Result<Vec<u8>> {
     let text = format!("{}\n{}", here(), folder.display());
     let mut bytes = text.into_bytes();
@@ -179,11 +163,11 @@ mod tests {
 
     #[test]
     fn steps_of_two_ranks_take_turns() {
-        let folder = Folder::make().unwrap();
-        let place = place(&folder.0).unwrap();
+        let folder = make_files().unwrap();
+        let place = place(folder.path()).unwrap();
         let open = || Turns::open(&place, Rank::new(0)).unwrap();
         let (one, two) = (open(), open());
-        let path = folder.0.clone();
+        let path = folder.path().to_owned();
         drop(folder);
         assert!(!path.exists());
         let step = |turn: &Turn, ready: f64| {
@@ -208,8 +192,8 @@ mod tests {
 
     #[test]
     fn no_two_steps_are_under_way_at_once() {
-        let folder = Folder::make().unwrap();
-        let place = place(&folder.0).unwrap();
+        let folder = make_files().unwrap();
+        let place = place(folder.path()).unwrap();
         let inside = std::sync::atomic::AtomicU32::new(0);
         let order = std::sync::atomic::Ordering::SeqCst;
         std::thread::scope(|scope| {
@@ -234,7 +218,7 @@ mod tests {
 
     #[test]
     fn ranks_of_another_host_are_refused() {
-        let other = format!("elsewhere {}\n/tmp", host::identity().unwrap());
+        let other = format!("elsewhere {}\n/tmp", here());
         let error = Turns::open(other.as_bytes(), Rank::new(2)).unwrap_err();
         assert!(matches!(error, Error::Usage(_)), "{error}");
         assert!(

@@ -14,7 +14,7 @@ use tagwire_transport::board::LINE;
 
 use super::head::Head;
 use super::state::{Boards, Stage};
-use crate::algorithms::{Collective, ON_BOARD};
+use crate::algorithms::Collective;
 use crate::error::{Error, Result};
 use crate::reduction::Reduction;
 use crate::team::Team;
@@ -81,14 +81,19 @@ pub(crate) enum NextLine<'t> {
     None,
     /// It is a round on the board.
     Ready(LineCall<'t>),
-    /// Whether there is a board is known later.
-    Expected(ExpectedLine<'t>),
+    /// It is this round on the board, if there is one: that is known later.
+    Expected {
+        team: &'t Team,
+        round: u64,
+        /// The operation makes the board, by messages with these tags.
+        meets: Option<[Tag; 2]>,
+    },
 }
 
 impl<'t> NextLine<'t> {
     /// Takes the next round. All members take the same rounds for the same operations.
     pub(crate) fn of(team: &'t Team) -> Self {
-        if !ON_BOARD.contains(&team.size()) || team.checks() {
+        if !team.may_have_boards() {
             return Self::None;
         }
         let meets = match team.board.board.get() {
@@ -103,7 +108,7 @@ impl<'t> NextLine<'t> {
             },
         };
         let round = team.board.next_round();
-        Self::Expected(ExpectedLine { team, round, meets })
+        Self::Expected { team, round, meets }
     }
 
     /// Waits until it is known whether there is a board. Returns the operation's round on it.
@@ -111,7 +116,7 @@ impl<'t> NextLine<'t> {
         match self {
             Self::None => Ok(None),
             Self::Ready(line) => Ok(Some(line)),
-            Self::Expected(ExpectedLine { team, round, meets }) => {
+            Self::Expected { team, round, meets } => {
                 match meets {
                     // Once for a group: the future of each operation has no room for it.
                     Some(tags) => Box::pin(team.make_boards(tags)).await?,
@@ -121,14 +126,6 @@ impl<'t> NextLine<'t> {
             }
         }
     }
-}
-
-/// A round on a board that perhaps is made.
-pub(crate) struct ExpectedLine<'t> {
-    team: &'t Team,
-    round: u64,
-    /// The operation makes it, by messages with these tags.
-    meets: Option<[Tag; 2]>,
 }
 
 /// Bytes as aligned as those of a line.

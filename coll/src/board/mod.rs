@@ -58,7 +58,7 @@ impl Team {
         head: Head,
         body: impl FnOnce(&mut BoardCall<'_>) -> Result<()>,
     ) -> Option<Result<()>> {
-        if !ON_BOARD.contains(&self.size()) || self.checks() {
+        if !self.may_have_boards() {
             return None;
         }
         let board = match self.board.board.get() {
@@ -69,6 +69,12 @@ impl Team {
             },
         };
         Some(self.run_on(board, head, body))
+    }
+
+    /// Whether the group is of a size that has boards, and does not compare calls by messages.
+    #[inline]
+    fn may_have_boards(&self) -> bool {
+        ON_BOARD.contains(&self.size()) && !self.checks()
     }
 
     /// Whether the table gives a board to such an operation.

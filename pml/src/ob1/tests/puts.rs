@@ -75,7 +75,7 @@ fn only_as_much_is_written_as_there_is_room_for() {
     assert_eq!(world.network.registered(), 0);
 }
 
-/// All bytes are written, in pieces, and nothing else; then one flush says that they are there.
+/// All bytes are written, in pieces, and nothing else; then one flush reports that they are there.
 #[test]
 fn every_byte_is_written_once() {
     for completions in [1, usize::MAX] {
@@ -143,7 +143,7 @@ fn puts_wait_for_room() {
     }
 }
 
-/// What a rank prints of its work says how far a message is.
+/// A dump of a rank's work reports how far a message is.
 #[test]
 fn a_dump_says_how_far_a_message_is() {
     let mut world = with(MemoryOptions {
