@@ -2,7 +2,6 @@
 //! is there for it.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -11,7 +10,7 @@ use tagwire_conformance::byte::{CHECKS, Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::null::{NullOptions, NullTransport};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
     Limits, Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
     RemoteMemory, Result, SendBuffer, Ticket, Token, Transport, Upcalls, WaitKey, Waiter,
 };
@@ -431,14 +430,13 @@ impl ByteTransport for Broken {
         lane: Lane,
         to: EndpointId,
         header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
+        body: &Body<'_>,
     ) -> Post {
-        if self.defect == Defect::ZeroesGathered && data.region().is_none() {
-            let zeros = vec![0; range.len()];
+        if self.defect == Defect::ZeroesGathered && body.bytes().is_none() {
+            let zeros = vec![0; body.len()];
             return self.inner.send(lane, to, Class::Data, header, &zeros);
         }
-        self.inner.send_from(lane, to, header, data, range)
+        self.inner.send_from(lane, to, header, body)
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
