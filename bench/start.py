@@ -4,7 +4,7 @@ for /bin/true: medians of ROUNDS starts, by turns. Beside those with PMIx, the s
 
     cargo build --release --workspace --examples && bench/start.py [ROUNDS]
 
-Launchers are those of `ci/peers` and, where this runs in an environment with `SLURM_CONF` set, srun.
+Launchers are those of `ci/peers` and, under `bench/in_slurm` or wherever `SLURM_CONF` is set, srun.
 """
 
 import statistics

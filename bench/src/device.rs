@@ -8,5 +8,6 @@ mod engine;
 pub(crate) mod measure;
 mod parts;
 mod reduce;
+mod sharing;
 #[cfg(test)]
 mod tests;

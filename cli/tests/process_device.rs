@@ -65,6 +65,18 @@ fn every_algorithm_runs_on_a_foreign_library() {
 }
 
 #[test]
+fn ranks_share_an_engine() {
+    let rows =
+        measure("allreduce -t shm -n 4 --engine-sharing 2 --algorithm multilane,pr -m 40,64K -i 5");
+    assert_eq!(series(&rows), ["multilane/1", "pr:deferred/1"].repeat(2));
+    for row in rows {
+        assert_eq!(row["validated"], true, "{row}");
+        let producer = row["producer"].as_str().unwrap();
+        assert!(producer.contains("shared by 2 ranks"), "{row}");
+    }
+}
+
+#[test]
 fn copies_are_one_row_for_each_number_of_pieces() {
     let rows = measure("device-copy --partitions 1,20 -m 40,1M -i 5");
     assert_eq!(series(&rows), ["copies:1", "copies:20"].repeat(2));
@@ -98,6 +110,12 @@ fn bad_requests_name_what_fits() {
         ),
         ("allreduce --algorithm pr -m 12", "no multiple of 8"),
         ("allreduce --algorithm lanes", "multilane"),
+        (
+            "allreduce -n 4 --producer engine --engine-sharing 3",
+            "--engine-sharing 3 does not divide 4 ranks: it is one of 1, 2, 4",
+        ),
+        ("allreduce -m 8 --engine-sharing 2", "with --algorithm"),
+        ("allreduce --producer cuda", "[possible values: engine]"),
         (
             "allreduce --producer engine --engine-rate 10",
             "such as 10GB/s",

@@ -4,10 +4,14 @@
     reason = "a test that panics fails, with a place in the source"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 fn reproduce(directory: &Path, arguments: &[&str]) -> Output {
@@ -122,6 +126,60 @@ fn claims_are_judged_by_what_is_there() {
     let strict = [&options[..], &["--fail-on", "fails"]].concat();
     let strict = reproduce(directory.path(), &strict);
     assert_eq!(strict.status.code(), Some(4));
+}
+
+/// The rows of a file of results; none while there is no such file.
+fn rows(file: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(file).unwrap_or_else(|_| json!({"rows": []}).to_string());
+    let document: Value = serde_json::from_str(&text).unwrap();
+    document["rows"].as_array().unwrap().clone()
+}
+
+/// Ctrl-C reaches the command and the run that it has started. What that has measured is not measured again.
+#[test]
+fn an_interrupted_run_of_an_item_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("reproduced");
+    let options = ["threads/fig8", "--quick", "-t", "shm"];
+    let begun = Command::new(env!("CARGO_BIN_EXE_tagwire"))
+        .arg("reproduce")
+        .args(options)
+        .current_dir(directory.path())
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let partial = folder.join("threads-fig8-1.partial.json");
+    while rows(&partial).is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let group = Pid::from_raw(begun.id() as i32).unwrap();
+    kill_process_group(group, Signal::INT).unwrap();
+    let ended = begun.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{}", stderr(&ended));
+    assert!(
+        stderr(&ended).contains("--resume goes on"),
+        "{}",
+        stderr(&ended)
+    );
+    let left = rows(&partial);
+    // Two sizes of processes and of threads, three launches of each.
+    let all = 2 * 2 * 3;
+    assert!((1..all).contains(&left.len()), "{} rows", left.len());
+    assert!(!folder.join("threads-fig8-1.json").exists());
+
+    let resumed = reproduce(directory.path(), &[&options[..], &["--resume"]].concat());
+    assert!(resumed.status.success(), "{}", stderr(&resumed));
+    assert!(!partial.exists());
+    let whole = rows(&folder.join("threads-fig8-1.json"));
+    assert_eq!(whole[..left.len()], left, "what was there stays as it was");
+    let place = |row: &Value| ["unit", "size", "launch"].map(|key| row[key].to_string());
+    let places: BTreeSet<_> = whole.iter().map(place).collect();
+    assert_eq!((whole.len(), places.len()), (all, all), "{places:?}");
+    let outcome = fs::read_to_string(folder.join("threads-fig8.json")).unwrap();
+    let outcome: Value = serde_json::from_str(&outcome).unwrap();
+    assert_eq!(outcome["results"], json!(["threads-fig8-1.json"]));
 }
 
 /// Published values that have a place in the figure are points of page and plot; the page says that they are of other machines.

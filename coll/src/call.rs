@@ -5,7 +5,6 @@ use std::ops::Range;
 use tagwire_base::Tag;
 
 use crate::algorithms::{Collective, Group};
-use crate::board::line::LineCall;
 use crate::error::{Error, Result};
 use crate::levels::{Among, Levels};
 use crate::reduction::Reduction;
@@ -22,8 +21,6 @@ pub struct Call<'t> {
     tag: Tag,
     /// It is on one of the group's levels.
     among: Option<Among<'t>>,
-    /// It is a round on a board.
-    line: Option<LineCall<'t>>,
 }
 
 impl<'t> Call<'t> {
@@ -32,18 +29,7 @@ impl<'t> Call<'t> {
             team,
             tag,
             among: None,
-            line: None,
         }
-    }
-
-    /// Returns the same as a round on a board, if it is one.
-    pub(crate) const fn on_line(self, line: Option<LineCall<'t>>) -> Self {
-        Self { line, ..self }
-    }
-
-    /// Returns the round on a board that it is, if it is one.
-    pub(crate) const fn line(&self) -> Option<LineCall<'t>> {
-        self.line
     }
 
     /// Returns the part of the operation that is among some of the members, whose numbers are their places there.

@@ -72,6 +72,7 @@ mod two_level;
 mod unwind;
 
 pub use algorithms::{ALGORITHMS, Algorithm, Collective, Group, Needs};
+pub use board::LineCall;
 pub use bridge::{Bridge, Leader};
 pub use call::Call;
 pub use duplicate::Duplicate;

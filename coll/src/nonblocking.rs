@@ -6,7 +6,7 @@
 //!          Request <----+----> Active, the rank's list, which its progress polls (active.rs)
 //! ```
 //!
-//! The list holds an operation until it has ended. A request may be dropped: the operation goes on.
+//! The list holds an operation that did not end in the call until it has ended. A request may be dropped: the operation goes on.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -24,7 +24,7 @@ use tagwire_base::{ContextId, Tag};
 use tagwire_pml::Messenger;
 
 use crate::active::{Active, Pending};
-use crate::board::line::LineCall;
+use crate::board::NextLine;
 use crate::call::Call;
 use crate::error::Result;
 use crate::opening::Opening;
@@ -69,42 +69,31 @@ impl<F> fmt::Debug for Running<F> {
     }
 }
 
-/// Makes the future of an operation with `tag`, a round on a board if it fits one, and polls it for the first time.
+/// Polls the future of an operation with `tag` for the first time, and puts it into the list if it has not ended then.
 ///
 /// # Safety
 /// What the future borrows, but for the team, is borrowed until the operation is complete.
-unsafe fn launch<'a, F>(
-    team: &Arc<Team>,
-    tag: Tag,
-    fits_line: bool,
-    body: impl FnOnce(Call<'a>) -> F,
-) -> Arc<dyn Pending>
+unsafe fn launch<'a, F>(team: &Arc<Team>, tag: Tag, body: F) -> Arc<dyn Pending>
 where
     F: Future<Output = Result<()>> + Send + 'a,
 {
-    // SAFETY: the team is behind an `Arc` that the operation keeps for longer than the future, which is dropped at its end
-    // or never.
-    let lent: &'a Team = unsafe { &*Arc::as_ptr(team) };
-    let line = if fits_line {
-        LineCall::next(lent)
-    } else {
-        None
-    };
-    let call = Call::new(lent, tag).on_line(line);
     let running: Arc<dyn Pending + 'a> = Arc::new(Running {
         state: AtomicU8::new(IDLE),
         tag,
         team: Arc::clone(team),
         end: UnsafeCell::new(None),
-        body: UnsafeCell::new(ManuallyDrop::new(body(call))),
+        body: UnsafeCell::new(ManuallyDrop::new(body)),
     });
     // SAFETY: the types differ in a lifetime alone. The future is used and dropped by `poll` alone, which does so until the
     // operation is complete; up to then the caller keeps what is borrowed.
     let running: Arc<dyn Pending> =
         unsafe { transmute::<Arc<dyn Pending + 'a>, Arc<dyn Pending>>(running) };
-    // In the list first: what comes for it from now on is seen by the threads that make progress.
-    team.active().enter(Arc::clone(&running));
-    team.active().poll(&running);
+    // One that ends at once is in no list. Once it is in the list the threads that make progress see what comes for it; what came
+    // before that is seen here.
+    if !running.poll() {
+        team.active().enter(Arc::clone(&running));
+        team.active().poll(&running);
+    }
     running
 }
 
@@ -283,7 +272,7 @@ pub(crate) fn start_owned(
 }
 
 /// Starts an operation that was checked, under `tag`, after what comes first. With `fits_line` it is a round on the board of such
-/// operations, where the group has one.
+/// operations, where the group has one. Each future has room for the steps that it takes alone: it is moved as a whole.
 ///
 /// # Safety
 /// As [`Team::start`].
@@ -294,15 +283,29 @@ pub(crate) unsafe fn begin<'a>(
     fits_line: bool,
     mut operation: impl CollectiveOperation + 'a,
 ) -> Request {
-    // SAFETY: the caller's promise, in both.
+    // SAFETY: the team is behind an `Arc` that the operation keeps for longer than the future, which is dropped at its end
+    // or never.
+    let lent: &'a Team = unsafe { &*Arc::as_ptr(team) };
+    let call = Call::new(lent, tag);
+    let next = match fits_line {
+        true => NextLine::of(lent),
+        false => NextLine::None,
+    };
+    // SAFETY: the caller's promise, in each.
     Request(unsafe {
-        match opening {
-            None => launch(team, tag, fits_line, |call| async move {
-                operation.steps(call).await
-            }),
-            Some(opening) => launch(team, tag, fits_line, |call| async move {
-                opening.run(call).await?;
-                operation.steps(call).await
+        match (opening, next) {
+            (None, NextLine::None) => launch(team, tag, async move { operation.steps(call).await }),
+            (None, NextLine::Ready(line)) => {
+                launch(team, tag, async move { operation.line_steps(line).await })
+            }
+            (opening, next) => launch(team, tag, async move {
+                if let Some(opening) = opening {
+                    opening.run(call).await?;
+                }
+                match next.line().await? {
+                    Some(line) => operation.line_steps(line).await,
+                    None => operation.steps(call).await,
+                }
             }),
         }
     })

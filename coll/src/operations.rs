@@ -12,10 +12,11 @@ mod neighbours;
 mod reductions;
 
 use std::borrow::Cow;
-use std::future::Future;
+use std::future::{Future, ready};
 
 use tagwire_base::Tag;
 
+use crate::board::LineCall;
 use crate::call::{Call, check_length};
 use crate::check::Called;
 use crate::error::{Error, Result};
@@ -42,7 +43,7 @@ pub use reductions::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
 
 /// A collective operation with its arguments.
 ///
-/// A value borrows its buffers, or raw memory that its maker answers for. What else it needs, such as the lengths of parts, it
+/// A value borrows its buffers, or raw memory whose maker keeps it valid. What else it needs, such as the lengths of parts, it
 /// may own, since a nonblocking operation goes on after the call that started it.
 pub trait CollectiveOperation: Send {
     /// Checks the arguments: finds what is wrong on this rank alone.
@@ -72,6 +73,14 @@ pub trait CollectiveOperation: Send {
     fn fits_line(&self, team: &Team) -> bool {
         let _ = team;
         false
+    }
+
+    /// Does this member's part of the nonblocking form on the board. The arguments were checked, and it [fits](Self::fits_line).
+    fn line_steps(&mut self, line: LineCall<'_>) -> impl Future<Output = Result<()>> + Send {
+        let _ = line;
+        ready(Err(Error::Argument(
+            "the operation is no round on a board".to_owned(),
+        )))
     }
 
     /// Does this member's part. The arguments were checked. A persistent operation does so again and again.

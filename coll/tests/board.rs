@@ -17,7 +17,7 @@ use tagwire_base::bootstrap::LocalJob;
 use tagwire_base::{Rank, SourceSelector, Tag, TagSelector};
 use tagwire_coll::operations::{
     AllgatherInPlace, Allreduce, AlltoallInPlace, Barrier as NonblockingBarrier, Broadcast,
-    GatherInPlace, Parts, ScatterInPlace,
+    CollectiveOperation, GatherInPlace, Parts, ScatterInPlace,
 };
 use tagwire_coll::{Error, Reduction, Selection, Team};
 use tagwire_layout::{Basic, Layout, Operation};
@@ -63,7 +63,7 @@ fn data(rank: usize, round: u64, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| draws.below(256) as u8).collect()
 }
 
-/// Lengths in elements around the bounds of lines, pieces and slots, and beyond those of all slots.
+/// Lengths in elements around the bounds of lines and slots, and of several slots.
 const COUNTS: [usize; 12] = [0, 1, 3, 6, 7, 511, 512, 2048, 2049, 4097, 16_384, 40_000];
 
 /// Every operation that takes a board once, against a serial oracle. `round` picks lengths, roots and operations.
@@ -332,6 +332,79 @@ fn short_nonblocking_operations_take_a_board() {
             }
         });
     }
+}
+
+/// Transfers that come round to the first slot again, while members are several slots apart.
+#[test]
+fn slots_are_used_again() {
+    const BYTES: usize = 70 * tagwire_transport::board::SLOT + 8;
+    for size in [2, 3] {
+        on_shm(size, WaitMode::Adaptive, |team| {
+            warm_up(team);
+            let (me, bytes) = (team.me(), BYTES);
+            let mut whole = data(if me == 0 { 0 } else { 9 }, 1, bytes);
+            team.broadcast(&mut whole, 0).unwrap();
+            assert!(whole == data(0, 1, bytes), "broadcast");
+            let mut all = vec![0; size * bytes];
+            team.allgather(&data(me, 2, bytes), &mut all).unwrap();
+            for (rank, block) in all.chunks_exact(bytes).enumerate() {
+                assert!(block == data(rank, 2, bytes), "allgather of {rank}");
+            }
+        });
+    }
+}
+
+/// Nonblocking operations count among those with which a group gets its boards, and make them themselves. Several are under way
+/// before it is known whether there are boards, and a blocking one comes between.
+#[test]
+fn nonblocking_operations_make_the_boards() {
+    for (size, before) in [(2, 0), (2, 3), (3, 9)] {
+        on_shm(size, WaitMode::Adaptive, |team| {
+            let team = Arc::new(team.duplicate().unwrap());
+            if team.me() == 1 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // SAFETY: they borrow nothing.
+            let start = |_| unsafe { team.start(NonblockingBarrier) }.unwrap();
+            let open: Vec<_> = (0..before).map(start).collect();
+            let is_on_board = NonblockingBarrier.on_board(&team).transpose().unwrap();
+            assert_eq!(is_on_board.is_some(), before >= 3, "after {before}");
+            let late: Vec<_> = (0..9).map(start).collect();
+            let (operation, layout) = sum();
+            let by = Reduction {
+                operation: &operation,
+                layout: &layout,
+            };
+            let mut data = [1; 8];
+            team.allreduce(by, &mut data).unwrap();
+            assert_eq!(data, [size as u8; 8]);
+            let ends = open.iter().chain(&late).rev();
+            ends.for_each(|one| one.wait(None).unwrap());
+            assert!(NonblockingBarrier.on_board(&team).is_some());
+        });
+    }
+}
+
+/// A member that dies while the others make the boards ends what they have started, and what they call meanwhile.
+#[test]
+fn a_death_ends_nonblocking_operations_that_make_the_boards() {
+    let ends = on_shm(3, WaitMode::Adaptive, |team| {
+        let team = Arc::new(team.duplicate().unwrap());
+        if team.me() == 2 {
+            return None;
+        }
+        // SAFETY: they borrow nothing.
+        let started = [(); 6].map(|()| unsafe { team.start(NonblockingBarrier) });
+        let blocking = team.barrier();
+        let ends = started.map(|one| one.and_then(|request| request.wait(None)));
+        Some(
+            ends.into_iter()
+                .chain([blocking])
+                .filter(Result::is_err)
+                .count(),
+        )
+    });
+    assert_eq!(ends, [Some(7), Some(7), None]);
 }
 
 /// A look at the members may make progress, and with it poll other operations of the same board: many groups, each with several under

@@ -79,7 +79,7 @@ impl Signature {
 
     /// Returns how many basic elements the first `bytes` packed bytes have, of as many sequences as it takes.
     ///
-    /// `MPI_Get_elements` answers with those that are complete.
+    /// `MPI_Get_elements` returns the number of those that are complete.
     #[must_use]
     pub fn elements_in(&self, bytes: u64) -> Elements {
         if self.size == 0 {
@@ -115,7 +115,7 @@ impl Signature {
     }
 
     /// Returns how many whole sequences `bytes` packed bytes are; none where they end within one, for which `MPI_Get_count`
-    /// answers `MPI_UNDEFINED` (MPI-5.0, section 3.2.5).
+    /// returns `MPI_UNDEFINED` (MPI-5.0, section 3.2.5).
     #[must_use]
     pub const fn count_in(&self, bytes: u64) -> Option<u64> {
         match (bytes, self.size) {

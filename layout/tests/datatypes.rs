@@ -327,7 +327,7 @@ fn constructors_are_kept_as_given() {
     );
 }
 
-/// Section 5.1.11: what a status answers.
+/// Section 5.1.11: what a status reports.
 #[test]
 fn elements_and_counts_of_received_bytes() {
     let datatype = structure(&[

@@ -14,7 +14,7 @@ use crate::process::Process;
 use crate::raw::{Array, List, Ref};
 use crate::topology::{Cartesian, Distributed, Edges, Graph, Shape, Topology};
 
-/// What `MPI_Topo_test` answers.
+/// What `MPI_Topo_test` returns.
 const CART: i32 = 211;
 const GRAPH: i32 = 212;
 const DIST_GRAPH: i32 = 213;

@@ -2,8 +2,8 @@
 //!
 //! A plain store first takes its line over from the processor that read it. Where both share a cache that is quick; where they do
 //! not it is what the copy waits for, and stores that go past the caches take a quarter of the time (docs/performance.md, what was
-//! tried). Which it is shows in the time of the copies themselves, and changes where the system moves a process: now and then a
-//! few copies are tried both ways.
+//! tried). What a writer gains so its readers may lose, who find nothing in a cache. Which is more shows in the time that copies
+//! and waits take together, and changes where the system moves a process: now and then both are tried.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,20 +14,26 @@ use crate::data::copy_bytes;
 /// Shorter copies are plain: their reader waits for memory where the caches have been passed by.
 const LEAST: usize = 4096;
 
-/// Of so many copies the first [`TRIALS`] are tried, half of them each way.
-const PERIOD: u32 = 1024;
-const TRIALS: u32 = 4;
+/// Of so many copies the first [`TRIALS`] are tried.
+const PERIOD: u32 = 4096;
+/// So many are made one way, then as many the other, twice.
+const BLOCK: u32 = 24;
+const TRIALS: u32 = 4 * BLOCK;
+/// Of a block so many are not timed: readers still have what was written before it.
+const SETTLING: u32 = 8;
 
 /// How copies of one writer are made.
 #[derive(Debug)]
 pub(crate) struct SharedWrites {
-    /// Long copies so far.
+    /// Long copies in the period.
     count: AtomicU32,
     /// Copies go past the caches.
     stream: AtomicBool,
-    /// The best time of each way in the trial under way, in ticks for a KiB.
-    plain: AtomicU64,
-    streamed: AtomicU64,
+    /// When the timed part of a block began, and its bytes so far.
+    since: AtomicU64,
+    bytes: AtomicU64,
+    /// The best time of each way in the trial under way, in ticks for a KiB: plain, past the caches.
+    best: [AtomicU64; 2],
 }
 
 impl SharedWrites {
@@ -35,8 +41,9 @@ impl SharedWrites {
         Self {
             count: AtomicU32::new(0),
             stream: AtomicBool::new(false),
-            plain: AtomicU64::new(u64::MAX),
-            streamed: AtomicU64::new(u64::MAX),
+            since: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            best: [const { AtomicU64::new(u64::MAX) }; 2],
         }
     }
 
@@ -46,50 +53,56 @@ impl SharedWrites {
     /// `from` is readable and `to` writable for `len` bytes, and they do not overlap.
     #[inline]
     pub(crate) unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
-        if len < LEAST || !way::CAN_STREAM {
-            // SAFETY: as the caller promises.
-            return unsafe { copy_bytes(from, to, len) };
-        }
-        // A count that two threads lose a step of is as good.
-        let turn = self.count.load(Relaxed);
-        self.count.store(turn.wrapping_add(1), Relaxed);
-        match turn % PERIOD {
-            // SAFETY: as the caller promises.
-            turn @ ..TRIALS => unsafe { self.try_out(turn, from, to, len) },
-            // SAFETY: as the caller promises.
-            _ if self.stream.load(Relaxed) => unsafe { way::stream(from, to, len) },
-            // SAFETY: as the caller promises.
-            _ => unsafe { copy_bytes(from, to, len) },
-        }
-    }
-
-    /// The same, timed. The last trial decides about the copies that follow.
-    ///
-    /// # Safety
-    /// As [`copy`](Self::copy).
-    #[cold]
-    unsafe fn try_out(&self, turn: u32, from: *const u8, to: *mut u8, len: usize) {
-        let streams = turn >= TRIALS / 2;
-        let start = way::ticks();
+        let streams = len >= LEAST && way::CAN_STREAM && self.streams(len, way::ticks);
         match streams {
             // SAFETY: as the caller promises.
             true => unsafe { way::stream(from, to, len) },
             // SAFETY: as the caller promises.
             false => unsafe { copy_bytes(from, to, len) },
         }
-        let took = way::ticks().wrapping_sub(start).saturating_mul(1024) / len as u64;
-        let best = if streams { &self.streamed } else { &self.plain };
-        let is_first = turn == 0 || turn == TRIALS / 2;
-        let before = if is_first {
-            u64::MAX
-        } else {
-            best.load(Relaxed)
-        };
-        best.store(took.min(before), Relaxed);
-        if turn == TRIALS - 1 {
-            let faster = self.streamed.load(Relaxed) < self.plain.load(Relaxed);
-            self.stream.store(faster, Relaxed);
+    }
+
+    /// Whether the next copy, of `len` bytes, goes past the caches.
+    #[inline]
+    fn streams(&self, len: usize, ticks: impl FnOnce() -> u64) -> bool {
+        // Counts that two threads lose a step of are as good.
+        let turn = self.count.load(Relaxed);
+        self.count.store((turn + 1) % PERIOD, Relaxed);
+        if turn > TRIALS {
+            return self.stream.load(Relaxed);
         }
+        self.try_out(turn, len as u64, ticks())
+    }
+
+    /// The same in a trial. What is timed is the whole of a block, with the waits for those who read: what a writer gains past the
+    /// caches its readers may lose.
+    #[cold]
+    fn try_out(&self, turn: u32, len: u64, now: u64) -> bool {
+        let (block, place) = (turn / BLOCK, turn % BLOCK);
+        match place {
+            0 if turn == 0 => self
+                .best
+                .iter()
+                .for_each(|best| best.store(u64::MAX, Relaxed)),
+            0 => {
+                let took = now.saturating_sub(self.since.load(Relaxed));
+                let bytes = self.bytes.load(Relaxed).max(1);
+                let best = &self.best[(block as usize + 1) % 2];
+                best.fetch_min(took.saturating_mul(1024) / bytes, Relaxed);
+            }
+            SETTLING => {
+                self.since.store(now, Relaxed);
+                self.bytes.store(0, Relaxed);
+            }
+            _ => {}
+        }
+        self.bytes.fetch_add(len, Relaxed);
+        if turn == TRIALS {
+            let [plain, streamed] = self.best.each_ref().map(|best| best.load(Relaxed));
+            self.stream.store(streamed < plain, Relaxed);
+            return streamed < plain;
+        }
+        block % 2 == 1
     }
 }
 
@@ -164,8 +177,8 @@ mod tests {
         let source: Vec<u8> = (0..ROOM).map(|index| (index % 251) as u8).collect();
         for stream in [false, true] {
             let writes = SharedWrites::new();
-            for turn in 0..3 * TRIALS as usize {
-                if turn == TRIALS as usize {
+            for turn in 0..2 * TRIALS as usize {
+                if turn == TRIALS as usize + 1 {
                     writes.stream.store(stream, Relaxed);
                 }
                 let (from, at, len) = (turn % 7, 1 + turn * 5 % 67, LEAST - 3 + turn * 13);
@@ -179,24 +192,44 @@ mod tests {
         }
     }
 
-    /// The count goes by long copies, and what a trial finds stands up to the next.
+    /// A clock by which copies take so many ticks each way, whatever their length.
+    fn period(writes: &SharedWrites, plain: u64, streamed: u64) -> Vec<bool> {
+        let mut now = 0;
+        let copies = (0..PERIOD).map(|_| {
+            let streams = writes.streams(LEAST, || now);
+            now += if streams { streamed } else { plain };
+            streams
+        });
+        copies.collect()
+    }
+
+    /// Each way is tried as often, and what is faster with its waits is taken until the next period, which finds out anew.
     #[test]
-    fn trials_come_now_and_then() {
+    fn the_faster_way_is_taken() {
         let writes = SharedWrites::new();
-        let (source, mut target) = (vec![1; LEAST], vec![0; LEAST]);
-        let mut copy = |len| {
-            // SAFETY: both vectors have so many bytes.
-            unsafe { writes.copy(source.as_ptr(), target.as_mut_ptr(), len) }
-        };
-        copy(LEAST - 1);
-        assert_eq!(writes.count.load(Relaxed), 0);
-        (0..TRIALS).for_each(|_| copy(LEAST));
-        let found = writes.stream.load(Relaxed);
-        writes.plain.store(u64::MAX - 1, Relaxed);
-        (TRIALS..PERIOD).for_each(|_| copy(LEAST));
-        assert_eq!(writes.stream.load(Relaxed), found);
-        assert_eq!(writes.plain.load(Relaxed), u64::MAX - 1);
-        copy(LEAST);
-        assert_ne!(writes.plain.load(Relaxed), u64::MAX - 1);
+        for (plain, streamed) in [(1200, 800), (800, 1200), (800, 800)] {
+            let copies = period(&writes, plain, streamed);
+            let (tried, taken) = copies.split_at(TRIALS as usize);
+            let streams = tried.iter().filter(|streams| **streams).count();
+            assert_eq!(streams, tried.len() / 2);
+            let is_faster = streamed < plain;
+            assert!(taken.iter().all(|streams| *streams == is_faster));
+        }
+    }
+
+    /// A pause in one block of each way, as where the system runs another, decides nothing.
+    #[test]
+    fn a_block_may_be_slow() {
+        let writes = SharedWrites::new();
+        let mut now = 0;
+        for turn in 0..=TRIALS {
+            let streams = writes.streams(LEAST, || now);
+            now += if streams { 800 } else { 1200 };
+            let (block, place) = (turn / BLOCK, turn % BLOCK);
+            if place == SETTLING + 2 && (block == 1 || block == 2) {
+                now += 1_000_000;
+            }
+        }
+        assert!(writes.stream.load(Relaxed));
     }
 }

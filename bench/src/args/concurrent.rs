@@ -81,7 +81,7 @@ pub struct ConcurrentArgs {
     #[arg(long, value_enum)]
     pub style: Option<Style>,
 
-    /// After how many messages the receiver answers, the first among them (message-rate --style blocking) [default: 256]
+    /// After how many messages the receiver replies, the first among them (message-rate --style blocking) [default: 256]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub ack_every: Option<u32>,
 

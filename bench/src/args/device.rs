@@ -147,6 +147,11 @@ pub struct DeviceArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_short)]
     pub engine_latency: Option<Duration>,
 
+    /// Neighbouring ranks that have one engine between them, whose computations and copies take turns (--producer engine)
+    /// [default: 1]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub engine_sharing: Option<u32>,
+
     /// Arithmetic on each element, of which the engine does one step in the time in which it copies the element
     /// (allreduce --algorithm) [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
@@ -163,13 +168,14 @@ pub struct DeviceArgs {
 
 impl DeviceArgs {
     /// The long names of these options, and whether each was given.
-    pub(crate) const fn given(&self) -> [(&'static str, bool); 8] {
+    pub(crate) const fn given(&self) -> [(&'static str, bool); 9] {
         [
             ("algorithm", !self.algorithm.is_empty()),
             ("group-size", self.group_size.is_some()),
             ("producer", self.producer.is_some()),
             ("engine-rate", self.engine_rate.is_some()),
             ("engine-latency", self.engine_latency.is_some()),
+            ("engine-sharing", self.engine_sharing.is_some()),
             ("flops-per-element", self.flops_per_element.is_some()),
             ("callback", !self.callback.is_empty()),
             ("copy-stream", self.copy_stream.is_some()),
@@ -226,6 +232,8 @@ pub(crate) struct DevicePlan {
 pub(crate) struct EnginePlan {
     pub rate: DataRate,
     pub latency: Duration,
+    /// How many ranks have one between them.
+    pub sharing: u32,
     pub flops_per_element: u32,
     pub copy_stream: CopyStream,
 }
@@ -259,17 +267,29 @@ impl DevicePlan {
             true => ranks / 2,
             false => ranks,
         };
-        let size = self.group_size.unwrap_or(own);
-        if ranks.is_multiple_of(size) {
-            return Ok(size);
-        }
-        let fitting = (1..=ranks).filter(|size| ranks.is_multiple_of(*size));
-        let fitting: Vec<String> = fitting.map(|size| size.to_string()).collect();
-        Err(Error::Usage(format!(
-            "--group-size {size} does not divide {ranks} ranks: it is one of {}",
-            fitting.join(", ")
-        )))
+        divides("group-size", self.group_size.unwrap_or(own), ranks)
     }
+
+    /// Returns how many of so many ranks share an engine.
+    ///
+    /// # Errors
+    /// Where that does not divide them.
+    pub(crate) fn sharing_among(&self, ranks: u32) -> Result<u32> {
+        divides("engine-sharing", self.engine.sharing, ranks)
+    }
+}
+
+/// Returns the value of an option that divides so many ranks.
+fn divides(option: &str, size: u32, ranks: u32) -> Result<u32> {
+    if ranks.is_multiple_of(size) {
+        return Ok(size);
+    }
+    let fitting = (1..=ranks).filter(|size| ranks.is_multiple_of(*size));
+    let fitting: Vec<String> = fitting.map(|size| size.to_string()).collect();
+    Err(Error::Usage(format!(
+        "--{option} {size} does not divide {ranks} ranks: it is one of {}",
+        fitting.join(", ")
+    )))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ impl BenchArgs {
             engine: EnginePlan {
                 rate: device.engine_rate.unwrap_or(DataRate(10e9)),
                 latency: device.engine_latency.unwrap_or(Duration::from_micros(8)),
+                sharing: device.engine_sharing.unwrap_or(1),
                 flops_per_element: device.flops_per_element.unwrap_or(1),
                 copy_stream: device.copy_stream.unwrap_or_default(),
             },
@@ -47,11 +48,12 @@ impl BenchArgs {
         })
     }
 
-    /// Refuses a group size that does not divide the ranks.
+    /// Refuses groups, and ranks that share an engine, that do not divide the ranks.
     pub(super) fn check_groups(&self) -> Result<()> {
         let plan = self.device_plan();
         plan.map_or(Ok(()), |plan| {
-            plan.group_among(self.rank_count()).map(|_| ())
+            plan.group_among(self.rank_count())?;
+            plan.sharing_among(self.rank_count()).map(|_| ())
         })
     }
 

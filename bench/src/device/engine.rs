@@ -7,11 +7,13 @@
 //! ```
 //!
 //! The engine has a time of its own. A step ends at the time of its model, or when the copy that it stands for has taken longer.
-//! That the thread wakes late is not part of it: the step after it does not begin later for that.
+//! That the thread wakes late is not part of it: the step after it does not begin later for that. Steps of ranks that share an engine
+//! take turns.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use super::sharing::Turns;
 use crate::args::device::{CopyStream, EnginePlan};
 use crate::body::partitioned::now;
 use crate::buffer::{Incoming, Outgoing};
@@ -100,20 +102,26 @@ impl Engine {
     pub(super) fn run(
         self,
         order: &Order,
+        turns: &Turns,
         mut then: impl FnMut(usize) -> Result<()>,
     ) -> Result<Spent> {
         let mut spent = Spent::default();
         let (mut computed, mut copied) = (now() as f64, 0.0_f64);
         if let Some(input) = order.input {
-            computed = self.copy(computed, input).0;
+            computed = self.copy(computed, input, turns)?.end;
         }
-        for &(number, part) in &order.parts {
-            if self.compute > 0.0 {
-                let time = self.begin + part.from.len() as f64 * self.compute;
-                (computed, spent.compute) = (computed + time, spent.compute + time);
+        let all = &order.parts;
+        for (place, &(number, part)) in all.iter().enumerate() {
+            let is_begun = place > 0 && self.streams == CopyStream::Other;
+            if !is_begun {
+                computed = self.compute(computed, part, turns, &mut spent)?;
             }
-            let start = computed.max(copied);
-            let (end, moved) = self.copy(start, part);
+            let ready = computed.max(copied);
+            // The next computation takes its turn when this one has ended, not when this part's copy has.
+            if let (CopyStream::Other, Some(&(_, next))) = (self.streams, all.get(place + 1)) {
+                computed = self.compute(computed, next, turns, &mut spent)?;
+            }
+            let Copied { start, end, moved } = self.copy(ready, part, turns)?;
             spent.copy += end - start;
             spent.moved += moved;
             spent.ended = now();
@@ -126,18 +134,42 @@ impl Engine {
         Ok(spent)
     }
 
-    /// Copies from a time on. Returns when it has ended, and how long bytes were moved.
-    fn copy(self, start: f64, copy: Copy) -> (f64, f64) {
-        sleep_until(start);
-        let begun = now();
-        copy.to
-            .with_bytes(|to| to.copy_from_slice(copy.from.bytes()));
-        let moved = (now() - begun) as f64;
-        let model = self.begin + copy.from.len() as f64 * self.copy;
-        let end = start + model.max(moved);
-        sleep_until(end);
-        (end, moved)
+    /// Computes a part from a time on. Returns when that ends.
+    fn compute(self, ready: f64, part: Copy, turns: &Turns, spent: &mut Spent) -> Result<f64> {
+        if self.compute == 0.0 {
+            return Ok(ready);
+        }
+        let time = self.begin + part.from.len() as f64 * self.compute;
+        spent.compute += time;
+        turns.compute.take(ready, |start| start + time)
     }
+
+    /// Copies from a time on, and returns when that has ended.
+    fn copy(self, ready: f64, copy: Copy, turns: &Turns) -> Result<Copied> {
+        sleep_until(ready);
+        let mut copied = Copied::default();
+        turns.copy.take(ready, |start| {
+            sleep_until(start);
+            let begun = now();
+            copy.to
+                .with_bytes(|to| to.copy_from_slice(copy.from.bytes()));
+            let moved = (now() - begun) as f64;
+            let model = self.begin + copy.from.len() as f64 * self.copy;
+            let end = start + model.max(moved);
+            copied = Copied { start, end, moved };
+            end
+        })?;
+        sleep_until(copied.end);
+        Ok(copied)
+    }
+}
+
+/// When a copy was under way, and how long bytes were moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Copied {
+    start: f64,
+    end: f64,
+    moved: f64,
 }
 
 /// Has this thread wake when it is to, as far as the system can.
@@ -163,6 +195,7 @@ mod tests {
         EnginePlan {
             rate: DataRate(1e9),
             latency: Duration::from_micros(5),
+            sharing: 1,
             flops_per_element: 3,
             copy_stream,
         }
@@ -188,7 +221,7 @@ mod tests {
             host.write(&bytes);
             let mut seen = Vec::new();
             let spent = Engine::new(&plan(streams))
-                .run(&order(&host, &back), |part| {
+                .run(&order(&host, &back), &Turns::default(), |part| {
                     seen.push((part, back.bytes(0..400) == bytes[..400]));
                     Ok(())
                 })
@@ -205,7 +238,7 @@ mod tests {
     fn what_follows_a_part_may_fail() {
         let (host, back) = (Memory::new(1000).unwrap(), Memory::new(1000).unwrap());
         let mut told = 0;
-        let ended = Engine::idle().run(&order(&host, &back), |_| {
+        let ended = Engine::idle().run(&order(&host, &back), &Turns::default(), |_| {
             told += 1;
             Err(crate::error::Error::Peer("gone".to_owned()))
         });

@@ -7,6 +7,7 @@ use super::copy;
 use super::engine::{Copy, Engine, Order, wake_in_time};
 use super::parts::ELEMENT;
 use super::reduce::{Event, Groups, Reduction, Starter, Trace, Vectors};
+use super::sharing::Turns;
 use crate::args::device::{Algorithm, Callback, DevicePlan, Series};
 use crate::body::partitioned::now;
 use crate::buffer::{Memory, Pattern};
@@ -40,7 +41,7 @@ struct Task<'p> {
 }
 
 /// The thread of a device: runs its tasks, and reports each part.
-fn serve<'p>(tasks: &Receiver<Task<'p>>, events: &Sender<Event<'p>>) {
+fn serve<'p>(tasks: &Receiver<Task<'p>>, events: &Sender<Event<'p>>, turns: &Turns) {
     wake_in_time();
     for Task {
         engine,
@@ -49,7 +50,7 @@ fn serve<'p>(tasks: &Receiver<Task<'p>>, events: &Sender<Event<'p>>) {
     } in tasks
     {
         let gone = |_| Error::Peer("the thread that waits for a device has ended".to_owned());
-        let spent = engine.run(&order, |part| {
+        let spent = engine.run(&order, turns, |part| {
             let event = match &starter {
                 None => Event::Copied(part),
                 Some(starter) => Event::Started(part, now(), starter.start(part)?),
@@ -260,6 +261,7 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
     let missing = || Error::Usage("a plan without a device".to_owned());
     let device = plan.device.as_ref().ok_or_else(missing)?;
     let size = device.group_among(port.size())?;
+    let turns = Turns::share(port, device.sharing_among(port.size())?)?;
     let null = NullPort::of(port);
     let nobody = groups(&null, size)?;
     let all = match device.algorithms.is_empty() {
@@ -281,7 +283,7 @@ pub(crate) fn measure<P: Port>(port: &P, plan: &Plan, target: &mut Target<'_>) -
     std::thread::scope(|scope| {
         // Its thread ends with this end of the channel.
         let tasks = tasks;
-        scope.spawn(move || serve(&orders, &told));
+        scope.spawn(move || serve(&orders, &told, &turns));
         let rig = Rig {
             groups: &all,
             vectors: &vectors,
@@ -423,9 +425,15 @@ impl<P: Port> Runs<'_, '_, P> {
         let mut row = (target.row)(bytes);
         let engine = &self.device.engine;
         let (rate, latency) = (engine.rate, engine.latency.as_secs_f64() * 1e6);
+        let shared = match engine.sharing {
+            1 => String::new(),
+            ranks => format!(" shared by {ranks} ranks"),
+        };
         row.load = Some(load.ranks.clone());
         row.device = DeviceKeys {
-            producer: Some(format!("engine {rate} {latency}us (stand-in for a device)")),
+            producer: Some(format!(
+                "engine {rate} {latency}us{shared} (stand-in for a device)"
+            )),
             ..DeviceKeys::default()
         };
         match series {

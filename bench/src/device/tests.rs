@@ -309,6 +309,29 @@ fn partitions_come_while_the_device_is_at_work() {
     assert!(rows[0].figures.named("speedup_vs_native").is_none());
 }
 
+/// Engines that ranks share do the same, and each step of one rank holds up those of others.
+#[test]
+fn ranks_may_share_an_engine() {
+    for (ranks, sharing) in [(2, 2), (4, 2), (4, 4)] {
+        for streams in ["same", "other"] {
+            let line = format!(
+                "allreduce -n {ranks} --engine-sharing {sharing} --producer engine --callback direct,deferred --copy-stream {streams} -m 0,40,8000 -i 5"
+            );
+            let rows = run(&line, false).unwrap_or_else(|errors| panic!("{line}: {errors:?}"));
+            assert_eq!(rows.len(), 3 * 4, "{line}");
+            let producer = rows[0].device.producer.as_deref().unwrap();
+            let shared = format!("8us shared by {sharing} ranks (stand-in");
+            assert!(producer.contains(&shared), "{producer}");
+        }
+    }
+    // The engine computes the vectors of all ranks, one after the other, before the last one has its own.
+    let line = "allreduce -n 4 --engine-sharing 4 --algorithm native --engine-latency 2ms --engine-rate 1GB/s -m 1600 -i 5";
+    let rows = run(line, false).unwrap();
+    let figure = |name| rows[0].figures.named(name).unwrap();
+    assert_eq!(figure("compute_us"), 2001.6);
+    assert!(figure("time_us") >= 4.0 * 2001.6, "{:?}", rows[0]);
+}
+
 #[test]
 fn wrong_sums_are_found() {
     for algorithm in ["native", "multilane", "pr"] {

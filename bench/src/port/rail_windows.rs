@@ -170,7 +170,7 @@ impl Shared {
 
 fn lacks(name: &str) -> Error {
     Error::Usage(format!(
-        "transport {name} has no remote writes, which rma takes: 'tagwire info' says which transports have put, such as ofi:tcp and ucx:tcp"
+        "transport {name} has no remote writes, which rma takes: 'tagwire info' says which transports have put, such as shm, ofi:tcp and ucx:tcp"
     ))
 }
 

@@ -209,8 +209,7 @@ impl<'t> BoardCall<'t> {
     /// Returns the pieces of blocks of which a member shows one for each other at once.
     #[inline]
     pub(super) const fn pieces_to_each(&self, block: usize) -> Pieces {
-        let most = SLOT / (self.size() - 1);
-        Pieces::at_most(block, 1, if most < PIECE { most } else { PIECE })
+        Pieces::at_most(block, 1, SLOT / (self.size() - 1))
     }
 
     /// Copies what a member has shown for this one, by [`to_each`]: it was waited for.
@@ -267,13 +266,6 @@ pub(super) fn to_each<'b>(
     parts
 }
 
-/// Bytes of a piece of a long transfer: so long that the rounds cost little, and so short that those who read and those who write
-/// have their caches to themselves.
-const PIECE: usize = 32 << 10;
-
-/// Up to this length a transfer goes in one piece, up to [`PIECE`] in shorter ones.
-const SHORT: usize = 8 << 10;
-
 /// The pieces of a transfer: its bytes, cut into equal ones of whole units, and the rest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pieces {
@@ -282,10 +274,10 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// Cuts `total` bytes, whole `unit`s. Zero bytes are one piece.
+    /// Cuts `total` bytes, whole `unit`s, into as few pieces as slots allow. Zero bytes are one piece.
     #[inline]
     pub(super) const fn new(total: usize, unit: usize) -> Self {
-        Self::at_most(total, unit, if total <= PIECE { SHORT } else { PIECE })
+        Self::at_most(total, unit, SLOT)
     }
 
     /// The same in pieces of at most `most` bytes, or a unit.

@@ -8,11 +8,13 @@ use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use tagwire_base::Tag;
 use tagwire_transport::Board;
 use tagwire_transport::board::LINE;
 
 use super::head::Head;
-use crate::algorithms::Collective;
+use super::state::{Boards, Stage};
+use crate::algorithms::{Collective, ON_BOARD};
 use crate::error::{Error, Result};
 use crate::reduction::Reduction;
 use crate::team::Team;
@@ -21,6 +23,8 @@ use crate::team::Team;
 #[derive(Debug)]
 pub(super) struct Lines {
     board: Board,
+    /// The last round that has begun.
+    begun: u64,
     /// The round whose turn it is to be shown.
     to_show: u64,
     /// The round whose turn it is to end.
@@ -31,6 +35,7 @@ impl Lines {
     pub(super) const fn new(board: Board) -> Self {
         Self {
             board,
+            begun: 0,
             to_show: 1,
             to_end: 1,
         }
@@ -44,6 +49,10 @@ impl Lines {
     fn show(&mut self, round: u64, head: Head, data: Option<&[u8]>) -> Option<()> {
         if self.to_show != round {
             return None;
+        }
+        // Operations begin in the order of their rounds, whenever they get here.
+        if self.begun < round {
+            self.begun = self.board.begin(1);
         }
         if let Some(data) = data
             && !self.board.show(round, head.to_bits(), &[data])
@@ -66,13 +75,69 @@ impl Lines {
     }
 }
 
+/// What an operation of a line finds when it is started. All members find the same, or wait for the same.
+pub(crate) enum NextLine<'t> {
+    /// It goes by messages.
+    None,
+    /// It is a round on the board.
+    Ready(LineCall<'t>),
+    /// Whether there is a board is known later.
+    Expected(ExpectedLine<'t>),
+}
+
+impl<'t> NextLine<'t> {
+    /// Takes the next round. All members take the same rounds for the same operations.
+    pub(crate) fn of(team: &'t Team) -> Self {
+        if !ON_BOARD.contains(&team.size()) || team.checks() {
+            return Self::None;
+        }
+        let meets = match team.board.board.get() {
+            Some(None) => return Self::None,
+            Some(Some(_)) => {
+                return LineCall::of(team, team.board.next_round()).map_or(Self::None, Self::Ready);
+            }
+            None => match team.board.count_call() {
+                Stage::Early => return Self::None,
+                Stage::Meets => Some(Boards::tags(team)),
+                Stage::Made => None,
+            },
+        };
+        let round = team.board.next_round();
+        Self::Expected(ExpectedLine { team, round, meets })
+    }
+
+    /// Waits until it is known whether there is a board. Returns the operation's round on it.
+    pub(crate) async fn line(self) -> Result<Option<LineCall<'t>>> {
+        match self {
+            Self::None => Ok(None),
+            Self::Ready(line) => Ok(Some(line)),
+            Self::Expected(ExpectedLine { team, round, meets }) => {
+                match meets {
+                    // Once for a group: the future of each operation has no room for it.
+                    Some(tags) => Box::pin(team.make_boards(tags)).await?,
+                    None => team.boards_made().await?,
+                }
+                Ok(LineCall::of(team, round))
+            }
+        }
+    }
+}
+
+/// A round on a board that perhaps is made.
+pub(crate) struct ExpectedLine<'t> {
+    team: &'t Team,
+    round: u64,
+    /// The operation makes it, by messages with these tags.
+    meets: Option<[Tag; 2]>,
+}
+
 /// Bytes as aligned as those of a line.
 #[repr(align(16))]
 struct Aligned([u8; LINE]);
 
 /// A nonblocking operation on the board, of which each member gives a line at most.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LineCall<'t> {
+pub struct LineCall<'t> {
     team: &'t Team,
     lines: &'t Mutex<Lines>,
     round: u64,
@@ -84,12 +149,9 @@ impl<'t> LineCall<'t> {
         bytes <= LINE
     }
 
-    /// Takes the next round, where the group has the board. All members take the same rounds for the same operations.
-    pub(crate) fn next(team: &'t Team) -> Option<Self> {
+    /// Returns `round` of the board, where the group has one.
+    fn of(team: &'t Team, round: u64) -> Option<Self> {
         let lines = team.board.lines()?;
-        let mut locked = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let round = locked.board.begin(1);
-        drop(locked);
         Some(Self { team, lines, round })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tagwire_base::Tag;
 use tagwire_layout::{Basic, Layout, Operation};
 use tagwire_transport::{Board, BoardMemory, OpenBoard, Rouser};
 
@@ -19,8 +20,13 @@ const KEY: usize = 31;
 type Told = [u8; 1 + KEY];
 
 impl Boards {
+    /// Returns the tags of the messages by which members meet, in the order of calls.
+    pub(super) fn tags(team: &Team) -> [Tag; 2] {
+        [team.tags.next(), team.tags.next()]
+    }
+
     /// The first member makes the boards, and all join them, or none does.
-    pub(super) fn meet(team: &Team) -> Result<Option<Self>> {
+    pub(super) async fn meet(team: &Team, [to_all, of_all]: [Tag; 2]) -> Result<Option<Self>> {
         let mut told = [[0; 1 + KEY]; 2];
         let mut memory: [Option<BoardMemory>; 2] = [None, None];
         if team.me() == 0 {
@@ -29,7 +35,7 @@ impl Boards {
             }
         }
         let all = told.as_flattened_mut();
-        team.run(from_root::binomial(Call::begin(team)?, all, 0))?;
+        from_root::binomial(Call::new(team, to_all), all, 0).await?;
         if team.me() != 0 {
             for (memory, told) in memory.iter_mut().zip(&told) {
                 *memory = join(team, told);
@@ -42,8 +48,8 @@ impl Boards {
             operation: &Operation::Min,
             layout: &Layout::of(Basic::U8),
         };
-        let call = Call::begin(team)?;
-        team.run(by_messages::recursive_doubling(call, least, &mut have_all))?;
+        let call = Call::new(team, of_all);
+        by_messages::recursive_doubling(call, least, &mut have_all).await?;
         let both = blocking.zip(lines).filter(|_| have_all == [1]);
         Ok(both.map(|(mut blocking, mut lines)| {
             blocking.forget_descriptor();

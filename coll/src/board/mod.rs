@@ -5,8 +5,8 @@
 //!
 //! Short nonblocking operations have a board of their own (`line`), where the blocking ones do not wait for them.
 //!
-//! A group gets its boards with the fourth operation that would take one, if all members can reach it: short-lived groups
-//! have none. A reduction combines from the first member to the last, whatever the number of pieces.
+//! A group gets its boards with the fourth operation that would take one, blocking or not, if all members can reach them:
+//! short-lived groups have none. A reduction combines from the first member to the last, whatever the number of pieces.
 
 mod allgather;
 mod allreduce;
@@ -22,9 +22,11 @@ mod reduce;
 mod scatter;
 pub(crate) mod state;
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 
+use tagwire_base::Tag;
 use tagwire_transport::Board;
 
 use crate::algorithms::{Collective, ON_BOARD};
@@ -32,7 +34,7 @@ use crate::error::Result;
 use crate::reduction::Reduction;
 use crate::team::Team;
 use crate::unwind::NoUnwind;
-use state::Boards;
+use state::{Boards, Stage};
 
 pub(crate) use allgather::allgather;
 pub(crate) use allreduce::allreduce;
@@ -42,12 +44,10 @@ pub(crate) use broadcast::broadcast;
 pub(crate) use call::{BoardCall, LARGEST_UNIT};
 pub(crate) use gather::{gather, gather_at_root, give};
 pub(crate) use head::Head;
-pub(crate) use line::LineCall;
+pub use line::LineCall;
+pub(crate) use line::NextLine;
 pub(crate) use reduce::reduce;
 pub(crate) use scatter::{scatter, scatter_from_root, take};
-
-/// The operation, of those that could take a board, with which it is made.
-const FOURTH: u32 = 4;
 
 impl Team {
     /// Runs an operation on the group's board. `None`, with nothing done, where it has none or the
@@ -117,16 +117,37 @@ impl Team {
         done
     }
 
-    /// Counts an operation, and makes the board with the fourth.
+    /// Counts an operation, and makes the board with the fourth, or waits until a nonblocking one has.
     #[cold]
     fn make_board(&self) -> Result<Option<&Mutex<Board>>> {
         // A call that is refused counts for none of the others.
         self.check()?;
         self.messenger().check_thread()?;
-        if self.board.calls.fetch_add(1, Relaxed) + 1 < FOURTH {
-            return Ok(None);
+        match self.board.count_call() {
+            Stage::Early => return Ok(None),
+            Stage::Meets => self.run(self.make_boards(Boards::tags(self)))?,
+            Stage::Made => self.run(self.boards_made())?,
         }
-        let made = Boards::meet(self)?;
-        Ok(self.board.keep(made))
+        Ok(self.board.board.get().and_then(Option::as_ref))
+    }
+
+    /// Meets the other members, and keeps the boards if all have got them.
+    async fn make_boards(&self, tags: [Tag; 2]) -> Result<()> {
+        let made = Boards::meet(self, tags).await;
+        // Those who wait for it find the failure by themselves.
+        let made = made.map(|made| self.board.keep(made));
+        made.inspect_err(|_| self.board.keep(None))
+    }
+
+    /// Waits until an operation that was called earlier has made the boards, or has found that there are none.
+    async fn boards_made(&self) -> Result<()> {
+        poll_fn(|_| match self.board.board.get() {
+            Some(_) => Poll::Ready(Ok(())),
+            None => match self.check_members() {
+                Ok(()) => Poll::Pending,
+                error => Poll::Ready(error),
+            },
+        })
+        .await
     }
 }

@@ -1,11 +1,25 @@
 //! The boards of a group.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use tagwire_transport::Board;
 
 use super::line::Lines;
+
+/// The operation, of those that could take a board, with which the boards are made.
+const FOURTH: u32 = 4;
+
+/// How far a group without boards is with them, by the number of an operation that could take one. It is the same on all members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It goes by messages.
+    Early,
+    /// The boards are made with it.
+    Meets,
+    /// One that was called earlier makes them.
+    Made,
+}
 
 /// A member's ends of the boards of its group.
 pub(super) struct Boards {
@@ -21,21 +35,38 @@ pub(crate) struct TeamBoard {
     pub(super) board: OnceLock<Option<Mutex<Board>>>,
     /// There before `board` is.
     lines: OnceLock<Mutex<Lines>>,
-    /// Operations that would have taken it. All members count the same ones.
-    pub(super) calls: AtomicU32,
+    /// Operations that would have taken one. All members count the same ones.
+    calls: AtomicU32,
+    /// Rounds of `lines` that operations have been given.
+    rounds: AtomicU64,
     /// Waits of operations on it.
     waits: AtomicU32,
 }
 
 impl TeamBoard {
-    /// Keeps the boards of the group, if it has got any. Returns that of blocking operations.
-    pub(super) fn keep(&self, made: Option<Boards>) -> Option<&Mutex<Board>> {
+    /// Counts an operation that could take a board, while it is not known whether there is one.
+    pub(super) fn count_call(&self) -> Stage {
+        match self.calls.fetch_add(1, Relaxed) + 1 {
+            ..FOURTH => Stage::Early,
+            FOURTH => Stage::Meets,
+            _ => Stage::Made,
+        }
+    }
+
+    /// Returns the next round of short nonblocking operations, from 1.
+    pub(super) fn next_round(&self) -> u64 {
+        self.rounds.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Keeps the boards of the group, if it has got any.
+    pub(super) fn keep(&self, made: Option<Boards>) {
         let blocking = made.map(|Boards { blocking, lines }| {
             let kept = self.lines.set(Mutex::new(Lines::new(lines)));
             debug_assert!(kept.is_ok(), "the boards are made once");
             Mutex::new(blocking)
         });
-        self.board.get_or_init(|| blocking).as_ref()
+        let kept = self.board.set(blocking);
+        debug_assert!(kept.is_ok(), "the boards are made once");
     }
 
     /// Returns the board of short nonblocking operations. Members that have called the same operations all have it, or none.

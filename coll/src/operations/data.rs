@@ -33,11 +33,12 @@ impl CollectiveOperation for Barrier {
         true
     }
 
+    async fn line_steps(&mut self, line: LineCall<'_>) -> Result<()> {
+        line.barrier().await
+    }
+
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        match call.line() {
-            Some(line) => line.barrier().await,
-            None => two_level::barrier(call).await,
-        }
+        two_level::barrier(call).await
     }
 }
 
@@ -75,10 +76,11 @@ impl CollectiveOperation for Broadcast<'_> {
         LineCall::fits(bytes) && team.takes_board(Collective::Broadcast, bytes, true)
     }
 
+    async fn line_steps(&mut self, line: LineCall<'_>) -> Result<()> {
+        line.broadcast(self.data, self.root).await
+    }
+
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
-        if let Some(line) = call.line() {
-            return line.broadcast(self.data, self.root).await;
-        }
         let algorithm = call.choose(Collective::Broadcast, self.data.len(), true);
         two_level::broadcast(call, algorithm, self.data, self.root).await
     }

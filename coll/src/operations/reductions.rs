@@ -137,11 +137,13 @@ impl CollectiveOperation for Allreduce<'_> {
         LineCall::fits(bytes) && team.reduces_on_board(Collective::Allreduce, bytes, &reduction)
     }
 
+    async fn line_steps(&mut self, line: LineCall<'_>) -> Result<()> {
+        let reduction = self.operator.reduction();
+        line.allreduce(reduction, self.input, self.data).await
+    }
+
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let reduction = self.operator.reduction();
-        if let Some(line) = call.line() {
-            return line.allreduce(reduction, self.input, self.data).await;
-        }
         if let Some(input) = self.input {
             self.data.copy_from_slice(input);
         }

@@ -23,6 +23,12 @@ pub struct MemoryOptions {
     pub notices: bool,
     /// Whether it says that puts become visible in their order, as they do.
     pub ordered_puts: bool,
+    /// Bytes of the key of memory that peers may reach, 8 at least.
+    pub key: usize,
+    /// Puts of a rank that may be under way: their ends were not reported.
+    pub puts: usize,
+    /// Ends of operations that one call of progress reports.
+    pub completions: usize,
     /// Offers that may be open from one rank to another.
     pub max_offers: usize,
     /// Whether the network finds failed ranks itself.
@@ -46,6 +52,9 @@ impl Default for MemoryOptions {
             put: false,
             notices: false,
             ordered_puts: false,
+            key: 8,
+            puts: usize::MAX,
+            completions: usize::MAX,
             max_offers: 16,
             detect_failures: true,
             remote: false,
@@ -74,6 +83,9 @@ impl MemoryOptions {
         self.control_slots = self.control_slots.clamp(1, self.slots - 1);
         self.burst = self.burst.max(1);
         self.chunk = self.chunk.max(1);
+        self.key = self.key.max(8);
+        self.puts = self.puts.max(1);
+        self.completions = self.completions.max(1);
         self.max_offers = self.max_offers.max(1);
         self
     }

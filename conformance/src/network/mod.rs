@@ -44,6 +44,7 @@ use tagwire_base::Rank;
 
 pub use config::MemoryOptions;
 pub use rank::MemoryTransport;
+pub use state::Puts;
 
 use state::{Member, State, Status};
 
@@ -118,6 +119,12 @@ impl MemoryNetwork {
     #[must_use]
     pub fn registered(&self) -> usize {
         self.shared.state().writable.len()
+    }
+
+    /// Returns what ranks have written so far.
+    #[must_use]
+    pub fn puts(&self) -> Puts {
+        self.shared.state().puts
     }
 
     /// Lets nothing that is exposed or registered now be read or written any more: gets and puts of it fail.

@@ -36,7 +36,7 @@ impl MemoryTransport {
         }
         let copied = self.copy_chunks(&mut state, shared.options.chunk);
         self.see_off(&mut state);
-        self.take_completions(&mut state);
+        self.take_completions(&mut state, shared.options.completions);
         copied
     }
 
@@ -119,21 +119,23 @@ impl MemoryTransport {
             });
             if !untaken {
                 state.sever(self.rank, peer);
-                self.take_completions(state);
+                self.take_completions(state, usize::MAX);
                 self.links[index].closed = true;
                 self.events.push(Event::Left(EndpointId(index as u32)));
             }
         }
     }
 
-    fn take_completions(&mut self, state: &mut State) {
+    /// Takes the ends of so many operations at most, and all notices.
+    fn take_completions(&mut self, state: &mut State, most: usize) {
         if let Some(member) = state.members.get_mut(&self.rank) {
             let notices = member.notices.drain(..);
             self.events.extend(notices.map(Event::Notice));
+            let count = member.completions.len().min(most);
             self.events.extend(
                 member
                     .completions
-                    .drain(..)
+                    .drain(..count)
                     .map(|(token, outcome)| Event::Complete(token, outcome)),
             );
         }
@@ -173,7 +175,7 @@ impl MemoryTransport {
             member.inbound[place].closed = true;
         }
         state.sever(self.rank, rank);
-        self.take_completions(&mut state);
+        self.take_completions(&mut state, usize::MAX);
         self.links[endpoint.index()].closed = true;
         self.events.push(Event::Failed(endpoint));
     }

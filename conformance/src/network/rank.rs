@@ -63,6 +63,20 @@ impl MemoryTransport {
         }
     }
 
+    /// Returns the key of memory with a number.
+    fn key(&self, id: u64) -> Vec<u8> {
+        let mut key = id.to_le_bytes().to_vec();
+        key.resize(self.shared.options.key, 0);
+        key
+    }
+
+    /// Returns the number in a key.
+    fn number(&self, key: &[u8]) -> Option<u64> {
+        let is_whole = key.len() == self.shared.options.key;
+        let number = key.first_chunk().filter(|_| is_whole)?;
+        Some(u64::from_le_bytes(*number))
+    }
+
     /// The link to `rank`, made on first contact.
     pub(super) fn link(&mut self, rank: Rank) -> EndpointId {
         *self.by_rank.entry(rank).or_insert_with(|| {
@@ -212,8 +226,8 @@ impl RemoteAccess for MemoryTransport {
         let Some(rank) = self.living(&state, from) else {
             return Post::Gone;
         };
-        let read = (source.key.try_into().ok())
-            .and_then(|key| state.exposed.get(&u64::from_le_bytes(key)))
+        let read = (self.number(source.key))
+            .and_then(|id| state.exposed.get(&id))
             .is_some_and(|memory| memory.owner == rank && memory.read(source.address, target));
         let outcome = if read {
             Outcome::Done(target.len() as u64)
@@ -242,9 +256,16 @@ impl RemoteAccess for MemoryTransport {
         let Some(rank) = self.living(&state, to) else {
             return Post::Gone;
         };
-        let written = (target.key.try_into().ok())
-            .and_then(|key| state.writable.get(&u64::from_le_bytes(key)))
+        if state.unreported(self.rank) >= options.puts {
+            return Post::Busy;
+        }
+        let written = (self.number(target.key))
+            .and_then(|id| state.writable.get(&id))
             .is_some_and(|memory| memory.owner == rank && memory.write(target.address, data));
+        if written {
+            state.puts.count += 1;
+            state.puts.bytes += data.len();
+        }
         if let Some(immediate) = immediate.filter(|_| written) {
             state.notify(rank, immediate);
         }
@@ -266,6 +287,7 @@ impl RemoteAccess for MemoryTransport {
         if self.living(&state, to).is_none() {
             return Post::Gone;
         }
+        state.puts.flushes += 1;
         // A put is done when it returns.
         state.complete(self.rank, token, Outcome::Done(0));
         Post::Posted
@@ -293,7 +315,7 @@ impl RemoteAccess for MemoryTransport {
         state.writable.insert(id, Writable { owner, target });
         Ok(RegistrationHandle {
             id,
-            key: id.to_le_bytes().to_vec(),
+            key: self.key(id),
         })
     }
 
@@ -310,7 +332,7 @@ impl RemoteAccess for MemoryTransport {
         state.exposed.insert(id, Exposed { owner, source });
         Ok(RegistrationHandle {
             id,
-            key: id.to_le_bytes().to_vec(),
+            key: self.key(id),
         })
     }
 

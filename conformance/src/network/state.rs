@@ -71,6 +71,17 @@ impl Member {
     }
 }
 
+/// What ranks have written into each other's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Puts {
+    /// How many puts there were that reached memory.
+    pub count: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// How often ranks have asked when all is there.
+    pub flushes: usize,
+}
+
 /// The whole network.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -83,6 +94,7 @@ pub(super) struct State {
     /// Memory that peers may write, by number.
     pub(super) writable: HashMap<u64, Writable>,
     pub(super) next_exposed: u64,
+    pub(super) puts: Puts,
 }
 
 impl State {
@@ -107,6 +119,12 @@ impl State {
         if let Some(member) = self.members.get(&rank) {
             member.waiter.wake();
         }
+    }
+
+    /// Returns how many operations of `rank` have ended that it has not heard of.
+    pub(super) fn unreported(&self, rank: Rank) -> usize {
+        let member = self.members.get(&rank);
+        member.map_or(0, |member| member.completions.len())
     }
 
     /// Queues the end of an operation of `rank`.

@@ -46,7 +46,7 @@ impl HostLink {
     /// Joins the job whose store is, or soon will be, at `address` (`HOST:PORT`), with so many ranks.
     ///
     /// # Errors
-    /// When nobody answers there within `patience`, or whoever does refuses this host; when `stop` says why to end before.
+    /// When nobody replies there within `patience`, or whoever does refuses this host; when `stop` says why to end before.
     pub(crate) fn join(
         address: &str,
         secret: JobSecret,

@@ -8,7 +8,7 @@
 //!     member 0   8 lines   round, head, 48 bytes      a line for each round, used by turns
 //!                done      the last round that this member reads nothing of any more
 //!                results   the last round with a result
-//!                4 slots   64 KiB                     for what is longer than a line
+//!                32 slots  64 KiB                     for what is longer than a line, used by turns
 //!     member 1   the same
 //!     ...
 //! ```

@@ -16,8 +16,16 @@ pub const AHEAD: u64 = 3;
 
 /// Lines of a member.
 pub(super) const LINES: u64 = 8;
-/// Slots of a member. What is shown AHEAD rounds later needs no look at `done`.
+/// Slots of a member: so many that what is written again has left the readers' own caches. A line that a reader still
+/// has there is taken from it first, which costs more than the copy.
+#[cfg(not(loom))]
+pub(super) const SLOTS: u64 = 32;
+/// As few as there may be, so that models come round: what is shown AHEAD rounds later needs no look at `done`.
+#[cfg(loom)]
 pub(super) const SLOTS: u64 = AHEAD + 1;
+
+/// How many rounds a member may show before others have done with the first of them. Each round has a line, whatever it shows.
+const ROOM: u64 = if SLOTS < LINES { SLOTS } else { LINES };
 
 /// `done` of a member that takes part no more: it reads nothing.
 const GONE: u64 = u64::MAX;
@@ -119,7 +127,7 @@ impl<C: Cells> Ring<C> {
 
     #[inline]
     pub(super) fn has_room(&mut self, round: u64, len: usize) -> bool {
-        let room = if len <= LINE { LINES } else { SLOTS };
+        let room = if len <= LINE { LINES } else { ROOM };
         self.floor >= round.saturating_sub(room) || self.has_room_now(round.saturating_sub(room))
     }
 

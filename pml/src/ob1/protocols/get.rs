@@ -29,7 +29,7 @@ impl Kind {
 }
 
 /// The longest key that travels with an envelope, in bytes.
-pub(super) const MAX_KEY: usize = 256;
+pub(in crate::ob1) const MAX_KEY: usize = 256;
 
 /// Gets of one message that are under way at once.
 pub(in crate::ob1) const WINDOW: usize = 4;
