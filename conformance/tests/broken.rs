@@ -10,9 +10,10 @@ use tagwire_conformance::byte::{CHECKS, Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::null::{NullOptions, NullTransport};
 use tagwire_transport::{
-    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
-    Limits, Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
-    RemoteMemory, Result, SendBuffer, Ticket, Token, Transport, Upcalls, WaitKey, Waiter,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Lane, Limits, Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle,
+    RemoteAccess, RemoteMemory, Result, SendBuffer, Ticket, Token, Transport, Upcalls, WaitKey,
+    Waiter,
 };
 
 /// What is wrong with a transport.
@@ -425,13 +426,7 @@ impl ByteTransport for Broken {
         }
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        body: &Body<'_>,
-    ) -> Post {
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
         if self.defect == Defect::ZeroesGathered && body.bytes().is_none() {
             let zeros = vec![0; body.len()];
             return self.inner.send(lane, to, Class::Data, header, &zeros);

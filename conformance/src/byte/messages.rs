@@ -8,8 +8,8 @@ use super::rig::{Rig, header};
 use crate::common::{LANE, ensure, pattern};
 use crate::memory::Backwards;
 use tagwire_transport::Class;
-use tagwire_transport::capability::Capabilities;
 use tagwire_transport::body::Body;
+use tagwire_transport::capability::Capabilities;
 use tagwire_transport::data::SendBuffer;
 use tagwire_transport::message::{AmHeader, EndpointId, Outcome};
 

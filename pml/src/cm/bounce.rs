@@ -37,10 +37,10 @@ pub(super) struct Bounces {
 impl Bounces {
     /// Returns `len` bytes, which hold anything.
     pub(super) fn take(&mut self, len: usize) -> Bounce {
-        let fits = |(_, memory): &(usize, &Box<[u8]>)| memory.len() >= len;
-        let spare = self.spare.iter().enumerate().filter(fits);
-        let memory = match spare.min_by_key(|(_, memory)| memory.len()) {
-            Some((place, _)) => {
+        let fits = |place: &usize| self.spare[*place].len() >= len;
+        let fitting = (0..self.spare.len()).filter(fits);
+        let memory = match fitting.min_by_key(|place| self.spare[*place].len()) {
+            Some(place) => {
                 let memory = self.spare.swap_remove(place);
                 self.kept -= memory.len();
                 memory
@@ -81,7 +81,7 @@ mod tests {
         bounces.give(vast);
         assert_eq!((bounces.kept, bounces.spare.len()), (0, 0));
         let all = [bounces.take(KEPT), bounces.take(1)];
-        all.map(|one| bounces.give(one));
+        all.into_iter().for_each(|one| bounces.give(one));
         assert_eq!(bounces.kept, KEPT);
     }
 }

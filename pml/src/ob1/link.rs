@@ -130,9 +130,7 @@ impl<'a> Link<'a> {
         let header = self.header(kind, common).encode();
         let first = range.start == 0;
         let body = Body::of(common.send_buffer(), range);
-        let post = self
-            .rail
-            .send_from(LANE, self.peer.endpoint, header, &body);
+        let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
             if first {
                 self.peer.spend(common.wanted);
@@ -147,9 +145,7 @@ impl<'a> Link<'a> {
     pub(super) fn send_behind(&mut self, kind: Kind, common: &Common, prefix: &[u8]) -> Post {
         let header = self.header(kind, common).encode();
         let body = Body::with_prefix(prefix, common.send_buffer());
-        let post = self
-            .rail
-            .send_from(LANE, self.peer.endpoint, header, &body);
+        let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
             self.peer.spend(common.wanted);
         }
@@ -177,9 +173,7 @@ impl<'a> Link<'a> {
         range: Range<usize>,
     ) -> Post {
         let (header, body) = (header.encode(), Body::of(data, range));
-        let post = self
-            .rail
-            .send_from(LANE, self.peer.endpoint, header, &body);
+        let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         self.count(post)
     }
 

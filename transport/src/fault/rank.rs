@@ -338,13 +338,7 @@ impl ByteTransport for FaultTransport {
         self.message(|inner| inner.send(lane, to, class, header, data))
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        body: &Body<'_>,
-    ) -> Post {
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
         self.message(|inner| inner.send_from(lane, to, header, body))
     }
 

@@ -11,8 +11,8 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_libfabric_sys::bindings::FI_SEND;
 use tagwire_transport::{
-    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
-    Limits, Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Lane, Limits, Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
     RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
     WaitObject, Waiter,
 };

@@ -486,13 +486,7 @@ impl ByteTransport for Mixed {
         }
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        body: &Body<'_>,
-    ) -> Post {
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
         match self.way(to) {
             Some((rail, to)) => rail.send_from(lane, to, header, body),
             None => Post::Gone,

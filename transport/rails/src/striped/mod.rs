@@ -40,8 +40,8 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_transport::{
-    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Error,
-    Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Error, Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
     RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
     WaitObject, Waiter,
 };

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tagwire_base::Rank;
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
-    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
-    Limits, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Lane, Limits, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
     RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
 };
 

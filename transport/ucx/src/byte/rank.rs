@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::{
-    AmHeader, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane, Limits,
-    Post, Preference, ReadRegion, RecvBuffer, Registration, RegistrationHandle, RemoteAccess,
-    RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
+    AmHeader, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
+    Limits, Post, Preference, ReadRegion, RecvBuffer, Registration, RegistrationHandle,
+    RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
 };
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
