@@ -2,7 +2,6 @@
 //! is there for it.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -11,9 +10,10 @@ use tagwire_conformance::byte::{CHECKS, Factory, Job};
 use tagwire_conformance::network::{MemoryNetwork, MemoryOptions};
 use tagwire_transport::null::{NullOptions, NullTransport};
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
-    Limits, Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
-    RemoteMemory, Result, SendBuffer, Ticket, Token, Transport, Upcalls, WaitKey, Waiter,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Lane, Limits, Offer, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle,
+    RemoteAccess, RemoteMemory, Result, SendBuffer, Ticket, Token, Transport, Upcalls, WaitKey,
+    Waiter,
 };
 
 /// What is wrong with a transport.
@@ -426,19 +426,12 @@ impl ByteTransport for Broken {
         }
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
-        if self.defect == Defect::ZeroesGathered && data.region().is_none() {
-            let zeros = vec![0; range.len()];
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
+        if self.defect == Defect::ZeroesGathered && body.bytes().is_none() {
+            let zeros = vec![0; body.len()];
             return self.inner.send(lane, to, Class::Data, header, &zeros);
         }
-        self.inner.send_from(lane, to, header, data, range)
+        self.inner.send_from(lane, to, header, body)
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use tagwire_base::Rank;
 
+use crate::body::Body;
 use crate::capability::{Capabilities, Limits, Preference};
 use crate::cooperative::CooperativeTransfers;
 use crate::data::SendBuffer;
@@ -64,23 +65,9 @@ pub trait ByteTransport: RemoteAccess + CooperativeTransfers {
         data: &[u8],
     ) -> Post;
 
-    /// As [`send`](ByteTransport::send), with `range` of `data` in whatever shape it is. The
-    /// default copies through a bounce buffer on the heap where it is not contiguous.
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: std::ops::Range<usize>,
-    ) -> Post {
-        if let Some(bytes) = data.bytes(range.clone()) {
-            return self.send(lane, to, Class::Data, header, bytes);
-        }
-        let mut bounce = vec![0; range.len()];
-        let filled = data.copy_out(range.start, &mut bounce);
-        self.send(lane, to, Class::Data, header, &bounce[..filled])
-    }
+    /// As [`send`](ByteTransport::send) of data, whatever the shape of `body` is: it is copied to where the transport
+    /// keeps the messages that it sends, without a copy of its own in between.
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post;
 
     /// Sends `header` and all of `data` without a copy; the buffer stays lent until `token`
     /// completes.

@@ -163,12 +163,41 @@ impl WriteRegion {
     }
 }
 
+/// Regions of a message, one after the other.
+struct Regions<R> {
+    /// Each with the position at which it ends.
+    list: Box<[(usize, R)]>,
+}
+
+impl<R: Copy> Regions<R> {
+    fn new(regions: impl Iterator<Item = R>, len: impl Fn(R) -> usize) -> Self {
+        let mut end = 0;
+        let list = regions.map(|region| {
+            end += len(region);
+            (end, region)
+        });
+        Self {
+            list: list.collect(),
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.list.last().map_or(0, |(end, _)| *end)
+    }
+
+    /// Returns the regions from that at `position` on, and how much of the first lies before it. Where that is, is not found by
+    /// going through the list: each packet of a long message asks.
+    fn from(&self, position: usize) -> (usize, impl Iterator<Item = R>) {
+        let first = self.list.partition_point(|(end, _)| *end <= position);
+        let (before, rest) = self.list.split_at(first);
+        let skip = position - before.last().map_or(0, |(end, _)| *end);
+        (skip, rest.iter().map(|(_, region)| *region))
+    }
+}
+
 enum SendShape {
     Contiguous(ReadRegion),
-    Regions {
-        list: Box<[ReadRegion]>,
-        total: usize,
-    },
+    Regions(Regions<ReadRegion>),
     Packed(Box<dyn Pack>),
 }
 
@@ -215,12 +244,8 @@ impl SendBuffer {
     /// As [`SendBuffer::contiguous`], for each piece.
     #[must_use]
     pub unsafe fn gather(list: &[(*const u8, usize)]) -> Self {
-        let list: Box<[_]> = list
-            .iter()
-            .map(|&(start, len)| ReadRegion { start, len })
-            .collect();
-        let total = list.iter().map(|region| region.len).sum();
-        Self(SendShape::Regions { list, total })
+        let regions = list.iter().map(|&(start, len)| ReadRegion { start, len });
+        Self(SendShape::Regions(Regions::new(regions, ReadRegion::len)))
     }
 
     /// What `pack` produces.
@@ -235,7 +260,7 @@ impl SendBuffer {
     pub fn len(&self) -> usize {
         match &self.0 {
             SendShape::Contiguous(region) => region.len,
-            SendShape::Regions { total, .. } => *total,
+            SendShape::Regions(regions) => regions.total(),
             SendShape::Packed(pack) => pack.len(),
         }
     }
@@ -295,13 +320,9 @@ impl SendBuffer {
                     out.copy_from_slice(bytes);
                 }
             }
-            SendShape::Regions { list, .. } => {
-                let (mut skip, mut filled) = (offset, 0);
-                for region in list {
-                    if skip >= region.len {
-                        skip -= region.len;
-                        continue;
-                    }
+            SendShape::Regions(regions) => {
+                let ((mut skip, rest), mut filled) = (regions.from(offset), 0);
+                for region in rest {
                     let take = (region.len - skip).min(count - filled);
                     // SAFETY: `skip + take` lies inside the region, `filled + take` inside `out`;
                     // user memory and the transport's do not overlap.
@@ -349,10 +370,7 @@ impl fmt::Debug for SendBuffer {
 
 enum RecvShape {
     Contiguous(WriteRegion),
-    Regions {
-        list: Box<[WriteRegion]>,
-        total: usize,
-    },
+    Regions(Regions<WriteRegion>),
     Unpacked(Box<dyn Unpack>),
 }
 
@@ -393,12 +411,8 @@ impl RecvBuffer {
     /// As [`RecvBuffer::contiguous`], for each piece; the pieces do not overlap.
     #[must_use]
     pub unsafe fn scatter(list: &[(*mut u8, usize)]) -> Self {
-        let list: Box<[_]> = list
-            .iter()
-            .map(|&(start, len)| WriteRegion { start, len })
-            .collect();
-        let total = list.iter().map(|region| region.len).sum();
-        Self(RecvShape::Regions { list, total })
+        let regions = list.iter().map(|&(start, len)| WriteRegion { start, len });
+        Self(RecvShape::Regions(Regions::new(regions, WriteRegion::len)))
     }
 
     /// Whatever `unpack` does with the bytes.
@@ -413,7 +427,7 @@ impl RecvBuffer {
     pub fn capacity(&self) -> usize {
         match &self.0 {
             RecvShape::Contiguous(region) => region.len,
-            RecvShape::Regions { total, .. } => *total,
+            RecvShape::Regions(regions) => regions.total(),
             RecvShape::Unpacked(unpack) => unpack.capacity(),
         }
     }
@@ -494,13 +508,9 @@ impl RecvBuffer {
     fn write_pieces(&mut self, offset: usize, payload: Payload<'_>, count: usize) {
         match &self.0 {
             RecvShape::Contiguous(_) => {}
-            RecvShape::Regions { list, .. } => {
-                let (mut skip, mut done) = (offset, 0);
-                for region in list {
-                    if skip >= region.len {
-                        skip -= region.len;
-                        continue;
-                    }
+            RecvShape::Regions(regions) => {
+                let ((mut skip, rest), mut done) = (regions.from(offset), 0);
+                for region in rest {
                     let take = (region.len - skip).min(count - done);
                     let piece = payload.slice(done..done + take);
                     // SAFETY: `skip + take` lies inside the region, which is ours to write.

@@ -15,6 +15,7 @@
 
 pub mod allocation;
 pub mod board;
+pub mod body;
 pub mod byte;
 pub mod capability;
 pub mod channel;
@@ -37,6 +38,7 @@ mod word;
 
 pub use allocation::Allocation;
 pub use board::{Board, BoardMemory, Boards, OpenBoard, Rouser};
+pub use body::Body;
 pub use byte::ByteTransport;
 pub use capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,

@@ -8,6 +8,7 @@ use super::rig::{Rig, header};
 use crate::common::{LANE, ensure, pattern};
 use crate::memory::Backwards;
 use tagwire_transport::Class;
+use tagwire_transport::body::Body;
 use tagwire_transport::capability::Capabilities;
 use tagwire_transport::data::SendBuffer;
 use tagwire_transport::message::{AmHeader, EndpointId, Outcome};
@@ -119,7 +120,7 @@ pub(super) fn sends_gathered_and_packed_data(factory: &Factory) -> Result<(), St
         for range in &ranges {
             let number = wanted.len() as u64 + 1;
             rig.insist(a, "a send from a buffer", |transport| {
-                transport.send_from(LANE, to, header(number), shape, range.clone())
+                transport.send_from(LANE, to, header(number), &Body::of(shape, range.clone()))
             })?;
             wanted.push(Message {
                 from: back,
@@ -127,6 +128,21 @@ pub(super) fn sends_gathered_and_packed_data(factory: &Factory) -> Result<(), St
                 bytes: pattern(7, len)[range.clone()].to_vec(),
             });
         }
+    }
+    // Behind bytes of the sender's own.
+    for len in [0, 3, len - 8] {
+        let number = wanted.len() as u64 + 1;
+        let (prefix, data) = (pattern(number, 8), rig.patterned(9, len));
+        let shape = data.gathered(&[1]);
+        rig.insist(a, "a send of two parts", |transport| {
+            let body = Body::with_prefix(&prefix, &shape);
+            transport.send_from(LANE, to, header(number), &body)
+        })?;
+        wanted.push(Message {
+            from: back,
+            header: header(number),
+            bytes: [prefix, pattern(9, len)].concat(),
+        });
     }
     rig.drive("all shapes arrive", |rig| {
         rig.log(b).message_count() >= wanted.len()

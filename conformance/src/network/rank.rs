@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_transport::{
-    ByteTransport, Class, CooperativeTransfers, EpochWaiter, Offer, Post, RegistrationHandle,
+    Body, ByteTransport, Class, CooperativeTransfers, EpochWaiter, Offer, Post, RegistrationHandle,
     RemoteAccess, RemoteMemory, Ticket, Transport,
 };
 
@@ -423,6 +423,48 @@ impl CooperativeTransfers for MemoryTransport {
     }
 }
 
+impl MemoryTransport {
+    /// Enters a message of `len` bytes, which `copy` copies.
+    fn enqueue(
+        &mut self,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        len: usize,
+        copy: impl FnOnce() -> Vec<u8>,
+    ) -> Post {
+        let shared = Arc::clone(&self.shared);
+        let options = &shared.options;
+        if len > options.max_send {
+            return Post::Unsupported;
+        }
+        let mut state = shared.state();
+        let Some((rank, place)) = self.outbound(&mut state, to) else {
+            return Post::Gone;
+        };
+        let Some(member) = state.members.get_mut(&rank) else {
+            return Post::Gone;
+        };
+        let channel = &mut member.inbound[place];
+        let room = match class {
+            Class::Data => options.slots - options.control_slots,
+            Class::Control => options.slots,
+        };
+        // A reader that gave us up takes nothing any more: what we send is lost, as it is when a
+        // reader has died and we do not know yet.
+        if channel.queue.len() >= room {
+            channel.starved = true;
+            return Post::Busy;
+        }
+        if !channel.closed {
+            let bytes = copy();
+            channel.queue.push_back(Message { header, bytes });
+            member.waiter.wake();
+        }
+        Post::Posted
+    }
+}
+
 impl ByteTransport for MemoryTransport {
     fn limits(&self) -> Limits {
         let options = &self.shared.options;
@@ -452,37 +494,17 @@ impl ByteTransport for MemoryTransport {
         header: AmHeader,
         data: &[u8],
     ) -> Post {
-        let shared = Arc::clone(&self.shared);
-        let options = &shared.options;
-        if data.len() > options.max_send {
-            return Post::Unsupported;
-        }
-        let mut state = shared.state();
-        let Some((rank, place)) = self.outbound(&mut state, to) else {
-            return Post::Gone;
-        };
-        let Some(member) = state.members.get_mut(&rank) else {
-            return Post::Gone;
-        };
-        let channel = &mut member.inbound[place];
-        let room = match class {
-            Class::Data => options.slots - options.control_slots,
-            Class::Control => options.slots,
-        };
-        // A reader that gave us up takes nothing any more: what we send is lost, as it is when a
-        // reader has died and we do not know yet.
-        if channel.queue.len() >= room {
-            channel.starved = true;
-            return Post::Busy;
-        }
-        if !channel.closed {
-            channel.queue.push_back(Message {
-                header,
-                bytes: data.to_vec(),
-            });
-            member.waiter.wake();
-        }
-        Post::Posted
+        self.enqueue(to, class, header, data.len(), || data.to_vec())
+    }
+
+    fn send_from(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        body: &Body<'_>,
+    ) -> Post {
+        self.enqueue(to, Class::Data, header, body.len(), || body.to_vec())
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

@@ -10,6 +10,7 @@ use tagwire_transport::{
     ClaimId, Found, MatchEnvelope, MatchUpcalls, Outcome, PeerEvent, ReceiveEnd, Token,
 };
 
+use super::bounce::Bounces;
 use super::layout::Layout;
 use super::peer::{PeerIndex, Peers};
 use super::request::{Phase, Request};
@@ -55,6 +56,8 @@ pub(super) struct Core {
     pub waiting: VecDeque<Handle>,
     pub pending: VecDeque<Pending>,
     pub losses: Losses,
+    /// Memory for data that the transport does not take in its shape.
+    pub bounces: Bounces,
     /// Bytes of buffered sends that wait.
     pub buffered: usize,
     /// The number of the next receive.
@@ -78,6 +81,7 @@ impl Core {
             waiting: VecDeque::new(),
             pending: VecDeque::new(),
             losses: Losses::default(),
+            bounces: Bounces::default(),
             buffered: 0,
             posted: 0,
             counters: Counters::default(),
@@ -104,11 +108,11 @@ impl Core {
         if failure.is_some() {
             request.status.failure = failure;
         }
-        if let Some(copy) = request.bounce.take()
-            && request.is_send
-            && request.detached
-        {
-            self.buffered -= copy.len();
+        if let Some(bounce) = request.bounce.take() {
+            if request.is_send && request.detached {
+                self.buffered -= bounce.len();
+            }
+            self.bounces.give(bounce);
         }
         if request.detached {
             self.requests.remove(handle);
@@ -148,9 +152,9 @@ impl Core {
         if status.length > request.capacity {
             request.status.failure = Some(Failure::Truncated);
         }
-        if request.bounce.is_some() {
-            request.unpack(status.length);
-            request.bounce = None;
+        if let Some(room) = request.bounce.take() {
+            request.unpack(status.length, &room);
+            self.bounces.give(room);
         }
     }
 

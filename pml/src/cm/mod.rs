@@ -10,6 +10,7 @@
 //! transport has no room, operations wait here in their order: sends per peer, receives together.
 //! Shapes of memory that the transport does not take go through a copy.
 
+mod bounce;
 mod config;
 mod contact;
 mod core;

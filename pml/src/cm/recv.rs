@@ -227,7 +227,7 @@ impl Cm {
                 }
                 // The transport wants one region.
                 Posted::Refused(Refusal::Shape) if !bounced => {
-                    request.bounce = Some(vec![0; request.capacity].into_boxed_slice());
+                    request.bounce = Some(self.core.bounces.take(request.capacity));
                 }
                 Posted::Refused(why) => {
                     tracing::error!("a receive was refused: {why:?}");

@@ -3,6 +3,7 @@
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_transport::{ClaimId, Payload, RecvBuffer, SendBuffer};
 
+use super::bounce::Bounce;
 use super::peer::PeerIndex;
 use crate::slab::Handle;
 use crate::table::{Entry, Table};
@@ -53,7 +54,7 @@ pub(super) struct Request {
     pub status: Status,
     pub buffer: Buffer,
     /// A copy of the bytes to be sent, or room for those to come.
-    pub bounce: Option<Box<[u8]>>,
+    pub bounce: Option<Bounce>,
     /// The claimed message that a receive is for. Its `buffer` is there too.
     pub claim: Option<ClaimId>,
     /// The number of a receive, in the order of posting.
@@ -123,9 +124,9 @@ impl Request {
         self.status = Status::EMPTY;
     }
 
-    /// Moves what has come to the room into the user's buffer.
-    pub(super) fn unpack(&mut self, length: usize) {
-        if let (Buffer::Recv(data), Some(room)) = (&mut self.buffer, &self.bounce) {
+    /// Moves what has come to `room` into the user's buffer.
+    pub(super) fn unpack(&mut self, length: usize, room: &[u8]) {
+        if let Buffer::Recv(data) = &mut self.buffer {
             data.write(0, Payload::from_slice(&room[..length.min(room.len())]));
         }
     }

@@ -173,7 +173,7 @@ impl Cm {
                 limit: self.buffer_limit,
             });
         }
-        let mut copy = vec![0; wanted].into_boxed_slice();
+        let mut copy = self.core.bounces.take(wanted);
         data.copy_out(0, &mut copy);
         let (handle, request) = self.core.requests.occupy();
         request.set_send(index, to, tag, context, SendMode::Buffered, wanted);
@@ -272,7 +272,7 @@ impl Cm {
                 Sent::Busy | Sent::Gone => return false,
                 // The transport wants one region.
                 Sent::Refused(Refusal::Shape) if lent.is_none() => {
-                    let mut copy = vec![0; request.send_buffer().len()].into_boxed_slice();
+                    let mut copy = self.core.bounces.take(length);
                     request.send_buffer().copy_out(0, &mut copy);
                     request.bounce = Some(copy);
                 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tagwire_transport::{
-    ByteTransport, Class, Lane, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
+    Body, ByteTransport, Class, Lane, Offer, Post, RecvBuffer, RecvPart, RegistrationHandle,
     RemoteMemory, SendBuffer, Ticket, Token,
 };
 
@@ -129,19 +129,25 @@ impl<'a> Link<'a> {
     pub(super) fn send_eager(&mut self, kind: Kind, common: &Common, range: Range<usize>) -> Post {
         let header = self.header(kind, common).encode();
         let first = range.start == 0;
-        let post = self.rail.send_from(
-            LANE,
-            self.peer.endpoint,
-            header,
-            common.send_buffer(),
-            range,
-        );
+        let body = Body::of(common.send_buffer(), range);
+        let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         if post == Post::Posted {
             if first {
                 self.peer.spend(common.wanted);
             } else {
                 self.peer.next_out = self.peer.next_out.next();
             }
+        }
+        self.count(post)
+    }
+
+    /// Sends an eager message in one packet, behind a few bytes of the protocol's own.
+    pub(super) fn send_behind(&mut self, kind: Kind, common: &Common, prefix: &[u8]) -> Post {
+        let header = self.header(kind, common).encode();
+        let body = Body::with_prefix(prefix, common.send_buffer());
+        let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
+        if post == Post::Posted {
+            self.peer.spend(common.wanted);
         }
         self.count(post)
     }
@@ -166,9 +172,8 @@ impl<'a> Link<'a> {
         data: &SendBuffer,
         range: Range<usize>,
     ) -> Post {
-        let post = self
-            .rail
-            .send_from(LANE, self.peer.endpoint, header.encode(), data, range);
+        let (header, body) = (header.encode(), Body::of(data, range));
+        let post = self.rail.send_from(LANE, self.peer.endpoint, header, &body);
         self.count(post)
     }
 

@@ -1,7 +1,6 @@
 //! The wrapper: each verb is passed on, unless it is busy for no reason or the rank is dead.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -12,6 +11,7 @@ use super::hold::PeerHold;
 use super::progress::MOST_HELD;
 use super::random::SplitMix64;
 use crate::allocation::Allocation;
+use crate::body::Body;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, Limits, Preference};
 use crate::cooperative::{CooperativeTransfers, Offer, Ticket};
@@ -338,15 +338,8 @@ impl ByteTransport for FaultTransport {
         self.message(|inner| inner.send(lane, to, class, header, data))
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
-        self.message(|inner| inner.send_from(lane, to, header, data, range))
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
+        self.message(|inner| inner.send_from(lane, to, header, body))
     }
 
     fn send_zero_copy(

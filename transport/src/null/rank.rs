@@ -9,6 +9,7 @@ use tagwire_base::Rank;
 use super::NAME;
 use super::config::NullOptions;
 use super::memory::Registrations;
+use crate::body::Body;
 use crate::byte::ByteTransport;
 use crate::capability::{Capabilities, Limits, Ordering, Registration, WaitObject};
 use crate::cooperative::CooperativeTransfers;
@@ -244,6 +245,40 @@ impl RemoteAccess for NullTransport {
 
 impl CooperativeTransfers for NullTransport {}
 
+impl NullTransport {
+    /// Sends a message of `len` bytes, which `copy` copies where it goes to the rank itself.
+    fn enqueue(
+        &mut self,
+        to: EndpointId,
+        class: Class,
+        header: AmHeader,
+        len: usize,
+        copy: impl FnOnce() -> Vec<u8>,
+    ) -> Post {
+        if len > self.options.max_send {
+            return Post::Unsupported;
+        }
+        match self.links.get(to.index()) {
+            Some(link) if !link.closed => {}
+            _ => return Post::Gone,
+        }
+        if self.own != Some(to) {
+            return Post::Posted;
+        }
+        let room = match class {
+            Class::Data => self.options.slots - self.options.control_slots,
+            Class::Control => self.options.slots,
+        };
+        if self.queue.len() >= room {
+            return Post::Busy;
+        }
+        let bytes = copy();
+        self.queue.push_back(Message { header, bytes });
+        self.waiter.wake();
+        Post::Posted
+    }
+}
+
 impl ByteTransport for NullTransport {
     fn limits(&self) -> Limits {
         Limits {
@@ -265,29 +300,17 @@ impl ByteTransport for NullTransport {
         header: AmHeader,
         data: &[u8],
     ) -> Post {
-        if data.len() > self.options.max_send {
-            return Post::Unsupported;
-        }
-        match self.links.get(to.index()) {
-            Some(link) if !link.closed => {}
-            _ => return Post::Gone,
-        }
-        if self.own != Some(to) {
-            return Post::Posted;
-        }
-        let room = match class {
-            Class::Data => self.options.slots - self.options.control_slots,
-            Class::Control => self.options.slots,
-        };
-        if self.queue.len() >= room {
-            return Post::Busy;
-        }
-        self.queue.push_back(Message {
-            header,
-            bytes: data.to_vec(),
-        });
-        self.waiter.wake();
-        Post::Posted
+        self.enqueue(to, class, header, data.len(), || data.to_vec())
+    }
+
+    fn send_from(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        body: &Body<'_>,
+    ) -> Post {
+        self.enqueue(to, Class::Data, header, body.len(), || body.to_vec())
     }
 
     fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

@@ -1,6 +1,5 @@
 //! What is known of one peer.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::compiler_fence;
 
@@ -16,7 +15,7 @@ use super::ring::Producer;
 use super::segment::{AreaMap, HeaderMap, Segment};
 use super::sighting::Sighting;
 use super::waiter;
-use crate::data::SendBuffer;
+use crate::body::Body;
 use crate::message::{AmHeader, EndpointId, Payload, PeerEvent};
 use crate::post::Post;
 
@@ -218,20 +217,13 @@ impl Outbound {
         }
     }
 
-    /// Sends `range` of data that is not contiguous: it is packed into the ring.
-    pub(super) fn send_packed(
-        &mut self,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
-        if range.len() > MAX_SEND {
+    /// Sends a body that is not contiguous: it is packed into the ring.
+    pub(super) fn send_packed(&mut self, header: AmHeader, body: &Body<'_>) -> Post {
+        if body.len() > MAX_SEND {
             return Post::Unsupported;
         }
-        let fill = |offset: usize, piece: &mut [u8]| {
-            data.copy_out(range.start + offset, piece);
-        };
-        if !self.producer.push_in_pieces(header, range.len(), fill) {
+        let fill = |offset: usize, piece: &mut [u8]| body.copy_out(offset, piece);
+        if !self.producer.push_in_pieces(header, body.len(), fill) {
             return Post::Busy;
         }
         self.wake();

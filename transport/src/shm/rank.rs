@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
@@ -25,6 +24,7 @@ use super::transfers::Transfers;
 use super::waiter::{self, ShmWaiter};
 use crate::allocation::Allocation;
 use crate::board::Boards;
+use crate::body::Body;
 use crate::byte::ByteTransport;
 use crate::capability::{
     Capabilities, Limits, Ordering, Preference, Registration, ThreadMode, WaitObject,
@@ -405,17 +405,12 @@ impl ByteTransport for Shm {
         _lane: Lane,
         to: EndpointId,
         header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
+        body: &Body<'_>,
     ) -> Post {
-        match (data.bytes(range.clone()), self.outbound.get_mut(to.index())) {
+        match (body.bytes(), self.outbound.get_mut(to.index())) {
             (Some(bytes), _) => self.send_in_line(to, Class::Data, header, bytes),
-            (None, Some(Some(out))) => out.send_packed(header, data, range),
-            (None, _) => {
-                let mut copy = vec![0; range.len()];
-                data.copy_out(range.start, &mut copy);
-                self.send_first(to, Class::Data, header, &copy)
-            }
+            (None, Some(Some(out))) => out.send_packed(header, body),
+            (None, _) => self.send_first(to, Class::Data, header, &body.to_vec()),
         }
     }
 

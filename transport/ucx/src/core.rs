@@ -227,7 +227,9 @@ impl Core {
         let index = self.operations.take(&self.shared, purpose, Some(id.0));
         self.operations
             .get_mut(index)
-            .fill([control.as_bytes(), payload]);
+            .fill(control.as_bytes(), payload.len(), |room| {
+                room.copy_from_slice(payload);
+            });
         let operation = self.operations.get(index);
         let bytes = operation.piece();
         // SAFETY: the endpoint is open; the operation keeps its bytes until it is given back,

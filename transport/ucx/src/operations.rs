@@ -70,8 +70,10 @@ pub(crate) struct Operation {
     generation: u32,
     /// The index of the peer's endpoint, where there is one.
     pub(crate) link: Option<u32>,
-    /// Bytes that UCX reads.
+    /// Bytes that UCX reads or writes are the first of these; there are as many as there ever were.
     bytes: Vec<u8>,
+    /// How many they are.
+    len: usize,
     /// What the caller of a put lent.
     pub(crate) lent: Piece,
     /// Of a put: its bytes were asked for.
@@ -89,25 +91,32 @@ pub(crate) struct Operation {
 unsafe impl Send for Operation {}
 
 impl Operation {
-    /// Puts `parts` together as the bytes to be sent. Not while it is under way.
+    /// Has `header` sent, and `len` bytes behind it that `fill` writes. Not while it is under way.
     #[inline]
-    pub(crate) fn fill(&mut self, parts: [&[u8]; 2]) {
-        self.bytes.clear();
-        for part in parts {
-            self.bytes.extend_from_slice(part);
+    pub(crate) fn fill(&mut self, header: &[u8], len: usize, fill: impl FnOnce(&mut [u8])) {
+        let (first, rest) = self.room(header.len() + len).split_at_mut(header.len());
+        first.copy_from_slice(header);
+        fill(rest);
+    }
+
+    /// Returns room for `len` bytes, which hold anything.
+    #[inline]
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        if self.bytes.len() < len {
+            self.bytes.resize(len, 0);
         }
+        self.len = len;
+        &mut self.bytes[..len]
     }
 
     /// A copy of the bytes, which UCX writes no more.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.bytes.clone()
+        self.bytes[..self.len].to_vec()
     }
 
     /// Room for `len` bytes, for UCX to write until the operation has ended.
     pub(crate) fn make_room(&mut self, len: usize) -> *mut u8 {
-        self.bytes.clear();
-        self.bytes.resize(len, 0);
-        self.bytes.as_mut_ptr()
+        self.room(len).as_mut_ptr()
     }
 
     /// The bytes, for UCX to read until the operation has ended.
@@ -115,7 +124,7 @@ impl Operation {
     pub(crate) fn piece(&self) -> Piece {
         Piece {
             start: self.bytes.as_ptr(),
-            len: self.bytes.len(),
+            len: self.len,
         }
     }
 }
@@ -151,6 +160,7 @@ impl Operations {
             generation: 0,
             link: None,
             bytes: Vec::new(),
+            len: 0,
             lent: Piece::NONE,
             asked: false,
             sent: true,

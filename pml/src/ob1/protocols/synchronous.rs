@@ -50,11 +50,8 @@ impl Protocol for Synchronous {
     }
 
     fn launch(&mut self, common: &mut Common, link: &mut Link<'_>) -> Launch {
-        let mut body = vec![0; PREFIX + common.wanted];
-        let (prefix, bytes) = body.split_at_mut(PREFIX);
-        prefix.copy_from_slice(&link.handle().to_wire().to_le_bytes());
-        common.send_buffer().copy_out(0, bytes);
-        match link.send_envelope(Kind::SYNC, common, &body, common.wanted) {
+        let sender = link.handle().to_wire().to_le_bytes();
+        match link.send_behind(Kind::SYNC, common, &sender) {
             Post::Posted => Launch::Out,
             Post::Busy => Launch::Busy,
             Post::Gone | Post::Unsupported => Launch::Lost,

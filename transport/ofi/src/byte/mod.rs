@@ -11,8 +11,8 @@ use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_libfabric_sys::bindings::FI_SEND;
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
-    Limits, Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Lane, Limits, Ordering, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
     RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
     WaitObject, Waiter,
 };
@@ -197,6 +197,18 @@ impl ByteTransport for Ofi {
         data: &[u8],
     ) -> Post {
         self.engine.post(to, class, header, data)
+    }
+
+    fn send_from(
+        &mut self,
+        _lane: Lane,
+        to: EndpointId,
+        header: AmHeader,
+        body: &Body<'_>,
+    ) -> Post {
+        let fill = |room: &mut [u8]| body.copy_out(0, room);
+        self.engine
+            .post_filled(to, Class::Data, header, body.len(), fill)
     }
 
     #[allow(unsafe_code, reason = "buffers are lent to the provider")]

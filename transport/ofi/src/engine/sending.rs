@@ -1,7 +1,7 @@
 //! Messages out: the credit, the buffers, what is owed to peers.
 
 use tagwire_transport::data::ReadRegion;
-use tagwire_transport::{AmHeader, Class, EndpointId, Post, Token};
+use tagwire_transport::{AmHeader, Class, EndpointId, Post, SendBuffer, Token};
 
 use super::pool::{MAX_INJECT, MAX_SEND};
 use super::{Engine, Op, PUT_OFF};
@@ -69,7 +69,21 @@ impl Engine {
         words: AmHeader,
         data: &[u8],
     ) -> Post {
-        if data.len() > MAX_SEND {
+        let fill = |room: &mut [u8]| room.copy_from_slice(data);
+        self.post_filled(to, class, words, data.len(), fill)
+    }
+
+    /// The same with `len` bytes, which `fill` writes where they are sent from.
+    #[inline]
+    pub(crate) fn post_filled(
+        &mut self,
+        to: EndpointId,
+        class: Class,
+        words: AmHeader,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Post {
+        if len > MAX_SEND {
             return Post::Unsupported;
         }
         let peer = match self.check(to, self.limit(class)) {
@@ -77,13 +91,13 @@ impl Engine {
             Err(post) => return post,
         };
         let header = self.header(to, Kind::Data, words);
-        let total = HEADER + data.len();
+        let total = HEADER + len;
         if total > self.inject_size.min(MAX_INJECT) {
-            return self.post_copied(to, peer, &header, data);
+            return self.post_copied(to, peer, &header, len, fill);
         }
         let mut bytes = [0; MAX_INJECT];
         bytes[..HEADER].copy_from_slice(&header);
-        bytes[HEADER..total].copy_from_slice(data);
+        fill(&mut bytes[HEADER..total]);
         let took = self.net.inject(peer, &bytes[..total]);
         self.note(to, took)
     }
@@ -94,36 +108,34 @@ impl Engine {
         to: EndpointId,
         peer: Peer,
         header: &[u8; HEADER],
-        data: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
     ) -> Post {
         let Ok(place) = self.pool.take(&mut self.net) else {
             return Post::Busy;
         };
-        self.net.fill(place, header);
-        let rest = Place {
-            offset: place.offset + HEADER,
-            ..place
-        };
-        self.net.fill(rest, data);
+        let (first, rest) = self.net.room(place, HEADER + len).split_at_mut(HEADER);
+        first.copy_from_slice(header);
+        fill(rest);
         let op = self.ops.enter(Op::Send { link: to, place });
-        let took = self.net.send(peer, place, HEADER + data.len(), op);
+        let took = self.net.send(peer, place, HEADER + len, op);
         self.note_op(to, took, op, place)
     }
 
-    /// Sends a copy of `bytes` as a tagged message; there are no more of them than fit in a buffer.
+    /// Sends a copy of `data` as a tagged message; it has no more bytes than fit in a buffer.
     pub(crate) fn send_copy_tagged(
         &mut self,
         to: EndpointId,
         peer: Peer,
         tag: u64,
-        bytes: &[u8],
+        data: &SendBuffer,
     ) -> Took {
         let Ok(place) = self.take_place() else {
             return Took::Busy;
         };
-        self.net.fill(place, bytes);
+        data.copy_out(0, self.net.room(place, data.len()));
         let op = self.ops.enter(Op::Send { link: to, place });
-        let took = self.net.send_tagged(peer, tag, (place, bytes.len()), op);
+        let took = self.net.send_tagged(peer, tag, (place, data.len()), op);
         if took == Took::Yes {
             self.links[to].sending += 1;
         } else {
@@ -163,7 +175,7 @@ impl Engine {
         let Ok(place) = self.pool.take(&mut self.net) else {
             return Post::Busy;
         };
-        self.net.fill(place, &header);
+        self.net.room(place, HEADER).copy_from_slice(&header);
         let op = self.ops.enter(Op::ZeroCopy {
             link: to,
             place,
@@ -214,7 +226,8 @@ impl Engine {
         }
         let header = self.header(to, Kind::Hello, AmHeader([u64::from(to.0), 0]));
         let payload = wire::hello(&self.identity.secret, &self.identity.address);
-        match self.post_copied(to, peer, &header, &payload) {
+        let fill = |room: &mut [u8]| room.copy_from_slice(&payload);
+        match self.post_copied(to, peer, &header, payload.len(), fill) {
             Post::Posted => {
                 self.links[to].greeting = Greeting::Said;
                 Post::Busy
@@ -234,7 +247,7 @@ impl Engine {
     /// The same to a peer that may have left.
     pub(super) fn post_word(&mut self, to: EndpointId, peer: Peer, kind: Kind, word: u64) -> Post {
         let header = self.header(to, kind, AmHeader([word, 0]));
-        self.post_copied(to, peer, &header, &[])
+        self.post_copied(to, peer, &header, 0, |_| {})
     }
 
     /// Asks a peer, once what was written is complete here, whether it is there as well.

@@ -360,13 +360,13 @@ impl Net {
         Ok(BlockId(self.blocks.len() as u32 - 1))
     }
 
-    /// Copies `bytes` to a place that no operation uses.
+    /// Returns the `len` bytes at a place that no operation uses, to be filled.
     #[inline]
-    pub(crate) fn fill(&mut self, place: Place, bytes: &[u8]) {
-        let to = self.blocks[place.block.0 as usize].at(place.offset, bytes.len());
-        // SAFETY: inside of the block; nobody but the provider has other pointers to it, and it
-        // does not look at places that no operation uses.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+    pub(crate) fn room(&mut self, place: Place, len: usize) -> &mut [u8] {
+        let start = self.blocks[place.block.0 as usize].at(place.offset, len);
+        // SAFETY: inside of the block, which was zeroed when it was made; nobody but the provider has other pointers to
+        // it, and it does not look at places that no operation uses. The net is borrowed meanwhile: none begins.
+        unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
     /// Copies the `len` bytes at `place` to a buffer, as many as it has room for.

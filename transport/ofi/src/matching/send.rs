@@ -51,17 +51,11 @@ impl OfiMatch {
 
     #[inline]
     fn send_at_once(&mut self, to: EndpointId, peer: Peer, tag: u64, data: &SendBuffer) -> Sent {
-        let bytes = data.bytes(0..data.len());
-        let took = match bytes {
+        let took = match data.bytes(0..data.len()) {
             Some(bytes) if bytes.len() <= self.engine.inject_size() => {
                 self.engine.net.inject_tagged(peer, tag, bytes)
             }
-            Some(bytes) => self.engine.send_copy_tagged(to, peer, tag, bytes),
-            None => {
-                let mut copy = vec![0; data.len()];
-                data.copy_out(0, &mut copy);
-                self.engine.send_copy_tagged(to, peer, tag, &copy)
-            }
+            _ => self.engine.send_copy_tagged(to, peer, tag, data),
         };
         match took {
             Took::Yes => {

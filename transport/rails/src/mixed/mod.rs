@@ -7,7 +7,6 @@ mod polls;
 mod rail;
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
@@ -15,7 +14,7 @@ use tagwire_base::clock::Clock;
 use tagwire_base::config::{Config, Setting};
 use tagwire_transport::shm::Shm;
 use tagwire_transport::{
-    Allocation, AmHeader, Boards, Buffering, ByteTransport, Capabilities, Class,
+    Allocation, AmHeader, Boards, Body, Buffering, ByteTransport, Capabilities, Class,
     CooperativeTransfers, EndpointId, Error, Lane, Limits, Offer, OpenChannel, Ordering, Post,
     Preference, RecvBuffer, Registration, RegistrationHandle, RemoteAccess, RemoteMemory, Result,
     SendBuffer, SendChannel, Ticket, Token, Transport, Upcalls, WaitObject, Waiter,
@@ -487,16 +486,9 @@ impl ByteTransport for Mixed {
         }
     }
 
-    fn send_from(
-        &mut self,
-        lane: Lane,
-        to: EndpointId,
-        header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
-    ) -> Post {
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
         match self.way(to) {
-            Some((rail, to)) => rail.send_from(lane, to, header, data, range),
+            Some((rail, to)) => rail.send_from(lane, to, header, body),
             None => Post::Gone,
         }
     }

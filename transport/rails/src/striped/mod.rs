@@ -36,13 +36,12 @@ mod weigh;
 mod wire;
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use tagwire_base::Rank;
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Error,
-    Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Error, Lane, Limits, Outcome, PeerEvent, Post, Preference, RecvBuffer, Registration,
     RegistrationHandle, RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls,
     WaitObject, Waiter,
 };
@@ -395,14 +394,10 @@ impl ByteTransport for Striped {
         _lane: Lane,
         to: EndpointId,
         header: AmHeader,
-        data: &SendBuffer,
-        range: Range<usize>,
+        body: &Body<'_>,
     ) -> Post {
-        self.post(to, Class::Data, header, range.len(), |bytes| {
-            let start = bytes.len();
-            bytes.resize(start + range.len(), 0);
-            let filled = data.copy_out(range.start, &mut bytes[start..]);
-            bytes.truncate(start + filled);
+        self.post(to, Class::Data, header, body.len(), |bytes| {
+            body.append_to(bytes);
         })
     }
 

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tagwire_base::Rank;
 use tagwire_transport::data::WriteRegion;
 use tagwire_transport::{
-    AmHeader, Arrival, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
-    Limits, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
+    AmHeader, Arrival, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId,
+    Lane, Limits, Outcome, Payload, PeerEvent, Post, RecvBuffer, RegistrationHandle, RemoteAccess,
     RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
 };
 
@@ -226,6 +226,20 @@ impl RemoteAccess for Line {
     }
 }
 
+impl Line {
+    /// Sends a message by the transport inside, unless the line is cut.
+    fn message(&mut self, send: impl FnOnce(&mut dyn ByteTransport) -> Post) -> Post {
+        match (self.knobs.is_cut(), self.knobs.is_silent()) {
+            (true, true) => Post::Posted,
+            (true, false) => Post::Gone,
+            _ => {
+                self.knobs.sent.fetch_add(1, Ordering::Relaxed);
+                send(&mut *self.inner)
+            }
+        }
+    }
+}
+
 impl CooperativeTransfers for Line {}
 
 impl ByteTransport for Line {
@@ -241,14 +255,11 @@ impl ByteTransport for Line {
         header: AmHeader,
         data: &[u8],
     ) -> Post {
-        match (self.knobs.is_cut(), self.knobs.is_silent()) {
-            (true, true) => Post::Posted,
-            (true, false) => Post::Gone,
-            _ => {
-                self.knobs.sent.fetch_add(1, Ordering::Relaxed);
-                self.inner.send(lane, to, class, header, data)
-            }
-        }
+        self.message(|inner| inner.send(lane, to, class, header, data))
+    }
+
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
+        self.message(|inner| inner.send_from(lane, to, header, body))
     }
 
     fn progress(&mut self, lane: Lane, upcalls: &mut dyn Upcalls) -> usize {

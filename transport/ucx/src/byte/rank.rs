@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tagwire_base::Rank;
 use tagwire_base::bootstrap::Bootstrap;
 use tagwire_transport::{
-    AmHeader, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane, Limits,
-    Post, Preference, ReadRegion, RecvBuffer, Registration, RegistrationHandle, RemoteAccess,
-    RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
+    AmHeader, Body, ByteTransport, Capabilities, Class, CooperativeTransfers, EndpointId, Lane,
+    Limits, Post, Preference, ReadRegion, RecvBuffer, Registration, RegistrationHandle,
+    RemoteAccess, RemoteMemory, Result, SendBuffer, Token, Transport, Upcalls, Waiter,
 };
 use tagwire_ucx_sys::{UCP_FEATURE_AM, UCP_FEATURE_TAG};
 use zerocopy::IntoBytes;
@@ -79,6 +79,38 @@ impl Ucx {
         Ok(endpoint)
     }
 
+    /// Sends a message of `len` bytes, which `fill` writes where UCX reads them.
+    #[inline]
+    fn send_copied(
+        &mut self,
+        (to, endpoint): (EndpointId, Endpoint),
+        header: AmHeader,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Post {
+        let prefix = self.prefix(header);
+        let core = &mut self.core;
+        let index = core
+            .operations
+            .take(&core.shared, Purpose::Copied, Some(to.0));
+        core.operations
+            .get_mut(index)
+            .fill(prefix.as_bytes(), len, fill);
+        let operation = core.operations.get(index);
+        let bytes = operation.piece();
+        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
+        // back, which is after its mark ended.
+        let started = unsafe {
+            core.worker
+                .send_message(endpoint, Piece::NONE, bytes, &operation.mark)
+        };
+        if core.note_start(to, index, started) {
+            Post::Posted
+        } else {
+            Post::Gone
+        }
+    }
+
     /// Sends what the caller lent for `purpose`, a message or a write, under a header that is
     /// copied.
     pub(super) fn send_lent(
@@ -90,7 +122,7 @@ impl Ucx {
     ) -> Post {
         let core = &mut self.core;
         let index = core.operations.take(&core.shared, purpose, Some(to.0));
-        core.operations.get_mut(index).fill([header, &[]]);
+        core.operations.get_mut(index).fill(header, 0, |_| {});
         let operation = core.operations.get(index);
         let (header, mark) = (operation.piece(), &operation.mark);
         let bytes = Piece {
@@ -268,33 +300,38 @@ impl ByteTransport for Ucx {
             Ok(endpoint) => endpoint,
             Err(post) => return post,
         };
-        let prefix = self.prefix(header);
-        let core = &mut self.core;
         if data.len() <= MAX_INLINE {
+            let prefix = self.prefix(header);
+            let worker = &self.core.worker;
             // SAFETY: links hold open endpoints.
-            let is_sent = unsafe { core.worker.send_at_once(endpoint, prefix.as_bytes(), data) };
+            let is_sent = unsafe { worker.send_at_once(endpoint, prefix.as_bytes(), data) };
             if is_sent {
                 return Post::Posted;
             }
         }
-        let index = core
-            .operations
-            .take(&core.shared, Purpose::Copied, Some(to.0));
-        core.operations
-            .get_mut(index)
-            .fill([prefix.as_bytes(), data]);
-        let operation = core.operations.get(index);
-        let bytes = operation.piece();
-        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
-        // back, which is after its mark ended.
-        let started = unsafe {
-            core.worker
-                .send_message(endpoint, Piece::NONE, bytes, &operation.mark)
-        };
-        if core.note_start(to, index, started) {
-            Post::Posted
-        } else {
-            Post::Gone
+        let fill = |room: &mut [u8]| room.copy_from_slice(data);
+        self.send_copied((to, endpoint), header, data.len(), fill)
+    }
+
+    fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
+        let len = body.len();
+        if let Some(bytes) = body.bytes() {
+            return self.send(lane, to, Class::Data, header, bytes);
+        }
+        if len <= MAX_INLINE {
+            let mut bytes = [0; MAX_INLINE];
+            body.copy_out(0, &mut bytes[..len]);
+            return self.send(lane, to, Class::Data, header, &bytes[..len]);
+        }
+        if len > MAX_SEND {
+            return Post::Unsupported;
+        }
+        match self.way(to, Class::Data) {
+            Ok(endpoint) => {
+                let fill = |room: &mut [u8]| body.copy_out(0, room);
+                self.send_copied((to, endpoint), header, len, fill)
+            }
+            Err(post) => post,
         }
     }
 
