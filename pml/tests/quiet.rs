@@ -78,7 +78,7 @@ fn pair() -> [Messenger; 2] {
 }
 
 /// Sends `bytes` from one rank to the other, which may have posted its receive before.
-fn send(from: &Messenger, to: &Messenger, bytes: &[u8], expected: bool) {
+fn send(from: &Messenger, to: &Messenger, bytes: &[u8], expected: bool, mode: SendMode) {
     let mut place = [0u8; 1024];
     let post = |place: &mut [u8]| {
         // SAFETY: the receive is waited for before this function returns.
@@ -90,10 +90,10 @@ fn send(from: &Messenger, to: &Messenger, bytes: &[u8], expected: bool) {
     // SAFETY: the send is complete before this function returns.
     let buffer = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
     let tag = Tag::user(1).unwrap();
-    let sent = from.isend(buffer, to.rank(), tag, WORLD, SendMode::Standard);
-    let sent = sent.unwrap();
+    let sent = from.isend(buffer, to.rank(), tag, WORLD, mode).unwrap();
+    let is_synchronous = mode == SendMode::Synchronous;
     // The first one makes contact.
-    if sent != RequestId::COMPLETE {
+    if sent != RequestId::COMPLETE && !is_synchronous {
         from.wait(sent, None).unwrap();
     }
     if !expected {
@@ -101,11 +101,14 @@ fn send(from: &Messenger, to: &Messenger, bytes: &[u8], expected: bool) {
     }
     let received = posted.unwrap_or_else(|| post(&mut place));
     let status = to.wait(received, None).unwrap();
+    if is_synchronous {
+        from.wait(sent, None).unwrap();
+    }
     assert_eq!(status.failure, None);
     assert!(place[..status.length] == *bytes);
 }
 
-/// Messages to and fro: of one line, and of several, posted first and not.
+/// Messages to and fro: of one line, and of several, posted first and not, and such as wait for their receive.
 fn ping_pong([a, b]: &[Messenger; 2], messages: u64) {
     let long = [7; 1024];
     for number in 0..messages / 2 {
@@ -113,8 +116,12 @@ fn ping_pong([a, b]: &[Messenger; 2], messages: u64) {
         let bytes: &[u8] = if number % 4 == 3 { &long } else { &short };
         // A long one that nobody expects is kept on the heap, as it has to be.
         let expected = number % 3 != 0 || bytes.len() > short.len();
-        send(a, b, bytes, expected);
-        send(b, a, bytes, expected);
+        let mode = match number % 5 {
+            4 => SendMode::Synchronous,
+            _ => SendMode::Standard,
+        };
+        send(a, b, bytes, expected, mode);
+        send(b, a, bytes, expected, mode);
     }
 }
 

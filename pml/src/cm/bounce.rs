@@ -4,6 +4,11 @@ use std::ops::{Deref, DerefMut};
 
 /// Most bytes that are kept for later data.
 const KEPT: usize = 4 << 20;
+const CLASSES: usize = class(KEPT) + 1;
+
+const fn class(size: usize) -> usize {
+    size.ilog2() as usize
+}
 
 /// A copy of the bytes to be sent, or room for those to come, which lie on the heap.
 #[derive(Debug)]
@@ -29,7 +34,8 @@ impl DerefMut for Bounce {
 /// What was given back: the next message neither allocates nor zeroes.
 #[derive(Debug, Default)]
 pub(super) struct Bounces {
-    spare: Vec<Box<[u8]>>,
+    /// Spare memory by the logarithm of its size, each size a power of two.
+    spare: [Vec<Box<[u8]>>; CLASSES],
     /// Bytes of these.
     kept: usize,
 }
@@ -37,16 +43,17 @@ pub(super) struct Bounces {
 impl Bounces {
     /// Returns `len` bytes, which hold anything.
     pub(super) fn take(&mut self, len: usize) -> Bounce {
-        let fits = |place: &usize| self.spare[*place].len() >= len;
-        let fitting = (0..self.spare.len()).filter(fits);
-        let memory = match fitting.min_by_key(|place| self.spare[*place].len()) {
-            Some(place) => {
-                let memory = self.spare.swap_remove(place);
-                self.kept -= memory.len();
+        if len > KEPT {
+            let memory = vec![0; len].into_boxed_slice();
+            return Bounce { memory, len };
+        }
+        let size = len.next_power_of_two();
+        let memory = match self.spare[class(size)].pop() {
+            Some(memory) => {
+                self.kept -= size;
                 memory
             }
-            None if len <= KEPT => vec![0; len.next_power_of_two()].into_boxed_slice(),
-            None => vec![0; len].into_boxed_slice(),
+            None => vec![0; size].into_boxed_slice(),
         };
         Bounce { memory, len }
     }
@@ -56,7 +63,7 @@ impl Bounces {
         let memory = bounce.memory;
         if self.kept + memory.len() <= KEPT {
             self.kept += memory.len();
-            self.spare.push(memory);
+            self.spare[class(memory.len())].push(memory);
         }
     }
 }
@@ -73,13 +80,13 @@ mod tests {
         let (first, second) = (short.as_ptr(), long.as_ptr());
         bounces.give(long);
         bounces.give(short);
-        let again = bounces.take(128);
-        assert_eq!((again.as_ptr(), again.len()), (first, 128));
-        assert_eq!(bounces.take(129).as_ptr(), second);
+        let again = bounces.take(65);
+        assert_eq!((again.as_ptr(), again.len()), (first, 65));
+        assert_eq!(bounces.take(8192).as_ptr(), second);
         let vast = bounces.take(KEPT + 1);
         assert_eq!(vast.len(), KEPT + 1);
         bounces.give(vast);
-        assert_eq!((bounces.kept, bounces.spare.len()), (0, 0));
+        assert_eq!(bounces.kept, 0);
         let all = [bounces.take(KEPT), bounces.take(1)];
         all.into_iter().for_each(|one| bounces.give(one));
         assert_eq!(bounces.kept, KEPT);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tagwire_base::bootstrap::{Bootstrap, JobSecret};
 use tagwire_base::{Clock, Error as BaseError, Rank};
-use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Result, WaitObject};
+use tagwire_transport::{Capabilities, EndpointId, Error, PeerEvent, Post, Result, WaitObject};
 use tagwire_ucx_sys::{Started, UCS_ERR_CANCELED, UCS_OK, ucs_status_t};
 use zerocopy::IntoBytes;
 
@@ -19,6 +19,7 @@ use crate::layout::MAX_RANKS;
 use crate::library::Library;
 use crate::link::{Ended, Flush, Link};
 use crate::operations::{Operation, Operations, Purpose};
+use crate::piece::Piece;
 use crate::shared::{Finished, Mark, Pinned, REFUSED, Shared};
 use crate::waiter::UcxWaiter;
 use crate::wire::{self, Control, ControlKind};
@@ -236,6 +237,31 @@ impl Core {
         // which is after the mark ended.
         let started = unsafe { self.worker.send_control(endpoint, bytes, &operation.mark) };
         self.note_start(id, index, started);
+    }
+
+    /// Sends a message of `len` bytes behind `header`, which `fill` writes where UCX reads them.
+    #[inline]
+    pub(crate) fn send_copied(
+        &mut self,
+        (to, endpoint): (EndpointId, Endpoint),
+        header: &[u8],
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Post {
+        let index = self
+            .operations
+            .take(&self.shared, Purpose::Copied, Some(to.0));
+        self.operations.get_mut(index).fill(header, len, fill);
+        let operation = self.operations.get(index);
+        let (bytes, mark) = (operation.piece(), &operation.mark);
+        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
+        // back, which is after its mark ended.
+        let started = unsafe { self.worker.send_message(endpoint, Piece::NONE, bytes, mark) };
+        if self.note_start(to, index, started) {
+            Post::Posted
+        } else {
+            Post::Gone
+        }
     }
 
     /// Takes note of how an operation towards `id` began; returns whether it did.

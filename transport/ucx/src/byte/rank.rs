@@ -79,38 +79,6 @@ impl Ucx {
         Ok(endpoint)
     }
 
-    /// Sends a message of `len` bytes, which `fill` writes where UCX reads them.
-    #[inline]
-    fn send_copied(
-        &mut self,
-        (to, endpoint): (EndpointId, Endpoint),
-        header: AmHeader,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Post {
-        let prefix = self.prefix(header);
-        let core = &mut self.core;
-        let index = core
-            .operations
-            .take(&core.shared, Purpose::Copied, Some(to.0));
-        core.operations
-            .get_mut(index)
-            .fill(prefix.as_bytes(), len, fill);
-        let operation = core.operations.get(index);
-        let bytes = operation.piece();
-        // SAFETY: links hold open endpoints; the operation keeps its bytes until it is given
-        // back, which is after its mark ended.
-        let started = unsafe {
-            core.worker
-                .send_message(endpoint, Piece::NONE, bytes, &operation.mark)
-        };
-        if core.note_start(to, index, started) {
-            Post::Posted
-        } else {
-            Post::Gone
-        }
-    }
-
     /// Sends what the caller lent for `purpose`, a message or a write, under a header that is
     /// copied.
     pub(super) fn send_lent(
@@ -309,8 +277,10 @@ impl ByteTransport for Ucx {
                 return Post::Posted;
             }
         }
+        let prefix = self.prefix(header);
         let fill = |room: &mut [u8]| room.copy_from_slice(data);
-        self.send_copied((to, endpoint), header, data.len(), fill)
+        self.core
+            .send_copied((to, endpoint), prefix.as_bytes(), data.len(), fill)
     }
 
     fn send_from(&mut self, lane: Lane, to: EndpointId, header: AmHeader, body: &Body<'_>) -> Post {
@@ -328,8 +298,10 @@ impl ByteTransport for Ucx {
         }
         match self.way(to, Class::Data) {
             Ok(endpoint) => {
+                let prefix = self.prefix(header);
                 let fill = |room: &mut [u8]| body.copy_out(0, room);
-                self.send_copied((to, endpoint), header, len, fill)
+                self.core
+                    .send_copied((to, endpoint), prefix.as_bytes(), len, fill)
             }
             Err(post) => post,
         }
