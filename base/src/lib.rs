@@ -2,7 +2,7 @@
 //! registry, clock, CPU topology, bootstrap, and the atomics shim that loom replaces.
 //!
 //! Nothing here knows of messages or transports. A rank is an object: no item of this crate
-//! keeps process-wide state.
+//! keeps process-wide state, but for the numbers of threads.
 
 pub mod bootstrap;
 pub mod clock;
@@ -15,6 +15,7 @@ pub mod log;
 pub mod nearest;
 pub mod owner;
 pub mod sync;
+pub mod thread;
 pub mod topology;
 
 pub use bootstrap::{Bootstrap, JobSecret, Locality, MemberEvent};

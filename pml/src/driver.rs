@@ -38,12 +38,18 @@ impl Drivers {
         }
     }
 
+    /// Whether there is nothing to be moved on.
+    #[inline(always)]
+    pub(crate) fn are_idle(&self) -> bool {
+        self.0.demand.load(Ordering::Relaxed) == 0
+    }
+
     /// Drives all. Returns how many operations ended.
     #[inline]
     pub(crate) fn drive(&self) -> usize {
-        match self.0.demand.load(Ordering::Relaxed) {
-            0 => 0,
-            _ => self.drive_all(),
+        match self.are_idle() {
+            true => 0,
+            false => self.drive_all(),
         }
     }
 

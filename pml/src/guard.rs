@@ -1,7 +1,7 @@
 //! Thread levels: who may call, and what that costs. [`Guarded`] serves layers above, too.
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use rustix::thread::Pid;
-use tagwire_base::Owner;
 use tagwire_base::sync::{AtomicBool, AtomicU32, Ordering, spin_loop};
+use tagwire_base::{Owner, thread};
 
 use crate::error::{Error, Result};
 
@@ -33,27 +33,6 @@ impl ThreadLevel {
     }
 }
 
-thread_local! {
-    /// The number of this thread; 0 until it opens a rank. Not an address of something of the
-    /// thread's, which the system gives to the next thread once this one has ended.
-    static NUMBER: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The calling thread's number, or 0 where it never opened a rank. One load.
-#[inline]
-fn own_number() -> u64 {
-    NUMBER.get()
-}
-
-/// The calling thread's number, given on the first call. No other thread ever gets it.
-fn take_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    if NUMBER.get() == 0 {
-        NUMBER.set(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-    }
-    NUMBER.get()
-}
-
 /// How often this process was forked off by the library's `fork`, its parents' times included: a child has one more than its
 /// parent.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -69,7 +48,7 @@ fn count_forks() {
     extern "C" fn in_child() {
         FORKS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         // The only thread there is: no rank that its parent opened takes it for its owner.
-        NUMBER.set(0);
+        thread::forget_number();
     }
     ONCE.call_once(|| {
         // SAFETY: the handler changes an atomic and a word of the thread, which is sound in a child of a process with
@@ -123,7 +102,7 @@ impl<T> Guarded<T> {
         count_forks();
         Self {
             shared: level.is_shared(),
-            owner: take_number(),
+            owner: thread::take_number(),
             owner_id: rustix::thread::gettid(),
             process: Owner::here(),
             forks: forks(),
@@ -147,7 +126,7 @@ impl<T> Guarded<T> {
     /// [`Error::NoBarrier`] when the bias cannot be taken away now.
     #[inline]
     pub fn enter(&self) -> Result<Entered<'_, T>> {
-        if self.owner == own_number() {
+        if self.owner == thread::number() {
             match self.bias.enter() {
                 Bid::Inside => return Ok(Entered::new(self, false)),
                 Bid::Twice => return Err(Error::WrongThread),
@@ -171,7 +150,7 @@ impl<T> Guarded<T> {
     /// whenever there is more to be looked at; [`Guarded::enter`] does that.
     #[inline(always)]
     pub fn enter_by_bias(&self) -> Option<Biased<'_, T>> {
-        if self.owner != own_number() || self.bias.enter() != Bid::Inside {
+        if self.owner != thread::number() || self.bias.enter() != Bid::Inside {
             return None;
         }
         Some(Biased {
@@ -182,7 +161,7 @@ impl<T> Guarded<T> {
 
     /// The value, if this caller may have it and nobody else has it now.
     pub(crate) fn try_enter(&self) -> Option<Entered<'_, T>> {
-        if self.owner == own_number() {
+        if self.owner == thread::number() {
             match self.bias.enter() {
                 Bid::Inside => return Some(Entered::new(self, false)),
                 Bid::Twice => return None,
@@ -204,7 +183,7 @@ impl<T> Guarded<T> {
     /// Takes the bias away, under the lock.
     #[cold]
     fn close_bias(&self) -> Result<()> {
-        if self.owner == own_number() {
+        if self.owner == thread::number() {
             // It saw that somebody wants in, and came by the lock itself: no race is left.
             self.bias.close();
             return Ok(());

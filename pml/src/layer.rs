@@ -89,19 +89,13 @@ impl Layer {
         }
     }
 
-    /// Whether a probe finds nothing, where that can be told at once.
-    #[inline(always)]
-    pub(crate) fn has_nothing(&self, from: SourceSelector, context: ContextId) -> bool {
-        match self {
-            Self::Ob1(ob1) => ob1.has_nothing(from, context),
-            Self::Cm(_) => false,
-        }
-    }
-
     /// As [`Pml::take`], for requests that are complete and not persistent: the short way.
     #[inline(always)]
     pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
-        either!(self, pml => pml.take_complete(request))
+        match self {
+            Self::Ob1(ob1) => ob1.take_with(request, |status| *status),
+            Self::Cm(cm) => cm.take_complete(request),
+        }
     }
 
     /// Whether messages wait for others to leave with.

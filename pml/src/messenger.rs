@@ -1,17 +1,19 @@
 //! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
 
 mod at_once;
+mod rhythm;
 #[cfg(all(test, not(loom)))]
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
 
 pub use at_once::AtOnce;
+use rhythm::Rhythm;
 
 use std::fmt;
 use std::hint::spin_loop;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tagwire_base::{Clock, ContextId, Rank, SourceSelector, Tag, TagSelector, Time};
@@ -26,10 +28,6 @@ use crate::pml::Pml;
 use crate::sleepers::{Armed, Sleepers};
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, SharedCore, Step, WaitPolicy};
-
-/// How many calls a caller that is never idle makes between two looks at the clock, which costs as
-/// much as an empty test. Who tests at least every 50 ms hears of a death within a second.
-const CALLS_PER_CLOCK: u32 = 16;
 
 /// How many polls a wait makes before it looks at anything else.
 const POLLS_INSIDE: u32 = 64;
@@ -124,7 +122,7 @@ pub struct Messenger {
     clock: Clock,
     /// When peers are looked after next, in nanoseconds of the clock.
     next_look: AtomicU64,
-    calls: AtomicU32,
+    rhythm: Rhythm,
     /// Messages of this rank wait for others to leave with.
     lingering: AtomicBool,
     dump_wanted: Arc<AtomicBool>,
@@ -161,7 +159,7 @@ impl Messenger {
             core: SharedCore::default(),
             next_look: AtomicU64::new((Clock::default().now() + LOOK_AFTER).as_nanos()),
             clock: Clock::default(),
-            calls: AtomicU32::new(0),
+            rhythm: Rhythm::default(),
             lingering: AtomicBool::new(false),
             dump_wanted: Arc::new(AtomicBool::new(false)),
             partitioned: Registry::default(),
@@ -568,6 +566,7 @@ impl Messenger {
             let mut polls = self.polls_inside();
             loop {
                 if pml.is_takeable(request) {
+                    // Not by an option of a status, which costs ten instructions.
                     let status = pml.take_now(request);
                     drop(layer);
                     self.after_progress(events);
@@ -801,7 +800,7 @@ impl Messenger {
         drop(biased);
         self.after_progress(events);
         self.drive();
-        if self.count() {
+        if self.rhythm.count() {
             self.look_at_times();
         }
         Some(found)
@@ -925,7 +924,7 @@ impl Messenger {
     /// Looks after peers when it is time, also for a caller that is never idle.
     #[inline]
     fn count_call(&self) -> Result<()> {
-        if self.count() {
+        if self.rhythm.count() {
             // Waits that end at once have driven nothing.
             self.drive();
             self.look_if_due(self.clock.now())?;
@@ -933,24 +932,19 @@ impl Messenger {
         Ok(())
     }
 
-    /// Counts a call. Returns whether it is one that looks at the clock.
+    /// Counts a call, and looks after peers when it is time. Returns `false` where it could not: the next call looks again.
     #[inline(always)]
-    fn count(&self) -> bool {
-        // Threads may lose counts to each other: it is a rhythm, no sum.
-        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
-        self.calls.store(calls, Ordering::Relaxed);
-        calls.is_multiple_of(CALLS_PER_CLOCK)
+    fn counts_on(&self) -> bool {
+        self.rhythm.count_unless_due() || self.look_now()
     }
 
-    /// Counts a call, but for one that looks at the clock: returns whether it is none.
-    #[inline(always)]
-    fn count_unless_due(&self) -> bool {
-        let calls = self.calls.load(Ordering::Relaxed).wrapping_add(1);
-        let is_due = calls.is_multiple_of(CALLS_PER_CLOCK);
-        if !is_due {
-            self.calls.store(calls, Ordering::Relaxed);
-        }
-        !is_due
+    #[cold]
+    #[inline(never)]
+    fn look_now(&self) -> bool {
+        // Waits that end at once have driven nothing.
+        self.drive();
+        let looked = self.look_if_due(self.clock.now()).is_ok();
+        looked && self.rhythm.count()
     }
 
     #[inline(never)]

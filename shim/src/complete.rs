@@ -69,7 +69,9 @@ impl Process {
 pub fn wait(process: &Process, request: Ref<Request>, status: StatusRef) -> Result {
     let given = request.get()?;
     if given == DONE {
-        process.messenger.wait(RequestId::COMPLETE, None)?;
+        if !process.messenger.at_once().pass() {
+            process.messenger.wait(RequestId::COMPLETE, None)?;
+        }
         request.set(Request::NULL);
         status.set(Status::EMPTY);
         return Ok(());
@@ -95,35 +97,31 @@ fn wait_at_length(process: &Process, request: Ref<Request>, status: StatusRef) -
 
 /// `MPI_Test`.
 pub fn test(process: &Process, request: Ref<Request>, flag: Ref<i32>, status: StatusRef) -> Result {
-    let given = request.get()?;
-    if let Some(id) = process.requests.message_now(given)
-        && let Some(ended) = process.messenger.at_once().test(id)
-    {
-        return match ended {
-            None => {
-                flag.set(0);
-                Ok(())
-            }
-            Some(ended) => {
-                let settled = process.requests.settle(given, Some(&ended))?;
-                tested(Some(settled), request, flag, status)
-            }
-        };
+    let id = process.requests.message_now(request.get()?);
+    if id.is_some_and(|id| process.messenger.at_once().is_pending(id)) {
+        flag.set(0);
+        return Ok(());
     }
-    test_at_length(process, request, flag, status)
+    test_at_length(process, id, (request, flag, status))
 }
 
+/// The same where something may have happened, of a request that waits for message `id`, if it is known to.
 #[inline(never)]
 fn test_at_length(
     process: &Process,
-    request: Ref<Request>,
-    flag: Ref<i32>,
-    status: StatusRef,
+    id: Option<RequestId>,
+    (request, flag, status): (Ref<Request>, Ref<i32>, StatusRef),
 ) -> Result {
     let given = request.get()?;
-    let awaited = process.requests.awaited(given)?;
-    process.messenger.progress()?;
-    let settled = process.requests.take(given, &awaited)?;
+    let settled = match id.and_then(|id| process.messenger.at_once().test(id)) {
+        Some(None) => None,
+        Some(Some(ended)) => Some(process.requests.settle(given, Some(&ended))?),
+        None => {
+            let awaited = process.requests.awaited(given)?;
+            process.messenger.progress()?;
+            process.requests.take(given, &awaited)?
+        }
+    };
     tested(settled, request, flag, status)
 }
 

@@ -114,7 +114,7 @@ fn source_now(comm: &Communicator, rank: i32) -> Option<SourceSelector> {
     }
 }
 
-/// Makes progress, and returns whether a probe finds nothing then: as [`send_now`].
+/// Returns whether a probe would find nothing, where progress would do nothing: as [`send_now`].
 #[inline(always)]
 fn has_nothing(process: &Process, rank: i32, tag: i32, comm: Comm) -> Option<bool> {
     if tag != ANY_TAG {
@@ -217,7 +217,7 @@ fn send_at_length(
     }
 }
 
-#[inline]
+#[inline(always)]
 fn isend_by(
     process: &Process,
     data: (In, i64, Datatype),
@@ -305,6 +305,7 @@ macro_rules! sends {
         }
 
         #[doc = concat!("The nonblocking form of `MPI_", $Send, "`.")]
+        #[inline(always)]
         #[expect(clippy::too_many_arguments, reason = "those of the standard")]
         pub fn $isend(
             process: &Process,
@@ -424,6 +425,7 @@ fn recv_at_length(
 }
 
 /// `MPI_Irecv`.
+#[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "those of the standard")]
 pub fn irecv(
     process: &Process,

@@ -103,10 +103,18 @@ pub(crate) enum Pending {
 impl Pending {
     /// Drops it: nothing to be done for most messages.
     #[inline(always)]
-    pub(crate) fn discard(self) {
+    pub(crate) fn discard(mut self) {
+        self.reset();
+    }
+
+    /// Makes it inactive. What it was is dropped: nothing to be done for most messages.
+    #[inline(always)]
+    pub(crate) fn reset(&mut self) {
         match self {
-            Self::Inactive | Self::Sent | Self::Send(_) | Self::Recv(_, None) => mem::forget(self),
-            _ => drop_out_of_line(self),
+            Self::Inactive | Self::Sent | Self::Send(_) | Self::Recv(_, None) => {
+                mem::forget(mem::replace(self, Self::Inactive));
+            }
+            _ => drop_out_of_line(mem::replace(self, Self::Inactive)),
         }
     }
 }

@@ -26,6 +26,8 @@ const SLOT_BITS: u32 = 22;
 const SLOTS: usize = (1 << SLOT_BITS) - 1;
 const GENERATIONS: usize = 1 << 8;
 const REQUEST: usize = 1 << 30;
+/// The name of a slot that is not used. As a handle it names a slot that there never is.
+const VACANT: usize = usize::MAX;
 
 /// Every send that was complete at once.
 pub(crate) const DONE: Request = Request(REQUEST | SLOTS);
@@ -124,8 +126,9 @@ struct Slots {
 }
 
 struct Slot {
+    /// The number of its request's handle, or [`VACANT`].
+    name: usize,
     generation: usize,
-    is_used: bool,
     pending: Pending,
     comm: Comm,
     persistent: Option<Arc<Persistent>>,
@@ -168,16 +171,14 @@ impl fmt::Debug for Requests {
 
 impl Slots {
     #[inline(always)]
+    fn find(&mut self, request: Request) -> Option<&mut Slot> {
+        let slot = self.all.get_mut(request.0 & SLOTS)?;
+        (slot.name == request.0).then_some(slot)
+    }
+
+    #[inline(always)]
     fn get(&mut self, request: Request) -> Result<&mut Slot> {
-        let place = request.0 & SLOTS;
-        // The generation, and all else that a handle has.
-        let name = request.0 & !SLOTS;
-        match self.all.get_mut(place) {
-            Some(slot) if slot.is_used && REQUEST | slot.generation << SLOT_BITS == name => {
-                Ok(slot)
-            }
-            _ => Err(invalid(request)),
-        }
+        self.find(request).ok_or_else(|| invalid(request))
     }
 
     fn insert(
@@ -198,8 +199,8 @@ impl Slots {
             return Err(Error::new(Class::Other, "too many requests"));
         }
         self.all.push(Slot {
+            name: VACANT,
             generation: 0,
-            is_used: false,
             pending: Pending::Inactive,
             comm: Comm::NULL,
             persistent: None,
@@ -216,18 +217,18 @@ impl Slots {
         persistent: Option<Arc<Persistent>>,
     ) -> Request {
         let slot = &mut self.all[place];
-        slot.is_used = true;
+        slot.name = REQUEST | slot.generation << SLOT_BITS | place;
         slot.comm = comm;
         // One that is free has neither: there is nothing to drop.
         mem::forget(mem::replace(&mut slot.pending, pending));
         mem::forget(mem::replace(&mut slot.persistent, persistent));
-        Request(REQUEST | slot.generation << SLOT_BITS | place)
+        Request(slot.name)
     }
 
     /// Returns the slot of a request that waits for a message, and which.
     #[inline(always)]
     fn message(&mut self, request: Request) -> Option<(&mut Slot, RequestId)> {
-        let slot = self.get(request).ok()?;
+        let slot = self.find(request)?;
         let id = match &slot.pending {
             Pending::Send(id) | Pending::Recv(id, _) => *id,
             _ => return None,
@@ -253,18 +254,26 @@ impl Slots {
     /// Takes what a request had under way: it is inactive where it is persistent, else there is none any more.
     #[inline(always)]
     fn retire(&mut self, request: Request) -> Option<(Request, Pending, Comm)> {
-        let slot = self.get(request).ok()?;
+        let slot = self.find(request)?;
         let (pending, comm) = (
             mem::replace(&mut slot.pending, Pending::Inactive),
             slot.comm,
         );
+        Some((self.retire_slot(request), pending, comm))
+    }
+
+    /// Frees the slot of a request that has nothing under way, if it is not persistent. Returns its handle from now on.
+    #[inline(always)]
+    fn retire_slot(&mut self, request: Request) -> Request {
+        let place = request.0 & SLOTS;
+        let slot = &mut self.all[place];
         if slot.persistent.is_some() {
-            return Some((request, pending, comm));
+            return request;
         }
-        slot.is_used = false;
+        slot.name = VACANT;
         slot.generation = (slot.generation + 1) % GENERATIONS;
-        self.free.push(request.0 & SLOTS);
-        Some((Request::NULL, pending, comm))
+        self.free.push(place);
+        Request::NULL
     }
 
     /// Ends a request whose message has ended, or which has ended by itself.
@@ -391,12 +400,12 @@ impl Requests {
     #[inline(always)]
     pub(crate) fn wait_now(&self, request: Request, status: StatusRef) -> Option<Request> {
         let mut slots = self.slots.enter_by_bias()?;
-        let (slot, id) = slots.value().message(request)?;
-        let ended = self.messenger.at_once().wait(id)?;
-        slot.note(&ended, status)?;
-        let (request, pending, _) = slots.value().retire(request)?;
-        pending.discard();
-        Some(request)
+        let slots = slots.value();
+        let (slot, id) = slots.message(request)?;
+        let messenger = self.messenger.at_once();
+        messenger.wait(id, |ended| slot.note(ended, status))??;
+        slot.pending.reset();
+        Some(slots.retire_slot(request))
     }
 
     /// Returns the message that a request waits for: the short way of the thread that initialized MPI.
@@ -692,7 +701,7 @@ impl Requests {
 
     /// Returns whether a communicator has requests.
     pub(crate) fn are_of(&self, comm: Comm) -> bool {
-        let is_of = |slot: &Slot| slot.is_used && slot.comm == comm;
+        let is_of = |slot: &Slot| slot.name != VACANT && slot.comm == comm;
         self.slots().is_ok_and(|slots| slots.all.iter().any(is_of))
     }
 

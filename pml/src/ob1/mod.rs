@@ -125,22 +125,38 @@ impl Ob1 {
         })
     }
 
-    /// As [`Pml::take`], for requests that are complete and not persistent.
-    #[inline(always)]
-    pub(crate) fn take_complete(&mut self, request: RequestId) -> Option<Status> {
-        self.is_takeable(request).then(|| self.take_now(request))
-    }
-
-    /// Whether the request is complete and not persistent: [`Ob1::take_now`] may take its end.
+    /// Whether the request is complete and not persistent.
     #[inline(always)]
     pub(crate) fn is_takeable(&self, request: RequestId) -> bool {
         self.core.requests.is_takeable(request.0)
     }
 
-    /// As [`Pml::take`], for requests that are takeable: the short way.
+    /// As [`Pml::take`], for requests that are complete and not persistent: returns what `look` finds in the status.
+    #[inline(always)]
+    pub(crate) fn take_with<R>(
+        &mut self,
+        request: RequestId,
+        look: impl FnOnce(&Status) -> R,
+    ) -> Option<R> {
+        self.core.requests.take_with(request.0, look)
+    }
+
+    /// The same, of a request that is takeable: returns the status.
     #[inline(always)]
     pub(crate) fn take_now(&mut self, request: RequestId) -> Status {
         self.core.requests.take(request.0)
+    }
+
+    /// Whether progress would do nothing, where that can be told at once.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.core.has_extras && self.core.pending.is_empty() && self.driver.rail.has_nothing()
+    }
+
+    /// Whether the request is there and has not ended.
+    #[inline(always)]
+    pub(crate) fn is_under_way(&self, request: RequestId) -> bool {
+        self.core.requests.is_under_way(request.0)
     }
 
     /// Whether operations may have ended since this was asked the last time, other than by

@@ -40,6 +40,12 @@ impl Rail {
         }
     }
 
+    /// Whether progress would find nothing, where that is known without a call.
+    #[inline(always)]
+    pub(super) fn has_nothing(&self) -> bool {
+        matches!(self, Self::Shm(shm) if shm.has_nothing())
+    }
+
     /// As [`ByteTransport::progress`], with the deliveries in line where the transport is known.
     #[inline(always)]
     pub(super) fn progress_in_line(&mut self, upcalls: &mut impl Upcalls) -> usize {

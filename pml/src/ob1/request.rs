@@ -228,12 +228,24 @@ impl Requests {
         self.table.at_mut(number)
     }
 
+    /// Returns the request, if it is there, complete and not persistent.
+    #[inline(always)]
+    fn takeable(&self, handle: Handle) -> Option<&Request> {
+        self.get(handle).filter(|request| {
+            matches!(request.state, State::Complete) && !request.common.persistent
+        })
+    }
+
     /// Whether the request is there, complete and not persistent.
     #[inline(always)]
     pub(super) fn is_takeable(&self, handle: Handle) -> bool {
-        self.get(handle).is_some_and(|request| {
-            matches!(request.state, State::Complete) && !request.common.persistent
-        })
+        self.takeable(handle).is_some()
+    }
+
+    /// Whether the request is there, and has begun and not ended.
+    #[inline(always)]
+    pub(super) fn is_under_way(&self, handle: Handle) -> bool {
+        self.get(handle).is_some_and(Request::is_active)
     }
 
     /// Returns the status of a request that [is there to be taken](Requests::is_takeable); frees its slot.
@@ -244,6 +256,18 @@ impl Requests {
             .map_or(Status::EMPTY, |request| request.common.status);
         self.table.remove(handle);
         status
+    }
+
+    /// Frees the slot of a request that is there, complete and not persistent. Returns what `look` finds in its status.
+    #[inline(always)]
+    pub(super) fn take_with<R>(
+        &mut self,
+        handle: Handle,
+        look: impl FnOnce(&Status) -> R,
+    ) -> Option<R> {
+        let found = look(&self.takeable(handle)?.common.status);
+        self.table.remove(handle);
+        Some(found)
     }
 
     /// Frees the request's slot; its handle is stale from now on.

@@ -96,10 +96,16 @@ impl Registry {
         self.next_tag.fetch_add(messages + 1, Relaxed)
     }
 
+    /// Whether nothing waits to be matched, joined or posted.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.attention.0.load(Relaxed) == 0
+    }
+
     /// Matches, joins and posts what waits for that, on behalf of whoever moves this rank on.
     #[inline]
     pub(crate) fn drive(&self, layer: &mut Layer) {
-        if self.attention.0.load(Relaxed) != 0 {
+        if !self.is_idle() {
             self.drive_all(layer);
         }
     }

@@ -28,6 +28,19 @@ impl Shm {
         self.take_arrivals(upcalls) + self.attend_if_due(upcalls)
     }
 
+    /// Whether progress would find nothing.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_nothing(&self) -> bool {
+        self.inbound.iter().all(|way| !way.consumer.is_ready()) && !self.is_attention_due()
+    }
+
+    #[inline(always)]
+    fn is_attention_due(&self) -> bool {
+        let contacts = self.header.contacts.word.load(Relaxed);
+        self.attention | (contacts != self.seen_contacts)
+    }
+
     /// Delivers what is in the rings.
     #[inline(always)]
     fn take_arrivals<U: Upcalls + ?Sized>(&mut self, upcalls: &mut U) -> usize {
@@ -48,8 +61,7 @@ impl Shm {
     /// Everything but the rings, where there is anything to look at.
     #[inline(always)]
     fn attend_if_due(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        let contacts = self.header.contacts.word.load(Relaxed);
-        if self.attention | (contacts != self.seen_contacts) {
+        if self.is_attention_due() {
             self.attend(upcalls)
         } else {
             0

@@ -1,0 +1,145 @@
+//! The short ways of the thread that opened a rank say so where there is more to be done than they do.
+#![cfg(not(loom))]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "lends memory; a test that panics fails"
+)]
+
+use tagwire_base::bootstrap::LocalJob;
+use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_pml::ob1::{Ob1, Ob1Options};
+use tagwire_pml::{Failure, Messenger, RequestId, SendMode, ThreadLevel, WaitPolicy};
+use tagwire_transport::shm::{Shm, ShmOptions};
+use tagwire_transport::{RecvBuffer, SendBuffer};
+
+const WORLD: ContextId = ContextId::WORLD;
+const TAG: Tag = Tag::user(7).expect("not negative");
+
+/// Two ranks in this thread, by threads of their own, since opening waits for the others; and made the owner of both by a
+/// messenger each.
+fn pair() -> [Messenger; 2] {
+    let job = LocalJob::new(2).unwrap();
+    let open = |rank| {
+        let mut bootstrap = job.member(Rank::new(rank));
+        Shm::open(ShmOptions::default(), &mut bootstrap).map(|rail| (rail, bootstrap))
+    };
+    let rails = [open(0).unwrap(), open(1).unwrap()];
+    let ranks = rails.map(|(rail, bootstrap)| {
+        std::thread::spawn(move || {
+            Ob1::open(&Ob1Options::default(), Box::new(rail), Box::new(bootstrap)).unwrap()
+        })
+    });
+    ranks.map(|rank| {
+        let policy = WaitPolicy::adaptive(true);
+        Messenger::new(rank.join().unwrap(), ThreadLevel::Multiple, policy)
+    })
+}
+
+fn post(to: &Messenger, place: &mut [u8], from: &Messenger) -> RequestId {
+    // SAFETY: each test ends the receive while `place` is there.
+    let room = unsafe { RecvBuffer::contiguous(place.as_mut_ptr(), place.len()) };
+    let source = SourceSelector::exact(from.rank());
+    to.irecv(room, source, TagSelector::exact(TAG), WORLD)
+        .unwrap()
+}
+
+fn send(from: &Messenger, to: &Messenger, bytes: &[u8]) {
+    // SAFETY: the send is complete before this function returns.
+    let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+    let sent = from.isend(data, to.rank(), TAG, WORLD, SendMode::Standard);
+    let sent = sent.unwrap();
+    while !from.is_complete(sent).unwrap() {
+        from.progress().unwrap();
+        to.progress().unwrap();
+    }
+    from.wait(sent, None).unwrap();
+}
+
+#[test]
+fn a_request_is_pending_until_its_message_is_there() {
+    let [a, b] = &pair();
+    let mut place = [0; 8];
+    // First contact.
+    let first = post(b, &mut place, a);
+    send(a, b, b"contact!");
+    b.wait(first, None).unwrap();
+
+    let request = post(b, &mut place, a);
+    let at_once = b.at_once();
+    // More calls than there are between two looks at the clock.
+    for _ in 0..100 {
+        assert!(at_once.is_pending(request));
+        assert!(at_once.has_nothing(SourceSelector::ANY, WORLD));
+    }
+    assert_eq!(at_once.wait(request, |_| ()), None);
+    send(a, b, b"8 bytes.");
+    assert!(!at_once.is_pending(request));
+    assert!(!at_once.has_nothing(SourceSelector::ANY, WORLD));
+    let length = at_once.wait(request, |status| status.length);
+    assert_eq!((length, &place), (Some(8), b"8 bytes."));
+    // It is none any more.
+    assert!(!at_once.is_pending(request));
+    assert_eq!(at_once.wait(request, |_| ()), None);
+    assert!(at_once.has_nothing(SourceSelector::ANY, WORLD));
+}
+
+#[test]
+fn a_message_that_nobody_expects_is_something() {
+    let [a, b] = &pair();
+    send(a, b, b"8 bytes.");
+    let found = loop {
+        let has_nothing = b.at_once().has_nothing(SourceSelector::ANY, WORLD);
+        let found = b.probe(SourceSelector::ANY, TagSelector::ANY, WORLD);
+        if let Some(found) = found.unwrap() {
+            assert!(!has_nothing);
+            break found;
+        }
+    };
+    assert_eq!(found.length, 8);
+    // It was delivered, and lies there.
+    assert!(!b.at_once().has_nothing(SourceSelector::ANY, WORLD));
+    let mut place = [0; 8];
+    let request = post(b, &mut place, a);
+    assert!(!b.at_once().is_pending(request));
+    assert_eq!(b.wait(request, None).unwrap().length, 8);
+    assert!(b.at_once().has_nothing(SourceSelector::ANY, WORLD));
+}
+
+#[test]
+fn who_only_asks_hears_of_a_peer_that_ends() {
+    let [a, b] = pair();
+    let mut place = [0; 8];
+    let first = post(&b, &mut place, &a);
+    send(&a, &b, b"contact!");
+    b.wait(first, None).unwrap();
+    let request = post(&b, &mut place, &a);
+    drop(a);
+    while b.at_once().is_pending(request) {}
+    let ended = loop {
+        if let Some(ended) = b.test(request).unwrap() {
+            break ended;
+        }
+    };
+    assert_eq!(ended.failure, Some(Failure::PeerFailed(Rank::new(0))));
+}
+
+#[test]
+fn another_thread_has_no_short_way() {
+    let [a, b] = &pair();
+    let mut place = [0; 8];
+    let request = post(b, &mut place, a);
+    let asked = || {
+        let at_once = b.at_once();
+        (
+            at_once.is_pending(request),
+            at_once.has_nothing(SourceSelector::ANY, WORLD),
+            at_once.wait(request, |_| ()),
+        )
+    };
+    let elsewhere = std::thread::scope(|scope| scope.spawn(asked).join().unwrap());
+    assert_eq!(elsewhere, (false, false, None));
+    assert!(b.at_once().pass());
+    b.cancel(request).unwrap();
+    b.wait(request, None).unwrap();
+}
