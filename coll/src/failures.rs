@@ -78,6 +78,9 @@ impl Failures {
         if let Some(error) = self.broken_by() {
             return Err(error);
         }
+        if self.messenger.is_closing() {
+            return Err(Error::Failed(Failure::Closed));
+        }
         if self.messenger.failures() != self.seen.load(Relaxed) {
             self.look_for_failures()?;
         }
@@ -125,10 +128,16 @@ impl Failures {
     #[cold]
     fn look_for_news(&self) -> Result<()> {
         let (from, tag) = (SourceSelector::ANY, TagSelector::exact(BROKEN));
-        let Some((message, status)) = self.messenger.claim(from, tag, self.context)? else {
+        // Without progress, which polls the operations of other groups, which look for news in turn.
+        let arrived = self.messenger.claim_arrived(from, tag, self.context)?;
+        let Some((message, status)) = arrived else {
             return Ok(());
         };
         let lost = news::receive(&self.messenger, message)?;
+        // The context was another group's, of which one has heard late.
+        let Some(member) = self.members.member(status.source) else {
+            return Ok(());
+        };
         // It may have been a death, of which this rank is to hear too.
         self.look_for_failures()?;
         // The one that was lost has a name before its launcher's word of the death is here.
@@ -136,7 +145,6 @@ impl Failures {
         if let Some(rank) = lost.and_then(|member| self.members.rank(member)) {
             return Err(Error::Failed(Failure::PeerFailed(rank)));
         }
-        let member = self.members.member(status.source).unwrap_or(usize::MAX);
         Err(Error::Gone { member })
     }
 

@@ -109,7 +109,8 @@ impl Team {
     /// Runs an operation to its end.
     ///
     /// # Errors
-    /// What is wrong with the arguments; when a member fails, or members have called it with different lengths.
+    /// What is wrong with the arguments; when a member fails, or members have called it with different lengths. Lengths for which
+    /// the table has different algorithms may be waited for without an end: the setting `coll-check` finds them.
     pub fn call(&self, mut operation: impl CollectiveOperation) -> Result<()> {
         operation.check(self)?;
         if let Some(done) = operation.on_board(self) {

@@ -9,7 +9,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use common::composition;
@@ -405,6 +405,74 @@ fn a_death_ends_nonblocking_operations_that_make_the_boards() {
         )
     });
     assert_eq!(ends, [Some(7), Some(7), None]);
+}
+
+/// A member that breaks off while another waits for the boards that one of its own operations makes: whoever hears of it ends what
+/// waits beside.
+#[test]
+fn who_hears_of_an_end_while_boards_are_made_ends_the_others() {
+    const LONG: Option<Duration> = Some(Duration::from_secs(60));
+    let last = Barrier::new(2);
+    let ends = on_shm(2, WaitMode::Adaptive, |team| {
+        let team = Arc::new(team.duplicate().unwrap());
+        (0..3).for_each(|_| team.barrier().unwrap());
+        let me = team.me();
+        // As long as goes by messages; the root does not hear of it.
+        let mut data = vec![0; 1000 * (me + 1)];
+        let broadcast = Broadcast {
+            data: &mut data,
+            root: 0,
+        };
+        // SAFETY: it is waited for while `data` is there.
+        let end = unsafe { team.start(broadcast) }.unwrap().wait(LONG);
+        assert_eq!(end.is_err(), me == 1, "{end:?}");
+        let mut ends = Vec::new();
+        if me == 0 {
+            // SAFETY: it borrows nothing.
+            let makes = unsafe { team.start(NonblockingBarrier) }.unwrap();
+            ends = vec![team.barrier(), makes.wait(LONG), team.barrier()];
+        }
+        last.wait();
+        ends
+    });
+    let ends: Vec<_> = ends.into_iter().flatten().map(Result::unwrap_err).collect();
+    let timed_out = |end: &Error| matches!(end, Error::Pml(tagwire_pml::Error::TimedOut(_)));
+    assert!(!ends.iter().any(timed_out), "{ends:?}");
+    assert!(matches!(ends[2], Error::Broken), "{ends:?}");
+}
+
+/// A rank that closes ends what it has under way on a board, and leaves nothing: neither waits the other for ever, nor does anything
+/// keep the rank's objects.
+#[test]
+fn closing_ends_short_nonblocking_operations() {
+    let messengers = Mutex::new(Vec::new());
+    let ends = on_shm(2, WaitMode::Adaptive, |team| {
+        let team = Arc::new(team.duplicate().unwrap());
+        warm_up(&team);
+        messengers
+            .lock()
+            .unwrap()
+            .push(Arc::downgrade(team.messenger()));
+        if team.me() == 0 {
+            // SAFETY: it borrows nothing.
+            let request = unsafe { team.start(NonblockingBarrier) }.unwrap();
+            // Not waited for; dropped with the team. `on_shm` closes the rank.
+            drop(request);
+            return None;
+        }
+        Some(loop {
+            if let Err(error) = team.barrier() {
+                break error;
+            }
+        })
+    });
+    assert!(
+        matches!(ends[1], Some(Error::Gone { member: 0 })),
+        "{ends:?}"
+    );
+    let left = messengers.into_inner().unwrap();
+    assert_eq!(left.len(), 2);
+    assert!(left.iter().all(|messenger| messenger.upgrade().is_none()));
 }
 
 /// A look at the members may make progress, and with it poll other operations of the same board: many groups, each with several under

@@ -131,6 +131,7 @@ pub struct Messenger {
     drivers: Drivers,
     /// Ranks that were known to have failed at the last look.
     failures: AtomicUsize,
+    is_closing: AtomicBool,
     /// How often peers were looked after.
     looks: AtomicUsize,
 }
@@ -165,6 +166,7 @@ impl Messenger {
             partitioned: Registry::default(),
             drivers: Drivers::default(),
             failures: AtomicUsize::new(0),
+            is_closing: AtomicBool::new(false),
             looks: AtomicUsize::new(0),
         }
     }
@@ -438,6 +440,19 @@ impl Messenger {
         context: ContextId,
     ) -> Result<Option<(MessageId, Status)>> {
         self.progress_then(|layer| layer.claim(from, tag, context))?
+    }
+
+    /// The same of what has arrived, without progress.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn claim_arrived(
+        &self,
+        from: SourceSelector,
+        tag: TagSelector,
+        context: ContextId,
+    ) -> Result<Option<(MessageId, Status)>> {
+        self.enter()?.claim(from, tag, context)
     }
 
     /// Waits for a message without receiving it.
@@ -1152,6 +1167,13 @@ impl Messenger {
         self.failures.load(Ordering::Relaxed)
     }
 
+    /// Returns whether the rank [closes](Self::close), and nothing can come any more. A load.
+    #[inline]
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
+    }
+
     /// Returns how often peers were looked after: a rhythm of about ten times a second for what waits do besides. A load.
     #[inline]
     #[must_use]
@@ -1213,7 +1235,8 @@ impl Messenger {
             Err(Error::TimedOut(_)) => self.enter()?.open_work(),
             Err(error) => return Err(error),
         };
-        // What layers above have under way hears that its messages have ended.
+        // What layers above have under way hears that its messages have ended, and ends where it has none.
+        self.is_closing.store(true, Ordering::Relaxed);
         self.drive();
         self.enter()?.leave();
         open.map_or(Ok(()), |open| Err(Error::CloseDeadline { deadline, open }))

@@ -151,7 +151,11 @@ impl Team {
             Some(_) => Poll::Ready(Ok(())),
             None => match self.check_members() {
                 Ok(()) => Poll::Pending,
-                error => Poll::Ready(error),
+                Err(error) => {
+                    // The one that makes the boards is told of it by nobody else.
+                    self.break_off(&error);
+                    Poll::Ready(Err(error))
+                }
             },
         })
         .await

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-use super::ring::{Cells, LINE, LINES, Place, Ring, SLOTS};
+use super::ring::{AHEAD, Cells, LINE, LINES, Place, RESULTS_AT, Ring, SLOT, SLOTS};
 
 /// The memory of a member, with a byte for each place and cells that notice when one side reads what the other writes.
 struct Member {
@@ -17,8 +17,9 @@ struct Member {
     done: AtomicU64,
     results: AtomicU64,
     lines: [UnsafeCell<u8>; LINES as usize],
+    /// The lower half of each slot, and the upper one, where results are.
     slots: [UnsafeCell<u8>; SLOTS as usize],
-    shown_results: [UnsafeCell<u8>; SLOTS as usize],
+    upper: [UnsafeCell<u8>; SLOTS as usize],
 }
 
 struct Model {
@@ -36,7 +37,7 @@ impl Model {
             results: AtomicU64::new(0),
             lines: std::array::from_fn(|_| UnsafeCell::new(0)),
             slots: std::array::from_fn(|_| UnsafeCell::new(0)),
-            shown_results: std::array::from_fn(|_| UnsafeCell::new(0)),
+            upper: std::array::from_fn(|_| UnsafeCell::new(0)),
         };
         Arc::new(Self {
             members: [member(), member()],
@@ -45,13 +46,25 @@ impl Model {
         })
     }
 
-    fn cell(&self, member: usize, place: Place) -> &UnsafeCell<u8> {
+    /// Returns the cells of a range of a place.
+    fn touched(
+        &self,
+        member: usize,
+        place: Place,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = &UnsafeCell<u8>> {
         let member = &self.members[member];
-        match place {
-            Place::Line(index) => &member.lines[index],
-            Place::Slot(index) => &member.slots[index],
-            Place::Result(index) => &member.shown_results[index],
-        }
+        let (lower, upper) = match place {
+            Place::Line(index) => (Some(&member.lines[index]), None),
+            Place::Result(index) => (None, Some(&member.upper[index])),
+            Place::Slot(index) => {
+                let is_low = range.start < RESULTS_AT;
+                let is_high = range.end > RESULTS_AT;
+                let lower = is_low.then(|| &member.slots[index]);
+                (lower, is_high.then(|| &member.upper[index]))
+            }
+        };
+        lower.into_iter().chain(upper)
     }
 }
 
@@ -82,10 +95,11 @@ impl Cells for Arc<Model> {
         &self.leavers
     }
 
-    fn write(&self, member: usize, place: Place, _at: usize, data: &[u8]) {
-        // SAFETY: the ring gives the place to its writer alone; loom checks it.
-        self.cell(member, place)
-            .with_mut(|cell| unsafe { *cell = data[0] });
+    fn write(&self, member: usize, place: Place, at: usize, data: &[u8]) {
+        for cell in self.touched(member, place, at..at + data.len()) {
+            // SAFETY: the ring gives the place to its writer alone; loom checks it.
+            cell.with_mut(|cell| unsafe { *cell = data[0] });
+        }
     }
 
     fn read<R>(
@@ -95,8 +109,11 @@ impl Cells for Arc<Model> {
         range: Range<usize>,
         look: impl FnOnce(&[u8]) -> R,
     ) -> R {
-        // SAFETY: the ring gives the place to its readers; loom checks it.
-        let byte = self.cell(member, place).with(|cell| unsafe { *cell });
+        let mut byte = 0;
+        for cell in self.touched(member, place, range.clone()) {
+            // SAFETY: the ring gives the place to its readers; loom checks it.
+            byte = cell.with(|cell| unsafe { *cell });
+        }
         look(&vec![byte; range.len()])
     }
 }
@@ -128,7 +145,7 @@ fn one_way(rounds: u64, len: usize) {
         for _ in 0..rounds {
             let round = member.begin(1);
             wait(|| member.is_shown(0, round));
-            let value = member.read(0, round, len, 0..1, |bytes| bytes[0]);
+            let value = member.read(0, round, len, 0..len, |bytes| bytes[len - 1]);
             assert_eq!(value, Some(round as u8));
             assert_eq!(member.head(0, round), Some(7));
             member.finish(round);
@@ -141,6 +158,11 @@ fn one_way(rounds: u64, len: usize) {
 #[test]
 fn what_is_shown_is_read_before_it_is_written_again() {
     one_way(SLOTS + 1, LINE + 1);
+}
+
+#[test]
+fn what_lies_where_results_would_is_read_too() {
+    one_way(SLOTS + 1, RESULTS_AT + 1);
 }
 
 #[test]
@@ -160,7 +182,7 @@ fn both_ways_one_ahead() {
             move || {
                 let mut ring = Ring::new(memory, me, 2);
                 let first = ring.begin(ROUNDS);
-                let mut show = |ring: &mut Ring<_>, round: u64| {
+                let show = |ring: &mut Ring<_>, round: u64| {
                     wait(|| ring.has_room(round, LINE + 1));
                     assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
                 };
@@ -182,6 +204,135 @@ fn both_ways_one_ahead() {
     });
 }
 
+/// Both are as far ahead as they may be.
+#[test]
+fn both_ways_far_ahead() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        const ROUNDS: u64 = SLOTS + 2;
+        let memory = Model::new();
+        let run = |me: usize, memory: Arc<Model>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                let first = ring.begin(ROUNDS);
+                let end = first + ROUNDS;
+                let show = |ring: &mut Ring<_>, round: u64| {
+                    wait(|| ring.has_room(round, LINE + 1));
+                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+                };
+                (first..end.min(first + AHEAD)).for_each(|round| show(&mut ring, round));
+                // Farther than that is refused.
+                assert!(!ring.show(first + AHEAD, 0, &[&[0; LINE + 1]]));
+                for round in first..end {
+                    wait(|| ring.all_shown(round));
+                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                    assert_eq!(value, Some(round as u8));
+                    ring.finish(round);
+                    if round + AHEAD < end {
+                        show(&mut ring, round + AHEAD);
+                    }
+                }
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}
+
+/// Both show a round once they have seen the other's before, and never ask for room: what they see of each other is all that they
+/// know of it.
+#[test]
+fn what_is_seen_of_the_others_is_room() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        const ROUNDS: u64 = SLOTS + 2;
+        let memory = Model::new();
+        let run = |me: usize, memory: Arc<Model>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                let first = ring.begin(ROUNDS);
+                for round in first..first + ROUNDS {
+                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+                    wait(|| ring.all_shown(round));
+                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                    assert_eq!(value, Some(round as u8));
+                    ring.finish(round);
+                }
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}
+
+/// The steps of an operation by parts, longer than the ring: what is shown is reduced into a result, which the other reads.
+#[test]
+fn results_come_again() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        const ROUNDS: u64 = SLOTS + 1;
+        let memory = Model::new();
+        let run = |me: usize, memory: Arc<Model>| {
+            move || {
+                let mut ring = Ring::new(memory, me, 2);
+                let first = ring.begin(ROUNDS);
+                for round in first..first + ROUNDS {
+                    wait(|| ring.has_room(round, LINE + 1));
+                    assert!(ring.show(round, 0, &[&[round as u8; LINE + 1]]));
+                    wait(|| ring.all_shown(round));
+                    let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                    assert!(ring.show_result(round, &[value.unwrap() + 10]));
+                    wait(|| ring.has_result(1 - me, round));
+                    let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);
+                    assert_eq!(result, Some(round as u8 + 10));
+                    ring.finish(round);
+                }
+            }
+        };
+        let other = thread::spawn(run(1, Arc::clone(&memory)));
+        run(0, memory)();
+        other.join().unwrap();
+    });
+}
+
+/// A member that leaves has read what it reads: others may write over it.
+#[test]
+fn who_leaves_gives_room() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        const ROUNDS: u64 = SLOTS + 1;
+        let memory = Model::new();
+        let mut root = Ring::new(Arc::clone(&memory), 0, 2);
+        let writer = thread::spawn(move || {
+            for _ in 0..ROUNDS {
+                let round = root.begin(1);
+                wait(|| root.has_room(round, LINE + 1));
+                assert!(root.show(round, 7, &[&[round as u8; LINE + 1]]));
+                root.finish(round);
+            }
+            wait(|| root.has_leavers());
+            assert_eq!((root.broken(), root.has_left(1)), (Some(1), true));
+        });
+        let mut member = Ring::new(memory, 1, 2);
+        let round = member.begin(1);
+        wait(|| member.is_shown(0, round));
+        let value = member.read(0, round, LINE + 1, 0..1, |bytes| bytes[0]);
+        assert_eq!(value, Some(1));
+        member.give_up(1);
+        assert_eq!(
+            member.read(0, round, LINE + 1, 0..1, |bytes| bytes[0]),
+            None
+        );
+        writer.join().unwrap();
+    });
+}
+
 /// What is shown and the results of a round have places of their own.
 #[test]
 fn results_follow_what_was_shown() {
@@ -196,6 +347,9 @@ fn results_follow_what_was_shown() {
                 assert!(ring.show(round, 0, &[&[me as u8; LINE + 1]]));
                 wait(|| ring.is_shown(1 - me, round));
                 let value = ring.read(1 - me, round, LINE + 1, 0..1, |bytes| bytes[0]);
+                // One who expects more is not let at the place of the result.
+                let more = ring.read(1 - me, round, SLOT, RESULTS_AT..SLOT, |_| ());
+                assert_eq!(more, None);
                 assert!(ring.show_result(round, &[value.unwrap() + 10]));
                 wait(|| ring.has_result(1 - me, round));
                 let result = ring.read_result(1 - me, round, 1, |bytes| bytes[0]);

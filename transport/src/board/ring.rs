@@ -99,6 +99,12 @@ pub(super) struct Ring<C> {
     floor: u64,
 }
 
+/// Returns what a member writes for a round in which it shows so many bytes.
+#[inline]
+fn word(round: u64, len: usize) -> u64 {
+    round << 1 | u64::from(len > RESULTS_AT)
+}
+
 impl<C: Cells> Ring<C> {
     pub(super) const fn new(cells: C, me: usize, members: usize) -> Self {
         Self {
@@ -155,7 +161,9 @@ impl<C: Cells> Ring<C> {
         }
         let line = (round % LINES) as usize;
         self.cells.head(self.me, line).store(head, Relaxed);
-        self.cells.round(self.me, line).store(round, Release);
+        self.cells
+            .round(self.me, line)
+            .store(word(round, len), Release);
         self.shown = round;
         self.lengths[(round % SLOTS) as usize] = len;
         true
@@ -164,7 +172,14 @@ impl<C: Cells> Ring<C> {
     #[inline]
     pub(super) fn is_shown(&self, member: usize, round: u64) -> bool {
         let line = (round % LINES) as usize;
-        member < self.members && self.cells.round(member, line).load(Acquire) == round
+        member < self.members && self.cells.round(member, line).load(Acquire) >> 1 == round
+    }
+
+    /// Whether what was shown lies where a result would.
+    #[inline]
+    fn is_long(&self, member: usize, round: u64) -> bool {
+        let line = (round % LINES) as usize;
+        self.cells.round(member, line).load(Relaxed) == word(round, SLOT)
     }
 
     #[inline]
@@ -201,6 +216,10 @@ impl<C: Cells> Ring<C> {
     ) -> Option<R> {
         let is_there = range.start <= range.end && range.end <= len && len <= SLOT;
         if !is_there || !self.is_readable(member, round) {
+            return None;
+        }
+        // Where less was shown a result may be written, whatever length the reader expects.
+        if range.end > RESULTS_AT && !self.is_long(member, round) {
             return None;
         }
         Some(self.cells.read(member, Place::of(round, len), range, look))
