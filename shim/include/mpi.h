@@ -964,10 +964,10 @@ int MPI_Win_get_name(MPI_Win win, char *name, int *length);
 int MPI_Cart_create(MPI_Comm comm, int dims_n, const int dims[], const int periods[], int reorder, MPI_Comm *new_comm);
 int MPI_Dims_create(int nodes, int dims_n, int dims[]);
 int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *new_comm);
-int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int sources_n, const int sources[], const int source_weights[],
-    int dests_n, const int dests[], const int dest_weights[], MPI_Info info, int reorder, MPI_Comm *new_comm);
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int sources_n, const int sources[], const int *source_weights,
+    int dests_n, const int dests[], const int *dest_weights, MPI_Info info, int reorder, MPI_Comm *new_comm);
 int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[], const int dests[],
-    const int weights[], MPI_Info info, int reorder, MPI_Comm *new_comm);
+    const int *weights, MPI_Info info, int reorder, MPI_Comm *new_comm);
 int MPI_Topo_test(MPI_Comm comm, int *status);
 int MPI_Graphdims_get(MPI_Comm comm, int *nodes, int *edges);
 int MPI_Graph_get(MPI_Comm comm, int max_index, int max_edges, int index[], int edges[]);
@@ -978,8 +978,8 @@ int MPI_Cart_coords(MPI_Comm comm, int rank, int max_dims, int coords[]);
 int MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *n);
 int MPI_Graph_neighbors(MPI_Comm comm, int rank, int max_n, int neighbors[]);
 int MPI_Dist_graph_neighbors_count(MPI_Comm comm, int *sources_n, int *dests_n, int *weighted);
-int MPI_Dist_graph_neighbors(MPI_Comm comm, int max_sources, int sources[], int source_weights[], int max_dests,
-    int dests[], int dest_weights[]);
+int MPI_Dist_graph_neighbors(MPI_Comm comm, int max_sources, int sources[], int *source_weights, int max_dests,
+    int dests[], int *dest_weights);
 int MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *source, int *dest);
 int MPI_Cart_sub(MPI_Comm comm, const int kept[], MPI_Comm *new_comm);
 int MPI_Cart_map(MPI_Comm comm, int dims_n, const int dims[], const int periods[], int *rank);
@@ -1908,10 +1908,10 @@ int PMPI_Cart_create(MPI_Comm comm, int dims_n, const int dims[], const int peri
     MPI_Comm *new_comm);
 int PMPI_Dims_create(int nodes, int dims_n, int dims[]);
 int PMPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *new_comm);
-int PMPI_Dist_graph_create_adjacent(MPI_Comm comm, int sources_n, const int sources[], const int source_weights[],
-    int dests_n, const int dests[], const int dest_weights[], MPI_Info info, int reorder, MPI_Comm *new_comm);
+int PMPI_Dist_graph_create_adjacent(MPI_Comm comm, int sources_n, const int sources[], const int *source_weights,
+    int dests_n, const int dests[], const int *dest_weights, MPI_Info info, int reorder, MPI_Comm *new_comm);
 int PMPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[], const int dests[],
-    const int weights[], MPI_Info info, int reorder, MPI_Comm *new_comm);
+    const int *weights, MPI_Info info, int reorder, MPI_Comm *new_comm);
 int PMPI_Topo_test(MPI_Comm comm, int *status);
 int PMPI_Graphdims_get(MPI_Comm comm, int *nodes, int *edges);
 int PMPI_Graph_get(MPI_Comm comm, int max_index, int max_edges, int index[], int edges[]);
@@ -1922,8 +1922,8 @@ int PMPI_Cart_coords(MPI_Comm comm, int rank, int max_dims, int coords[]);
 int PMPI_Graph_neighbors_count(MPI_Comm comm, int rank, int *n);
 int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int max_n, int neighbors[]);
 int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *sources_n, int *dests_n, int *weighted);
-int PMPI_Dist_graph_neighbors(MPI_Comm comm, int max_sources, int sources[], int source_weights[], int max_dests,
-    int dests[], int dest_weights[]);
+int PMPI_Dist_graph_neighbors(MPI_Comm comm, int max_sources, int sources[], int *source_weights, int max_dests,
+    int dests[], int *dest_weights);
 int PMPI_Cart_shift(MPI_Comm comm, int direction, int disp, int *source, int *dest);
 int PMPI_Cart_sub(MPI_Comm comm, const int kept[], MPI_Comm *new_comm);
 int PMPI_Cart_map(MPI_Comm comm, int dims_n, const int dims[], const int periods[], int *rank);

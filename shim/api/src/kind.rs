@@ -112,11 +112,16 @@ impl Kind {
             true => format!("{before}{name}{after}"),
             false => format!("{before} {name}{after}").trim_end().to_owned(),
         };
+        let array = |before: &str| match name.ends_with("weights") {
+            // `MPI_UNWEIGHTED` is no array: compilers that look into one warn of it.
+            true => of(&format!("{before} *"), ""),
+            false => of(before, "[]"),
+        };
         let formed = |before: &str| match self.form {
             Form::Value => of(before, ""),
             Form::Out | Form::InOut => of(&format!("{before} *"), ""),
-            Form::List => of(&format!("const {before}"), "[]"),
-            Form::Array => of(before, "[]"),
+            Form::List => array(&format!("const {before}")),
+            Form::Array => array(before),
         };
         match (&self.base, self.form) {
             (Base::In, _) => of("const void *", ""),

@@ -64,6 +64,10 @@ int main(int argc, char **argv) {
     MPI_Bcast(MPI_IN_PLACE, 1, MPI_LONG_LONG_INT, 0, comm);
     MPI_Send_c(name, (MPI_Count)1, MPI_BYTE, rank, MPI_ANY_TAG, MPI_COMM_SELF);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Dist_graph_create(comm, 1, &rank, &rank, ranges[0], MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    MPI_Dist_graph_create_adjacent(comm, 0, ranges[0], MPI_WEIGHTS_EMPTY, 1, &rank, MPI_UNWEIGHTED,
+        MPI_INFO_NULL, 0, &comm);
+    MPI_Dist_graph_neighbors(comm, 1, &rank, MPI_UNWEIGHTED, 1, ranges[0], MPI_UNWEIGHTED);
     MPI_Recv(name, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, &status);
     PMPI_Pcontrol(1, status.MPI_SOURCE, (int)safety);
     return MPI_Finalize() + (int)MPI_Wtime();
@@ -81,7 +85,14 @@ fn it_compiles_in_every_language_without_a_warning() {
         ["-xc++", "-std=c++11"],
         ["-xc++", "-std=c++17"],
     ] {
-        let mut options = vec!["-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Werror"];
+        let mut options = vec![
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-pedantic",
+            "-Wshadow",
+            "-Werror",
+        ];
         options.extend(language);
         let out = compile(folder.path(), &options, PROGRAM);
         let said = String::from_utf8_lossy(&out.stderr);
