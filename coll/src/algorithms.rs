@@ -223,6 +223,7 @@ const REDUCE_BINOMIAL: Algorithm = Algorithm::tree(Collective::Reduce, BINOMIAL)
 const REDUCE_SCATTER_GATHER: Algorithm = Algorithm::commutative(Collective::Reduce, SCATTER_GATHER);
 const REDUCE_TWO_LEVEL: Algorithm =
     Algorithm::commutative(Collective::Reduce, TWO_LEVEL).with_levels();
+const REDUCE_SCATTER_BOARD: Algorithm = Algorithm::on_board(Collective::ReduceScatter);
 const REDUCE_SCATTER_SERIAL: Algorithm =
     Algorithm::tree(Collective::ReduceScatter, REDUCE_SCATTERV);
 const REDUCE_SCATTER_PAIRWISE: Algorithm =
@@ -256,6 +257,7 @@ pub const ALGORITHMS: &[Algorithm] = &[
     REDUCE_BOARD,
     REDUCE_SCATTER_GATHER,
     REDUCE_TWO_LEVEL,
+    REDUCE_SCATTER_BOARD,
     REDUCE_SCATTER_SERIAL,
     REDUCE_SCATTER_PAIRWISE,
     SCATTER_BINOMIAL,

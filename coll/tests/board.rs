@@ -105,6 +105,17 @@ fn everything(team: &Team, round: u64) {
     let mut out = (me == root).then(|| vec![0; bytes]);
     team.reduce(sum, &own, out.as_deref_mut(), root).unwrap();
     assert!(out.is_none_or(|out| out == combined), "reduce of {bytes}");
+    // Parts of any length, none among them.
+    let mut ends: Vec<usize> = (1..size)
+        .map(|_| below(bytes / layout.extent() + 1) * layout.extent())
+        .collect();
+    ends.extend([0, bytes]);
+    ends.sort_unstable();
+    let lengths: Vec<usize> = ends.windows(2).map(|two| two[1] - two[0]).collect();
+    let mut part = vec![0; lengths[me]];
+    team.reduce_scatter(sum, &own, &lengths, &mut part).unwrap();
+    let mine = ends[me]..ends[me + 1];
+    assert!(part == combined[mine], "reduce-scatter of {lengths:?}");
 
     let bytes = COUNTS[below(COUNTS.len())] * 3 + below(3);
     let own = data(me, round, bytes);

@@ -5,6 +5,7 @@ use std::ops::Range;
 use tagwire_transport::board::RESULTS_AT;
 
 use super::call::{BoardCall, Pieces};
+use super::parts::Parts;
 use crate::call::cut;
 use crate::error::Result;
 use crate::reduction::Reduction;
@@ -95,16 +96,16 @@ fn combine(
 }
 
 /// What a member gives of a range, and where the result of the range goes.
-struct Mine<'a> {
+pub(super) struct Mine<'a> {
     /// In `into` where there is none.
-    input: Option<&'a [u8]>,
-    into: &'a mut [u8],
+    pub(super) input: Option<&'a [u8]>,
+    pub(super) into: &'a mut [u8],
 }
 
 /// Combines a range of what all have shown, which lies at `place` in what a member has: how much it has shown, and where there.
 /// Each byte is read where it lies and written once.
 #[inline]
-fn combine_shown(
+pub(super) fn combine_shown(
     call: &BoardCall<'_>,
     reduction: Reduction<'_>,
     round: u64,
@@ -170,36 +171,6 @@ fn read(
     call.read(member, round, len, range, look)?
 }
 
-/// The parts of a piece, one for each member.
-struct Parts {
-    start: usize,
-    lengths: Vec<usize>,
-}
-
-impl Parts {
-    /// Returns where the part of a member lies in the data.
-    fn range(&self, member: usize) -> Range<usize> {
-        let start = self.start + self.lengths[..member].iter().sum::<usize>();
-        start..start + self.lengths[member]
-    }
-
-    /// Returns how much a member shows: all but its own part.
-    fn shown(&self, by: usize) -> usize {
-        self.lengths.iter().sum::<usize>() - self.lengths[by]
-    }
-
-    /// Returns where the part of `of` lies in what another member shows.
-    fn range_in(&self, by: usize, of: usize) -> Range<usize> {
-        let before = self.lengths[..of].iter().sum::<usize>();
-        let start = if by < of {
-            before - self.lengths[by]
-        } else {
-            before
-        };
-        start..start + self.lengths[of]
-    }
-}
-
 /// Each member combines one part of each piece and shows the result. Three pieces are under way: one is shown, one combined, and of
 /// one the results are copied.
 fn by_parts(
@@ -218,10 +189,7 @@ fn by_parts(
     let first = call.begin(count);
     let parts = |index: usize| {
         let range = pieces.range(index);
-        Parts {
-            start: range.start,
-            lengths: cut(range.len(), size, unit),
-        }
+        Parts::new(range.start, cut(range.len(), size, unit))
     };
     let mut under_way = [const { None }; 3];
     for step in 0..count + 2 {
@@ -258,22 +226,4 @@ fn by_parts(
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_member_shows_all_but_its_own_part() {
-        let parts = Parts {
-            start: 100,
-            lengths: vec![3, 2, 2],
-        };
-        assert_eq!(parts.range(1), 103..105);
-        assert_eq!(parts.shown(1), 5);
-        assert_eq!(parts.range_in(1, 0), 0..3);
-        assert_eq!(parts.range_in(1, 2), 3..5);
-        assert_eq!(parts.range_in(2, 1), 3..5);
-    }
 }

@@ -18,7 +18,9 @@ mod gather;
 mod head;
 pub(crate) mod line;
 mod meeting;
+mod parts;
 mod reduce;
+mod reduce_scatter;
 mod scatter;
 pub(crate) mod state;
 
@@ -47,6 +49,7 @@ pub(crate) use head::Head;
 pub use line::LineCall;
 pub(crate) use line::NextLine;
 pub(crate) use reduce::reduce;
+pub(crate) use reduce_scatter::{fits_parts, reduce_scatter};
 pub(crate) use scatter::{scatter, scatter_from_root, take};
 
 impl Team {

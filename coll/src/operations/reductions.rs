@@ -187,6 +187,20 @@ impl CollectiveOperation for ReduceScatter<'_> {
         Some(Counts::exchange(&self.lengths, &own))
     }
 
+    #[inline]
+    fn on_board(&mut self, team: &Team) -> Option<Result<()>> {
+        let (what, bytes) = (Collective::ReduceScatter, self.input.len());
+        let reduction = self.operator.reduction();
+        let fits = board::fits_parts(reduction.layout.extent(), team.size().max(2));
+        if !fits || !team.reduces_on_board(what, bytes, &reduction) {
+            return None;
+        }
+        let (input, out) = (self.input, &mut *self.out);
+        team.on_board(Head::of(what, bytes).by(&reduction), |call| {
+            board::reduce_scatter(call, reduction, input, &self.lengths, out)
+        })
+    }
+
     async fn steps(&mut self, call: Call<'_>) -> Result<()> {
         let (reduction, lengths) = (self.operator.reduction(), &self.lengths);
         let may_reorder = call.may_reorder(&reduction);
