@@ -274,6 +274,7 @@ const UNSAFE_TESTS: &[&str] = &[
     "conformance/src/pml/rig.rs",
     "pml/src/ob1/tests.rs",
     "pml/src/partitioned/models.rs",
+    "pml/tests/at_once.rs",
     "pml/tests/contact.rs",
     "pml/tests/partitioned.rs",
     "pml/tests/partitioned_wait.rs",

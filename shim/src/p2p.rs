@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 
 use tagwire_base::{SourceSelector, Tag, TagSelector};
+use tagwire_coll::Members;
 use tagwire_pml::{RequestId, SendMode};
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, Datatype, PROC_NULL, Request, Status};
@@ -140,7 +141,7 @@ fn recv_now(
     process: &Process,
     (room, count, datatype): (Out, i64, Datatype),
     from: Envelope,
-) -> Option<Pending> {
+) -> Option<(RequestId, Option<Arc<Members>>)> {
     let bytes = process.types.simple_bytes(count, datatype)?;
     if room.is_constant() {
         return None;
@@ -164,7 +165,7 @@ fn recv_now(
         .at_once()
         .recv(&room, source, tags, context);
     mem::forget(room);
-    Some(Pending::Recv(posted?, comm.members()))
+    Some((posted?, comm.members()))
 }
 
 /// Starts a send. `None` where it goes to no process.
@@ -227,7 +228,7 @@ fn isend_by(
 ) -> Result {
     let entered = match send_now(process, data, to, mode) {
         Some(RequestId::COMPLETE) => DONE,
-        Some(id) => process.requests.enter(Pending::Send(id), to.comm)?,
+        Some(id) => process.requests.enter_with(|| Pending::Send(id), to.comm)?,
         None => return isend_at_length(process, data, to, request, mode),
     };
     request.set(entered);
@@ -408,7 +409,7 @@ pub fn recv(
     let from = Envelope { rank, tag, comm };
     let room = (room, count, datatype);
     match recv_now(process, room, from) {
-        Some(pending) => finish(process, &pending, comm, status),
+        Some((id, members)) => finish(process, &Pending::Recv(id, members), comm, status),
         None => recv_at_length(process, room, from, status),
     }
 }
@@ -439,8 +440,9 @@ pub fn irecv(
 ) -> Result {
     let from = Envelope { rank, tag, comm };
     let room = (room, count, datatype);
-    if let Some(pending) = recv_now(process, room, from) {
-        request.set(process.requests.enter(pending, comm)?);
+    if let Some((id, members)) = recv_now(process, room, from) {
+        let make = || Pending::Recv(id, members);
+        request.set(process.requests.enter_with(make, comm)?);
         return Ok(());
     }
     irecv_at_length(process, room, from, request)

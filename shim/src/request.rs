@@ -317,14 +317,24 @@ impl Requests {
     }
 
     /// Takes an operation under way in.
-    #[inline(always)]
     pub(crate) fn enter(&self, pending: Pending, comm: Comm) -> Result<Request> {
+        self.enter_with(|| pending, comm)
+    }
+
+    /// The same of what `make` makes, in its slot: through memory it would be stored in parts and loaded as a whole, for which a
+    /// processor waits.
+    #[inline(always)]
+    pub(crate) fn enter_with(
+        &self,
+        make: impl FnOnce() -> Pending,
+        comm: Comm,
+    ) -> Result<Request> {
         if let Some(mut slots) = self.slots.enter_by_bias()
             && let Some(place) = slots.value().free.pop()
         {
-            return Ok(slots.value().occupy(place, pending, comm, None));
+            return Ok(slots.value().occupy(place, make(), comm, None));
         }
-        self.enter_at_length(pending, comm)
+        self.enter_at_length(make(), comm)
     }
 
     /// The same for other threads than the first, and where the table grows.

@@ -2,7 +2,7 @@
 
 use super::Factory;
 use super::rig::{Rig, header};
-use crate::common::{ensure, pattern};
+use crate::common::{Patience, ensure, pattern};
 use tagwire_transport::message::EndpointId;
 use tagwire_transport::{Class, Post};
 
@@ -107,12 +107,10 @@ pub(super) fn one_full_peer_leaves_others_alone(factory: &Factory) -> Result<(),
     let (lively, _) = rig.contact(0, 2)?;
     let untaken = fill(&mut rig, 0, stuck, Class::Data, 1, 64)?;
     for number in 1..=1000 {
-        let mut tries = 0;
+        let mut patience = Patience::new();
         while rig.post(0, lively, Class::Data, header(number), b"lively") != Post::Posted {
-            rig.progress(0);
-            rig.progress(2);
-            tries += 1;
-            ensure(tries < 10_000, || {
+            let events = rig.progress(0) + rig.progress(2);
+            ensure(patience.goes_on(events), || {
                 format!("message {number} to a lively peer waits for a stuck one")
             })?;
         }
