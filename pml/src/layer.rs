@@ -158,6 +158,15 @@ impl Layer {
     pub(crate) fn progress(&mut self) -> usize {
         either!(self, pml => pml.progress())
     }
+
+    /// The same for who waits for one request, and has met nothing yet.
+    #[inline]
+    pub(crate) fn progress_for_one(&mut self) -> usize {
+        match self.ob1() {
+            Some(ob1) => ob1.progress_for_one(),
+            None => self.progress(),
+        }
+    }
 }
 
 /// Every other call: those have one indirect call more.

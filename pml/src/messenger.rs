@@ -591,7 +591,11 @@ impl Messenger {
                     break;
                 }
                 polls -= 1;
-                events += pml.progress();
+                events += if events == 0 {
+                    pml.progress_for_one()
+                } else {
+                    pml.progress()
+                };
             }
             drop(layer);
             self.after_progress(events);
@@ -612,7 +616,11 @@ impl Messenger {
                     self.after_progress(events);
                     return Ok(status);
                 }
-                events += pml.progress();
+                events += if events == 0 {
+                    pml.progress_for_one()
+                } else {
+                    pml.progress()
+                };
             }
             drop(layer);
             self.after_progress(events);

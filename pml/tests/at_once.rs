@@ -56,6 +56,33 @@ fn send(from: &Messenger, to: &Messenger, bytes: &[u8]) {
     from.wait(sent, None).unwrap();
 }
 
+/// A stream of messages that are received one by one, and lie in the ring: each meets the receive that waits for it.
+#[test]
+fn who_waits_for_one_message_leaves_the_others_where_they_are() {
+    const MESSAGES: u64 = 20;
+    let [a, b] = &pair();
+    let mut place = [0; 8];
+    let first = post(b, &mut place, a);
+    send(a, b, b"contact!");
+    b.wait(first, None).unwrap();
+
+    for number in 0..MESSAGES {
+        // It goes into the ring as it is posted.
+        let bytes = number.to_le_bytes();
+        // SAFETY: a short send is complete when it is posted, as is checked.
+        let data = unsafe { SendBuffer::contiguous(bytes.as_ptr(), bytes.len()) };
+        let sent = a.isend(data, b.rank(), TAG, WORLD, SendMode::Standard);
+        assert_eq!(sent.unwrap(), RequestId::COMPLETE);
+    }
+    let before = b.counters().unwrap().unexpected_short;
+    for number in 0..MESSAGES {
+        let request = post(b, &mut place, a);
+        b.wait(request, None).unwrap();
+        assert_eq!(u64::from_le_bytes(place), number);
+    }
+    assert_eq!(b.counters().unwrap().unexpected_short, before);
+}
+
 #[test]
 fn a_request_is_pending_until_its_message_is_there() {
     let [a, b] = &pair();

@@ -21,7 +21,7 @@ const ORDER: [&str; 10] = [
 ];
 
 /// Variables whose values say what they are.
-const SELF_EXPLAINING: [&str; 13] = [
+const SELF_EXPLAINING: [&str; 18] = [
     "transport",
     "library",
     "layer",
@@ -34,6 +34,11 @@ const SELF_EXPLAINING: [&str; 13] = [
     "memory",
     "cache",
     "compute",
+    "mode",
+    "middleware",
+    "stencil",
+    "algorithm",
+    "granularity",
     FILE,
 ];
 
@@ -151,13 +156,13 @@ fn telling(all: &[&Variables]) -> Vec<String> {
     taken
 }
 
-/// Keys in the order in which names have them.
+/// Keys in the order in which names have them: the file comes last, since it says nothing of what was measured.
 fn ordered(mut keys: Vec<String>) -> Vec<String> {
     let place = |key: &String| {
         ORDER
             .iter()
             .position(|known| known == key)
-            .unwrap_or(ORDER.len())
+            .unwrap_or(ORDER.len() + usize::from(key == FILE))
     };
     keys.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.cmp(b)));
     keys
@@ -313,6 +318,13 @@ mod tests {
                 &[("transport", "shm")],
             ]),
             ["cold cache", "no cold cache"]
+        );
+        assert_eq!(
+            named(&[
+                &[(FILE, "a"), ("transport", "shm"), ("stencil", "7-point")],
+                &[(FILE, "b"), ("transport", "shm"), ("stencil", "27-point")]
+            ]),
+            ["7-point", "27-point"]
         );
         assert_eq!(
             named(&[

@@ -324,11 +324,7 @@ impl Requests {
     /// The same of what `make` makes, in its slot: through memory it would be stored in parts and loaded as a whole, for which a
     /// processor waits.
     #[inline(always)]
-    pub(crate) fn enter_with(
-        &self,
-        make: impl FnOnce() -> Pending,
-        comm: Comm,
-    ) -> Result<Request> {
+    pub(crate) fn enter_with(&self, make: impl FnOnce() -> Pending, comm: Comm) -> Result<Request> {
         if let Some(mut slots) = self.slots.enter_by_bias()
             && let Some(place) = slots.value().free.pop()
         {

@@ -7,7 +7,6 @@ use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use super::Messenger;
 use crate::ob1::Ob1;
-use crate::pml::Pml;
 use crate::types::{RequestId, SendMode, Status};
 
 /// What the thread that opened a rank can do at once, while no other has come.
@@ -75,7 +74,7 @@ impl AtOnce<'_> {
         let pml = layer.value().ob1()?;
         let mut events = 0;
         if !pml.is_takeable(request) {
-            events = pml.progress();
+            events = pml.progress_for_one();
         }
         let found = pml.take_with(request, look);
         drop(layer);

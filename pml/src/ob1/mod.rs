@@ -53,6 +53,7 @@ pub use config::Ob1Options;
 pub(crate) use table::protocols;
 use tagwire_base::{Bootstrap, ContextId, Rank, SourceSelector, Tag, TagSelector};
 use tagwire_matching::{AnyEngine, Capacity, Pattern};
+use tagwire_transport::shm::Shm;
 use tagwire_transport::{
     Allocation, Boards, Buffering, ByteTransport, EndpointId, OpenChannel, RecvBuffer, SendBuffer,
     SendChannel, Waiter,
@@ -123,6 +124,28 @@ impl Ob1 {
             closing: false,
             driver: Driver::new(rail.into(), bootstrap, options.clone(), piece),
         })
+    }
+
+    /// Makes progress for who waits for one request. No more than the first message of each peer is delivered, which may be what is
+    /// waited for; the next one has a receive of its own then, and is not unexpected.
+    #[inline(always)]
+    pub(crate) fn progress_for_one(&mut self) -> usize {
+        self.progress_by(1)
+    }
+
+    #[inline]
+    fn progress_by(&mut self, burst: usize) -> usize {
+        let Self { driver, core, .. } = self;
+        let mut events = 0;
+        if core.has_extras {
+            events = driver.run_extras(core);
+        }
+        events += driver.rail.progress_in_line(burst, core);
+        if core.has_extras || !core.pending.is_empty() {
+            events += core.look_at_flags() + driver.run_pending(core);
+        }
+        core.ended = 0;
+        events
     }
 
     /// Whether the request is complete and not persistent.
@@ -449,17 +472,7 @@ impl Pml for Ob1 {
 
     #[inline]
     fn progress(&mut self) -> usize {
-        let Self { driver, core, .. } = self;
-        let mut events = 0;
-        if core.has_extras {
-            events = driver.run_extras(core);
-        }
-        events += driver.rail.progress_in_line(core);
-        if core.has_extras || !core.pending.is_empty() {
-            events += core.look_at_flags() + driver.run_pending(core);
-        }
-        core.ended = 0;
-        events
+        self.progress_by(Shm::BURST)
     }
 
     fn look_after_peers(&mut self) {

@@ -46,11 +46,12 @@ impl Rail {
         matches!(self, Self::Shm(shm) if shm.has_nothing())
     }
 
-    /// As [`ByteTransport::progress`], with the deliveries in line where the transport is known.
+    /// As [`ByteTransport::progress`], with the deliveries in line where the transport is known, and no more than `burst` from each
+    /// peer where it can be told so.
     #[inline(always)]
-    pub(super) fn progress_in_line(&mut self, upcalls: &mut impl Upcalls) -> usize {
+    pub(super) fn progress_in_line(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
         match self {
-            Self::Shm(shm) => progress_of_shm(shm, upcalls),
+            Self::Shm(shm) => progress_of_shm(shm, burst, upcalls),
             Self::Mixed(mixed) => progress_of_mixed(mixed, upcalls),
             Self::Any(transport) => transport.progress(LANE, upcalls),
         }
@@ -74,8 +75,8 @@ fn send_by_mixed(
 
 /// Once, for all who call it.
 #[inline(never)]
-fn progress_of_shm(shm: &mut Shm, upcalls: &mut impl Upcalls) -> usize {
-    shm.progress_with(upcalls)
+fn progress_of_shm(shm: &mut Shm, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+    shm.progress_by(burst, upcalls)
 }
 
 /// The same.

@@ -19,13 +19,22 @@ impl Shm {
     /// which transport it has.
     #[inline]
     pub fn progress_with(&mut self, upcalls: &mut impl Upcalls) -> usize {
-        self.take_arrivals(upcalls) + self.attend_if_due(upcalls)
+        self.progress_by(BURST, upcalls)
+    }
+
+    /// Messages of one peer that one call of progress delivers, unless it is told otherwise.
+    pub const BURST: usize = BURST;
+
+    /// The same, with `burst` messages of each peer at most.
+    #[inline]
+    pub fn progress_by(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+        self.take_arrivals(burst, upcalls) + self.attend_if_due(upcalls)
     }
 
     /// The same, with indirect calls.
     #[inline]
     pub(super) fn move_on(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        self.take_arrivals(upcalls) + self.attend_if_due(upcalls)
+        self.take_arrivals(BURST, upcalls) + self.attend_if_due(upcalls)
     }
 
     /// Whether progress would find nothing.
@@ -43,10 +52,10 @@ impl Shm {
 
     /// Delivers what is in the rings.
     #[inline(always)]
-    fn take_arrivals<U: Upcalls + ?Sized>(&mut self, upcalls: &mut U) -> usize {
+    fn take_arrivals<U: Upcalls + ?Sized>(&mut self, burst: usize, upcalls: &mut U) -> usize {
         let mut events = 0;
         for way in &mut self.inbound {
-            let taken = drain(way, BURST, upcalls);
+            let taken = drain(way, burst, upcalls);
             events += taken.count;
             if taken.count != 0 && way.consumer.has_given_credits() {
                 wake_for_credits(way);
