@@ -80,11 +80,11 @@ perftest() { # UCX_TLS test size iterations
 # Runs a command with the libfabric that fabtests are built with.
 fab() { TAGWIRE_LIBFABRIC=$FABTESTS_PREFIX/lib/libfabric.so.1 LD_LIBRARY_PATH=$FABTESTS_PREFIX/lib "$@"; }
 
-# The last line of a test of fabtests; its server on core 0, its client on core 1.
-fabtest() { # test provider size iterations
+# The last line of a test of fabtests, which takes more arguments; its server on core 0, its client on core 1.
+fabtest() { # test provider size iterations arguments...
     [ -n "${FABTESTS_PREFIX:-}" ] || return
     local port=$((20000 + RANDOM % 20000))
-    local test=("$FABTESTS_PREFIX/bin/$1" -p "$2" -E=$port -S "$3" -I "$4")
+    local test=("$FABTESTS_PREFIX/bin/$1" -p "$2" -E=$port -S "$3" -I "$4" "${@:5}")
     fab serve "${test[@]}"
     fab timeout 60 taskset -c 1 "${test[@]}" 127.0.0.1 2>/dev/null | tail -1
     stop_serving

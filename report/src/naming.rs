@@ -62,19 +62,32 @@ pub fn names(all: &[&Variables]) -> Vec<String> {
 
 fn names_of_different(all: &[&Variables]) -> Vec<String> {
     let telling = telling(all);
+    // The file stands with those that nothing else tells apart.
+    let without_file: Vec<String> = telling.iter().filter(|key| *key != FILE).cloned().collect();
     let mut names: Vec<String> = all
         .iter()
-        .map(|variables| name(variables, &telling))
+        .map(|variables| name(variables, &without_file))
         .collect();
-    let short = names.clone();
-    for (place, name) in names.iter_mut().enumerate() {
-        // Values of two variables may look the same, and short names of libraries too.
-        if short.iter().filter(|other| *other == &short[place]).count() > 1 {
-            *name = spelled_out(all[place], &telling);
-        }
-    }
+    rename_twins(&mut names, |place| name(all[place], &telling));
+    // Values of two variables may look the same, and short names of libraries too.
+    rename_twins(&mut names, |place| spelled_out(all[place], &telling));
     number(&mut names);
     names
+}
+
+/// Gives each name that is there more than once the one that `longer` has for its place.
+fn rename_twins(names: &mut [String], longer: impl Fn(usize) -> String) {
+    let before = names.to_vec();
+    for (place, name) in names.iter_mut().enumerate() {
+        if before
+            .iter()
+            .filter(|other| *other == &before[place])
+            .count()
+            > 1
+        {
+            *name = longer(place);
+        }
+    }
 }
 
 /// Puts a number behind each name that another one has. Values are anybody's.
@@ -156,13 +169,15 @@ fn telling(all: &[&Variables]) -> Vec<String> {
     taken
 }
 
-/// Keys in the order in which names have them: the file comes last, since it says nothing of what was measured.
+/// Keys that say too much, or nothing of what was measured: they come last.
+const LAST: [&str; 2] = ["series", FILE];
+
+/// Keys in the order in which names have them.
 fn ordered(mut keys: Vec<String>) -> Vec<String> {
+    let position = |keys: &[&str], key: &String| keys.iter().position(|known| known == key);
     let place = |key: &String| {
-        ORDER
-            .iter()
-            .position(|known| known == key)
-            .unwrap_or(ORDER.len() + usize::from(key == FILE))
+        let late = position(&LAST, key).map_or(0, |place| place + 1);
+        position(&ORDER, key).unwrap_or(ORDER.len() + late)
     };
     keys.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.cmp(b)));
     keys
@@ -325,6 +340,20 @@ mod tests {
                 &[(FILE, "b"), ("transport", "shm"), ("stencil", "27-point")]
             ]),
             ["7-point", "27-point"]
+        );
+        assert_eq!(
+            named(&[
+                &[(FILE, "a"), ("partitions", "1")],
+                &[(FILE, "a"), ("partitions", "4")],
+                &[(FILE, "b"), ("partitions", "1")],
+                &[(FILE, "b"), ("partitions", "16")],
+            ]),
+            [
+                "1 partition · a",
+                "4 partitions",
+                "1 partition · b",
+                "16 partitions"
+            ]
         );
         assert_eq!(
             named(&[
