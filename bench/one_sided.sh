@@ -4,8 +4,9 @@
 #
 #   ci/peers && cargo build --release && bench/one_sided.sh [ROUNDS] > table.md
 #
-# A get ends when its bytes are here, in all of them. A put of ours ends when its bytes are visible there; a write of fi_rma_bw,
-# one at a time, when the provider has confirmed it; ucp_put_lat is half of a ping-pong of puts that are polled for.
+# A get ends when its bytes are here, in all of them. A put of ours ends when the target has said that its bytes are visible; a
+# write of fi_rma_bw when the provider has taken it; ucp_put_lat is half of a ping-pong of puts that are polled for. The ranks that
+# are reached poll, as the servers of the tools do.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . bench/libraries.sh
@@ -13,10 +14,10 @@ rows=$(mktemp)
 trap 'rm -f "$rows"' EXIT
 note() { awk -v what="$1" -v way="$2" 'NF { print what "|" way "|" $1 }' >>"$rows"; }
 
-ours() { # library operation size iterations transport arguments...
-    local with=$1 operation=$2 size=$3 iterations=$4 transport=$5
-    shift 5
-    $with timeout 120 "$tagwire" bench "$operation" -m "$size" -i "$iterations" -t "$transport" "$@" 2>/dev/null |
+ours() { # library operation size transport arguments...
+    local with=$1 operation=$2 size=$3 transport=$4
+    shift 4
+    $with timeout 120 "$tagwire" bench "$operation" -m "$size" -t "$transport" --wait spin "$@" 2>/dev/null |
         awk -v size="$size" '$1 == size { print $2 }'
 }
 
@@ -25,20 +26,18 @@ for _ in $(seq "${1:-3}"); do
         iterations=20000
         [ $size = 8 ] || iterations=500
         for operation in get put; do
-            test=ucp_get
-            [ $operation = get ] || test=ucp_put_lat
-            for tls in posix,self,cma tcp,self; do
-                ours newer $operation $size $iterations "ucx:$tls" | note "$operation $size ucx:$tls" ours
-                perftest $tls $test $size $iterations | awk '{ print $4 }' | note "$operation $size ucx:$tls" "$test"
-            done
+            test=ucp_get verb=read
+            [ $operation = get ] || test=ucp_put_lat verb=write
             for memory in heap arena; do
-                ours env $operation $size $iterations shm --memory $memory | note "$operation $size shm, $memory" ours
+                ours env $operation $size shm --memory $memory | note "$operation $size shm, $memory" ours
+                perftest posix,self,cma $test $size $iterations | awk '{ print $4 }' |
+                    note "$operation $size shm, $memory" "$test, posix, cma"
             done
+            ours newer $operation $size ucx:tcp,self | note "$operation $size ucx:tcp,self" ours
+            perftest tcp,self $test $size $iterations | awk '{ print $4 }' | note "$operation $size ucx:tcp,self" "$test"
             [ -n "${FABTESTS_PREFIX:-}" ] || continue
-            verb=read
-            [ $operation = get ] || verb=write
             for provider in tcp 'tcp;ofi_rxm'; do
-                ours fab $operation $size $iterations "ofi:$provider" | note "$operation $size ofi:$provider" ours
+                ours fab $operation $size "ofi:$provider" | note "$operation $size ofi:$provider" ours
                 fabtest fi_rma_bw "$provider" $size $iterations -o $verb -W 1 | awk '{ print $6 }' |
                     note "$operation $size ofi:$provider" "fi_rma_bw -o $verb -W 1"
             done

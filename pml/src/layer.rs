@@ -159,11 +159,11 @@ impl Layer {
         either!(self, pml => pml.progress())
     }
 
-    /// The same for who waits for one request, and has met nothing yet.
+    /// As [`Ob1::progress_for_one`], which is progress for other layers.
     #[inline]
-    pub(crate) fn progress_for_one(&mut self) -> usize {
+    pub(crate) fn progress_for_one(&mut self, events: usize) -> usize {
         match self.ob1() {
-            Some(ob1) => ob1.progress_for_one(),
+            Some(ob1) => ob1.progress_for_one(events),
             None => self.progress(),
         }
     }

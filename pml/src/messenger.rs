@@ -1,4 +1,4 @@
-//! One rank's port: a [`Pml`] with a thread level, waiting, deadlines, and the hang dump.
+//! One rank's port: a [`Pml`](crate::Pml) with a thread level, waiting, deadlines, and the hang dump.
 
 mod at_once;
 mod rhythm;
@@ -24,7 +24,6 @@ use crate::error::{Error, Result};
 use crate::guard::{Entered, Guarded, LOOK_AFTER, ThreadLevel};
 use crate::layer::Layer;
 use crate::partitioned::Registry;
-use crate::pml::Pml;
 use crate::sleepers::{Armed, Sleepers};
 use crate::types::{CancelOutcome, Counters, MessageId, RequestId, SendMode, Status, TagLimits};
 use crate::wait::{Backoff, SharedCore, Step, WaitPolicy};
@@ -200,7 +199,7 @@ impl Messenger {
         self.size
     }
 
-    /// Memory that peers can reach by a mapping; see [`Pml::allocate`].
+    /// Memory that peers can reach by a mapping; see [`Pml::allocate`](crate::Pml::allocate).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -283,7 +282,7 @@ impl Messenger {
         }
     }
 
-    /// Starts a send; see [`Pml::isend`].
+    /// Starts a send; see [`Pml::isend`](crate::Pml::isend).
     ///
     /// # Errors
     /// As there, and [`Error::WrongThread`].
@@ -343,7 +342,7 @@ impl Messenger {
         Ok(())
     }
 
-    /// Starts a receive; see [`Pml::irecv`].
+    /// Starts a receive; see [`Pml::irecv`](crate::Pml::irecv).
     ///
     /// # Errors
     /// As there, and [`Error::WrongThread`].
@@ -416,7 +415,7 @@ impl Messenger {
         self.wait(request, None)
     }
 
-    /// Looks for a message; see [`Pml::probe`]. Makes progress once.
+    /// Looks for a message; see [`Pml::probe`](crate::Pml::probe). Makes progress once.
     ///
     /// # Errors
     /// As there.
@@ -429,7 +428,7 @@ impl Messenger {
         self.progress_then(|layer| layer.probe(from, tag, context))?
     }
 
-    /// Looks for a message and takes it out of matching; see [`Pml::claim`]. Makes progress once.
+    /// Looks for a message and takes it out of matching; see [`Pml::claim`](crate::Pml::claim). Makes progress once.
     ///
     /// # Errors
     /// As there.
@@ -490,7 +489,7 @@ impl Messenger {
         })
     }
 
-    /// Starts to receive a claimed message; see [`Pml::irecv_claimed`].
+    /// Starts to receive a claimed message; see [`Pml::irecv_claimed`](crate::Pml::irecv_claimed).
     ///
     /// # Errors
     /// As there.
@@ -498,7 +497,7 @@ impl Messenger {
         self.call(|pml| pml.irecv_claimed(data, message))
     }
 
-    /// Takes back a receive; see [`Pml::cancel`].
+    /// Takes back a receive; see [`Pml::cancel`](crate::Pml::cancel).
     ///
     /// # Errors
     /// As there.
@@ -506,7 +505,7 @@ impl Messenger {
         self.call(|pml| pml.cancel(request))
     }
 
-    /// An inactive persistent send; see [`Pml::send_init`].
+    /// An inactive persistent send; see [`Pml::send_init`](crate::Pml::send_init).
     ///
     /// # Errors
     /// As there.
@@ -521,7 +520,7 @@ impl Messenger {
         self.enter()?.send_init(data, to, tag, context, mode)
     }
 
-    /// An inactive persistent receive; see [`Pml::recv_init`].
+    /// An inactive persistent receive; see [`Pml::recv_init`](crate::Pml::recv_init).
     ///
     /// # Errors
     /// As there.
@@ -538,12 +537,12 @@ impl Messenger {
     /// Activates persistent requests, in order.
     ///
     /// # Errors
-    /// As [`Pml::start`]; those before the one that failed are active.
+    /// As [`Pml::start`](crate::Pml::start); those before the one that failed are active.
     pub fn start(&self, requests: &[RequestId]) -> Result<()> {
         self.call(|pml| requests.iter().try_for_each(|request| pml.start(*request)))
     }
 
-    /// Frees an inactive persistent request; see [`Pml::free`].
+    /// Frees an inactive persistent request; see [`Pml::free`](crate::Pml::free).
     ///
     /// # Errors
     /// As there.
@@ -591,11 +590,7 @@ impl Messenger {
                     break;
                 }
                 polls -= 1;
-                events += if events == 0 {
-                    pml.progress_for_one()
-                } else {
-                    pml.progress()
-                };
+                events += pml.progress_for_one(events);
             }
             drop(layer);
             self.after_progress(events);
@@ -616,11 +611,7 @@ impl Messenger {
                     self.after_progress(events);
                     return Ok(status);
                 }
-                events += if events == 0 {
-                    pml.progress_for_one()
-                } else {
-                    pml.progress()
-                };
+                events += pml.progress_for_one(events);
             }
             drop(layer);
             self.after_progress(events);
@@ -841,7 +832,7 @@ impl Messenger {
         self.drivers.add(driver)
     }
 
-    /// Takes the end of a request, if it has come, without progress; see [`Pml::take`].
+    /// Takes the end of a request, if it has come, without progress; see [`Pml::take`](crate::Pml::take).
     ///
     /// # Errors
     /// As there.
@@ -1128,7 +1119,7 @@ impl Messenger {
         Ok(self.enter()?.failed())
     }
 
-    /// Takes note of failures; see [`Pml::acknowledge_failures`].
+    /// Takes note of failures; see [`Pml::acknowledge_failures`](crate::Pml::acknowledge_failures).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -1136,7 +1127,7 @@ impl Messenger {
         Ok(self.enter()?.acknowledge_failures())
     }
 
-    /// Opens a context of this rank; see [`Pml::open_context`].
+    /// Opens a context of this rank; see [`Pml::open_context`](crate::Pml::open_context).
     ///
     /// # Errors
     /// As there.
@@ -1144,7 +1135,7 @@ impl Messenger {
         self.enter()?.open_context()
     }
 
-    /// Frees a context of this rank; see [`Pml::close_context`].
+    /// Frees a context of this rank; see [`Pml::close_context`](crate::Pml::close_context).
     ///
     /// # Errors
     /// As there.
@@ -1156,7 +1147,7 @@ impl Messenger {
         })
     }
 
-    /// Has the messages of collectives in a context dropped; see [`Pml::break_collectives`].
+    /// Has the messages of collectives in a context dropped; see [`Pml::break_collectives`](crate::Pml::break_collectives).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -1189,7 +1180,7 @@ impl Messenger {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// What a request is and how far it has come; see [`Pml::describe`].
+    /// What a request is and how far it has come; see [`Pml::describe`](crate::Pml::describe).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -1197,7 +1188,7 @@ impl Messenger {
         Ok(self.enter()?.describe(request))
     }
 
-    /// What matches messages and receives; see [`Pml::matcher`].
+    /// What matches messages and receives; see [`Pml::matcher`](crate::Pml::matcher).
     ///
     /// # Errors
     /// [`Error::WrongThread`].
@@ -1205,7 +1196,7 @@ impl Messenger {
         Ok(self.enter()?.matcher())
     }
 
-    /// How many messages took which way so far; see [`Pml::counters`].
+    /// How many messages took which way so far; see [`Pml::counters`](crate::Pml::counters).
     ///
     /// # Errors
     /// [`Error::WrongThread`].

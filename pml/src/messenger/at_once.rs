@@ -74,7 +74,7 @@ impl AtOnce<'_> {
         let pml = layer.value().ob1()?;
         let mut events = 0;
         if !pml.is_takeable(request) {
-            events = pml.progress_for_one();
+            events = pml.progress_for_one(0);
         }
         let found = pml.take_with(request, look);
         drop(layer);

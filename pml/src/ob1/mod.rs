@@ -126,11 +126,11 @@ impl Ob1 {
         })
     }
 
-    /// Makes progress for who waits for one request. No more than the first message of each peer is delivered, which may be what is
-    /// waited for; the next one has a receive of its own then, and is not unexpected.
+    /// Makes progress for who waits for one request, and has met `events` before. At first no more than one message of each peer is
+    /// delivered, which may be what is waited for: the next one has a receive of its own then, and is not unexpected.
     #[inline(always)]
-    pub(crate) fn progress_for_one(&mut self) -> usize {
-        self.progress_by(1)
+    pub(crate) fn progress_for_one(&mut self, events: usize) -> usize {
+        self.progress_by(if events == 0 { 1 } else { Shm::BURST })
     }
 
     #[inline]

@@ -52,7 +52,7 @@ impl Rail {
     pub(super) fn progress_in_line(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
         match self {
             Self::Shm(shm) => progress_of_shm(shm, burst, upcalls),
-            Self::Mixed(mixed) => progress_of_mixed(mixed, upcalls),
+            Self::Mixed(mixed) => progress_of_mixed(mixed, burst, upcalls),
             Self::Any(transport) => transport.progress(LANE, upcalls),
         }
     }
@@ -76,13 +76,13 @@ fn send_by_mixed(
 /// Once, for all who call it.
 #[inline(never)]
 fn progress_of_shm(shm: &mut Shm, burst: usize, upcalls: &mut impl Upcalls) -> usize {
-    shm.progress_by(burst, upcalls)
+    shm.progress_with(burst, upcalls)
 }
 
 /// The same.
 #[inline(never)]
-fn progress_of_mixed(mixed: &mut Mixed, upcalls: &mut impl Upcalls) -> usize {
-    mixed.progress_in_line(LANE, upcalls)
+fn progress_of_mixed(mixed: &mut Mixed, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+    mixed.progress_in_line(LANE, burst, upcalls)
 }
 
 impl Deref for Rail {

@@ -15,26 +15,14 @@ use crate::message::{Arrival, EndpointId, Outcome, PeerEvent, Upcalls};
 pub(super) const BURST: usize = 64;
 
 impl Shm {
-    /// As [`ByteTransport::progress`](crate::ByteTransport::progress), with the upcalls in line: for an owner who knows
-    /// which transport it has.
-    #[inline]
-    pub fn progress_with(&mut self, upcalls: &mut impl Upcalls) -> usize {
-        self.progress_by(BURST, upcalls)
-    }
-
     /// Messages of one peer that one call of progress delivers, unless it is told otherwise.
     pub const BURST: usize = BURST;
 
-    /// The same, with `burst` messages of each peer at most.
+    /// As [`ByteTransport::progress`](crate::ByteTransport::progress), with `burst` messages of each peer at most, and with the
+    /// upcalls in line: for an owner who knows which transport it has.
     #[inline]
-    pub fn progress_by(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
+    pub fn progress_with(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
         self.take_arrivals(burst, upcalls) + self.attend_if_due(upcalls)
-    }
-
-    /// The same, with indirect calls.
-    #[inline]
-    pub(super) fn move_on(&mut self, upcalls: &mut dyn Upcalls) -> usize {
-        self.take_arrivals(BURST, upcalls) + self.attend_if_due(upcalls)
     }
 
     /// Whether progress would find nothing.
@@ -52,7 +40,7 @@ impl Shm {
 
     /// Delivers what is in the rings.
     #[inline(always)]
-    fn take_arrivals<U: Upcalls + ?Sized>(&mut self, burst: usize, upcalls: &mut U) -> usize {
+    fn take_arrivals(&mut self, burst: usize, upcalls: &mut impl Upcalls) -> usize {
         let mut events = 0;
         for way in &mut self.inbound {
             let taken = drain(way, burst, upcalls);

@@ -415,8 +415,8 @@ impl ByteTransport for Shm {
     }
 
     #[inline]
-    fn progress(&mut self, _lane: Lane, upcalls: &mut dyn Upcalls) -> usize {
-        self.move_on(upcalls)
+    fn progress(&mut self, _lane: Lane, mut upcalls: &mut dyn Upcalls) -> usize {
+        self.progress_with(Self::BURST, &mut upcalls)
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {

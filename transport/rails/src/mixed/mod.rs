@@ -151,13 +151,19 @@ impl Mixed {
         }
     }
 
-    /// As [`ByteTransport::progress`], with the deliveries of shared memory in line.
+    /// As [`ByteTransport::progress`], with the deliveries of shared memory in line, and `burst` of them from each peer at most.
     #[inline]
-    pub fn progress_in_line(&mut self, lane: Lane, upcalls: &mut impl Upcalls) -> usize {
+    pub fn progress_in_line(
+        &mut self,
+        lane: Lane,
+        burst: usize,
+        upcalls: &mut impl Upcalls,
+    ) -> usize {
         let First::Shm(shm) = &mut self.rails.first else {
             return self.progress_of_all(lane, upcalls);
         };
-        let events = shm.progress_with(&mut RailUpcalls::new(0, &mut self.links, upcalls));
+        let mut of_shm = RailUpcalls::new(0, &mut self.links, upcalls);
+        let events = shm.progress_with(burst, &mut of_shm);
         let is_due = match events {
             // Who is about to sleep has to have seen all that has come.
             0 => self.polls.is_due() | self.waiter.is_armed() | self.links.has_lost(),
@@ -508,7 +514,7 @@ impl ByteTransport for Mixed {
     }
 
     fn progress(&mut self, lane: Lane, mut upcalls: &mut dyn Upcalls) -> usize {
-        self.progress_in_line(lane, &mut upcalls)
+        self.progress_in_line(lane, Shm::BURST, &mut upcalls)
     }
 
     fn look_after_peers(&mut self, upcalls: &mut dyn Upcalls) {
