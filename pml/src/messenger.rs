@@ -6,7 +6,7 @@ mod rhythm;
 #[allow(clippy::unwrap_used, reason = "a test that panics fails")]
 mod tests;
 
-pub use at_once::AtOnce;
+pub use at_once::{AtOnce, Waits};
 use rhythm::Rhythm;
 
 use std::fmt;

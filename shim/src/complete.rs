@@ -1,5 +1,7 @@
 //! Waiting for requests and testing them (MPI-5.0, section 3.7).
 
+use std::mem;
+
 use tagwire_pml::RequestId;
 
 use crate::abi::{Request, SUCCESS, Status, UNDEFINED};
@@ -207,20 +209,71 @@ pub fn waitall(
     statuses: Statuses,
 ) -> Result {
     let number = count_of(count)?;
-    let given = (0..number).map(|place| requests.get(place));
-    if let Some(messages) = process.requests.messages(given)? {
+    let mut errors = Errors::default();
+    let mut place = 0;
+    let mut is_checked = false;
+    while place < number {
+        match process
+            .requests
+            .wait_each_now(place..number, requests, statuses)
+        {
+            Some(next) => place = next,
+            // Other threads come in between: the table is entered for all at once.
+            None if place == 0 => return wait_together(process, number, requests, statuses),
+            None => {}
+        }
+        if place < number {
+            if !mem::replace(&mut is_checked, true) {
+                process
+                    .requests
+                    .check((place..number).map(|place| requests.get(place)))?;
+            }
+            errors.note(place, wait_for_one(process, place, requests, statuses)?);
+            place += 1;
+        }
+    }
+    if !process.messenger.at_once().pass() {
+        process.messenger.wait(RequestId::COMPLETE, None)?;
+    }
+    errors.report(number, statuses)
+}
+
+/// Waits for one of several requests, whatever it waits for.
+#[inline(never)]
+fn wait_for_one(
+    process: &Process,
+    place: usize,
+    requests: Array<Request>,
+    statuses: Statuses,
+) -> Result<Settled> {
+    let given = requests.get(place);
+    let awaited = process.requests.awaited(given)?;
+    let settled = process.settle(given, &awaited)?;
+    requests.set(place, settled.request);
+    statuses.at(place).set(settled.end.status);
+    if awaited.shows_success() {
+        statuses.set_error(place, SUCCESS);
+    }
+    Ok(settled)
+}
+
+/// Waits for all of several requests.
+#[inline(never)]
+fn wait_together(
+    process: &Process,
+    number: usize,
+    requests: Array<Request>,
+    statuses: Statuses,
+) -> Result {
+    let given = || (0..number).map(|place| requests.get(place));
+    if let Some(messages) = process.requests.messages(given())? {
         return wait_for_messages(process, number, &messages, requests, statuses);
     }
+    process.requests.check(given())?;
     let mut errors = Errors::default();
-    for given in all_given(process, count, requests)? {
+    for place in 0..number {
         // Those whose ends were taken are no more, also where the call fails at another.
-        let settled = process.settle(given.request, &given.awaited)?;
-        requests.set(given.place, settled.request);
-        statuses.at(given.place).set(settled.end.status);
-        if given.awaited.shows_success() {
-            statuses.set_error(given.place, SUCCESS);
-        }
-        errors.note(given.place, settled);
+        errors.note(place, wait_for_one(process, place, requests, statuses)?);
     }
     errors.report(number, statuses)
 }

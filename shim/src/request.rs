@@ -12,6 +12,7 @@
 
 use std::fmt;
 use std::mem;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
@@ -20,7 +21,7 @@ use crate::abi::{Comm, Request, Status};
 use crate::error::{Class, Error, On, Result};
 use crate::partitioned::Part;
 use crate::pending::{End, Freed, Look, Pending, PendingOperation};
-use crate::raw::StatusRef;
+use crate::raw::{Array, StatusRef, Statuses};
 
 const SLOT_BITS: u32 = 22;
 const SLOTS: usize = (1 << SLOT_BITS) - 1;
@@ -412,6 +413,52 @@ impl Requests {
         messenger.wait(id, |ended| slot.note(ended, status))??;
         slot.pending.reset();
         Some(slots.retire_slot(request))
+    }
+
+    /// The same of each of some of several requests, in their order, up to the first that is not done with so. Returns its place, the
+    /// end of `places` where all are; `None` for other threads than the first.
+    #[inline(always)]
+    pub(crate) fn wait_each_now(
+        &self,
+        places: Range<usize>,
+        requests: Array<Request>,
+        statuses: Statuses,
+    ) -> Option<usize> {
+        let mut slots = self.slots.enter_by_bias()?;
+        let slots = slots.value();
+        self.messenger.at_once().waits(|waits| {
+            for place in places.clone() {
+                let (request, status) = (requests.get(place), statuses.at(place));
+                if matches!(request, DONE | Request::NULL) {
+                    requests.set(place, Request::NULL);
+                    status.set(Status::EMPTY);
+                    continue;
+                }
+                let Some((slot, id)) = slots.message(request) else {
+                    return place;
+                };
+                let awaited = places.end - place;
+                let Some(Some(())) = waits.take(id, awaited, |ended| slot.note(ended, status))
+                else {
+                    return place;
+                };
+                slot.pending.reset();
+                requests.set(place, slots.retire_slot(request));
+            }
+            places.end
+        })
+    }
+
+    /// Checks that requests are some.
+    ///
+    /// # Errors
+    /// `MPI_ERR_REQUEST` at the first that is none.
+    pub(crate) fn check(&self, mut requests: impl Iterator<Item = Request>) -> Result {
+        let mut slots = self.slots()?;
+        requests.try_for_each(|request| match request {
+            DONE | Request::NULL => Ok(()),
+            _ => slots.get(request).map(drop),
+        })
     }
 
     /// Returns the message that a request waits for: the short way of the thread that initialized MPI.

@@ -96,6 +96,58 @@ fn looks_leave_requests_as_they_are() {
     });
 }
 
+/// Sends that are complete, null and inactive requests, receives that are there, that come, and that fail, operations: in one call.
+#[test]
+fn requests_of_every_kind_are_waited_for_together() {
+    ranks(2, |process, me| {
+        let other = 1 - me;
+        let mut rooms = [[0; 2]; 4];
+        let mut requests = [Request::NULL; 8];
+        {
+            let [_, sent, _, inactive, barrier, ..] = &mut requests;
+            p2p::isend(process, data(&[me]), 1, INT, other, 9, WORLD, result(sent)).unwrap();
+            let never = room::<i32>(&mut []);
+            p2p::recv_init(process, never, 0, INT, other, 8, WORLD, result(inactive)).unwrap();
+            collectives::ibarrier(process, WORLD, result(barrier)).unwrap();
+        }
+        let persistent = requests[3];
+        // The place of each, its room in numbers, and its tag.
+        let receives = [(0, 2, 9), (2, 2, 1), (5, 1, 2), (7, 2, 3)];
+        for ((place, length, tag), into) in receives.into_iter().zip(&mut rooms) {
+            let (into, request) = (room(into), result(&mut requests[place]));
+            p2p::irecv(process, into, length, INT, other, tag, WORLD, request).unwrap();
+        }
+        for tag in 1..4 {
+            p2p::send(process, data(&[me, tag]), 2, INT, other, tag, WORLD).unwrap();
+        }
+        let mut ends = [Status::EMPTY; 8];
+        let all = array(&mut requests);
+        let ended = complete::waitall(process, 8, all, statuses(&mut ends));
+        assert_eq!(code(ended), Class::InStatus);
+        let truncated = Class::Truncate as i32;
+        assert_eq!(ends.map(|one| one.error), [0, 0, 0, 0, 0, truncated, 0, 0]);
+        let good = [0, 2, 7];
+        assert_eq!(good.map(|place| ends[place].bytes()), [4, 8, 8]);
+        assert_eq!(good.map(|place| ends[place].tag), [9, 1, 3]);
+        let taken = [rooms[0], rooms[1], rooms[3]];
+        assert_eq!(taken, [[other, 0], [other, 1], [other, 3]]);
+        let mut left = [Request::NULL; 8];
+        left[3] = persistent;
+        assert_eq!(requests, left);
+        complete::request_free(process, result(&mut requests[3])).unwrap();
+
+        // One that is none is an error at once, though one before it is under way.
+        let stale = persistent;
+        let mut both = [Request::NULL, stale];
+        let (into, request) = (room(&mut rooms[0]), result(&mut both[0]));
+        p2p::irecv(process, into, 2, INT, other, 4, WORLD, request).unwrap();
+        let wrong = complete::waitall(process, 2, array(&mut both), ignore_all());
+        assert_eq!(code(wrong), Class::Request);
+        complete::cancel(process, result(&mut both[0])).unwrap();
+        complete::wait(process, result(&mut both[0]), ignore()).unwrap();
+    });
+}
+
 #[test]
 fn exchanges_are_one_request() {
     ranks(3, |process, me| {

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use tagwire_base::{ContextId, Rank, SourceSelector, Tag, TagSelector};
+use tagwire_transport::shm::Shm;
 use tagwire_transport::{RecvBuffer, SendBuffer};
 
 use super::Messenger;
@@ -66,20 +67,25 @@ impl AtOnce<'_> {
     #[inline(always)]
     #[must_use]
     pub fn wait<R>(self, request: RequestId, look: impl FnOnce(&Status) -> R) -> Option<R> {
+        self.waits(|waits| waits.take(request, 1, look))?
+    }
+
+    /// Lets `take` take the ends of requests, with what a call costs paid once for all.
+    #[inline(always)]
+    #[must_use]
+    pub fn waits<R>(self, take: impl FnOnce(&mut Waits<'_>) -> R) -> Option<R> {
         let messenger = self.0;
         if !messenger.counts_on() {
             return None;
         }
         let mut layer = messenger.pml.enter_by_bias()?;
         let pml = layer.value().ob1()?;
-        let mut events = 0;
-        if !pml.is_takeable(request) {
-            events = pml.progress_for_one(0);
-        }
-        let found = pml.take_with(request, look);
+        let mut waits = Waits { pml, events: 0 };
+        let taken = take(&mut waits);
+        let events = waits.events;
         drop(layer);
         messenger.after_progress(events);
-        found
+        Some(taken)
     }
 
     /// Counts a call that waits for nothing. Returns whether that is all that there is to it.
@@ -125,5 +131,31 @@ impl AtOnce<'_> {
             && messenger.partitioned.is_idle()
             && messenger.drivers.are_idle()
             && messenger.counts_on()
+    }
+}
+
+/// What takes the ends of requests, one after another.
+#[derive(Debug)]
+pub struct Waits<'l> {
+    pml: &'l mut Ob1,
+    events: usize,
+}
+
+impl Waits<'_> {
+    /// Makes progress once where a request is under way, and takes its end if it has come, of which `look` returns what is asked
+    /// for. No more than `burst` messages of each peer are delivered: as many as have receives of their own, so that the next one
+    /// is not unexpected.
+    #[inline(always)]
+    #[must_use]
+    pub fn take<R>(
+        &mut self,
+        request: RequestId,
+        burst: usize,
+        look: impl FnOnce(&Status) -> R,
+    ) -> Option<R> {
+        if !self.pml.is_takeable(request) {
+            self.events += self.pml.progress_by(burst.min(Shm::BURST));
+        }
+        self.pml.take_with(request, look)
     }
 }

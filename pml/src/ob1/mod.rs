@@ -133,8 +133,9 @@ impl Ob1 {
         self.progress_by(if events == 0 { 1 } else { Shm::BURST })
     }
 
+    /// Makes progress that delivers at most `burst` messages of each peer.
     #[inline]
-    fn progress_by(&mut self, burst: usize) -> usize {
+    pub(crate) fn progress_by(&mut self, burst: usize) -> usize {
         let Self { driver, core, .. } = self;
         let mut events = 0;
         if core.has_extras {
