@@ -52,7 +52,7 @@ pub const SETTINGS: &[Setting] = &[
         READER,
         "eager-limit",
         0..=1 << 24,
-        "Longest message that ob1 sends before it is matched; auto: 8K over shared memory, 64K over networks",
+        "Longest message that ob1 sends before it is matched; auto: 16K over shared memory (8K of buffers that ranks share), 64K over networks",
     ),
     Setting::bytes_or_auto(
         READER,

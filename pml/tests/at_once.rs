@@ -1,4 +1,5 @@
-//! The short ways of the thread that opened a rank say so where there is more to be done than they do.
+//! Which ways messages take over shared memory: the short ones of the thread that opened a rank say so where there is more to be
+//! done than they do.
 #![cfg(not(loom))]
 #![allow(
     unsafe_code,
@@ -169,4 +170,34 @@ fn another_thread_has_no_short_way() {
     assert!(b.at_once().pass());
     b.cancel(request).unwrap();
     b.wait(request, None).unwrap();
+}
+
+/// Past one packet, bytes that the receiver gets at by a mapping are copied once; others go eagerly up to 16 KiB.
+#[test]
+fn shared_buffers_are_copied_once_past_a_packet() {
+    let [a, b] = &pair();
+    let allocation = a.allocate(32 << 10).unwrap();
+    let mut shared = allocation.expect("shared memory is there");
+    shared.bytes_mut().fill(7);
+    let own = vec![7; 32 << 10];
+    let mut place = vec![0; 32 << 10];
+    // Bytes, and whether a message of so many is long: of memory that is shared, and of other memory.
+    let ways = [
+        (8 << 10, false, false),
+        ((8 << 10) + 1, true, false),
+        (16 << 10, true, false),
+        ((16 << 10) + 1, true, true),
+    ];
+    for (length, of_shared, of_own) in ways {
+        for (data, is_long) in [(shared.bytes(), of_shared), (&own[..], of_own)] {
+            let before = a.counters().unwrap().sent_long;
+            place.fill(0);
+            let request = post(b, &mut place[..length], a);
+            send(a, b, &data[..length]);
+            b.wait(request, None).unwrap();
+            assert!(place[..length].iter().all(|byte| *byte == 7));
+            let long = a.counters().unwrap().sent_long - before;
+            assert_eq!(long == 1, is_long, "{length} bytes");
+        }
+    }
 }

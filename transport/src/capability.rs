@@ -146,7 +146,7 @@ impl Preference {
     /// For memory that two ranks share.
     pub const SHARED_MEMORY: Self = Self {
         packet: 8 << 10,
-        eager: 8 << 10,
+        eager: 16 << 10,
         coalesce: false,
         write: 4 << 10,
         remote_access: true,

@@ -33,6 +33,12 @@ pub trait CooperativeTransfers: Transport {
         Offer::Unsupported
     }
 
+    /// Returns whether `data` lies where `to` gets at it by a mapping: a transfer of it is one copy, without a call of the system.
+    fn maps(&self, to: EndpointId, data: &SendBuffer) -> bool {
+        let _ = (to, data);
+        false
+    }
+
     /// Joins the transfer that `from` offered under `ticket`: `data` is to be filled from its
     /// start, with as much as both sides have. [`Post::Unsupported`] leaves the offer open, to be
     /// [withdrawn](CooperativeTransfers::withdraw) by its maker.

@@ -11,9 +11,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use crate::data::copy_bytes;
 
-/// Shorter copies are plain: their reader waits for memory where the caches have been passed by.
-const LEAST: usize = 4096;
-
 /// Of so many copies the first [`TRIALS`] are tried.
 const PERIOD: u32 = 4096;
 /// So many are made one way, then as many the other, twice.
@@ -25,6 +22,8 @@ const SETTLING: u32 = 8;
 /// How copies of one writer are made.
 #[derive(Debug)]
 pub(crate) struct SharedWrites {
+    /// Shorter copies are plain: their reader waits for memory where the caches have been passed by.
+    least: usize,
     /// Long copies in the period.
     count: AtomicU32,
     /// Copies go past the caches.
@@ -37,8 +36,10 @@ pub(crate) struct SharedWrites {
 }
 
 impl SharedWrites {
-    pub(crate) const fn new() -> Self {
+    /// Returns what decides about copies of `least` bytes and more.
+    pub(crate) const fn new(least: usize) -> Self {
         Self {
+            least,
             count: AtomicU32::new(0),
             stream: AtomicBool::new(false),
             since: AtomicU64::new(0),
@@ -53,13 +54,25 @@ impl SharedWrites {
     /// `from` is readable and `to` writable for `len` bytes, and they do not overlap.
     #[inline]
     pub(crate) unsafe fn copy(&self, from: *const u8, to: *mut u8, len: usize) {
-        let streams = len >= LEAST && way::CAN_STREAM && self.streams(len, way::ticks);
+        let streams = len >= self.least && way::CAN_STREAM && self.streams(len, way::ticks);
         match streams {
             // SAFETY: as the caller promises.
             true => unsafe { way::stream(from, to, len) },
             // SAFETY: as the caller promises.
             false => unsafe { copy_bytes(from, to, len) },
         }
+    }
+
+    /// Whether another copy like the last, of `len` bytes, will go past the caches.
+    #[inline]
+    pub(crate) fn will_stream(&self, len: usize) -> bool {
+        let turn = self.count.load(Relaxed);
+        len >= self.least
+            && way::CAN_STREAM
+            && match turn > TRIALS {
+                true => self.stream.load(Relaxed),
+                false => turn / BLOCK % 2 == 1,
+            }
     }
 
     /// Whether the next copy, of `len` bytes, goes past the caches.
@@ -170,13 +183,15 @@ mod way {
 mod tests {
     use super::*;
 
+    const LEAST: usize = 4096;
+
     /// Every byte, and none beside them, by trials and after either outcome.
     #[test]
     fn copies_are_whole() {
         const ROOM: usize = 3 * LEAST;
         let source: Vec<u8> = (0..ROOM).map(|index| (index % 251) as u8).collect();
         for stream in [false, true] {
-            let writes = SharedWrites::new();
+            let writes = SharedWrites::new(LEAST);
             for turn in 0..2 * TRIALS as usize {
                 if turn == TRIALS as usize + 1 {
                     writes.stream.store(stream, Relaxed);
@@ -206,7 +221,7 @@ mod tests {
     /// Each way is tried as often, and what is faster with its waits is taken until the next period, which finds out anew.
     #[test]
     fn the_faster_way_is_taken() {
-        let writes = SharedWrites::new();
+        let writes = SharedWrites::new(LEAST);
         for (plain, streamed) in [(1200, 800), (800, 1200), (800, 800)] {
             let copies = period(&writes, plain, streamed);
             let (tried, taken) = copies.split_at(TRIALS as usize);
@@ -220,7 +235,7 @@ mod tests {
     /// A pause in one block of each way, as where the system runs another, decides nothing.
     #[test]
     fn a_block_may_be_slow() {
-        let writes = SharedWrites::new();
+        let writes = SharedWrites::new(LEAST);
         let mut now = 0;
         for turn in 0..=TRIALS {
             let streams = writes.streams(LEAST, || now);

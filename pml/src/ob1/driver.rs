@@ -240,6 +240,10 @@ impl Driver {
             if !begun {
                 let synchronous = common.mode == SendMode::Synchronous;
                 let has_credit = credit.bytes >= common.wanted as i64;
+                // More than a packet is copied once where the receiver gets at it, and not twice.
+                let stays = common.wanted > peer.path.terms.at_once
+                    && self.rail.maps(peer.endpoint, common.send_buffer());
+                let has_credit = has_credit && !stays;
                 let protocols = peer.path.choose(common.wanted, synchronous, has_credit);
                 let Some(protocol) = protocols.get(number) else {
                     debug_assert!(false, "the last protocol takes every message");

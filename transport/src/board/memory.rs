@@ -48,6 +48,9 @@ struct Lone(AtomicU64);
 
 const _: () = assert!(size_of::<Line>() == 64 && size_of::<Member>() <= PAGE);
 
+/// Shorter slots are written through the caches.
+const STREAMED: usize = 4096;
+
 /// Bytes of a member.
 const STRIDE: usize = PAGE + SLOTS as usize * SLOT;
 
@@ -87,7 +90,7 @@ impl BoardMemory {
         (map.len() == Self::len(members)).then_some(Self {
             start,
             members,
-            writes: SharedWrites::new(),
+            writes: SharedWrites::new(STREAMED),
             file,
             _map: map,
         })

@@ -293,6 +293,11 @@ impl CooperativeTransfers for FaultTransport {
         }
     }
 
+    fn maps(&self, to: EndpointId, data: &SendBuffer) -> bool {
+        let inner = self.inner.as_deref();
+        inner.is_some_and(|inner| inner.maps(to, data))
+    }
+
     fn claim(
         &mut self,
         lane: Lane,

@@ -51,6 +51,12 @@ impl Span {
     /// Nothing has been allocated yet.
     pub(super) const NONE: Self = Self { start: 0, len: 0 };
 
+    /// Whether the `len` bytes at `address` lie in it.
+    #[inline]
+    pub(super) const fn holds(self, address: u64, len: usize) -> bool {
+        self.name(address, len) & IN_ARENA != 0
+    }
+
     /// What peers call the `len` bytes at `address`.
     #[inline]
     pub(super) const fn name(self, address: u64, len: usize) -> u64 {

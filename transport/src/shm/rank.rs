@@ -348,6 +348,11 @@ impl CooperativeTransfers for Shm {
         self.open_offer(to, data, token)
     }
 
+    fn maps(&self, _to: EndpointId, data: &SendBuffer) -> bool {
+        data.region()
+            .is_some_and(|region| self.arena.span.holds(region.address(), region.len()))
+    }
+
     fn claim(
         &mut self,
         _lane: Lane,

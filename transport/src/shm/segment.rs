@@ -22,6 +22,10 @@ use super::memfd::{self, SEALS};
 use super::ring::{Place, RingMemory};
 use crate::data::copy_bytes;
 use crate::message::Payload;
+use crate::shared_writes::SharedWrites;
+
+/// Shorter payloads are written through the caches.
+const STREAMED: usize = 1024;
 
 /// Which parts a segment has, and how large it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,6 +220,7 @@ impl Segment {
             .map_raw(&self.file)?;
         Ok(AreaMap {
             area: non_null(map.as_mut_ptr())?.cast(),
+            writes: Arc::new(SharedWrites::new(STREAMED)),
             _map: Arc::new(map),
         })
     }
@@ -280,6 +285,8 @@ impl HeaderMap {
 #[derive(Clone)]
 pub(super) struct AreaMap {
     area: NonNull<PairArea>,
+    /// How long payloads are written.
+    writes: Arc<SharedWrites>,
     _map: Arc<MmapRaw>,
 }
 
@@ -342,6 +349,9 @@ impl RingMemory for AreaMap {
 
     #[inline]
     fn will_write_payload(&self, start: usize, len: usize) {
+        if self.writes.will_stream(len) {
+            return;
+        }
         let (start, room) = self.place(Place::Bulk(start));
         prefetch_range_for_write(start, len.min(room));
     }
@@ -364,7 +374,8 @@ impl RingMemory for AreaMap {
                     copy_bytes(from, start, 24);
                     copy_bytes(from.add(24), start.add(24), len - 24);
                 }
-                _ => copy_bytes(from, start, len),
+                Place::Inline(_) => copy_bytes(from, start, len),
+                Place::Bulk(_) => self.writes.copy(from, start, len),
             }
         }
     }

@@ -353,7 +353,7 @@ impl Shm {
     /// Whether one of both sides may get at the other's buffer by a mapping: the own one lies in the arena, or the
     /// peer's may.
     pub(super) fn may_map(&self, to: EndpointId, region: ReadRegion) -> bool {
-        self.arena.span.name(region.address(), region.len()) & IN_ARENA != 0
+        self.arena.span.holds(region.address(), region.len())
             || self.peers[to.index()].arena.is_some()
     }
 

@@ -419,6 +419,12 @@ impl CooperativeTransfers for Mixed {
         }
     }
 
+    fn maps(&self, to: EndpointId, data: &SendBuffer) -> bool {
+        let way = self.links.way(to);
+        let way = way.and_then(|(rail, theirs)| Some((self.rails.get(rail)?, theirs)));
+        way.is_some_and(|(rail, theirs)| rail.maps(theirs, data))
+    }
+
     fn claim(
         &mut self,
         lane: Lane,
