@@ -24,13 +24,27 @@ mod on_shm {
     #![allow(clippy::unwrap_used, reason = "a test that panics fails")]
 
     use std::os::unix::process::ExitStatusExt;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     /// Set for the processes of checks.
     const CHILD: &str = "TAGWIRE_TEST_CHILD";
     /// So many processes may be lost to the provider.
     const TRIES: usize = 5;
     const SIGSEGV: i32 = 11;
+
+    /// Removes the memory of the ranks of a process that is no more: a later one of its number would find it in use.
+    fn remove_memory(process: u32) {
+        let prefix = format!("{process}:");
+        for file in std::fs::read_dir("/dev/shm")
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if file.file_name().to_string_lossy().starts_with(&prefix) {
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+    }
 
     fn check(name: &str) {
         if std::env::var_os(CHILD).is_some() {
@@ -46,7 +60,10 @@ mod on_shm {
         for _ in 0..TRIES {
             let mut child = Command::new(std::env::current_exe().unwrap());
             child.args(["--exact", &format!("on_shm::{name}"), "--show-output"]);
-            let output = child.env(CHILD, "1").output().unwrap();
+            child.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = child.env(CHILD, "1").spawn().unwrap();
+            let id = child.id();
+            let output = child.wait_with_output().unwrap();
             let text = String::from_utf8_lossy(&output.stdout);
             if output.status.success() {
                 assert!(text.contains("1 passed"), "{text}");
@@ -57,6 +74,7 @@ mod on_shm {
             }
             let crashed = output.status.signal() == Some(SIGSEGV);
             assert!(crashed, "{}\n{text}", output.status);
+            remove_memory(id);
             println!("a rank reached for the memory of one that had closed: once more");
         }
         panic!("{TRIES} processes ended by SIGSEGV");
