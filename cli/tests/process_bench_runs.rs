@@ -76,8 +76,9 @@ fn other_load_is_reported_in_text_in_json_and_by_compare() {
     let bind = cpus.map(|cpu| cpu.to_string()).join(",");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("busy.json");
+    // Long enough for the system's count of a processor's time.
     let outcome = Line::new(["bench", "latency", "-m", "8", "--wait", "spin"])
-        .args(["--bind", &bind, "-o"])
+        .args(["-i", "200000", "--bind", &bind, "-o"])
         .args([&file])
         .finish();
     assert_eq!(outcome.status, 0, "{outcome:#?}");

@@ -15,8 +15,12 @@ use tagwire_layout::{Basic, Layout, Operation};
 /// Group sizes.
 const SIZES: std::ops::RangeInclusive<usize> = 1..=17;
 
-/// Rounds of each size.
-const ROUNDS: u64 = 24;
+/// Rounds of each size: as many more as properties have more cases, where that is said.
+fn rounds() -> u64 {
+    let cases = std::env::var("PROPTEST_CASES").ok();
+    let cases = cases.and_then(|cases| cases.parse::<u64>().ok());
+    cases.map_or(12, |cases| cases.div_ceil(40).max(1))
+}
 
 /// All operations once, with what the draws of `round` say.
 fn everything(team: &Team, round: u64) {
@@ -29,7 +33,7 @@ fn everything(team: &Team, round: u64) {
 fn all_sizes(selection: &str) {
     for size in SIZES {
         ranks(size, selection, |team| {
-            (0..ROUNDS).for_each(|round| everything(team, round));
+            (0..rounds()).for_each(|round| everything(team, round));
         });
     }
 }
