@@ -43,7 +43,7 @@ pub use driver::{Demand, Driven, Driver};
 pub use error::{Error, Result};
 pub use guard::{Biased, Entered, Guarded, ThreadLevel};
 pub use layer::Layer;
-pub use messenger::{AtOnce, Messenger};
+pub use messenger::{AtOnce, Messenger, Waits};
 pub use partitioned::{PartitionedRecv, PartitionedSend, Policy};
 pub use pml::Pml;
 pub use progress::ProgressThread;

@@ -219,7 +219,12 @@ pub fn waitall(
         {
             Some(next) => place = next,
             // Other threads come in between: the table is entered for all at once.
-            None if place == 0 => return wait_together(process, number, requests, statuses),
+            None if place == 0 => {
+                let given = (0..number).map(|place| requests.get(place));
+                if let Some(messages) = process.requests.messages(given)? {
+                    return wait_for_messages(process, number, &messages, requests, statuses);
+                }
+            }
             None => {}
         }
         if place < number {
@@ -228,6 +233,7 @@ pub fn waitall(
                     .requests
                     .check((place..number).map(|place| requests.get(place)))?;
             }
+            // Those whose ends were taken are no more, also where the call fails at another.
             errors.note(place, wait_for_one(process, place, requests, statuses)?);
             place += 1;
         }
@@ -255,27 +261,6 @@ fn wait_for_one(
         statuses.set_error(place, SUCCESS);
     }
     Ok(settled)
-}
-
-/// Waits for all of several requests.
-#[inline(never)]
-fn wait_together(
-    process: &Process,
-    number: usize,
-    requests: Array<Request>,
-    statuses: Statuses,
-) -> Result {
-    let given = || (0..number).map(|place| requests.get(place));
-    if let Some(messages) = process.requests.messages(given())? {
-        return wait_for_messages(process, number, &messages, requests, statuses);
-    }
-    process.requests.check(given())?;
-    let mut errors = Errors::default();
-    for place in 0..number {
-        // Those whose ends were taken are no more, also where the call fails at another.
-        errors.note(place, wait_for_one(process, place, requests, statuses)?);
-    }
-    errors.report(number, statuses)
 }
 
 /// Waits for requests that have messages under way, or nothing.

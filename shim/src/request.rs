@@ -15,7 +15,7 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel};
+use tagwire_pml::{Entered, Guarded, Messenger, RequestId, ThreadLevel, Waits};
 
 use crate::abi::{Comm, Request, Status};
 use crate::error::{Class, Error, On, Result};
@@ -237,6 +237,22 @@ impl Slots {
         Some((slot, id))
     }
 
+    /// Takes the end of a request that is one of `awaited` messages, if that has come, and sets its status. Returns the handle from
+    /// now on.
+    #[inline(always)]
+    fn take_now(
+        &mut self,
+        waits: &mut Waits<'_>,
+        request: Request,
+        awaited: usize,
+        status: StatusRef,
+    ) -> Option<Request> {
+        let (slot, id) = self.message(request)?;
+        waits.take(id, awaited, |ended| slot.note(ended, status))??;
+        slot.pending.reset();
+        Some(self.retire_slot(request))
+    }
+
     fn awaited(&mut self, request: Request) -> Result<Awaited> {
         if request == Request::NULL {
             return Ok(Awaited::Inactive);
@@ -408,11 +424,8 @@ impl Requests {
     pub(crate) fn wait_now(&self, request: Request, status: StatusRef) -> Option<Request> {
         let mut slots = self.slots.enter_by_bias()?;
         let slots = slots.value();
-        let (slot, id) = slots.message(request)?;
         let messenger = self.messenger.at_once();
-        messenger.wait(id, |ended| slot.note(ended, status))??;
-        slot.pending.reset();
-        Some(slots.retire_slot(request))
+        messenger.waits(|waits| slots.take_now(waits, request, 1, status))?
     }
 
     /// The same of each of some of several requests, in their order, up to the first that is not done with so. Returns its place, the
@@ -434,16 +447,11 @@ impl Requests {
                     status.set(Status::EMPTY);
                     continue;
                 }
-                let Some((slot, id)) = slots.message(request) else {
-                    return place;
-                };
                 let awaited = places.end - place;
-                let Some(Some(())) = waits.take(id, awaited, |ended| slot.note(ended, status))
-                else {
+                let Some(retired) = slots.take_now(waits, request, awaited, status) else {
                     return place;
                 };
-                slot.pending.reset();
-                requests.set(place, slots.retire_slot(request));
+                requests.set(place, retired);
             }
             places.end
         })

@@ -93,6 +93,12 @@ impl Mixed {
         Some((rail, endpoint))
     }
 
+    /// The same for who asks and posts nothing.
+    fn rail(&self, endpoint: EndpointId) -> Option<(&dyn ByteTransport, EndpointId)> {
+        let (rail, endpoint) = self.links.way(endpoint)?;
+        Some((self.rails.get(rail)?, endpoint))
+    }
+
     /// The part of a bundled key that is for the rail to `endpoint`.
     fn key<'a>(&self, endpoint: EndpointId, bundle: &'a [u8]) -> Option<&'a [u8]> {
         let (rail, _) = self.links.way(endpoint)?;
@@ -420,9 +426,8 @@ impl CooperativeTransfers for Mixed {
     }
 
     fn maps(&self, to: EndpointId, data: &SendBuffer) -> bool {
-        let way = self.links.way(to);
-        let way = way.and_then(|(rail, theirs)| Some((self.rails.get(rail)?, theirs)));
-        way.is_some_and(|(rail, theirs)| rail.maps(theirs, data))
+        let rail = self.rail(to);
+        rail.is_some_and(|(rail, theirs)| rail.maps(theirs, data))
     }
 
     fn claim(
@@ -468,19 +473,17 @@ impl ByteTransport for Mixed {
     }
 
     fn towards(&self, to: EndpointId) -> (Capabilities, Limits) {
-        let way = self.links.way(to);
-        match way.and_then(|(rail, theirs)| Some((self.rails.get(rail)?, theirs))) {
+        match self.rail(to) {
             Some((rail, theirs)) => rail.towards(theirs),
             None => (self.capabilities(), self.limits()),
         }
     }
 
     fn preference(&self, to: EndpointId) -> Preference {
-        let way = self.links.way(to);
-        let rail = way.and_then(|(rail, theirs)| Some((self.rails.get(rail)?, theirs)));
-        rail.map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
-            rail.preference(theirs)
-        })
+        self.rail(to)
+            .map_or(Preference::SHARED_MEMORY, |(rail, theirs)| {
+                rail.preference(theirs)
+            })
     }
 
     #[inline]
