@@ -1,10 +1,6 @@
 //! `tagwire info`: what it prints, and that both of its forms hold together.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod command;
-
-use command::{Outcome, tagwire};
+use crate::command::{Outcome, tagwire};
 use serde_json::Value;
 
 /// The exit status of `--why-not` where something cannot be used.

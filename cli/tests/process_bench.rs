@@ -1,13 +1,9 @@
 //! `tagwire bench` as a user calls it: every test, and every wrong way to ask.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::fs;
 use std::process::{Command, Stdio};
 
-use process::{Line, Outcome, has, tagwire, wheel};
+use crate::process::{Line, Outcome, has, tagwire, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.
@@ -311,10 +307,10 @@ fn what_was_measured_before_an_interruption_is_kept() {
             document["rows"].as_array().unwrap().len()
         })
     };
-    process::eventually("two rows", || rows() >= 2);
+    crate::process::eventually("two rows", || rows() >= 2);
     rustix::process::kill_process(job.launcher(), rustix::process::Signal::KILL).unwrap();
     let outcome = job.finish();
-    assert_eq!(outcome.status, process::KILLED, "{outcome:#?}");
+    assert_eq!(outcome.status, crate::process::KILLED, "{outcome:#?}");
     assert!((2..23).contains(&rows()), "{} rows", rows());
 }
 
@@ -442,7 +438,7 @@ mod on_two_machines {
 
 #[test]
 fn a_provider_that_is_none_gets_status_2_and_the_nearest() {
-    if !process::has_libfabric("names of providers") {
+    if !crate::process::has_libfabric("names of providers") {
         return;
     }
     for (given, nearest) in [("ofi:tpc", "'ofi:tcp'"), ("ofi:sokets", "'ofi:sockets'")] {
@@ -460,7 +456,7 @@ fn a_provider_that_is_none_gets_status_2_and_the_nearest() {
 fn every_setting_that_ucx_is_given_reaches_it() {
     // UCX says nothing of names that it does not know, unless it is asked to talk.
     for transports in ["ucx:tcp", "ucx:posix", "ucx:posix,cma,tcp"] {
-        if !process::has("settings of UCX", transports) {
+        if !crate::process::has("settings of UCX", transports) {
             continue;
         }
         let outcome = Line::new(["bench", "latency", "-m", "8", "-t", transports])

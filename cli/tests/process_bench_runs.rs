@@ -1,14 +1,10 @@
 //! Runs of `tagwire bench` that do not go as one wishes: beside other load, over transports that cannot be
 //! used, interrupted.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use process::{Line, Outcome, has};
+use crate::process::{Line, Outcome, has};
 use rustix::process::{Signal, kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;

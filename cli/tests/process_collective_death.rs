@@ -1,12 +1,8 @@
 //! `kill -9` of a rank in a collective, in each phase: the others' operations fail with its name, soon, and they go on without it.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::time::Duration;
 
-use process::{Job, KILLED, has};
+use crate::process::{Job, KILLED, has};
 
 const RANKS: u32 = 3;
 

@@ -1,12 +1,8 @@
 //! `tagwire bench` of collectives, and `tagwire tune coll`.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::fs;
 
-use process::{Line, Outcome, wheel};
+use crate::process::{Line, Outcome, wheel};
 use serde_json::Value;
 
 /// As few iterations as make a row.

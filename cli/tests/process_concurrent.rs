@@ -1,10 +1,6 @@
 //! The tests that compare processes with threads, as a user calls them.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Line, Outcome, has, wheel};
+use crate::process::{Line, Outcome, has, wheel};
 use serde_json::Value;
 
 /// Each test with few iterations, its main figure, and the units or helpers of its rows.

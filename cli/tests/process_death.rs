@@ -1,12 +1,8 @@
 //! `kill -9` of a rank: what involves it fails with its name, soon; everyone else goes on.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::time::{Duration, Instant};
 
-use process::{Job, KILLED};
+use crate::process::{Job, KILLED};
 
 /// The design says one second. Here more, for machines that do ten other things.
 const SOON: Duration = Duration::from_secs(2);
@@ -59,13 +55,13 @@ fn a_rank_that_nobody_knew_is_missed_too() {
 /// One moment without descriptors is the error of the calls in it: no rank fails by it, and deaths are heard of later.
 #[test]
 fn a_shortage_of_descriptors_passes() {
-    let ranks = process::rank();
-    let line = process::Line::of(
+    let ranks = crate::process::rank();
+    let line = crate::process::Line::of(
         std::path::Path::new("sh"),
         ["-c", "ulimit -Sn 64; exec \"$@\"", "sh"],
     );
     let mut job = line
-        .args([process::tagwire()])
+        .args([crate::process::tagwire()])
         .args(["run", "-n", "4"])
         .args(GO_ON)
         .args(["--"])
@@ -88,8 +84,8 @@ fn a_shortage_of_descriptors_passes() {
 
 #[test]
 fn a_forked_child_is_harmless() {
-    let outcome = process::run_line(2, &[])
-        .args([process::rank()])
+    let outcome = crate::process::run_line(2, &[])
+        .args([crate::process::rank()])
         .args(["fork"])
         .finish();
     assert_eq!(outcome.status, 0, "{outcome:#?}");
@@ -102,12 +98,12 @@ fn a_forked_child_is_harmless() {
 #[test]
 fn a_rank_that_opens_late_is_waited_for_unless_a_setting_says_how_long() {
     let late = |timeout: Option<&str>| {
-        let line = process::run_line(3, &[]);
+        let line = crate::process::run_line(3, &[]);
         let line = match timeout {
             Some(timeout) => line.env("TAGWIRE_OPEN_TIMEOUT", timeout),
             None => line,
         };
-        line.args([process::rank()]).args(["late", "700"]).finish()
+        line.args([crate::process::rank()]).args(["late", "700"]).finish()
     };
     let outcome = late(None);
     assert_eq!(outcome.status, 0, "{outcome:#?}");
@@ -202,9 +198,9 @@ fn a_death_after_any_number_of_messages_is_seen() {
         let faults = format!("kill-after={count},kill=process");
         let script = "[ $TAGWIRE_RANK = 1 ] && export TAGWIRE_FAULT=$0; exec \"$@\"";
         // Faults come between bytes: under a layer that matches in the transport there are none.
-        let outcome = process::run_line(2, &[GO_ON, &["--pml", "ob1"]].concat())
+        let outcome = crate::process::run_line(2, &[GO_ON, &["--pml", "ob1"]].concat())
             .args(["sh", "-c", script, &faults])
-            .args([process::rank()])
+            .args([crate::process::rank()])
             .args(["death-anywhere"])
             .finish();
         assert_eq!(outcome.status, KILLED, "{faults}: {outcome:#?}");
@@ -243,7 +239,7 @@ macro_rules! over {
 
             fn options(test: &str) -> Option<Vec<&'static str>> {
                 let test = format!("{}::{test}", stringify!($name));
-                process::has(&test, $needs)
+                crate::process::has(&test, $needs)
                     .then(|| [super::GO_ON, &["--transport", $($option),+]].concat())
             }
 

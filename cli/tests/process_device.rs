@@ -1,10 +1,6 @@
 //! Reductions of vectors that come from a device, between processes, as a user calls them.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Line, Outcome, has, wheel};
+use crate::process::{Line, Outcome, has, wheel};
 use serde_json::Value;
 
 fn bench(line: &str) -> Outcome {

@@ -1,10 +1,6 @@
 //! The examples, as jobs of several sizes: what they compute is right.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Outcome, example, run_line};
+use crate::process::{Outcome, example, run_line};
 
 fn run(name: &str, ranks: u32, argument: &str) -> Outcome {
     let outcome = run_line(ranks, &[])

@@ -1,14 +1,10 @@
 //! Fewer rights than usual: messages of every kind arrive all the same.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use process::{Line, Outcome, confine, is_root, rank, run_line, tagwire};
+use crate::process::{Line, Outcome, confine, is_root, rank, run_line, tagwire};
 
 const RANKS: u32 = 3;
 

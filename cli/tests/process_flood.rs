@@ -1,10 +1,6 @@
 //! Far more unexpected messages than a rank has memory for.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::Job;
+use crate::process::Job;
 
 /// Messages of 4 KiB: 0.16 GB, more than twice the budget. The variable sets another number; `ci/full` has 120,000. Where
 /// others compute on the ranks' core, each message past the budget takes a millisecond.

@@ -1,10 +1,6 @@
 //! Collectives and groups in jobs of processes, over every kind of transport.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Job, has};
+use crate::process::{Job, has};
 
 fn run(ranks: u32, options: &[&str]) {
     let outcome = Job::of_ranks(ranks, options, &["groups"]).finish();

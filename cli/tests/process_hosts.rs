@@ -1,14 +1,10 @@
 //! Ranks on two hosts: network namespaces of this machine with a cable between them.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::ffi::OsString;
 use std::time::Instant;
 
-use process::hosts::Hosts;
-use process::launchers::of_hosts;
-use process::{Outcome, example, has, has_libfabric, tagwire};
+use crate::process::hosts::Hosts;
+use crate::process::launchers::of_hosts;
+use crate::process::{Outcome, example, has, has_libfabric, tagwire};
 
 /// What both sides end within: the store's connection is given up after four seconds of silence, which
 /// the system looks at once a second, and a rank ten times a second; goodbyes take half a second at most.

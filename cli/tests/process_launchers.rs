@@ -1,17 +1,13 @@
 //! Jobs that other launchers start: Hydra and gforker of MPICH and Hydra of Intel MPI, which speak PMI-1, and PRRTE, which has PMIx. Skipped,
 //! loudly, where they are not installed. Slurm has a program of its own.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::launchers::{
+use crate::process::launchers::{
     End, Launcher, a_bad_end_ends_the_job, a_death_is_heard_by_all, an_early_end_is_heard_by_all,
     inner_jobs_are_their_own, libpmix, of_intel_mpi, of_mpich, of_mpich_that_goes_on, of_open_mpi,
     of_open_mpi_that_goes_on, own, programs_are_one_job, the_table_is_of,
     those_in_contact_with_the_dead_end,
 };
-use process::{Line, Outcome, confine, example, has_libfabric, is_root, rank, tagwire};
+use crate::process::{Line, Outcome, confine, example, has_libfabric, is_root, rank, tagwire};
 
 /// The launchers that are here.
 fn launchers(test: &str) -> Vec<Launcher> {
@@ -195,7 +191,7 @@ fn one_of_several_is_refused() {
         let alone = with(Line::of(&example("ring"), ["10"])).env("TAGWIRE_LAUNCHER", "single");
         succeeded(&alone.finish());
         // The ranks of our own launcher are not another's.
-        let inner = with(process::run_line(2, &[]))
+        let inner = with(crate::process::run_line(2, &[]))
             .args([example("ring")])
             .args(["10"]);
         let outcome = inner.finish();

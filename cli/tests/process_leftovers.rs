@@ -1,14 +1,10 @@
 //! Whatever is killed, nothing stays: no process, no shared memory, no file.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use process::{Job, KILLED, eventually, rank, run_line};
+use crate::process::{Job, KILLED, eventually, rank, run_line};
 use rustix::process::{Pid, Signal, kill_process};
 
 const RANKS: u32 = 3;

@@ -1,13 +1,9 @@
 //! `tagwire bench` between two machines, with a server that stays: over loopback, and between two hosts.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use process::hosts::Hosts;
-use process::{Job, Line, Outcome, has_libfabric};
+use crate::process::hosts::Hosts;
+use crate::process::{Job, Line, Outcome, has_libfabric};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 

@@ -1,12 +1,8 @@
 //! Shared memory for ranks of one host and a network for the others, in one job.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
-use process::{KILLED, Line, Outcome, example, has_libfabric, rank, run_line};
+use crate::process::{KILLED, Line, Outcome, example, has_libfabric, rank, run_line};
 
 /// What puts two ranks each on a host of their own.
 const TWO_BY_TWO: &str = "TAGWIRE_HOST=host-$((TAGWIRE_RANK / 2)) exec \"$0\" \"$@\"";

@@ -1,16 +1,12 @@
 //! `tagwire mpi install`, and C programs that are compiled and run with what it has written.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use process::launchers::{Slurm, of_mpich, of_open_mpi};
-use process::{Line, Outcome, has, run_line, tagwire};
+use crate::process::launchers::{Slurm, of_mpich, of_open_mpi};
+use crate::process::{Line, Outcome, has, run_line, tagwire};
 use tempfile::TempDir;
 
 /// A tree that was installed, for all tests of this program.

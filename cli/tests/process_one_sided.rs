@@ -1,10 +1,6 @@
 //! `tagwire bench put`, `get` and `atomic`, and the lists of `bench partitioned`.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Line, Outcome, has};
+use crate::process::{Line, Outcome, has};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Outcome {

@@ -1,10 +1,6 @@
 //! Partitioned operations between processes.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Job, Outcome};
+use crate::process::{Job, Outcome};
 
 fn run(options: &[&str], arguments: &[&str]) -> Outcome {
     let outcome = Job::of_ranks(2, options, arguments).finish();

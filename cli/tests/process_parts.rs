@@ -1,14 +1,10 @@
 //! Jobs of which several `tagwire run` start a part each, as on several hosts; here all are on this one.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use process::{Job, KILLED, Line, Outcome, PATIENCE, eventually, example, rank, tagwire};
+use crate::process::{Job, KILLED, Line, Outcome, PATIENCE, eventually, example, rank, tagwire};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How soon the end of a part ends the others.

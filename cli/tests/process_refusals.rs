@@ -1,16 +1,12 @@
 //! Fabrics and addresses that are not there: each ends with status 2, and names what was tried and the
 //! knob to turn.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use process::hosts::Hosts;
-use process::{Line, Outcome, has, has_libfabric};
+use crate::process::hosts::Hosts;
+use crate::process::{Line, Outcome, has, has_libfabric};
 
 /// The run failed.
 const FAILED: i32 = 2;

@@ -1,15 +1,11 @@
 //! Ranks that know their numbers and one address, as torchrun's do: started one by one, by nobody who watches them.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use process::{Job, Line, Outcome, example, rank};
+use crate::process::{Job, Line, Outcome, example, rank};
 
 /// A rank of a job of `size` ranks that meet at `port`.
 fn line(program: &Path, (rank, size): (u32, u32), port: u16) -> Line {

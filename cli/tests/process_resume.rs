@@ -1,14 +1,10 @@
 //! `tagwire bench --resume`: a run that was stopped in the middle ends with the same file as one that was not.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use process::{Line, Outcome};
+use crate::process::{Line, Outcome};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -40,7 +36,7 @@ fn rows(file: &Path) -> Vec<Value> {
 /// Starts a run, and ends its command with a signal once two rows are there.
 fn interrupted(file: &Path, signal: Signal) -> Vec<Value> {
     let job = line(file, &[]).start();
-    process::eventually("two rows", || rows(file).len() >= 2);
+    crate::process::eventually("two rows", || rows(file).len() >= 2);
     rustix::process::kill_process(job.launcher(), signal).unwrap();
     assert_ne!(job.finish().status, 0);
     let left = rows(file);

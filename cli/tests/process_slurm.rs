@@ -1,10 +1,6 @@
 //! Jobs that Slurm starts, by its pmi2 and pmix plugins and without any. Skipped, loudly, where Slurm cannot be had.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::launchers::{
+use crate::process::launchers::{
     End, Slurm, a_bad_end_ends_the_job, a_death_is_heard_by_all, inner_jobs_are_their_own,
     programs_are_one_job,
 };

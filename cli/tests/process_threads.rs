@@ -1,10 +1,6 @@
 //! Sessions that several threads call, and scopes that end in bad ways.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Job, Line, Outcome, rank};
+use crate::process::{Job, Line, Outcome, rank};
 
 /// The exit status after `abort`.
 const ABORTED: i32 = 128 + 6;

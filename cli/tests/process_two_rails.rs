@@ -1,10 +1,6 @@
 //! Two hosts with two cables between them, of which one is pulled.
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::has_libfabric;
-use process::hosts::Hosts;
+use crate::process::has_libfabric;
+use crate::process::hosts::Hosts;
 
 /// The cable that is pulled comes first: short messages go by it.
 const RAILS: &str = "ofi:tcp;ofi_rxm@eth1+ofi:tcp;ofi_rxm@eth0";

@@ -1,11 +1,7 @@
 //! Ranks that wait: what they tell when asked, and what they cost. And ranks that do not belong
 //! to the job.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod process;
-
-use process::{Job, Line, has, rank, run_line};
+use crate::process::{Job, Line, has, rank, run_line};
 use rustix::process::{Signal, kill_process};
 
 #[test]

@@ -1,14 +1,10 @@
 //! `tagwire report`: what it writes where, and what it says of files that are none and of outputs that cannot be written.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod command;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use command::{Outcome, tagwire};
+use crate::command::{Outcome, tagwire};
 use tempfile::TempDir;
 
 /// Results of two transports and three sizes, in a folder.

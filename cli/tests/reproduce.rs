@@ -1,9 +1,4 @@
 //! `tagwire reproduce`: what it lists, what it judges, and what bad input gets.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that panics fails, with a place in the source"
-)]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -1,10 +1,6 @@
 //! `tagwire run`: ranks, their environment, and the job's exit status.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod command;
-
-use command::{Outcome, tagwire};
+use crate::command::{Outcome, tagwire};
 
 fn run(arguments: &[&str]) -> Outcome {
     tagwire().arg("run").args(arguments).outcome()

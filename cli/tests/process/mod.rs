@@ -2,7 +2,6 @@
 //! end. Nothing here waits for ever: a job that hangs is made to tell what it waits for, and the
 //! test fails with all that was said.
 
-#![allow(dead_code, reason = "shared by several test programs")]
 
 pub mod hosts;
 pub mod launchers;
