@@ -419,6 +419,64 @@ struct Packed(u8, pub u64, [Small; 2]);
 #[repr(transparent)]
 struct Small(u16);
 
+/// What a macro by example was given reaches the derive macro in groups without delimiters.
+macro_rules! record {
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident { $($fvis:vis $field:ident: $type:ty,)* }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Plain)]
+        $(#[$attribute])*
+        $vis struct $name { $($fvis $field: $type,)* }
+    };
+    ($vis:vis struct $name:ident($($fvis:vis $type:ty),*)) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Plain)]
+        #[repr(C)]
+        $vis struct $name($($fvis $type),*);
+    };
+    ($item:item) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Plain)]
+        $item
+    };
+}
+
+record!(
+    #[repr(C)]
+    pub struct Public {
+        pub(crate) id: u64,
+        range: [u32; 2],
+    }
+);
+record!(struct Private(u32, pub [i16; 2]));
+record!(
+    #[repr(transparent)]
+    struct Whole {
+        only: std::num::Wrapping<u8>,
+    }
+);
+// A macro hands the visibility on to a second one: a group in a group.
+macro_rules! twice {
+    ($vis:vis $name:ident: $type:ty) => {
+        record!($vis struct $name($vis $type));
+    };
+}
+twice!(pub Nested: Public);
+
+#[test]
+fn structs_that_macros_make_derive_plain() {
+    fn size<T: Plain>() -> usize {
+        size_of::<T>()
+    }
+    assert_eq!((size::<Public>(), size::<Private>()), (16, 8));
+    assert_eq!((size::<Whole>(), size::<Nested>()), (1, 16));
+    let nested = Nested(Public {
+        id: 1,
+        range: [2, 3],
+    });
+    assert_eq!((nested.0.id, nested.0.range[1]), (1, 3));
+    let whole = Whole {
+        only: std::num::Wrapping(4),
+    };
+    assert_eq!((Private(5, [6, 7]).0, whole.only.0), (5, 4));
+}
+
 #[test]
 fn structs_that_derive_plain_are_sent_as_they_lie() {
     let session = session();

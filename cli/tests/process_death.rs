@@ -235,8 +235,6 @@ fn the_first_death_ends_a_job_that_is_not_told_to_go_on() {
 macro_rules! over {
     ($($name:ident: $needs:literal, $($option:literal)+;)*) => {
         $(mod $name {
-            use super::process;
-
             fn options(test: &str) -> Option<Vec<&'static str>> {
                 let test = format!("{}::{test}", stringify!($name));
                 crate::process::has(&test, $needs)

@@ -36,7 +36,7 @@ type Tokens = Peekable<IntoIter>;
 
 /// Reads the definition that a derive macro is given: attributes, visibility, `struct`, name, fields.
 pub fn structure(input: TokenStream) -> Result<Struct, Refused> {
-    let mut tokens = input.into_iter().peekable();
+    let mut tokens = ungrouped(input).into_iter().peekable();
     let mut is_laid_out = false;
     for attribute in attributes(&mut tokens) {
         is_laid_out |= fixes_layout(attribute);
@@ -65,6 +65,20 @@ pub fn structure(input: TokenStream) -> Result<Struct, Refused> {
     Ok(Struct { name, fields })
 }
 
+/// Dissolves the groups without delimiters, which stand around what a macro by example was given: a visibility
+/// (which may be empty), a type, an attribute, a whole item.
+fn ungrouped(tokens: TokenStream) -> TokenStream {
+    tokens
+        .into_iter()
+        .flat_map(|tree| match tree {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::None => {
+                ungrouped(group.stream())
+            }
+            other => other.into(),
+        })
+        .collect()
+}
+
 /// Takes the attributes that come next: what is in their brackets.
 fn attributes(tokens: &mut Tokens) -> Vec<TokenStream> {
     let mut found = Vec::new();
@@ -73,7 +87,7 @@ fn attributes(tokens: &mut Tokens) -> Vec<TokenStream> {
         .is_some()
     {
         if let Some(TokenTree::Group(group)) = tokens.next() {
-            found.push(group.stream());
+            found.push(ungrouped(group.stream()));
         }
     }
     found
@@ -112,7 +126,7 @@ fn restricts(group: &Group) -> bool {
 
 /// The types of the fields, in braces or in parentheses.
 fn fields(body: &Group) -> Vec<TokenStream> {
-    let mut tokens = body.stream().into_iter().peekable();
+    let mut tokens = ungrouped(body.stream()).into_iter().peekable();
     let mut types = Vec::new();
     while tokens.peek().is_some() {
         attributes(&mut tokens);
