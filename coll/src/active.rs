@@ -1,5 +1,6 @@
 //! The nonblocking operations of a rank that are under way.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -27,6 +28,12 @@ pub(crate) trait Pending: fmt::Debug + Send + Sync {
     /// Returns this rank's id of the context that it is in, and its tag there.
     fn place(&self) -> (ContextId, Tag);
 
+    /// Returns its number among those of its group that take turns, if it does: the next is shown once this one was.
+    fn turn(&self) -> Option<u64>;
+
+    /// Returns whether it has had its turn. One that takes none never waits for it.
+    fn had_turn(&self) -> bool;
+
     /// Returns the port that its messages go through.
     fn messenger(&self) -> &Messenger;
 
@@ -43,7 +50,7 @@ pub(crate) struct Active {
 
 #[derive(Debug, Default)]
 struct List {
-    running: Mutex<Vec<Arc<dyn Pending>>>,
+    running: Mutex<Queues>,
     count: AtomicUsize,
     demand: OnceLock<Demand>,
 }
@@ -78,16 +85,81 @@ impl Active {
             return None;
         }
         let running = self.list.lock();
-        let found = running.iter().find(|one| one.place() == place);
-        found.cloned()
+        let mut all = running.queues.iter().flat_map(|queue| &queue.running);
+        all.find(|one| one.place() == place).cloned()
+    }
+}
+
+/// The operations under way.
+///
+/// Those of a group that take turns stand in a queue of their own, in the order of their turns: where one waits for its turn,
+/// all behind it do, and are not looked at. So many short operations at once cost each a few polls.
+#[derive(Debug, Default)]
+struct Queues {
+    /// The first is that of the operations that take no turns.
+    queues: Vec<Queue>,
+    len: usize,
+}
+
+/// One that has become empty is taken for the next group that needs one.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Whose turns they take; `None` of those that take none.
+    group: Option<ContextId>,
+    running: VecDeque<Arc<dyn Pending>>,
+}
+
+impl Queues {
+    fn enter(&mut self, running: Arc<dyn Pending>) {
+        let turn = running.turn();
+        let place = self.queue_of(turn.map(|_| running.place().0));
+        let queue = &mut self.queues[place].running;
+        // Threads that start operations one after the other may get here the other way round.
+        let before = queue.iter().rev().take_while(|one| one.turn() > turn);
+        let at = queue.len() - before.count();
+        queue.insert(at, running);
+        self.len += 1;
+    }
+
+    /// Returns the place of a group's queue; of one that was empty where the group has none.
+    fn queue_of(&mut self, group: Option<ContextId>) -> usize {
+        if self.queues.is_empty() {
+            self.queues.push(Queue::default());
+        }
+        let Some(group) = group else { return 0 };
+        let mut turns = self.queues.iter().skip(1);
+        let own = turns.position(|queue| queue.group == Some(group) && !queue.running.is_empty());
+        let mut turns = self.queues.iter().skip(1);
+        let free = || turns.position(|queue| queue.running.is_empty());
+        let place = own
+            .or_else(free)
+            .map_or(self.queues.len(), |found| found + 1);
+        if place == self.queues.len() {
+            self.queues.push(Queue::default());
+        }
+        self.queues[place].group = Some(group);
+        place
+    }
+
+    fn leave(&mut self, running: &Arc<dyn Pending>) -> Option<Arc<dyn Pending>> {
+        let group = running.turn().map(|_| running.place().0);
+        let mut queues = self.queues.iter_mut();
+        let queue = queues.find(|queue| queue.group == group && !queue.running.is_empty())?;
+        let place = queue
+            .running
+            .iter()
+            .position(|one| Arc::ptr_eq(one, running))?;
+        self.len -= 1;
+        // Those that are left stay in their order.
+        queue.running.remove(place)
     }
 }
 
 impl List {
     fn enter(&self, running: Arc<dyn Pending>) {
         let mut list = self.lock();
-        list.push(running);
-        self.count.store(list.len(), Relaxed);
+        list.enter(running);
+        self.count.store(list.len, Relaxed);
         if let Some(demand) = self.demand.get() {
             demand.raise();
         }
@@ -95,10 +167,8 @@ impl List {
 
     fn leave(&self, running: &Arc<dyn Pending>) {
         let mut list = self.lock();
-        let place = list.iter().position(|one| Arc::ptr_eq(one, running));
-        // Those that are left stay in their order: of rounds on a board the earlier one goes first, and lets the next go.
-        let left = place.map(|place| list.remove(place));
-        self.count.store(list.len(), Relaxed);
+        let left = list.leave(running);
+        self.count.store(list.len, Relaxed);
         if left.is_some()
             && let Some(demand) = self.demand.get()
         {
@@ -109,28 +179,41 @@ impl List {
         drop(left);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<dyn Pending>>> {
+    fn lock(&self) -> MutexGuard<'_, Queues> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn at(&self, place: usize) -> Option<Arc<dyn Pending>> {
-        self.lock().get(place).cloned()
+    /// Returns an operation by its place; `None` behind the last of its queue.
+    fn at(&self, queue: usize, place: usize) -> Option<Arc<dyn Pending>> {
+        let list = self.lock();
+        list.queues.get(queue)?.running.get(place).cloned()
     }
-}
 
-impl Driver for List {
-    fn drive(&self) -> usize {
+    /// Moves the operations of a queue on, those that wait for their turn up to the first alone. Returns how many have ended.
+    fn drive_queue(&self, queue: usize) -> usize {
         let (mut place, mut ended) = (0, 0);
         // Not under the lock: an operation may start, or end, others.
-        while let Some(running) = self.at(place) {
+        while let Some(running) = self.at(queue, place) {
             if running.poll() {
                 // Another takes its place.
                 self.leave(&running);
                 ended += 1;
-            } else {
+            } else if running.had_turn() {
                 place += 1;
+            } else {
+                break;
             }
         }
         ended
     }
 }
+
+impl Driver for List {
+    fn drive(&self) -> usize {
+        let queues = self.lock().queues.len();
+        (0..queues).map(|queue| self.drive_queue(queue)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

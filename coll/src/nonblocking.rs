@@ -48,6 +48,8 @@ struct Running<F> {
     /// Says who may touch `end` and `body`: the thread that made it `POLLING`, or the one that made it `TAKEN`.
     state: AtomicU8,
     tag: Tag,
+    /// Its round on the board of its group, if it was given one.
+    round: Option<u64>,
     /// Outlives what `body` borrows of it.
     team: Arc<Team>,
     end: UnsafeCell<Option<Result<()>>>,
@@ -69,17 +71,19 @@ impl<F> fmt::Debug for Running<F> {
     }
 }
 
-/// Polls the future of an operation with `tag` for the first time, and puts it into the list if it has not ended then.
+/// Polls the future of an operation with `tag`, and perhaps a round on the board of its group, for the first time, and puts it
+/// into the list if it has not ended then.
 ///
 /// # Safety
 /// What the future borrows, but for the team, is borrowed until the operation is complete.
-unsafe fn launch<'a, F>(team: &Arc<Team>, tag: Tag, body: F) -> Arc<dyn Pending>
+unsafe fn launch<'a, F>(team: &Arc<Team>, tag: Tag, round: Option<u64>, body: F) -> Arc<dyn Pending>
 where
     F: Future<Output = Result<()>> + Send + 'a,
 {
     let running: Arc<dyn Pending + 'a> = Arc::new(Running {
         state: AtomicU8::new(IDLE),
         tag,
+        round,
         team: Arc::clone(team),
         end: UnsafeCell::new(None),
         body: UnsafeCell::new(ManuallyDrop::new(body)),
@@ -160,6 +164,15 @@ impl<F: Future<Output = Result<()>> + Send> Pending for Running<F> {
 
     fn place(&self) -> (ContextId, Tag) {
         (self.team.context(), self.tag)
+    }
+
+    fn turn(&self) -> Option<u64> {
+        self.round
+    }
+
+    fn had_turn(&self) -> bool {
+        self.round
+            .is_none_or(|round| self.team.board.was_shown(round))
     }
 
     fn messenger(&self) -> &Messenger {
@@ -294,11 +307,20 @@ pub(crate) unsafe fn begin<'a>(
     // SAFETY: the caller's promise, in each.
     Request(unsafe {
         match (opening, next) {
-            (None, NextLine::None) => launch(team, tag, async move { operation.steps(call).await }),
-            (None, NextLine::Ready(line)) => {
-                launch(team, tag, async move { operation.line_steps(line).await })
+            (None, NextLine::None) => {
+                launch(team, tag, None, async move { operation.steps(call).await })
             }
-            (opening, next) => launch(team, tag, async move {
+            (None, NextLine::Ready(line)) => {
+                let round = Some(line.round());
+                launch(
+                    team,
+                    tag,
+                    round,
+                    async move { operation.line_steps(line).await },
+                )
+            }
+            // Its steps before its turn need progress of their own.
+            (opening, next) => launch(team, tag, None, async move {
                 if let Some(opening) = opening {
                     opening.run(call).await?;
                 }

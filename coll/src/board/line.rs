@@ -63,6 +63,11 @@ impl Lines {
         Some(())
     }
 
+    /// Whether `round` has been shown.
+    pub(super) const fn was_shown(&self, round: u64) -> bool {
+        round < self.to_show
+    }
+
     /// Whether it is the turn of `round` to end, and these members have shown their lines.
     fn is_there(&self, round: u64, mut from: impl Iterator<Item = usize>) -> bool {
         self.to_end == round && from.all(|member| self.board.is_shown(member, round))
@@ -150,6 +155,10 @@ impl<'t> LineCall<'t> {
     fn of(team: &'t Team, round: u64) -> Option<Self> {
         let lines = team.board.lines()?;
         Some(Self { team, lines, round })
+    }
+
+    pub(crate) const fn round(&self) -> u64 {
+        self.round
     }
 
     pub(crate) async fn barrier(self) -> Result<()> {

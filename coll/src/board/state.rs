@@ -1,7 +1,7 @@
 //! The boards of a group.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tagwire_transport::Board;
 
@@ -72,6 +72,15 @@ impl TeamBoard {
     /// Returns the board of short nonblocking operations. Members that have called the same operations all have it, or none.
     pub(super) fn lines(&self) -> Option<&Mutex<Lines>> {
         self.lines.get()
+    }
+
+    /// Returns whether `round` has had its turn to be shown, or never will, where there is no board.
+    pub(crate) fn was_shown(&self, round: u64) -> bool {
+        let lines = self.lines.get();
+        lines.is_none_or(|lines| {
+            let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.was_shown(round)
+        })
     }
 
     /// Counts a wait. Threads may lose counts to each other: it is a rhythm, no sum.
