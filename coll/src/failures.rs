@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::deaths::Deaths;
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::news;
@@ -18,10 +19,7 @@ pub(crate) struct Failures {
     members: Members,
     me: usize,
     context: ContextId,
-    /// The group only meets in the context of another, to which a failure means nothing.
-    is_meeting: bool,
-    /// Failures of the job that were looked at.
-    seen: AtomicUsize,
+    deaths: Deaths,
     /// How often peers had been looked after at the last look for news.
     looked: AtomicUsize,
     broken: AtomicBool,
@@ -42,17 +40,11 @@ impl Failures {
             members: members.clone(),
             me,
             context,
-            is_meeting: false,
-            seen: AtomicUsize::new(0),
+            deaths: Deaths::among(messenger, members),
             looked: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             lost: OnceLock::new(),
         }
-    }
-
-    /// Says that the group only meets in the context: a failure of it means nothing to others there.
-    pub(crate) const fn only_meets(&mut self) {
-        self.is_meeting = true;
     }
 
     /// Refuses what begins after a failure.
@@ -78,17 +70,12 @@ impl Failures {
         if let Some(error) = self.broken_by() {
             return Err(error);
         }
-        if self.messenger.is_closing() {
-            return Err(Error::Failed(Failure::Closed));
-        }
-        if self.messenger.failures() != self.seen.load(Relaxed) {
-            self.look_for_failures()?;
-        }
+        self.deaths.check()?;
         let looks = self.messenger.looks();
-        if self.looked.swap(looks, Relaxed) == looks || self.is_meeting {
-            return Ok(());
+        match self.looked.swap(looks, Relaxed) == looks {
+            true => Ok(()),
+            false => self.look_for_news(),
         }
-        self.look_for_news()
     }
 
     /// Returns the member that an operation has failed at: this one, where it is of no other.
@@ -108,7 +95,7 @@ impl Failures {
             // The first one found.
             let _ = self.lost.set(*rank);
         }
-        !self.broken.swap(true, Relaxed) && !self.is_meeting
+        !self.broken.swap(true, Relaxed)
     }
 
     /// Drops what members send that have not heard of it, and reports to them. What cannot be sent is for one that is gone.
@@ -139,23 +126,12 @@ impl Failures {
             return Ok(());
         };
         // It may have been a death, of which this rank is to hear too.
-        self.look_for_failures()?;
+        self.deaths.look()?;
         // The one that was lost has a name before its launcher's word of the death is here.
         let lost = lost.filter(|member| *member != self.me);
         if let Some(rank) = lost.and_then(|member| self.members.rank(member)) {
             return Err(Error::Failed(Failure::PeerFailed(rank)));
         }
         Err(Error::Gone { member })
-    }
-
-    #[cold]
-    fn look_for_failures(&self) -> Result<()> {
-        let failed = self.messenger.failed()?;
-        self.seen.store(failed.len(), Relaxed);
-        let mut failed = failed.into_iter();
-        match failed.find(|rank| self.members.member(*rank).is_some()) {
-            Some(rank) => Err(Error::Failed(Failure::PeerFailed(rank))),
-            None => Ok(()),
-        }
     }
 }
