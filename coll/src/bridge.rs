@@ -8,15 +8,16 @@
 //!
 //! Where a member fails, or an argument of a leader is wrong, all members of both sides hear of it.
 
-use tagwire_base::{ContextId, Rank, Tag};
+use tagwire_base::{ContextId, Rank};
 use tagwire_pml::Failure;
 
 use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
 use crate::groups::with_context;
-use crate::members::Members;
+use crate::meetings::Meeting;
 use crate::team::Team;
+use crate::topic::Purpose;
 use crate::{broadcast, two_level};
 
 /// A group of two sides to be made, as seen by one (MPI-5.0, section 7.6.2, `MPI_Intercomm_create`).
@@ -56,8 +57,12 @@ impl Bridge<'_> {
         }
         let mut first = 0;
         let (members, own) = with_context(side, |own| {
-            let met = self.meet(Call::begin(side)?, side, own);
-            let (local, remote) = side.run(met)?;
+            let (local, remote) = side.run(async {
+                match Call::begin(side) {
+                    Ok(call) => self.meet(call, side, own).await,
+                    Err(error) => Err(self.refuse(side, error).await),
+                }
+            })?;
             let has_both = |one: &&Entry| remote.iter().any(|other| other.rank == one.rank);
             if let Some(both) = local.iter().find(has_both) {
                 return Err(Error::Argument(format!(
@@ -80,6 +85,18 @@ impl Bridge<'_> {
             ))
         })?;
         Ok(side.derived_of_sides(members, own, first))
+    }
+
+    /// Tells the other side that this one cannot begin. Returns why.
+    async fn refuse(self, side: &Team, error: Error) -> Error {
+        match self.to.filter(|_| side.me() == self.leader) {
+            Some(to) => to
+                .exchange(side, Err(error))
+                .await
+                .err()
+                .unwrap_or(Error::Broken),
+            None => error,
+        }
     }
 
     /// Returns the members of this side and of the other.
@@ -139,51 +156,75 @@ impl Leader<'_> {
                 "a process leads both groups of an intercommunicator".to_owned(),
             ));
         }
-        let (pair, tag) = self.pair()?;
-        let meeting = peer.meeting_for(pair.clone(), &self.needed(side));
-        let (call, other) = (Call::new(&meeting, tag), 1 - meeting.me());
-        let head = Head::of(&told).to_bytes();
-        let own = match told {
-            Ok(own) => own,
-            Err(error) => {
-                // Whether that one hears of it or is gone as well: this side has failed.
-                let _ = call.send(&head, other).await;
-                return Err(error);
-            }
-        };
-        let mut coming = [0; Head::LEN];
-        if let Err(error) = call.exchange(&head, other, &mut coming, other).await {
-            // That one waits for the members now.
-            let last = peer.meeting(pair);
-            let _ = Call::new(&last, tag).send(&[], other).await;
-            return Err(error);
-        }
-        let mut remote = vec![0; Head::from_bytes(coming).bytes(peer)?];
-        call.exchange(own, other, &mut remote, other).await?;
-        Ok(remote)
-    }
-
-    /// Returns the two leaders, and the tag of their messages.
-    fn pair(&self) -> Result<(Members, Tag)> {
-        let Self { peer, number, .. } = *self;
-        let own = (peer.messenger().rank(), peer.context());
-        let mut pair = [(peer.me(), own), (number, peer.peer(number)?)];
-        pair.sort_unstable_by_key(|(member, _)| *member);
-        let (ranks, contexts) = pair.iter().map(|(_, at)| *at).unzip();
-        let tag = peer
-            .meetings
-            .next_tag(&pair.map(|(member, _)| member), self.name);
-        Ok((Members::new(ranks, contexts), tag))
-    }
-
-    /// Returns those whose failure ends the meeting of the leaders.
-    fn needed(&self, side: &Team) -> Members {
+        let mut pair = [peer.me(), self.number];
+        pair.sort_unstable();
         let known = self.members.iter();
-        let known = known.filter_map(|member| self.peer.members().rank(*member));
-        let all: Vec<Rank> = known.chain(side.members().ranks()).collect();
-        // Nothing is sent to them.
-        let contexts = vec![ContextId::WORLD; all.len()];
-        Members::new(all, contexts)
+        let known = known.filter_map(|member| peer.members().rank(*member));
+        let needed = known.chain(side.members().ranks());
+        let meeting = Meeting::of(peer, (Purpose::Bridge, self.name), &pair, needed)?;
+        let other = 1 - meeting.me();
+        let mut talk = Talk {
+            meeting,
+            other,
+            sent: 0,
+            taken: 0,
+        };
+        let end = talk.exchange(peer, told).await;
+        if let Err(error) = &end {
+            talk.break_off(error).await;
+        }
+        end
+    }
+}
+
+/// What two leaders say to each other. Both send the same number of messages however it ends, so that those of a meeting that
+/// failed can be told from those of the next.
+struct Talk<'t> {
+    meeting: Meeting<'t>,
+    other: usize,
+    sent: usize,
+    taken: usize,
+}
+
+impl Talk<'_> {
+    /// Messages of each: whether its side is ready, and then, since both are, who is there.
+    const MESSAGES: usize = 2;
+
+    async fn exchange(&mut self, peer: &Team, told: Result<&[u8]>) -> Result<Vec<u8>> {
+        let own = told?;
+        let head = Head::Follow(own.len() as u32).to_bytes();
+        self.send(&head).await?;
+        self.take().await?.0.bytes(peer)?;
+        self.send(&[&head, own].concat()).await?;
+        let (head, entries) = self.take().await?;
+        match head.bytes(peer)? == entries.len() {
+            true => Ok(entries),
+            false => Err(could_not_take_part()),
+        }
+    }
+
+    /// Says the rest, which the other waits for: that this side has failed. Nobody takes what that one still says.
+    async fn break_off(&mut self, error: &Error) {
+        let head = Head::of_failure(error).to_bytes();
+        while self.sent < Self::MESSAGES {
+            // Whether that one hears of it or is gone as well: this side has failed.
+            let _ = self.send(&head).await;
+        }
+        self.meeting.leave(self.other, Self::MESSAGES - self.taken);
+    }
+
+    async fn send(&mut self, message: &[u8]) -> Result<()> {
+        self.sent += 1;
+        self.meeting.send(message, self.other).await
+    }
+
+    async fn take(&mut self) -> Result<(Head, Vec<u8>)> {
+        let mut message = self.meeting.recv(self.other).await?;
+        self.taken += 1;
+        let head = message.first_chunk().copied();
+        let head = head.ok_or_else(could_not_take_part)?;
+        message.drain(..Head::LEN);
+        Ok((Head::from_bytes(head), message))
     }
 }
 
@@ -229,8 +270,14 @@ impl Head {
     fn of(told: &Result<impl AsRef<[u8]>>) -> Self {
         match told {
             Ok(bytes) => Self::Follow(bytes.as_ref().len() as u32),
-            Err(Error::Failed(Failure::PeerFailed(rank))) => Self::Dead(*rank),
-            Err(_) => Self::Failed,
+            Err(error) => Self::of_failure(error),
+        }
+    }
+
+    const fn of_failure(error: &Error) -> Self {
+        match error {
+            Error::Failed(Failure::PeerFailed(rank)) => Self::Dead(*rank),
+            _ => Self::Failed,
         }
     }
 
@@ -262,9 +309,12 @@ impl Head {
         match self {
             Self::Follow(bytes) if (LEN..=most).contains(&(bytes as usize)) => Ok(bytes as usize),
             Self::Dead(rank) => Err(Error::Failed(Failure::PeerFailed(rank))),
-            _ => Err(Error::Argument(
-                "a leader of an intercommunicator could not take part".to_owned(),
-            )),
+            _ => Err(could_not_take_part()),
         }
     }
+}
+
+#[cold]
+fn could_not_take_part() -> Error {
+    Error::Argument("a leader of an intercommunicator could not take part".to_owned())
 }

@@ -59,7 +59,7 @@ pub enum Error {
     Active,
     /// The group has as many persistent operations as there can be.
     #[error(
-        "the group has {0} persistent collectives, which is the most: free some, or make them of a duplicate of the group"
+        "the group has {0} persistent collectives that not all ranks have freed, which is the most: free some, or make them of a duplicate of the group"
     )]
     Persistent(usize),
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use tagwire_base::{ContextId, Rank, SourceSelector, TagSelector};
+use tagwire_base::{ContextId, SourceSelector, TagSelector};
 use tagwire_pml::{Failure, Messenger};
 
+use crate::deaths::Deaths;
 use crate::error::{Error, Result};
 use crate::members::Members;
 use crate::news;
@@ -18,15 +19,30 @@ pub(crate) struct Failures {
     members: Members,
     me: usize,
     context: ContextId,
-    /// The group only meets in the context of another, to which a failure means nothing.
-    is_meeting: bool,
-    /// Failures of the job that were looked at.
-    seen: AtomicUsize,
+    deaths: Deaths,
     /// How often peers had been looked after at the last look for news.
     looked: AtomicUsize,
     broken: AtomicBool,
-    /// The member by whose failure the group was broken.
-    lost: OnceLock<Rank>,
+    /// What the group was broken by, where that was a member.
+    lost: OnceLock<Lost>,
+}
+
+/// A member by which a group was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It has failed.
+    Dead(usize),
+    /// It takes part no more, as others say. It may be dead: they hear of that earlier.
+    Gone(usize),
+}
+
+impl Lost {
+    /// Returns its number.
+    pub(crate) const fn member(self) -> usize {
+        match self {
+            Self::Dead(member) | Self::Gone(member) => member,
+        }
+    }
 }
 
 impl Failures {
@@ -42,17 +58,11 @@ impl Failures {
             members: members.clone(),
             me,
             context,
-            is_meeting: false,
-            seen: AtomicUsize::new(0),
+            deaths: Deaths::among(messenger, members),
             looked: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             lost: OnceLock::new(),
         }
-    }
-
-    /// Says that the group only meets in the context: a failure of it means nothing to others there.
-    pub(crate) const fn only_meets(&mut self) {
-        self.is_meeting = true;
     }
 
     /// Refuses what begins after a failure.
@@ -66,9 +76,10 @@ impl Failures {
     /// Returns what ends the operations under way, once one of them has failed.
     pub(crate) fn broken_by(&self) -> Option<Error> {
         let is_broken = self.broken.load(Relaxed);
-        is_broken.then(|| match self.lost.get() {
-            Some(rank) => Error::Failed(Failure::PeerFailed(*rank)),
-            None => Error::Broken,
+        is_broken.then(|| {
+            self.lost
+                .get()
+                .map_or(Error::Broken, |lost| self.error(*lost))
         })
     }
 
@@ -78,17 +89,12 @@ impl Failures {
         if let Some(error) = self.broken_by() {
             return Err(error);
         }
-        if self.messenger.is_closing() {
-            return Err(Error::Failed(Failure::Closed));
-        }
-        if self.messenger.failures() != self.seen.load(Relaxed) {
-            self.look_for_failures()?;
-        }
+        self.deaths.check()?;
         let looks = self.messenger.looks();
-        if self.looked.swap(looks, Relaxed) == looks || self.is_meeting {
-            return Ok(());
+        match self.looked.swap(looks, Relaxed) == looks {
+            true => Ok(()),
+            false => self.look_for_news(),
         }
-        self.look_for_news()
     }
 
     /// Returns the member that an operation has failed at: this one, where it is of no other.
@@ -104,18 +110,23 @@ impl Failures {
 
     /// Breaks the group because of `error`. Returns whether the other members have to hear of it.
     pub(crate) fn enter(&self, error: &Error) -> bool {
-        if let Error::Failed(Failure::PeerFailed(rank)) = error {
+        let lost = match error {
+            Error::Failed(Failure::PeerFailed(rank)) => self.members.member(*rank).map(Lost::Dead),
+            Error::Gone { member } => Some(Lost::Gone(*member)),
+            _ => None,
+        };
+        if let Some(lost) = lost.filter(|_| !self.broken.load(Relaxed)) {
             // The first one found.
-            let _ = self.lost.set(*rank);
+            let _ = self.lost.set(lost);
         }
-        !self.broken.swap(true, Relaxed) && !self.is_meeting
+        !self.broken.swap(true, Relaxed)
     }
 
     /// Drops what members send that have not heard of it, and reports to them. What cannot be sent is for one that is gone.
     pub(crate) fn report(&self) {
         let broken = self.messenger.break_collectives(self.context);
         debug_assert!(broken.is_ok(), "this thread has just called: {broken:?}");
-        let lost = self.lost.get().and_then(|rank| self.members.member(*rank));
+        let lost = self.lost.get().copied();
         for member in (0..self.members.len()).filter(|member| *member != self.me) {
             let (rank, context) = (self.members.rank(member), self.members.context(member));
             if let Some((rank, context)) = rank.zip(context) {
@@ -139,23 +150,24 @@ impl Failures {
             return Ok(());
         };
         // It may have been a death, of which this rank is to hear too.
-        self.look_for_failures()?;
+        self.deaths.look()?;
         // The one that was lost has a name before its launcher's word of the death is here.
-        let lost = lost.filter(|member| *member != self.me);
-        if let Some(rank) = lost.and_then(|member| self.members.rank(member)) {
-            return Err(Error::Failed(Failure::PeerFailed(rank)));
-        }
-        Err(Error::Gone { member })
+        let lost =
+            lost.filter(|lost| lost.member() != self.me && lost.member() < self.members.len());
+        Err(self.error(lost.unwrap_or(Lost::Gone(member))))
     }
 
-    #[cold]
-    fn look_for_failures(&self) -> Result<()> {
-        let failed = self.messenger.failed()?;
-        self.seen.store(failed.len(), Relaxed);
-        let mut failed = failed.into_iter();
-        match failed.find(|rank| self.members.member(*rank).is_some()) {
-            Some(rank) => Err(Error::Failed(Failure::PeerFailed(rank))),
-            None => Ok(()),
-        }
+    fn error(&self, lost: Lost) -> Error {
+        let rank = match lost {
+            Lost::Dead(member) => self.members.rank(member),
+            Lost::Gone(_) => None,
+        };
+        let member = lost.member();
+        rank.map_or(Error::Gone { member }, |rank| {
+            Error::Failed(Failure::PeerFailed(rank))
+        })
     }
 }
+
+#[cfg(test)]
+mod tests;

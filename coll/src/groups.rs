@@ -5,9 +5,11 @@ use tagwire_base::{ContextId, Rank};
 use crate::algorithms::Collective;
 use crate::call::Call;
 use crate::error::{Error, Result};
+use crate::meetings::Meeting;
 use crate::members::Members;
 use crate::sides::Sides;
 use crate::team::Team;
+use crate::topic::Purpose;
 use crate::two_level;
 
 /// What a rank without a free context gives in place of its id: the world's, which is never assigned.
@@ -147,7 +149,7 @@ impl Alike {
 pub struct Subset<'a> {
     /// Its members, by their numbers in the other group, in their order.
     pub members: &'a [usize],
-    /// Tells apart several that the same members make at once.
+    /// Tells apart several that threads of the same members make at once.
     pub name: &'a str,
 }
 
@@ -171,16 +173,14 @@ impl Subset<'_> {
                 "the members of a subset are named once each, this rank among them".to_owned(),
             ));
         }
-        // They meet in the group's context, under tags that no operation of it has.
-        let contexts = members
-            .iter()
-            .filter_map(|member| team.members().context(*member));
-        let meeting = team.meeting(Members::new(ranks.clone(), contexts.collect()));
-        let call = Call::new(&meeting, team.meetings.next_tag(members, name));
-        let made = with_context(&meeting, |own| {
-            Ok((ranks, meeting.exchange_ids(call, own)?))
-        });
-        made.map(|(members, own)| meeting.derived(members, own))
+        let topic = (Purpose::Subset, name);
+        let meeting = Meeting::of(team, topic, members, std::iter::empty())?;
+        let (members, own) = with_context(team, |own| {
+            let own = own.as_u16().to_ne_bytes();
+            let ids = team.run(meeting.allgather(&own))?;
+            Ok((ranks, ids_of(&ids)))
+        })?;
+        Ok(team.derived(members, own))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a member that breaks off tells the others: which member it has lost.
 //!
-//! On the wire 4 bytes, little-endian: the number of the lost member in the group, [`NONE`] where it was something else.
+//! On the wire 4 bytes, little-endian: the number of the lost member in the group, with the bit [`GONE`] where it is not known to
+//! have failed; [`NONE`] where it was something else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -10,14 +11,21 @@ use tagwire_pml::{MessageId, Messenger, SendMode};
 use tagwire_transport::{Pack, RecvBuffer, SendBuffer, Unpack};
 
 use crate::error::Result;
+use crate::failures::Lost;
 use crate::tags::BROKEN;
 
 const NONE: u32 = u32::MAX;
 
+const GONE: u32 = 1 << 31;
+
 /// Sends a member the news that `lost` is lost. Where that fails the member is gone, and needs no news.
-pub(crate) fn send(messenger: &Messenger, lost: Option<usize>, (to, context): (Rank, ContextId)) {
-    let lost = lost.and_then(|member| u32::try_from(member).ok());
-    let whole = SendBuffer::packed(Box::new(Outgoing(lost.unwrap_or(NONE).to_le_bytes())));
+pub(crate) fn send(messenger: &Messenger, lost: Option<Lost>, (to, context): (Rank, ContextId)) {
+    let word = match lost {
+        None => NONE,
+        Some(Lost::Dead(member)) => member as u32,
+        Some(Lost::Gone(member)) => member as u32 | GONE,
+    };
+    let whole = SendBuffer::packed(Box::new(Outgoing(word.to_le_bytes())));
     let send = |data| messenger.isend(data, to, BROKEN, context, SendMode::Buffered);
     // Without room in the layer's memory it goes without the number.
     let _ = send(whole).or_else(|_| send(SendBuffer::EMPTY));
@@ -25,13 +33,18 @@ pub(crate) fn send(messenger: &Messenger, lost: Option<usize>, (to, context): (R
 
 /// Receives news that was claimed. Returns the member that is lost, where the news has come whole and it says so. Where it
 /// takes a while its request stays, once for a group.
-pub(crate) fn receive(messenger: &Messenger, message: MessageId) -> Result<Option<usize>> {
+pub(crate) fn receive(messenger: &Messenger, message: MessageId) -> Result<Option<Lost>> {
     let lost = Arc::new(AtomicU32::new(NONE));
     let room = RecvBuffer::unpacked(Box::new(Incoming(Arc::clone(&lost))));
     let request = messenger.irecv_claimed(room, message)?;
     messenger.take(request)?;
-    let lost = lost.load(Relaxed);
-    Ok((lost != NONE).then_some(lost as usize))
+    let word = lost.load(Relaxed);
+    let member = (word & !GONE) as usize;
+    Ok(match word {
+        NONE => None,
+        _ if word & GONE == 0 => Some(Lost::Dead(member)),
+        _ => Some(Lost::Gone(member)),
+    })
 }
 
 struct Outgoing([u8; 4]);

@@ -7,12 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tagwire_base::Tag;
+use tagwire_layout::{Basic, Layout, Operation};
 
+use crate::allreduce;
+use crate::call::Call;
 use crate::check::Called;
 use crate::error::{Error, Result};
 use crate::nonblocking::{Request, begin};
 use crate::opening::Opening;
 use crate::operations::CollectiveOperation;
+use crate::reduction::Reduction;
+use crate::tags::{AGREE, PERSISTENT};
 use crate::team::Team;
 
 /// A persistent operation (MPI-5.0, section 6.13): inactive at first, and whenever the end of a round was taken.
@@ -42,13 +47,16 @@ impl Team {
     /// Makes a persistent operation, inactive. `make` returns the operation of a round, with the same arguments each time; it
     /// is called at the start of a round, and here, where the arguments are checked.
     ///
+    /// Now and then it waits for the other members (MPI-5.0, section 6.13, has it that it may): whenever as many were made as
+    /// were free the last time.
+    ///
     /// # Safety
     /// `make` may be called until the returned value is dropped. What an operation borrows that it has returned stays borrowed
     /// until the [round](Persistent::round) has ended, also when the returned value is dropped before.
     ///
     /// # Errors
-    /// What is wrong with the arguments; when an earlier operation of the group has failed;
-    /// [`Error::Persistent`] when there are too many.
+    /// What is wrong with the arguments; when an earlier operation of the group has failed, or a member fails;
+    /// [`Error::Persistent`] on all members when there are too many that any of them has not dropped.
     pub unsafe fn init<'a, O: CollectiveOperation + 'a>(
         self: &Arc<Self>,
         make: impl Fn() -> O + Send + Sync + 'a,
@@ -57,7 +65,7 @@ impl Team {
         operation.check(self)?;
         self.check()?;
         self.messenger().check_thread()?;
-        let tag = self.tags.take()?;
+        let tag = self.persistent_tag()?;
         let called = self
             .checks()
             .then(|| Called::new(operation.describe(self), operation.counts(self)));
@@ -79,6 +87,26 @@ impl Team {
             begin: unsafe { transmute::<Begin<'a>, Begin<'static>>(begin) },
             round: None,
         })
+    }
+}
+
+impl Team {
+    /// Returns the tag of the next persistent operation. Members free theirs when they like, so that before tags come again all
+    /// say which ones they have.
+    fn persistent_tag(&self) -> Result<Tag> {
+        if let Some(tag) = self.tags.take() {
+            return Ok(tag);
+        }
+        let mut taken = self.tags.taken();
+        let any = Reduction {
+            operation: &Operation::BitOr,
+            layout: &Layout::of(Basic::U8),
+        };
+        let call = Call::new(self, AGREE);
+        self.run(allreduce::recursive_doubling(call, any, &mut taken))?;
+        self.tags.agree(&taken);
+        let tag = self.tags.take();
+        tag.ok_or(Error::Persistent(PERSISTENT as usize))
     }
 }
 

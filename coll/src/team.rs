@@ -215,23 +215,6 @@ impl Team {
         reduction.operation.is_commutative() && !depends
     }
 
-    /// Returns a group with these members, which meet in this group's context.
-    pub(crate) fn meeting(&self, members: Members) -> Self {
-        let mut meeting = self.derived(members, self.own);
-        meeting.owns_context = false;
-        meeting.failures.only_meets();
-        meeting
-    }
-
-    /// The same for some of those that have to live for the meeting to be of use: where any of `needed` fails, it does.
-    pub(crate) fn meeting_for(&self, members: Members, needed: &Members) -> Self {
-        let mut meeting = self.meeting(members);
-        let me = needed.member(self.messenger.rank()).unwrap_or(0);
-        meeting.failures = Failures::new(&self.messenger, needed, me, self.own);
-        meeting.failures.only_meets();
-        meeting
-    }
-
     /// Returns a group of two sides with these members, the first ones of the first side.
     pub(crate) fn derived_of_sides(&self, members: Members, own: ContextId, first: usize) -> Self {
         let mut made = self.derived(members, own);

@@ -280,8 +280,8 @@ fn an_operation_outlives_all_tags() {
         operation: &operation,
         layout: &layout,
     };
-    // Three in four tags, but for one, are for operations that are not persistent.
-    let others = Tag::COLLECTIVES / 4 * 3 - 2;
+    // Three in four tags, but for two, are for operations that are not persistent.
+    let others = Tag::COLLECTIVES / 4 * 3 - 3;
     // Without a message: there is nothing to combine.
     ranks(3, "allreduce:recursive-doubling", |team| {
         let messenger = team.messenger();
@@ -368,5 +368,59 @@ fn there_are_as_many_persistent_operations_as_tags() {
         drop(made);
         // SAFETY: as above.
         assert!(unsafe { team.init(|| Barrier) }.is_ok());
+    });
+}
+
+/// One that is kept, by one rank alone, is in nobody's way.
+#[test]
+fn persistent_operations_are_made_and_freed_without_end() {
+    ranks(3, "", |team| {
+        // SAFETY: it borrows nothing.
+        let make = || unsafe { team.init(|| Barrier) };
+        let first = make().unwrap();
+        let mut kept = vec![];
+        if team.me() == 1 {
+            kept.push(first);
+        } else {
+            drop(first);
+        }
+        let mut last = make().unwrap();
+        for _ in 0..3 * Tag::COLLECTIVES / 4 {
+            make().unwrap();
+        }
+        for _ in 0..10 {
+            let mut one = make().unwrap();
+            // Other operations in between, and in another order.
+            one.start().unwrap();
+            last.start().unwrap();
+            team.barrier().unwrap();
+            last.wait(None).unwrap();
+            one.wait(None).unwrap();
+        }
+    });
+}
+
+/// A rank that keeps them alone is refused with all others, and not for good.
+#[test]
+fn all_are_refused_one_persistent_operation_too_many() {
+    ranks(2, "", |team| {
+        // SAFETY: it borrows nothing.
+        let make = || unsafe { team.init(|| Barrier) };
+        let mut kept = Vec::new();
+        let error = loop {
+            match make() {
+                Ok(one) if team.me() == 0 => kept.push(one),
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::Persistent(2048)), "{error}");
+        assert!(matches!(make(), Err(Error::Persistent(2048))));
+        kept.truncate(2000);
+        for _ in 0..100 {
+            let mut one = make().unwrap();
+            one.start().unwrap();
+            one.wait(None).unwrap();
+        }
     });
 }

@@ -489,6 +489,15 @@ impl Messenger {
         })
     }
 
+    /// Returns whether a message can still come, none of those here being one; see
+    /// [`Pml::receive_can_happen`](crate::Pml::receive_can_happen).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn receive_can_happen(&self, from: SourceSelector) -> Result<()> {
+        self.enter()?.receive_can_happen(from)
+    }
+
     /// Starts to receive a claimed message; see [`Pml::irecv_claimed`](crate::Pml::irecv_claimed).
     ///
     /// # Errors

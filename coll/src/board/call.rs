@@ -120,7 +120,9 @@ impl<'t> BoardCall<'t> {
             if let Err(error) = team.check_members() {
                 return Ok(Some(Err(error)));
             }
-            if let Some(member) = board.broken().or_else(|| left(board)) {
+            // Who leaves says before why.
+            let left = || left(board).map(|member| board.broken().unwrap_or(member));
+            if let Some(member) = board.broken().or_else(left) {
                 // What it has shown before counts.
                 return Ok(Some(match ready(board) {
                     true => Ok(()),

@@ -283,11 +283,13 @@ impl<'t> LineCall<'t> {
                 let board = &lines.board;
                 board.has_left(*member) && !board.is_shown(*member, self.round)
             };
-            let left = || match lines.board.has_leavers() {
+            let mut left = || match lines.board.has_leavers() {
                 true => from.find(gone),
                 false => None,
             };
-            let broken = lines.board.broken().or_else(left);
+            // Who leaves says before why.
+            let broken = || lines.board.broken();
+            let broken = broken().or_else(|| left().map(|member| broken().unwrap_or(member)));
             drop(lines);
             // Not under the lock: it may make progress, which polls other operations of the board.
             end = match (self.team.check_members(), broken) {
