@@ -7,6 +7,7 @@
 
 mod binding;
 pub mod detect;
+pub mod door;
 mod environment;
 mod error;
 mod files;
@@ -19,6 +20,7 @@ mod passing;
 mod patience;
 mod pmi;
 mod pmix;
+pub mod proof;
 mod rendezvous;
 pub mod store;
 

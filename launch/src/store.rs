@@ -28,6 +28,7 @@ use tagwire_base::{JobSecret, Rank};
 use crate::error::{Error, Result};
 use crate::files::FileLimit;
 
+mod admission;
 mod client;
 mod host;
 mod key_space;
