@@ -27,6 +27,7 @@ pub mod store;
 pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
+pub use host::reachable;
 pub use job::{
     Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, StdinPolicy, run,
 };
