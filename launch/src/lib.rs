@@ -31,4 +31,5 @@ pub use host::reachable;
 pub use job::{
     Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, StdinPolicy, run,
 };
+pub use patience::Deadline;
 pub use store::{Membership, Store, StoreBootstrap, connect_tcp, watch_tcp};

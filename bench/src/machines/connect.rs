@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tagwire_base::host::identity;
-use tagwire_launch::connect_tcp;
 use tagwire_launch::door::COME_AGAIN;
+use tagwire_launch::{Deadline, connect_tcp};
 
 use super::greeting::{Own, Unknown, introduce};
 use super::part::Link;
@@ -139,10 +139,10 @@ fn check(args: &BenchArgs, address: &str, welcome: &Welcome) -> Result<()> {
 /// Connects; again and again for a while, since the two sides are started by hand.
 fn knock(args: &BenchArgs, address: &str) -> Result<TcpStream> {
     let patience = args.timeout.unwrap_or(PATIENCE);
-    let start = Instant::now();
+    let until = Deadline::within(Some(patience));
     let mut is_told = false;
     loop {
-        let left = patience.saturating_sub(start.elapsed());
+        let left = until.left().unwrap_or(Duration::MAX);
         match connect_tcp(address, left) {
             Ok(socket) => return Ok(socket.into()),
             Err(_) if left > PAUSE => {

@@ -215,8 +215,8 @@ mod tests {
         let own = own("ours");
         let hear = |words: &[Word]| {
             let mut greeting = Greeting::default();
-            let mut steps = words.iter().map(|word| greeting.hear(&line(word), &own));
-            steps.next_back().unwrap()
+            let steps = words.iter().map(|word| greeting.hear(&line(word), &own));
+            steps.last().unwrap()
         };
         let hello = Hello::new("1.2.3").unwrap();
         let proof = [0; Proof::LEN];
@@ -246,6 +246,29 @@ mod tests {
         }
         let almost = vec![b'x'; FIRST_LINE as usize - 1];
         assert_eq!(Greeting::default().hear(&almost, &own), Step::Wait);
+    }
+
+    proptest::proptest! {
+        /// Whatever strangers say, in whatever pieces, nobody is let in by it.
+        #[test]
+        fn arbitrary_words_let_nobody_in(
+            hello: bool,
+            pieces in proptest::collection::vec(proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80), 0..8),
+        ) {
+            let own = own("ours");
+            let mut greeting = Greeting::default();
+            if hello {
+                let word = Word::Hello(Hello::new("1.2.3").unwrap());
+                challenge(greeting.hear(&line(&word), &own));
+            }
+            for bytes in pieces {
+                match greeting.hear(&bytes, &own) {
+                    Step::Wait => {}
+                    Step::Refuse { .. } => return Ok(()),
+                    other => panic!("let in: {other:?}"),
+                }
+            }
+        }
     }
 
     /// A proof that was overheard is none on another connection.

@@ -22,9 +22,10 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tagwire_launch::Deadline;
 use tagwire_launch::proof::{Nonce, Proof};
 
 use super::greeting::Hello;
@@ -223,9 +224,7 @@ impl Hearer {
 
     /// Returns the next word.
     pub(super) fn hear(&mut self) -> Result<Word, Silence> {
-        let until = self
-            .patience
-            .and_then(|patience| Instant::now().checked_add(patience));
+        let until = Deadline::within(self.patience);
         let mut line = Vec::new();
         loop {
             self.limit(until)?;
@@ -252,8 +251,8 @@ impl Hearer {
     }
 
     /// Lets the next read end by then.
-    fn limit(&self, until: Option<Instant>) -> Result<(), Silence> {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    fn limit(&self, until: Deadline) -> Result<(), Silence> {
+        let left = until.left();
         if left.is_some_and(|left| left.is_zero()) {
             return Err(Silence::Late);
         }
