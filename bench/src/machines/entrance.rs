@@ -124,13 +124,14 @@ impl Entrance {
         Ok((is_other, ready.map(|(stranger, _)| *stranger).collect()))
     }
 
-    /// Lets those in who wait outside.
+    /// Lets those in who wait outside, as many as there is room for: those who are here are to be heard between.
     fn let_in(&mut self, now: Instant) {
         self.door.reopen(now);
-        while let Some(socket) = self.door.is_open().then(|| self.door.accept(now)).flatten() {
-            if let Some(oldest) = self.door.crowding() {
-                self.refuse(oldest, "it said nothing, and others wait");
-            }
+        for _ in 0..MOST {
+            let Some(socket) = self.door.is_open().then(|| self.door.accept(now)).flatten() else {
+                break;
+            };
+            self.make_room();
             self.admit(socket, now);
         }
         if !self.door.is_open()
@@ -140,6 +141,17 @@ impl Entrance {
                 oldest,
                 "this process has no descriptor left for another one",
             );
+        }
+    }
+
+    /// Sends the one away who has said nothing for longest, where there is no room for another.
+    fn make_room(&mut self) {
+        while let Some(oldest) = self.door.crowding() {
+            // Its words may have come meanwhile. With the first of them nobody is a guest.
+            self.hear(oldest);
+            if self.door.crowding() == Some(oldest) {
+                self.refuse(oldest, "it said nothing, and others wait");
+            }
         }
     }
 

@@ -264,7 +264,11 @@ impl Server {
 
     fn accept(&mut self) {
         let now = Instant::now();
-        while let Some(socket) = self.door.accept(now) {
+        for _ in 0..SPARE_STRANGERS {
+            // Those that are left are announced again, after those who are here have been heard.
+            let Some(socket) = self.door.accept(now) else {
+                break;
+            };
             self.welcome(socket, now);
         }
         if !self.door.is_open() {
