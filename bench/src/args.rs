@@ -490,7 +490,7 @@ pub struct BenchArgs {
 
     /// What both sides of such a run have to know, 32 bytes at most; @FILE reads it from a file, so that
     /// it is not in the list of processes. The side that listens draws one and prints it, unless it is
-    /// given. It goes over the network as it is: use a network that you trust
+    /// given. Neither side sends it; what is measured is not encrypted: use a network that you trust
     #[arg(long, value_name = "TEXT|@FILE")]
     pub secret: Option<String>,
 

@@ -401,6 +401,16 @@ impl<W: Write + Send> Run<'_, W> {
             placement: &case.placement,
         };
         let other = self.other.as_deref();
+        let agreed = match other {
+            None => None,
+            Some(other) => {
+                let agreed = other.agree(&jobs, plan.clone())?;
+                // The head of the results is written with the first row.
+                let environment = &mut self.output.report_mut().environment;
+                other.describe_binding(environment, &jobs.placement.text, &agreed);
+                Some((other, agreed))
+            }
+        };
         let known = self.kept.transports();
         let known = known.get(job).filter(|_| known.len() == self.starts.len());
         let (output, progress) = (&mut self.output, &self.progress);
@@ -428,14 +438,9 @@ impl<W: Write + Send> Run<'_, W> {
             }
             Ok(())
         };
-        match other {
+        match agreed {
             None => jobs.run(start, plan, take),
-            Some(other) => {
-                let ended = other.run(&jobs, plan, take);
-                let environment = &mut self.output.report_mut().environment;
-                other.describe_binding(environment, &jobs.placement.text);
-                ended
-            }
+            Some((other, agreed)) => other.run(&jobs, agreed, take),
         }
     }
 }

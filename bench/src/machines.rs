@@ -14,12 +14,15 @@ use crate::args::{BenchArgs, TwoSided};
 use crate::error::{Error, ExitStatus, Result};
 
 pub(crate) use self::direct::Director;
+use self::entrance::Came;
 use self::help::help;
 use self::listen::Listening;
 use self::part::Link;
 
 mod connect;
 mod direct;
+mod entrance;
+mod greeting;
 mod help;
 mod listen;
 mod part;
@@ -59,12 +62,11 @@ pub(crate) fn join(args: &BenchArgs, host: &Host, side: &TwoSided) -> Result<Joi
 
 /// Waits for the one other side, which helps.
 fn listen(args: &BenchArgs, host: &Host, address: &str) -> Result<Joined> {
-    let listening = Listening::open(args, host, address)?;
+    let (listening, mut entrance) = Listening::open(args, host, address)?;
     listening.announce("listening", args.test.as_str());
     loop {
-        let stream = listening.next(args.timeout)?;
-        let Some(guest) = listening.greet(stream) else {
-            continue;
+        let Came::Guest(guest) = entrance.next(args.timeout, None)? else {
+            return Err(listening.alone(args.timeout.unwrap_or_default()));
         };
         let who = guest.address.clone();
         if let Some((link, ready)) = listening.welcome(guest, Some(args.test)) {

@@ -119,7 +119,7 @@ Examples:
   tagwire run -n 4 --bind core -- ./halo 512       each on a core of its own
   tagwire run -n 8 --bind 0-3 --timeout 90s -- ./program
   tagwire run -n 2 --of 4 --listen 10.0.0.1:7471 -- ./program          two of four ranks here,
-  tagwire run -n 2 --connect 10.0.0.1:7471 --secret S -- ./program     and two on another host
+  tagwire run -n 2 --connect 10.0.0.1:7471 --secret @key -- ./program  and two on another host
   tagwire run -np 2 -x OMP_NUM_THREADS=4 --output-dir out -- ./program
   tagwire run -n 2 --log debug -- ./program        a setting for all ranks";
 

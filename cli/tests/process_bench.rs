@@ -344,12 +344,12 @@ mod on_two_machines {
                 .strip_prefix("listening at ")
                 .and_then(|line| line.split_once(": "))
                 .unwrap();
-            let (_, secret) = rest.split_once("--secret ").unwrap();
-            let secret = secret.split('\'').next().unwrap();
+            assert!(rest.contains(&format!("--connect {address} --secret @FILE")));
+            let secret = rest.split_once("this secret: ").map(|(_, drawn)| drawn);
             Self {
                 child,
                 address: address.to_owned(),
-                secret: secret.to_owned(),
+                secret: secret.unwrap_or_default().trim_end().to_owned(),
             }
         }
 

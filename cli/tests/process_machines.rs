@@ -1,9 +1,10 @@
 //! `tagwire bench` between two machines, with a server that stays: over loopback, and between two hosts.
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 
 use crate::process::hosts::Hosts;
-use crate::process::{Job, Line, Outcome, has_libfabric};
+use crate::process::{Job, Line, Outcome, has_libfabric, tagwire};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
@@ -117,6 +118,9 @@ fn a_server_serves_one_after_the_other() {
     ] {
         outcome.line(line);
     }
+    let is_bound = |line: &&String| line.starts_with("# Other ranks: bound: ");
+    let bound = outcome.stdout.iter().find(is_bound).unwrap();
+    assert!(!bound.trim_end().ends_with(':'), "{bound}");
     let said = server.end().errors();
     assert_eq!(said.matches(", done").count(), 5, "{said}");
     assert!(
@@ -145,9 +149,9 @@ fn a_server_says_who_does_not_fit_and_goes_on() {
     assert_eq!(wrong.status, 2, "{wrong:#?}");
     assert!(wrong.errors().contains("secret"), "{wrong:#?}");
     server.job.hear("its secret is another one");
-    let secret = "6f757273".to_owned() + &"0".repeat(56);
+    let nonce = vec!["0"; 32].join(",");
     let hello = format!(
-        "{{\"hello\":{{\"language\":\"tagwire.machines/1\",\"secret\":\"{secret}\",\"version\":\"9.9.9\"}}}}"
+        "{{\"hello\":{{\"language\":\"tagwire.machines/2\",\"version\":\"9.9.9\",\"nonce\":[{nonce}]}}}}"
     );
     let answer = say(&server.place, &hello);
     assert!(
@@ -178,6 +182,42 @@ fn a_server_says_who_does_not_fit_and_goes_on() {
         assert_ne!(refused.status, 0, "{options:?}");
         assert!(refused.errors().contains(said), "{options:?}: {refused:#?}");
     }
+}
+
+/// Strangers that take all descriptors of a server, and keep them, keep nobody out: the oldest of them go.
+#[test]
+fn strangers_that_crowd_a_server_keep_no_client_out() {
+    let script = format!(
+        "ulimit -n 40; exec '{}' bench --listen 127.0.0.1:0 --forever --secret ours",
+        tagwire().display()
+    );
+    let mut child = Command::new("sh")
+        .args(["-c", &script])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    let drain = std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+    let place = line.split("serving at ").nth(1).unwrap();
+    let place = place.split(": start").next().unwrap();
+    let crowd: Vec<TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = TcpStream::connect(place).unwrap();
+            let _ = stream.write_all(b"{");
+            stream
+        })
+        .collect();
+    let client = Line::new(["bench", "latency", "--connect", place, "--secret", "theirs"]).finish();
+    assert!(
+        client.errors().contains("its secret is another one"),
+        "{client:#?}"
+    );
+    drop(crowd);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drain.join().unwrap().unwrap();
 }
 
 #[test]

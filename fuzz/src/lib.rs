@@ -108,7 +108,7 @@ pub fn store_frames(data: &[u8]) {
                     }
                     // The text of a refusal is repaired and cut: what is written is shorter.
                     if let Ok(reply) = Reply::decode(&frame)
-                        && !matches!(reply, Reply::Refused(_))
+                        && !matches!(reply, Reply::Refused(_) | Reply::Later(_))
                     {
                         let again = reread(&reply.encode(frame.id));
                         assert_eq!(Reply::decode(&again), Ok(reply));

@@ -52,6 +52,21 @@ pub(crate) fn own_address() -> Option<IpAddr> {
     by_routes().or_else(by_interfaces)
 }
 
+/// Returns where other hosts reach what listens at `place`: whoever listens everywhere does at the address of its routes.
+#[must_use]
+pub fn reachable(place: &str) -> String {
+    for everywhere in ["0.0.0.0:", "[::]:"] {
+        if let Some(port) = place.strip_prefix(everywhere) {
+            return match own_address() {
+                Some(IpAddr::V6(own)) => format!("[{own}]:{port}"),
+                Some(own) => format!("{own}:{port}"),
+                None => format!("127.0.0.1:{port}"),
+            };
+        }
+    }
+    place.to_owned()
+}
+
 /// Returns the address that the default route goes from; nothing is sent.
 fn by_routes() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;

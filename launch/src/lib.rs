@@ -7,6 +7,7 @@
 
 mod binding;
 pub mod detect;
+pub mod door;
 mod environment;
 mod error;
 mod files;
@@ -19,13 +20,16 @@ mod passing;
 mod patience;
 mod pmi;
 mod pmix;
+pub mod proof;
 mod rendezvous;
 pub mod store;
 
 pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
+pub use host::reachable;
 pub use job::{
     Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, StdinPolicy, run,
 };
+pub use patience::Deadline;
 pub use store::{Membership, Store, StoreBootstrap, connect_tcp, watch_tcp};

@@ -33,10 +33,35 @@ impl Pauses {
     }
 }
 
+/// When something is to be over, if ever.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// Begins to count; `None`, and a time that no clock reaches, have no end.
+    #[must_use]
+    pub fn within(limit: Option<Duration>) -> Self {
+        Self(limit.and_then(|limit| Instant::now().checked_add(limit)))
+    }
+
+    /// Returns when that is.
+    #[must_use]
+    pub const fn instant(self) -> Option<Instant> {
+        self.0
+    }
+
+    /// Returns how much time is left; `None` where there is no end.
+    #[must_use]
+    pub fn left(self) -> Option<Duration> {
+        self.0
+            .map(|end| end.saturating_duration_since(Instant::now()))
+    }
+}
+
 /// Tries of what may not be possible yet, within some time.
 #[derive(Debug)]
 pub(crate) struct Tries {
-    deadline: Option<Instant>,
+    deadline: Deadline,
     pauses: Pauses,
 }
 
@@ -44,20 +69,19 @@ impl Tries {
     /// Begins to count; a time that no clock reaches has no end.
     pub(crate) fn within(patience: Duration) -> Self {
         Self {
-            deadline: Instant::now().checked_add(patience),
+            deadline: Deadline::within(Some(patience)),
             pauses: Pauses::new(),
         }
     }
 
     /// Returns how much time is left.
     pub(crate) fn left(&self) -> Duration {
-        let left = |end: Instant| end.saturating_duration_since(Instant::now());
-        self.deadline.map_or(Duration::MAX, left)
+        self.deadline.left().unwrap_or(Duration::MAX)
     }
 
     /// Pauses, and returns whether there is time for another try.
     pub(crate) fn again(&mut self) -> bool {
-        let is_in_time = self.deadline.is_none_or(|end| Instant::now() < end);
+        let is_in_time = !self.left().is_zero();
         if is_in_time {
             self.pauses.sleep();
         }

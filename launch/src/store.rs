@@ -14,7 +14,8 @@
 //! The socket lies in the abstract namespace, so that nothing is left behind however the
 //! launcher ends. Any process on the machine may knock there: another user's is sent away by
 //! its credentials, one that does not prove the job's secret after its first message. A store that
-//! other machines reach listens on TCP; there the secret alone decides.
+//! other machines reach listens on TCP; there the secret alone decides. Both sides prove that they know it, and neither
+//! sends it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use tagwire_base::{JobSecret, Rank};
 use crate::error::{Error, Result};
 use crate::files::FileLimit;
 
+mod admission;
 mod client;
 mod host;
 mod key_space;

@@ -1,6 +1,5 @@
 //! The side that decides: it has jobs run on both machines, and gets what their ranks report.
 
-use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +24,13 @@ pub(crate) struct Director {
     here: Other,
     /// Whether both sides are on one machine, whose cores they have to share.
     shares: bool,
-    /// How the ranks there are bound, as far as is known.
-    binding: RefCell<String>,
+}
+
+/// A job that the other side has its part in.
+#[derive(Debug)]
+pub(crate) struct Agreed {
+    plan: Plan,
+    starting: Starting,
 }
 
 impl Director {
@@ -36,7 +40,6 @@ impl Director {
             there,
             here: Other::this(host, String::new()),
             shares,
-            binding: RefCell::default(),
         }
     }
 
@@ -70,9 +73,14 @@ impl Director {
         environment.other = Some(Box::new(other));
     }
 
-    /// Puts in how ranks are bound, once both sides have said it.
-    pub(crate) fn describe_binding(&self, environment: &mut Environment, own: &str) {
-        let there = self.binding.borrow().clone();
+    /// Puts in how ranks are bound, as both sides have said.
+    pub(crate) fn describe_binding(
+        &self,
+        environment: &mut Environment,
+        own: &str,
+        agreed: &Agreed,
+    ) {
+        let there = agreed.starting.binding.clone();
         let (zero, other) = match self.link.listens {
             true => (own.to_owned(), there),
             false => (there, own.to_owned()),
@@ -83,23 +91,27 @@ impl Director {
         }
     }
 
+    /// Asks the other side for its part in a job, and returns what it is to be.
+    pub(crate) fn agree(&self, jobs: &Jobs<'_>, mut plan: Plan) -> Result<Agreed> {
+        plan.other_from = Some(plan.ranks.div_ceil(2));
+        let starting = self.ask(&Job {
+            plan: plan.clone(),
+            ranks: plan.ranks - self.own(plan.ranks),
+            settings: common(jobs.host),
+            timeout: jobs.args.timeout,
+        })?;
+        Ok(Agreed { plan, starting })
+    }
+
     /// Runs a job on both machines to its end. `take` gets what its ranks report.
     pub(crate) fn run(
         &self,
         jobs: &Jobs<'_>,
-        mut plan: Plan,
+        Agreed { mut plan, starting }: Agreed,
         take: impl FnMut(Message) -> Result<()> + Send,
     ) -> Result<()> {
         let (host, limit) = (jobs.host, jobs.args.timeout);
         let (total, own) = (plan.ranks, self.own(plan.ranks));
-        plan.other_from = Some(total.div_ceil(2));
-        let starting = self.ask(&Job {
-            plan: plan.clone(),
-            ranks: total - own,
-            settings: common(host),
-            timeout: limit,
-        })?;
-        *self.binding.borrow_mut() = starting.binding;
         let desk = Desk::open()?;
         plan.results = Some(desk.address().clone());
         let mut spec = spec_of_ours(&plan, own, jobs.placement)?;

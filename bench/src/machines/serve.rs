@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use tagwire_launch::KeptSignals;
 
+use super::entrance::{Came, Entrance, Guest};
 use super::help::help;
-use super::listen::{Guest, Listening};
-use super::words::Word;
+use super::listen::Listening;
+use super::words::{Speaker, Word};
 use crate::Host;
 use crate::args::BenchArgs;
 use crate::error::{Error, ExitStatus, Result};
@@ -28,7 +30,7 @@ const SIGNALS: [i32; 3] = [
 struct Server<'a> {
     args: &'a BenchArgs,
     host: &'a Host,
-    listening: Listening<'a>,
+    listening: Listening,
     ending: Ending,
     /// Who is served.
     turn: Mutex<()>,
@@ -39,7 +41,7 @@ struct Server<'a> {
 
 /// Serves whoever connects, until a signal comes.
 pub(super) fn forever(args: &BenchArgs, host: &Host, address: &str) -> Result<ExitStatus> {
-    let listening = Listening::open(args, host, address)?;
+    let (listening, mut entrance) = Listening::open(args, host, address)?;
     let ending = Ending::watch()?;
     listening.announce("serving", "TEST");
     let server = Server {
@@ -51,33 +53,55 @@ pub(super) fn forever(args: &BenchArgs, host: &Host, address: &str) -> Result<Ex
         served: Mutex::default(),
         connections: Mutex::default(),
     };
-    server.run()
+    server.run(&mut entrance)
 }
 
 impl Server<'_> {
-    fn run(&self) -> Result<ExitStatus> {
-        let listener = &self.listening.listener;
-        let failed = |error: std::io::Error| Error::system("wait for the other side", error);
-        listener.set_nonblocking(true).map_err(failed)?;
+    fn run(&self, entrance: &mut Entrance) -> Result<ExitStatus> {
+        let ending = self.ending.events.as_fd();
         std::thread::scope(|scope| {
             loop {
-                let mut sources = [
-                    PollFd::new(&self.ending.events, PollFlags::IN),
-                    PollFd::new(listener, PollFlags::IN),
-                ];
-                match poll(&mut sources, None) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(failed(error.into())),
-                }
+                let came = entrance.next(None, Some(ending))?;
                 if let Some(signal) = self.ending.signal() {
                     self.end(signal);
                     return Ok(ExitStatus::Signal(signal));
                 }
-                if let Ok((stream, _)) = listener.accept() {
-                    scope.spawn(|| self.serve(stream));
+                if let Came::Guest(guest) = came {
+                    self.take(scope, guest);
                 }
             }
         })
+    }
+
+    /// Serves a guest in a thread of its own.
+    fn take<'s>(&'s self, scope: &'s Scope<'s, '_>, guest: Guest) {
+        let address = guest.address.clone();
+        let taken = guest.stream.try_clone().and_then(|known| {
+            let number = self.note(known);
+            let serve = move || {
+                self.serve_guest(guest);
+                locked(&self.connections).1.remove(&number);
+            };
+            let thread = std::thread::Builder::new().spawn_scoped(scope, serve);
+            thread.map(drop).inspect_err(|error| {
+                let why = format!("the server has no thread for it: {error}");
+                if let Some(known) = locked(&self.connections).1.remove(&number) {
+                    let _ = Speaker::new(known).say(&Word::Refused { why });
+                }
+            })
+        });
+        if let Err(error) = taken {
+            let _ = writeln!(std::io::stderr(), "{address}: cannot be served: {error}");
+        }
+    }
+
+    /// Notes a connection, so that it can be ended.
+    fn note(&self, stream: TcpStream) -> u64 {
+        let mut connections = locked(&self.connections);
+        let number = connections.0;
+        connections.0 += 1;
+        connections.1.insert(number, stream);
+        number
     }
 
     /// Ends the connections that nothing runs over; a job that runs has the signal too, and says so to its other side.
@@ -91,24 +115,6 @@ impl Server<'_> {
         for stream in locked(&self.connections).1.values() {
             let _ = stream.shutdown(Shutdown::Read);
         }
-    }
-
-    fn serve(&self, stream: TcpStream) {
-        let is_plain = stream.set_nonblocking(false);
-        let (Ok(()), Ok(known)) = (is_plain, stream.try_clone()) else {
-            return;
-        };
-        let number = {
-            let mut connections = locked(&self.connections);
-            let number = connections.0;
-            connections.0 += 1;
-            connections.1.insert(number, known);
-            number
-        };
-        if let Some(guest) = self.listening.greet(stream) {
-            self.serve_guest(guest);
-        }
-        locked(&self.connections).1.remove(&number);
     }
 
     /// Serves somebody when it is its turn.

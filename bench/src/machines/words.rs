@@ -2,7 +2,10 @@
 //!
 //! ```text
 //! the side that connects           the side that listens
-//!   Hello (secret, version)   -->
+//!   Hello (version, nonce)     -->
+//!                             <--    Challenge (nonce)
+//!   Proof                     -->
+//!                             <--    Proof
 //!                             <--    Wait, while it is busy with another one
 //!                             <--    Refused, or Welcome (who decides)
 //!   Ready                     -->
@@ -11,6 +14,9 @@
 //!     Meet (port, where the side that decides listens), Report ..., Ended
 //!   and at last Bye
 //! ```
+//!
+//! Both prove that they know the secret, as `launch/src/proof.rs` says: over the language, a zero byte, the version, a zero byte,
+//! the hello's nonce and the challenge's.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -19,7 +25,10 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tagwire_launch::Deadline;
+use tagwire_launch::proof::{Nonce, Proof};
 
+use super::greeting::Hello;
 use crate::args::TestName;
 use crate::environment::Other;
 use crate::error::{Error, Result};
@@ -27,10 +36,10 @@ use crate::link::Message;
 use crate::plan::Plan;
 
 /// The name of this language and its version.
-pub(super) const LANGUAGE: &str = "tagwire.machines/1";
+pub(super) const LANGUAGE: &str = "tagwire.machines/2";
 
-/// The longest first line: nobody has shown a secret yet.
-const FIRST_LINE: u64 = 4096;
+/// The longest line of somebody who has not proved to know the secret yet.
+pub(super) const FIRST_LINE: u64 = 4096;
 /// The longest line: a row with all samples of a partitioned test.
 const LONGEST_LINE: u64 = 64 << 20;
 
@@ -40,6 +49,16 @@ const LONGEST_LINE: u64 = 64 << 20;
 pub(super) enum Word {
     /// The side that connects is this.
     Hello(Hello),
+    /// The side that listens asks for a proof.
+    Challenge {
+        /// What it is to be made of.
+        nonce: [u8; Nonce::LEN],
+    },
+    /// The side that says this knows the secret.
+    Proof {
+        /// What shows it.
+        proof: [u8; Proof::LEN],
+    },
     /// Another one is served first.
     Wait {
         /// Its address.
@@ -74,17 +93,6 @@ pub(super) enum Word {
         /// What went wrong there.
         failure: Option<Failure>,
     },
-}
-
-/// The side that connects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hello {
-    /// [`LANGUAGE`].
-    pub language: String,
-    /// What both know.
-    pub secret: String,
-    /// Tagwire's version: plans of others may mean something else.
-    pub version: String,
 }
 
 /// The side that listens.
@@ -138,6 +146,15 @@ pub(super) struct Failure {
     pub status: i32,
 }
 
+impl Word {
+    /// Returns the line that it is.
+    pub(super) fn line(&self) -> std::io::Result<Vec<u8>> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        Ok(line)
+    }
+}
+
 impl Failure {
     pub(super) fn of(error: &Error) -> Self {
         Self {
@@ -159,10 +176,9 @@ impl Speaker {
 
     /// Says a word. A side that is gone is no error here: who listens to it hears so.
     pub(super) fn say(&self, word: &Word) -> std::io::Result<()> {
-        let mut line = serde_json::to_string(word)?;
-        line.push('\n');
+        let line = word.line()?;
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        stream.write_all(line.as_bytes())
+        stream.write_all(&line)
     }
 }
 
@@ -171,6 +187,8 @@ impl Speaker {
 pub(super) struct Hearer {
     reader: BufReader<TcpStream>,
     longest: u64,
+    /// How long a whole word may take.
+    patience: Option<Duration>,
 }
 
 /// Why no word was heard.
@@ -190,40 +208,57 @@ impl Hearer {
         Self {
             reader: BufReader::new(stream),
             longest: FIRST_LINE,
+            patience: None,
         }
     }
 
-    /// The other side has shown the secret.
+    /// The other side has proved that it knows the secret.
     pub(super) const fn trust(&mut self) {
         self.longest = LONGEST_LINE;
     }
 
-    /// How long a word may take; `None`: for ever.
-    pub(super) fn set_patience(&self, patience: Option<Duration>) {
-        // Of a socket that is closed already the next read says so.
-        let _ = self.reader.get_ref().set_read_timeout(patience);
+    /// How long a whole word may take; `None`: for ever.
+    pub(super) const fn set_patience(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
     }
 
     /// Returns the next word.
     pub(super) fn hear(&mut self) -> Result<Word, Silence> {
+        let until = Deadline::within(self.patience);
         let mut line = Vec::new();
-        let read = (&mut self.reader)
-            .take(self.longest)
-            .read_until(b'\n', &mut line);
-        match read {
-            Ok(0) => Err(Silence::Gone),
-            Ok(_) if line.ends_with(b"\n") => {
-                serde_json::from_slice(&line).map_err(|_| Silence::Foreign)
+        loop {
+            self.limit(until)?;
+            let room = self.longest - line.len() as u64;
+            let mut reader = (&mut self.reader).take(room);
+            let bytes = match reader.fill_buf() {
+                Ok([]) if room == 0 => return Err(Silence::Foreign),
+                Ok([]) => return Err(Silence::Gone),
+                Ok(bytes) => bytes,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => return Err(Silence::Late),
+                    ErrorKind::Interrupted => continue,
+                    _ => return Err(Silence::Gone),
+                },
+            };
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let count = end.map_or(bytes.len(), |end| end + 1);
+            line.extend_from_slice(&bytes[..count]);
+            reader.consume(count);
+            if end.is_some() {
+                return serde_json::from_slice(&line).map_err(|_| Silence::Foreign);
             }
-            Ok(length) if length as u64 == self.longest => Err(Silence::Foreign),
-            Ok(_) => Err(Silence::Gone),
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut if line.is_empty() => {
-                    Err(Silence::Late)
-                }
-                _ => Err(Silence::Gone),
-            },
         }
+    }
+
+    /// Lets the next read end by then.
+    fn limit(&self, until: Deadline) -> Result<(), Silence> {
+        let left = until.left();
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(Silence::Late);
+        }
+        // Of a socket that is closed already the read says so.
+        let _ = self.reader.get_ref().set_read_timeout(left);
+        Ok(())
     }
 }
 
@@ -274,9 +309,12 @@ mod tests {
             drop(one);
             assert_eq!(Hearer::new(other).hear(), Err(silence), "{said:?}");
         }
-        let (_one, other) = pair();
-        let mut hearer = Hearer::new(other);
-        hearer.set_patience(Some(Duration::from_millis(20)));
-        assert_eq!(hearer.hear(), Err(Silence::Late));
+        for begun in [&b""[..], b"{"] {
+            let (mut one, other) = pair();
+            one.write_all(begun).unwrap();
+            let mut hearer = Hearer::new(other);
+            hearer.set_patience(Some(Duration::from_millis(20)));
+            assert_eq!(hearer.hear(), Err(Silence::Late), "half a word is late too");
+        }
     }
 }

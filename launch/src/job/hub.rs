@@ -91,15 +91,15 @@ impl Hub {
                 secret,
             } => {
                 let (told, secret) = match secret {
-                    Some(secret) => ("...".to_owned(), secret.clone()),
+                    Some(secret) => ("the secret that was given here".to_owned(), secret.clone()),
                     None => drawn()?,
                 };
                 let store = Store::start_for_hosts(*total, own, address, secret)?;
-                let name = reachable(store.address().unwrap_or_default());
+                let name = host::reachable(store.address().unwrap_or_default());
                 if !quiet {
                     let _ = writeln!(
                         std::io::stderr(),
-                        "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret {told} -- PROGRAM' on the other hosts, for {} ranks in all",
+                        "tagwire: listening at {name}: start 'tagwire run -n RANKS --connect {name} --secret @FILE -- PROGRAM' on the other hosts, for {} ranks in all, where FILE has {told}",
                         total - own
                     );
                 }
@@ -254,24 +254,10 @@ impl Hub {
     }
 }
 
-/// Returns a new secret, and the text that it is, for users to pass on.
+/// Returns a new secret, and what users have to put into a file of the other hosts for it.
 fn drawn() -> Result<(String, JobSecret)> {
     let mut text = JobSecret::generate()?.to_hex();
     text.truncate(JobSecret::LEN);
     let secret = JobSecret::of_text(&text).map_err(Error::Usage)?;
-    Ok((text, secret))
-}
-
-/// Returns where other hosts reach what listens at `place`: whoever listens everywhere does at the address of its routes.
-fn reachable(place: &str) -> String {
-    for everywhere in ["0.0.0.0:", "[::]:"] {
-        if let Some(port) = place.strip_prefix(everywhere) {
-            return match host::own_address() {
-                Some(std::net::IpAddr::V6(own)) => format!("[{own}]:{port}"),
-                Some(own) => format!("{own}:{port}"),
-                None => format!("127.0.0.1:{port}"),
-            };
-        }
-    }
-    place.to_owned()
+    Ok((format!("this secret: {text}"), secret))
 }

@@ -11,22 +11,15 @@ use tagwire_base::error::is_shortage;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Owner, Rank, Result};
 
 use super::socket::{self, Passed};
-use super::wire::{FrameBuffer, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, VERSION};
+use super::wire::{FrameBuffer, Hello, MAX_KEY, MAX_VALUE, Reply, Request, RequestId, Who};
+use crate::door::COME_AGAIN;
+use crate::patience::Tries;
+use crate::proof::{Side, secret_of_ranks};
 
 /// How long the store may take for a reply that needs no other rank.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(60);
 /// How long a goodbye may take; after it the rank goes unheard.
 const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
-
-/// The pauses before a rank comes again to a store that dropped its connection unheard.
-const COME_AGAIN: [Duration; 6] = [
-    Duration::from_millis(20),
-    Duration::from_millis(50),
-    Duration::from_millis(100),
-    Duration::from_millis(200),
-    Duration::from_millis(500),
-    Duration::from_millis(1000),
-];
 
 /// What a rank must know to connect to its job's store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +66,8 @@ impl Membership {
 /// A [`Bootstrap`] that talks to a store over a socket.
 pub struct StoreBootstrap {
     membership: Membership,
+    /// What ranks prove to each other.
+    secret: JobSecret,
     /// The rank that serves the store, where no launcher does.
     leader: Option<Rank>,
     leader_left: bool,
@@ -170,6 +165,7 @@ impl StoreBootstrap {
             )
         })?;
         Ok(Self {
+            secret: secret_of_ranks(&membership.secret),
             membership,
             leader: None,
             leader_left: false,
@@ -193,23 +189,41 @@ impl StoreBootstrap {
     }
 
     fn say_hello(&mut self, within: Duration) -> Result<(), NotIn> {
-        let hello = Request::Hello {
-            version: VERSION,
-            rank: self.membership.rank.as_u32(),
-            secret: self.membership.secret.clone(),
+        let time = Tries::within(within);
+        let rank = self.membership.rank.as_u32();
+        let hello = Hello::of(Who::Rank(rank)).map_err(NotIn::Refused)?;
+        let answer = self.ask(&Request::Hello(hello.clone()), None, within);
+        let challenge = match answer.map_err(NotIn::Refused)? {
+            Some((Reply::Challenge(challenge), _)) => challenge,
+            answer => return Err(self.not_in(answer, within)),
         };
-        let answer = self.ask(&hello, None, within);
-        match answer.map_err(NotIn::Refused)? {
-            None => Err(NotIn::Refused(self.slow(within))),
-            Some((Reply::Welcome { size, .. }, _)) if size == self.membership.size => Ok(()),
-            Some((Reply::Welcome { size, .. }, _)) => {
-                Err(NotIn::Refused(Error::Bootstrap(format!(
-                    "the environment tells of {} ranks, the store '{}' of {size}",
-                    self.membership.size, self.membership.store
-                ))))
-            }
-            Some((Reply::Later(why), _)) => Err(NotIn::Early(Error::Bootstrap(why))),
-            answer => Err(NotIn::Refused(self.unexpected(answer))),
+        // That is no opinion of this rank yet: where strangers crowd, the store may still hang up without one.
+        self.heard = false;
+        let proof = hello.proof(&self.membership.secret, Side::Comes, &challenge);
+        let answer = self.ask(&Request::Proof(proof), None, time.left());
+        let (size, proof) = match answer.map_err(NotIn::Refused)? {
+            Some((Reply::Welcome { size, proof, .. }, _)) => (size, proof),
+            answer => return Err(self.not_in(answer, within)),
+        };
+        if !hello.is_proved(&proof, &self.membership.secret, Side::Listens, &challenge) {
+            let why = "whoever serves it does not know the job's secret";
+            return Err(NotIn::Refused(self.close(why)));
+        }
+        if size != self.membership.size {
+            return Err(NotIn::Refused(Error::Bootstrap(format!(
+                "the environment tells of {} ranks, the store '{}' of {size}",
+                self.membership.size, self.membership.store
+            ))));
+        }
+        Ok(())
+    }
+
+    /// Returns what it means that something else came than the next step, or nothing `within` this time.
+    fn not_in(&mut self, answer: Option<Answer>, within: Duration) -> NotIn {
+        match answer {
+            None => NotIn::Refused(self.slow(within)),
+            Some((Reply::Later(why), _)) => NotIn::Early(Error::Bootstrap(why)),
+            answer => NotIn::Refused(self.unexpected(answer)),
         }
     }
 
@@ -437,7 +451,7 @@ impl Bootstrap for StoreBootstrap {
     }
 
     fn secret(&self) -> &JobSecret {
-        &self.membership.secret
+        &self.secret
     }
 
     fn reports_ends(&self) -> bool {

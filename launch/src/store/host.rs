@@ -12,10 +12,12 @@ use tagwire_base::{Error as BaseError, JobSecret, Rank};
 
 use super::client::Membership;
 use super::socket::{self, Passed};
-use super::wire::{FrameBuffer, Reply, Request, RequestId, VERSION};
+use super::wire::{FrameBuffer, Hello, Reply, Request, RequestId, Who};
+use crate::door::COME_AGAIN;
 use crate::error::{Error, Result};
 use crate::host;
 use crate::patience::{LATE, Stop, Tries};
+use crate::proof::Side;
 
 /// How often a wait looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -31,6 +33,35 @@ pub(crate) struct HostLink {
     size: u32,
     ranks: u32,
     lost: bool,
+}
+
+/// Why a host has no place in the job.
+#[derive(Debug)]
+enum NoPlace {
+    /// The store says why.
+    Refused(String),
+    /// Whoever listens there does not know the secret.
+    Impostor,
+    /// It hung up without a word.
+    Dropped,
+    /// It says something else, or nothing.
+    Foreign,
+}
+
+impl NoPlace {
+    fn into_error(self, address: &str, patience: Duration) -> Error {
+        let why = match self {
+            Self::Refused(why) => format!("the job at '{address}' does not take this host: {why}"),
+            Self::Impostor => format!(
+                "whoever listens at '{address}' does not know the job's secret (option --secret)"
+            ),
+            Self::Dropped | Self::Foreign => format!(
+                "whoever listens at '{address}' has not replied as 'tagwire run --listen' of this version does, within {} s ({LATE})",
+                patience.as_secs_f64()
+            ),
+        };
+        BaseError::Bootstrap(why).into()
+    }
 }
 
 /// What a host hears.
@@ -63,39 +94,69 @@ impl HostLink {
             })
         };
         let store = format!("{}{address}", socket::TCP);
-        let mut link = Self {
-            socket: reach(&store, &what, patience, stop)?,
-            incoming: FrameBuffer::default(),
-            store,
-            secret,
-            first: 0,
-            size: 0,
-            ranks,
-            lost: false,
-        };
-        let hello = Request::Host {
-            version: VERSION,
-            ranks,
-            secret: link.secret.clone(),
-            name: host::node(),
-        };
-        link.send(&hello);
-        match link.answer(Tries::within(patience), stop)? {
-            Some(Reply::Place { first, size })
-                if size <= Rank::MAX && first.checked_add(ranks).is_some_and(|end| end <= size) =>
-            {
-                (link.first, link.size) = (first, size);
-                Ok(link)
+        let mut pauses = COME_AGAIN.iter();
+        loop {
+            let mut link = Self {
+                socket: reach(&store, &what, patience, stop)?,
+                incoming: FrameBuffer::default(),
+                store: store.clone(),
+                secret: secret.clone(),
+                first: 0,
+                size: 0,
+                ranks,
+                lost: false,
+            };
+            let Err(why) = link.introduce(&Tries::within(patience), stop)? else {
+                return Ok(link);
+            };
+            let is_dropped = matches!(why, NoPlace::Dropped);
+            match pauses.next().filter(|_| is_dropped) {
+                Some(pause) => std::thread::sleep(*pause),
+                None => return Err(why.into_error(address, patience)),
             }
-            Some(Reply::Refused(why)) => Err(BaseError::Bootstrap(format!(
-                "the job at '{address}' does not take this host: {why}"
-            ))
-            .into()),
-            _ => Err(BaseError::Bootstrap(format!(
-                "whoever listens at '{address}' has not replied as 'tagwire run --listen' of this version does, within {} s ({LATE})",
-                patience.as_secs_f64()
-            ))
-            .into()),
+        }
+    }
+
+    /// Says who this is, and proves it; sees whether the other side knows the secret, and takes the place that it gives.
+    fn introduce(
+        &mut self,
+        time: &Tries,
+        stop: &mut dyn FnMut() -> Option<Error>,
+    ) -> Result<std::result::Result<(), NoPlace>> {
+        let hello = Hello::of(Who::Host {
+            ranks: self.ranks,
+            name: host::node(),
+        })?;
+        self.send(&Request::Hello(hello.clone()));
+        let challenge = match self.answer(time, stop)? {
+            Some(Reply::Challenge(challenge)) => challenge,
+            other => return Ok(Err(self.no_place(other))),
+        };
+        let proof = hello.proof(&self.secret, Side::Comes, &challenge);
+        self.send(&Request::Proof(proof));
+        let (first, size) = match self.answer(time, stop)? {
+            Some(Reply::Place { proof, .. })
+                if !hello.is_proved(&proof, &self.secret, Side::Listens, &challenge) =>
+            {
+                return Ok(Err(NoPlace::Impostor));
+            }
+            Some(Reply::Place { first, size, .. }) => (first, size),
+            other => return Ok(Err(self.no_place(other))),
+        };
+        let is_place = first.checked_add(self.ranks).is_some_and(|end| end <= size);
+        if size > Rank::MAX || !is_place {
+            return Ok(Err(NoPlace::Foreign));
+        }
+        (self.first, self.size) = (first, size);
+        Ok(Ok(()))
+    }
+
+    /// Returns what it means that something else came, or nothing.
+    fn no_place(&self, reply: Option<Reply>) -> NoPlace {
+        match reply {
+            Some(Reply::Refused(why)) => NoPlace::Refused(why),
+            None if self.lost => NoPlace::Dropped,
+            _ => NoPlace::Foreign,
         }
     }
 
@@ -154,17 +215,20 @@ impl HostLink {
         }
     }
 
-    /// Returns the next reply; `None` where there is none in time, or the connection is lost.
+    /// Returns the next reply; `None` where there is none in time, or the connection is lost, which is noted.
     fn answer(
         &mut self,
-        time: Tries,
+        time: &Tries,
         stop: &mut dyn FnMut() -> Option<Error>,
     ) -> Result<Option<Reply>> {
         loop {
             match self.next() {
                 Ok(None) => {}
                 Ok(reply) => return Ok(reply),
-                Err(()) => return Ok(None),
+                Err(()) => {
+                    self.lost = true;
+                    return Ok(None);
+                }
             }
             if let Some(error) = stop() {
                 return Err(error);

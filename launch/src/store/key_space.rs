@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 use tagwire_base::{JobSecret, Rank};
 
+use super::admission::{Admission, Step};
 use super::socket::Passed;
-use super::wire::{Reply, Request, RequestId, VERSION};
+use super::wire::{Reply, Request, RequestId, Who};
+use crate::proof::Proof;
 
 /// The most that one rank may keep here, in bytes of keys and values, over all rounds that others may still read.
 const MAX_BYTES_PER_RANK: usize = 16 << 20;
@@ -119,7 +121,7 @@ struct Host {
 
 #[derive(Debug)]
 pub(super) struct KeySpace {
-    secret: JobSecret,
+    admission: Admission,
     members: Vec<Member>,
     clients: HashMap<ClientId, Client>,
     rounds: BTreeMap<u32, Round>,
@@ -152,7 +154,7 @@ pub(crate) enum Report {
 impl KeySpace {
     pub fn new(size: u32, secret: JobSecret) -> Self {
         Self {
-            secret,
+            admission: Admission::new(secret),
             members: vec![Member::default(); size as usize],
             clients: HashMap::new(),
             rounds: BTreeMap::new(),
@@ -193,27 +195,14 @@ impl KeySpace {
         passed: Option<Passed>,
     ) -> Verdict {
         let Some(known) = self.clients.get(&client) else {
-            return match request {
-                Request::Hello {
-                    version,
-                    rank,
-                    secret,
-                } => self.hello(client, id, version, rank, &secret),
-                Request::Host {
-                    version,
-                    ranks,
-                    secret,
-                    name,
-                } => self.host(client, id, (version, &secret), ranks, name),
-                Request::Ended { rank, status } if self.hosts.contains_key(&client) => {
-                    self.ended_elsewhere(client, rank, status)
-                }
-                _ => self.refuse_and_close(client, id, "the first message must be a hello"),
+            return match self.hosts.contains_key(&client) {
+                true => self.handle_host(client, id, &request),
+                false => self.handle_stranger(client, id, request),
             };
         };
         let (rank, round) = (known.rank, known.round);
         match request {
-            Request::Hello { .. } | Request::Host { .. } | Request::Ended { .. } => {
+            Request::Hello(_) | Request::Proof(_) | Request::Ended { .. } => {
                 return self.refuse_and_close(client, id, "a second hello");
             }
             Request::Put { key, value } => self.put(client, id, key, value),
@@ -264,8 +253,33 @@ impl KeySpace {
         Verdict::Keep
     }
 
+    /// Carries out what a stranger says.
+    fn handle_stranger(&mut self, client: ClientId, id: RequestId, request: Request) -> Verdict {
+        match self.admission.hear(client, request) {
+            Ok(Step::Challenge(nonce)) => {
+                self.reply(client, id, Reply::Challenge(nonce));
+                Verdict::Keep
+            }
+            Ok(Step::Admit(Who::Rank(rank), proof)) => self.join(client, id, rank, proof),
+            Ok(Step::Admit(Who::Host { ranks, name }, proof)) => {
+                self.host(client, id, ranks, name, proof)
+            }
+            Err(why) => self.refuse_and_close(client, id, &why),
+        }
+    }
+
+    /// Carries out what a host says, which is which of its ranks have ended.
+    fn handle_host(&mut self, client: ClientId, id: RequestId, request: &Request) -> Verdict {
+        match request {
+            Request::Ended { rank, status } => self.ended_elsewhere(client, *rank, *status),
+            // A second hello would leave nobody to answer for the ranks of the first.
+            _ => self.refuse_and_close(client, id, "a host says what has ended, and nothing else"),
+        }
+    }
+
     /// The connection is gone. Without a goodbye before, its rank counts as failed.
     pub fn disconnected(&mut self, client: ClientId) {
+        self.admission.forget(client);
         if let Some(known) = self.clients.get(&client) {
             self.ended(known.rank);
         }
@@ -291,13 +305,10 @@ impl KeySpace {
         &mut self,
         client: ClientId,
         id: RequestId,
-        (version, secret): (u16, &JobSecret),
         ranks: u32,
         name: String,
+        proof: Proof,
     ) -> Verdict {
-        if let Some(why) = self.objection(version, secret) {
-            return self.refuse_and_close(client, id, &why);
-        }
         if let Some(status) = self.over_with {
             let why = format!("the job has ended with status {status}");
             return self.refuse_and_close(client, id, &why);
@@ -317,7 +328,7 @@ impl KeySpace {
         };
         self.hosts.insert(client, host);
         self.reports.push(Report::Came(ranks));
-        self.reply(client, id, Reply::Place { first, size });
+        self.reply(client, id, Reply::Place { first, size, proof });
         Verdict::Keep
     }
 
@@ -331,15 +342,6 @@ impl KeySpace {
             self.reports.push(Report::Ended(rank, status));
         }
         Verdict::Keep
-    }
-
-    /// Why somebody may not come in.
-    fn objection(&self, version: u16, secret: &JobSecret) -> Option<String> {
-        if !self.secret.matches(secret.as_bytes()) {
-            return Some("wrong job secret".to_owned());
-        }
-        (version != VERSION)
-            .then(|| format!("the job's store has version {VERSION} of what ranks say to each other, and who comes has version {version}: all hosts need the same Tagwire"))
     }
 
     /// The rank's process has ended, or as good as ended.
@@ -373,6 +375,11 @@ impl KeySpace {
         self.clients.contains_key(&client) || self.hosts.contains_key(&client)
     }
 
+    /// Whether `client` has said who it is, and not proved it.
+    pub fn is_challenged(&self, client: ClientId) -> bool {
+        self.admission.is_challenged(client)
+    }
+
     /// What the launcher is to hear of, in order.
     pub fn take_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.reports)
@@ -383,17 +390,8 @@ impl KeySpace {
         std::mem::take(&mut self.outbox)
     }
 
-    fn hello(
-        &mut self,
-        client: ClientId,
-        id: RequestId,
-        version: u16,
-        rank: u32,
-        secret: &JobSecret,
-    ) -> Verdict {
-        if let Some(why) = self.objection(version, secret) {
-            return self.refuse_and_close(client, id, &why);
-        }
+    /// A rank has proved that it belongs to the job.
+    fn join(&mut self, client: ClientId, id: RequestId, rank: u32, proof: Proof) -> Verdict {
         let size = self.members.len() as u32;
         let Some(member) = self.members.get_mut(rank as usize) else {
             let why = format!("there is no rank {rank} in a job of {size}");
@@ -431,7 +429,7 @@ impl KeySpace {
             },
         );
         *self.round(round).bytes.entry(rank).or_default() += STAY_OVERHEAD;
-        self.reply(client, id, Reply::Welcome { size, round });
+        self.reply(client, id, Reply::Welcome { size, round, proof });
         self.tell_of_the_gone(client, rank, round);
         Verdict::Keep
     }

@@ -1,8 +1,7 @@
 //! The store's event loop: one thread, no blocking call but the wait for events.
 //!
 //! A client can hold up nobody but itself. Its requests are not read while its replies pile up,
-//! so what it costs is bounded; strangers have a deadline for their hello, and their number a
-//! bound.
+//! so what it costs is bounded; the door bounds how many strangers there are, and for how long.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::MaybeUninit;
@@ -20,15 +19,14 @@ use tracing::debug;
 use super::key_space::{ClientId, KeySpace, Report, Verdict};
 use super::socket::{self, Passed};
 use super::wire::{FrameBuffer, Malformed, Request};
+use crate::door::{Door, StrangerId};
 
 /// Replies that may wait for a client before its requests are left unread.
 const MAX_BACKLOG: usize = 256 * 1024;
-/// How long a stranger has to say hello.
+/// How long a stranger has to prove that it belongs to the job.
 const HELLO_DEADLINE: Duration = Duration::from_secs(10);
-/// How many strangers may be connected beyond one per rank.
+/// How many strangers of a kind may be connected beyond one per rank.
 pub(super) const SPARE_STRANGERS: usize = 64;
-/// How long connections are left waiting when this process has no descriptors to spare.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Bytes taken from one client before the next has its turn.
 const READ_CHUNK: usize = 64 * 1024;
 
@@ -86,6 +84,19 @@ pub(super) enum Control {
     EndJob(u32),
 }
 
+impl From<StrangerId> for ClientId {
+    fn from(stranger: StrangerId) -> Self {
+        Self(stranger.0)
+    }
+}
+
+impl ClientId {
+    /// Returns the number that it came in by.
+    const fn stranger(self) -> StrangerId {
+        StrangerId(self.0)
+    }
+}
+
 #[derive(Debug)]
 struct Chunk {
     bytes: Vec<u8>,
@@ -100,8 +111,6 @@ struct Connection {
     descriptors: VecDeque<Passed>,
     outgoing: VecDeque<Chunk>,
     backlog: usize,
-    /// When a stranger is sent away.
-    hello_until: Option<Instant>,
     closing: bool,
     /// Requests lie unread because too many replies wait.
     stalled: bool,
@@ -116,7 +125,6 @@ impl Connection {
             descriptors: VecDeque::new(),
             outgoing: VecDeque::new(),
             backlog: 0,
-            hello_until: Some(Instant::now() + HELLO_DEADLINE),
             closing: false,
             stalled: false,
             interest: EventFlags::IN,
@@ -160,8 +168,10 @@ impl Connection {
 enum Ending {
     #[error("the stream ended")]
     End,
-    #[error("it said no hello, and others wait")]
-    Silent,
+    #[error("it has not proved that it belongs to the job, and others wait")]
+    Crowded,
+    #[error("it has not proved that it belongs to the job in time")]
+    Late,
     #[error("{0}")]
     Malformed(#[from] Malformed),
     #[error("{0}")]
@@ -170,7 +180,7 @@ enum Ending {
 
 pub(super) struct Server {
     poller: OwnedFd,
-    listener: OwnedFd,
+    door: Door,
     wake: Arc<OwnedFd>,
     control: Receiver<Control>,
     reports: Reports,
@@ -178,10 +188,6 @@ pub(super) struct Server {
     connections: HashMap<ClientId, Connection>,
     /// Stalled clients that can go on.
     resumable: Vec<ClientId>,
-    next_client: u64,
-    max_strangers: usize,
-    /// Until when connections are left waiting, as this process has no descriptor for one.
-    accept_at: Option<Instant>,
     /// Who is to be told once no member is connected any more.
     until_empty: Option<Sender<()>>,
     buffer: Vec<u8>,
@@ -194,27 +200,20 @@ impl Server {
         (control, reports): (Receiver<Control>, Reports),
         keys: KeySpace,
         size: u32,
-    ) -> Result<Self, Errno> {
+    ) -> std::io::Result<Self> {
+        let door = Door::new(listener, size as usize + SPARE_STRANGERS, HELLO_DEADLINE)?;
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(
-            &poller,
-            &listener,
-            EventData::new_u64(LISTENER),
-            EventFlags::IN,
-        )?;
+        epoll::add(&poller, &door, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&poller, &*wake, EventData::new_u64(CONTROL), EventFlags::IN)?;
         Ok(Self {
             poller,
-            listener,
+            door,
             wake,
             control,
             reports,
             keys,
             connections: HashMap::new(),
             resumable: Vec::new(),
-            next_client: 0,
-            max_strangers: size as usize + SPARE_STRANGERS,
-            accept_at: None,
             until_empty: None,
             buffer: vec![0; READ_CHUNK],
         })
@@ -252,9 +251,9 @@ impl Server {
             self.housekeep();
             self.reports.give(self.keys.take_reports());
             // Strangers are those that come for the next store, or nobody.
-            let is_stranger = |connection: &Connection| connection.hello_until.is_some();
+            let is_stranger = |client: &ClientId| self.door.is_stranger(client.stranger());
             if self.until_empty.is_some()
-                && self.connections.values().all(is_stranger)
+                && self.connections.keys().all(is_stranger)
                 && let Some(sender) = self.until_empty.take()
             {
                 // Whoever waits may have given up.
@@ -264,17 +263,18 @@ impl Server {
     }
 
     fn accept(&mut self) {
-        loop {
-            match socket::accept(&self.listener) {
-                Ok(Some(socket)) => self.welcome(socket),
-                Ok(None) => return,
-                Err(error) => {
-                    // No descriptors left, most likely: let the queue wait a moment.
-                    debug!("cannot accept a connection: {error}");
-                    self.accept_at = Some(Instant::now() + ACCEPT_PAUSE);
-                    self.watch_listener(EventFlags::empty());
-                    return;
-                }
+        let now = Instant::now();
+        for _ in 0..SPARE_STRANGERS {
+            // Those that are left are announced again, after those who are here have been heard.
+            let Some(socket) = self.door.accept(now) else {
+                break;
+            };
+            self.welcome(socket, now);
+        }
+        if !self.door.is_open() {
+            self.watch_listener(EventFlags::empty());
+            if let Some(oldest) = self.door.oldest() {
+                self.drop_client(oldest.into(), &Ending::Crowded);
             }
         }
     }
@@ -282,42 +282,27 @@ impl Server {
     fn watch_listener(&self, flags: EventFlags) {
         let data = EventData::new_u64(LISTENER);
         // A listener that is in the set can be changed there.
-        let _ = epoll::modify(&self.poller, &self.listener, data, flags);
+        let _ = epoll::modify(&self.poller, &self.door, data, flags);
     }
 
-    fn welcome(&mut self, socket: OwnedFd) {
+    fn welcome(&mut self, socket: OwnedFd, now: Instant) {
         if !socket::is_welcome(&socket) {
             debug!("a connection was sent away: another user's, or gone already");
             return;
         }
-        self.make_room_for_a_stranger();
-        let client = ClientId(self.next_client);
-        self.next_client += 1;
+        while let Some(oldest) = self.door.crowding() {
+            // Its hello may have come meanwhile.
+            let ending = self.read(oldest.into()).err();
+            if self.door.crowding() == Some(oldest) {
+                self.drop_client(oldest.into(), &ending.unwrap_or(Ending::Crowded));
+            }
+        }
+        let stranger = self.door.admit(now);
+        let client = ClientId::from(stranger);
         let data = EventData::new_u64(client.0);
-        if epoll::add(&self.poller, &socket, data, EventFlags::IN).is_ok() {
-            self.connections.insert(client, Connection::new(socket));
-        }
-    }
-
-    /// Where there are as many strangers as may be, drops the one that has been silent for longest: a rank says
-    /// hello as soon as it is connected, so that whoever only connects keeps no rank out.
-    fn make_room_for_a_stranger(&mut self) {
-        let strangers = || {
-            let all = self.connections.iter();
-            all.filter_map(|(client, connection)| Some((connection.hello_until?, *client)))
-        };
-        if strangers().count() < self.max_strangers {
-            return;
-        }
-        let Some((_, oldest)) = strangers().min() else {
-            return;
-        };
-        // Its hello may have come meanwhile.
-        let read = self.read(oldest);
-        if !self.keys.is_member(oldest) {
-            debug!("too many connections without a hello");
-            let ending = read.err().unwrap_or(Ending::Silent);
-            self.drop_client(oldest, &ending);
+        match epoll::add(&self.poller, &socket, data, EventFlags::IN) {
+            Ok(()) => drop(self.connections.insert(client, Connection::new(socket))),
+            Err(_) => self.door.forget(stranger),
         }
     }
 
@@ -351,7 +336,7 @@ impl Server {
         let client = self.keys.client_of(rank);
         self.keys.ended(rank);
         if let Some(client) = client {
-            self.connections.remove(&client);
+            self.remove(client);
         }
         self.deliver();
     }
@@ -412,19 +397,25 @@ impl Server {
                 return Ok(());
             };
             let request = Request::decode(&frame)?;
+            let mut crowded = None;
             let descriptor = match request {
                 Request::PutDescriptor => connection.descriptors.pop_front(),
                 _ => None,
             };
             let verdict = self.keys.handle(client, frame.id, request, descriptor);
             if self.keys.is_member(client) {
-                connection.hello_until = None;
+                self.door.forget(client.stranger());
+            } else if self.keys.is_challenged(client) {
+                crowded = self.door.spoke(client.stranger());
             }
             if verdict == Verdict::Close {
                 connection.closing = true;
                 self.keys.disconnected(client);
             }
             self.deliver();
+            if let Some(crowded) = crowded {
+                self.drop_client(crowded.into(), &Ending::Crowded);
+            }
         }
         Ok(())
     }
@@ -467,7 +458,7 @@ impl Server {
             return;
         }
         if connection.closing && connection.outgoing.is_empty() {
-            self.connections.remove(&client);
+            self.remove(client);
             return;
         }
         if connection.stalled && connection.backlog < MAX_BACKLOG {
@@ -485,26 +476,28 @@ impl Server {
 
     fn drop_client(&mut self, client: ClientId, ending: &Ending) {
         debug!(client = client.0, "a connection ends: {ending}");
-        self.connections.remove(&client);
+        self.remove(client);
         self.keys.disconnected(client);
         self.deliver();
     }
 
+    fn remove(&mut self, client: ClientId) {
+        self.connections.remove(&client);
+        self.door.forget(client.stranger());
+    }
+
     fn housekeep(&mut self) {
         let now = Instant::now();
-        if self.accept_at.take_if(|at| *at <= now).is_some() {
+        if self.door.reopen(now) {
             self.watch_listener(EventFlags::IN);
         }
-        self.connections
-            .retain(|_, connection| connection.hello_until.is_none_or(|until| until > now));
+        for stranger in self.door.take_overdue(now) {
+            self.drop_client(stranger.into(), &Ending::Late);
+        }
     }
 
     fn timeout(&self) -> Option<Timespec> {
-        let hello = self
-            .connections
-            .values()
-            .filter_map(|connection| connection.hello_until);
-        let due = hello.chain(self.accept_at).min()?;
+        let due = self.door.due()?;
         Timespec::try_from(due.saturating_duration_since(Instant::now())).ok()
     }
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::io::{Errno, Result};
+use rustix::io::Result;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -112,16 +112,6 @@ fn connect_local(name: &str) -> Result<OwnedFd> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address))?;
     Ok(socket)
-}
-
-/// The next connection, if one waits.
-pub(super) fn accept(listener: &OwnedFd) -> Result<Option<OwnedFd>> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    match rustix::net::accept_with(listener, flags) {
-        Ok(socket) => Ok(Some(socket)),
-        Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Whether the other end may try its secret: it belongs to the user that this process runs as, or

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use tagwire_base::{Bootstrap, MemberEvent};
 
-use super::wire::{FrameBuffer, Reply, Request, RequestId};
+use super::wire::{Frame, FrameBuffer, Hello, Reply, Request, RequestId, Who};
 use super::*;
+use crate::proof::{Nonce, Side};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -40,6 +41,22 @@ impl Raw {
         let _ = File::from(self.0.try_clone().unwrap()).write_all(bytes);
     }
 
+    /// Says hello as `rank`, and proves that it belongs to the job of `store`. The welcome is still to be read.
+    fn introduce(&self, store: &Store, rank: u32) {
+        let hello = Hello::of(Who::Rank(rank)).unwrap();
+        self.send(&Request::Hello(hello.clone()).encode(RequestId(1)));
+        let mut bytes = [0; CHALLENGE];
+        let mut stream = File::from(self.0.try_clone().unwrap());
+        stream.read_exact(&mut bytes).unwrap();
+        let mut buffer = FrameBuffer::default();
+        let challenge = match Reply::decode(&next_frame(&mut buffer, &bytes)).unwrap() {
+            Reply::Challenge(challenge) => challenge,
+            other => panic!("no challenge: {other:?}"),
+        };
+        let proof = hello.proof(&store.secret, Side::Comes, &challenge);
+        self.send(&Request::Proof(proof).encode(RequestId(1)));
+    }
+
     /// Everything up to the end of the stream, as replies.
     fn until_the_end(&self) -> Vec<Reply> {
         let mut bytes = Vec::new();
@@ -52,6 +69,34 @@ impl Raw {
         }
         replies
     }
+}
+
+/// How long a challenge is on the wire.
+const CHALLENGE: usize = 4 + 8 + Nonce::LEN;
+
+fn next_frame(buffer: &mut FrameBuffer, bytes: &[u8]) -> Frame {
+    buffer.extend(bytes);
+    buffer.next_frame().unwrap().unwrap()
+}
+
+/// Lets a rank of a job of two in on a connection that the test serves, with what the store knows.
+fn let_in(stream: &mut (impl Read + Write), buffer: &mut FrameBuffer, secret: &JobSecret) {
+    let (id, Request::Hello(hello)) = next_request(stream, buffer) else {
+        panic!("no hello");
+    };
+    let challenge = Nonce::draw().unwrap();
+    stream
+        .write_all(&Reply::Challenge(challenge).encode(id))
+        .unwrap();
+    let (id, Request::Proof(_)) = next_request(stream, buffer) else {
+        panic!("no proof");
+    };
+    let welcome = Reply::Welcome {
+        size: 2,
+        round: 0,
+        proof: hello.proof(secret, Side::Listens, &challenge),
+    };
+    stream.write_all(&welcome.encode(id)).unwrap();
 }
 
 /// The next request on a connection that the test serves.
@@ -84,9 +129,8 @@ fn with_a_store_of_the_test() -> (StoreBootstrap, File, FrameBuffer) {
     });
     let accepted = rustix::net::accept(&listener).unwrap();
     let (mut stream, mut buffer) = (File::from(accepted), FrameBuffer::default());
-    let (id, _) = next_request(&mut stream, &mut buffer);
-    let welcome = Reply::Welcome { size: 2, round: 0 };
-    stream.write_all(&welcome.encode(id)).unwrap();
+    let secret = JobSecret::from_bytes([1; JobSecret::LEN]);
+    let_in(&mut stream, &mut buffer, &secret);
     (client.join().unwrap().unwrap(), stream, buffer)
 }
 
@@ -323,13 +367,7 @@ fn a_goodbye_still_in_the_socket_is_heard() {
         let store = Store::start(2).unwrap();
         let mut watcher = join(&store, 0);
         let leaver = Raw::new(&store);
-        let secret = store.membership(Rank::new(1)).secret;
-        let hello = Request::Hello {
-            version: wire::VERSION,
-            rank: 1,
-            secret,
-        };
-        leaver.send(&hello.encode(RequestId(1)));
+        leaver.introduce(&store, 1);
         events_settle(&mut watcher);
         leaver.send(&Request::Leave.encode(RequestId(2)));
         store.rank_ended(Rank::new(1));
@@ -392,13 +430,6 @@ fn who_does_not_know_the_secret_is_refused_and_disconnected() {
 fn garbage_ends_only_its_own_connection() {
     let store = Store::start(3).unwrap();
     let mut member = join(&store, 0);
-    let secret = store.membership(Rank::new(1)).secret;
-    let hello = Request::Hello {
-        version: wire::VERSION,
-        rank: 1,
-        secret,
-    }
-    .encode(RequestId(1));
     let oversized = 0x7fff_ffff_u32.to_le_bytes();
     let no_descriptor = Request::PutDescriptor.encode(RequestId(2));
     for garbage in [
@@ -412,7 +443,8 @@ fn garbage_ends_only_its_own_connection() {
         assert_eq!(stranger.until_the_end(), []);
     }
     let rank = Raw::new(&store);
-    rank.send(&[&hello[..], &no_descriptor].concat());
+    rank.introduce(&store, 1);
+    rank.send(&no_descriptor);
     let replies = rank.until_the_end();
     assert!(
         matches!(&replies[..], [Reply::Welcome { .. }, Reply::Refused(_)]),
@@ -429,16 +461,8 @@ fn a_client_that_does_not_read_holds_up_nobody() {
     let store = Store::start(2).unwrap();
     let mut member = join(&store, 0);
     member.put("big", &[1; wire::MAX_VALUE]).unwrap();
-    let secret = store.membership(Rank::new(1)).secret;
     let greedy = Raw::new(&store);
-    greedy.send(
-        &Request::Hello {
-            version: wire::VERSION,
-            rank: 1,
-            secret,
-        }
-        .encode(RequestId(1)),
-    );
+    greedy.introduce(&store, 1);
     // 1.3 GB of replies are asked for, by a thread that the store blocks, and none is read.
     let asker = Raw(greedy.0.try_clone().unwrap());
     let asking = thread::spawn(move || {
@@ -552,6 +576,54 @@ mod between_machines {
         assert!(error.contains("secret"), "{error}");
     }
 
+    /// An impostor at the address of the store gets no secret, and nobody stays with it.
+    #[test]
+    fn a_store_without_the_secret_has_no_ranks() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let impostor = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let_in(&mut stream, &mut FrameBuffer::default(), &secret(2));
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest);
+            rest
+        });
+        let membership = Membership::remote(Rank::new(1), 2, &address, secret(1));
+        let error = StoreBootstrap::connect(membership).unwrap_err().to_string();
+        assert!(
+            error.contains("does not know the job's secret") && error.contains(&address),
+            "{error}"
+        );
+        assert_eq!(impostor.join().unwrap(), b"", "it is told nothing more");
+    }
+
+    /// What ranks show each other is not what the store asks for, and is the same for all of them.
+    #[test]
+    fn ranks_have_a_secret_of_their_own() {
+        let (_store, address) = start(2);
+        let (a, b) = (member(0, 2, &address), member(1, 2, &address));
+        assert_eq!(a.secret(), b.secret());
+        assert_ne!(a.secret(), &secret(1));
+    }
+
+    /// Those who say hello and prove nothing crowd only each other.
+    #[test]
+    fn strangers_that_say_hello_keep_no_rank_out() {
+        let (store, _) = start(2);
+        let crowd: Vec<_> = (0..2 + 2 * server::SPARE_STRANGERS)
+            .map(|_| {
+                let stranger = Raw::new(&store);
+                let hello = Hello::of(Who::Rank(0)).unwrap();
+                stranger.send(&Request::Hello(hello).encode(RequestId(1)));
+                stranger
+            })
+            .collect();
+        let (mut a, mut b) = (join(&store, 0), join(&store, 1));
+        a.put("key", b"value").unwrap();
+        assert_eq!(b.get(Rank::new(0), "key", LONG).unwrap(), b"value");
+        drop(crowd);
+    }
+
     #[test]
     fn strangers_that_only_connect_keep_no_rank_out() {
         let (_store, address) = start(2);
@@ -569,13 +641,17 @@ mod between_machines {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let busy = thread::spawn(move || {
-            // Dropped twice, then welcome.
-            (0..2).for_each(|_| drop(listener.accept().unwrap()));
+            // Dropped, dropped after a challenge, then welcome.
+            drop(listener.accept().unwrap());
+            let (mut stream, _) = listener.accept().unwrap();
+            let (id, _) = next_request(&mut stream, &mut FrameBuffer::default());
+            let challenge = Reply::Challenge(Nonce::draw().unwrap());
+            stream.write_all(&challenge.encode(id)).unwrap();
+            let _ = next_request(&mut stream, &mut FrameBuffer::default());
+            drop(stream);
             let (mut stream, _) = listener.accept().unwrap();
             let mut buffer = FrameBuffer::default();
-            let id = next_request(&mut stream, &mut buffer).0;
-            let welcome = Reply::Welcome { size: 2, round: 0 };
-            stream.write_all(&welcome.encode(id)).unwrap();
+            let_in(&mut stream, &mut buffer, &secret(1));
             stream
         });
         let member = member(1, 2, &address);

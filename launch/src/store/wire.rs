@@ -12,7 +12,7 @@
 //!
 //! | kind | direction | name           | body                                               |
 //! |------|-----------|----------------|----------------------------------------------------|
-//! | 1    | request   | hello          | magic u32, version u16, zero u16, rank u32, secret |
+//! | 1    | request   | hello          | magic u32, version u16, zero u16, rank u32, nonce (32) |
 //! | 2    | request   | put            | key length u16, key, value                         |
 //! | 3    | request   | get            | rank u32, key                                      |
 //! | 4    | request   | fence          |                                                    |
@@ -20,23 +20,29 @@
 //! | 6    | request   | get descriptor | rank u32                                           |
 //! | 7    | request   | leave          |                                                    |
 //! | 8    | request   | abort          | status u32                                         |
-//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, secret, name |
+//! | 9    | request   | host           | magic u32, version u16, zero u16, ranks u32, nonce (32), name |
 //! | 10   | request   | ended          | rank u32, status u32; no reply                     |
-//! | 65   | reply     | welcome        | size u32, round u32                                |
+//! | 11   | request   | proof          | proof (32) of who comes                            |
+//! | 65   | reply     | welcome        | size u32, round u32, proof (32) of the store       |
 //! | 66   | reply     | done           |                                                    |
 //! | 67   | reply     | value          | the bytes                                          |
 //! | 68   | reply     | descriptor     | and one descriptor beside the frame                |
 //! | 69   | reply     | refused        | why, as UTF-8 text                                 |
-//! | 70   | reply     | place          | first rank u32, size u32                           |
+//! | 70   | reply     | place          | first rank u32, size u32, proof (32) of the store  |
 //! | 71   | reply     | later          | why, as UTF-8 text: the rank is to come again      |
+//! | 72   | reply     | challenge      | nonce (32)                                         |
 //! | 97   | event     | left           | rank u32                                           |
 //! | 98   | event     | failed         | rank u32                                           |
 //! | 99   | event     | end            | status u32: the job ends, as a host is told        |
 //!
-//! A connection begins with a hello, from a rank, or with a host, from what starts the ranks of another host.
+//! A connection begins with a hello, from a rank, or with a host, from what starts the ranks of another host. The store replies
+//! with a challenge, and gets a proof that whoever comes knows the job's secret; with its welcome, or place, it proves as much
+//! (`launch/src/proof.rs`). Proofs are over the language, `tagwire.store`, the kind and body of the first message, and the challenge.
 //! Both sides decode with the same functions, which accept any bytes and never panic.
 
 use tagwire_base::{JobSecret, Rank};
+
+use crate::proof::{Nonce, Proof, Side};
 
 /// The longest key, in bytes.
 pub const MAX_KEY: usize = 256;
@@ -44,7 +50,7 @@ pub const MAX_KEY: usize = 256;
 pub const MAX_VALUE: usize = 64 * 1024;
 /// The version of what the processes of a job say to each other, which a hello carries: the store's requests, and the formats
 /// of layers and transports (`docs/wire.md`). It rises with each change of any of them.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// What follows the length field and precedes the body.
 const HEADER: usize = 8;
@@ -52,6 +58,11 @@ const HEADER: usize = 8;
 const MAX_LENGTH: usize = HEADER + 2 + MAX_KEY + MAX_VALUE;
 /// The longest text of a refusal that is sent, in bytes.
 const MAX_REFUSAL: usize = 1024;
+/// The kinds of a connection's first message.
+const HELLO: u8 = 1;
+const HOST: u8 = 9;
+/// What proofs here are over before all else: one of another conversation is none here.
+const LANGUAGE: &[u8] = b"tagwire.store\0";
 /// The first bytes of a hello's body: "TGWS".
 const MAGIC: u32 = u32::from_le_bytes(*b"TGWS");
 
@@ -64,18 +75,118 @@ pub struct Malformed(pub &'static str);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestId(pub u32);
 
+/// The first message of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// The version that whoever comes speaks.
+    pub version: u16,
+    /// What makes this connection another one than all before.
+    pub nonce: Nonce,
+    /// Who comes.
+    pub who: Who,
+}
+
+/// Who comes to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// A rank, not yet checked against the job's size.
+    Rank(u32),
+    /// What starts ranks on another host.
+    Host {
+        /// How many ranks it brings.
+        ranks: u32,
+        /// The host's name, for people; at most [`MAX_KEY`] bytes.
+        name: String,
+    },
+}
+
+impl Hello {
+    /// Returns the hello of this version for a new connection.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn of(who: Who) -> tagwire_base::Result<Self> {
+        Ok(Self {
+            version: VERSION,
+            nonce: Nonce::draw()?,
+            who,
+        })
+    }
+
+    /// Returns what a side proves its knowledge of the secret with, once it has been challenged.
+    #[must_use]
+    pub fn proof(&self, secret: &JobSecret, side: Side, challenge: &Nonce) -> Proof {
+        Proof::of(secret, side, &self.said(challenge))
+    }
+
+    /// Returns whether this is that side's proof.
+    #[must_use]
+    pub fn is_proved(
+        &self,
+        proof: &Proof,
+        secret: &JobSecret,
+        side: Side,
+        challenge: &Nonce,
+    ) -> bool {
+        proof.shows(secret, side, &self.said(challenge))
+    }
+
+    /// Returns what both sides have said.
+    fn said(&self, challenge: &Nonce) -> Vec<u8> {
+        let (kind, body) = self.body();
+        let parts: [&[u8]; 4] = [LANGUAGE, &[kind], &body, challenge.as_bytes()];
+        parts.concat()
+    }
+
+    /// Returns the kind and the body of its frame.
+    fn body(&self) -> (u8, Vec<u8>) {
+        let (kind, number, name) = match &self.who {
+            Who::Rank(rank) => (HELLO, *rank, ""),
+            Who::Host { ranks, name } => (HOST, *ranks, name.as_str()),
+        };
+        let parts: [&[u8]; 6] = [
+            &MAGIC.to_le_bytes(),
+            &self.version.to_le_bytes(),
+            &[0; 2],
+            &number.to_le_bytes(),
+            self.nonce.as_bytes(),
+            name.as_bytes(),
+        ];
+        (kind, parts.concat())
+    }
+
+    fn decode(kind: u8, body: &mut Body<'_>) -> Result<Self, Malformed> {
+        if body.u32()? != MAGIC {
+            return Err(Malformed("a hello without the magic number"));
+        }
+        let version = body.u16()?;
+        if body.u16()? != 0 {
+            return Err(Malformed("reserved bytes in use"));
+        }
+        let number = body.u32()?;
+        let nonce = Nonce::from_bytes(body.array()?);
+        let who = match kind {
+            HELLO => Who::Rank(number),
+            _ => Who::Host {
+                ranks: number,
+                name: key(body.rest())?,
+            },
+        };
+        Ok(Self {
+            version,
+            nonce,
+            who,
+        })
+    }
+}
+
 /// What a rank asks of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// The first message of every connection.
-    Hello {
-        /// The version that the rank speaks.
-        version: u16,
-        /// Which rank this is, not yet checked against the job's size.
-        rank: u32,
-        /// Proof that the rank belongs to the job.
-        secret: JobSecret,
-    },
+    Hello(Hello),
+    /// The second one: whoever comes knows the job's secret.
+    Proof(Proof),
     /// Publish a value under the sender's name.
     Put {
         /// The value's name.
@@ -106,17 +217,6 @@ pub enum Request {
         /// The job's exit status.
         status: u32,
     },
-    /// The first message of what starts ranks on another host.
-    Host {
-        /// The version that it speaks.
-        version: u16,
-        /// How many ranks it brings.
-        ranks: u32,
-        /// Proof that it belongs to the job.
-        secret: JobSecret,
-        /// The host's name, for people; at most [`MAX_KEY`] bytes.
-        name: String,
-    },
     /// From a host: one of its ranks has ended.
     Ended {
         /// Which.
@@ -135,6 +235,8 @@ pub enum Reply {
         size: u32,
         /// How often this rank had left before.
         round: u32,
+        /// That the store knows the job's secret.
+        proof: Proof,
     },
     /// The request was carried out.
     Done,
@@ -152,7 +254,11 @@ pub enum Reply {
         first: u32,
         /// How many ranks the job has.
         size: u32,
+        /// That the store knows the job's secret.
+        proof: Proof,
     },
+    /// The hello was heard: whoever says it is to prove that it knows the job's secret.
+    Challenge(Nonce),
     /// To a host: the job ends.
     End {
         /// With which status.
@@ -180,11 +286,11 @@ impl Request {
     #[must_use]
     pub fn encode(&self, id: RequestId) -> Vec<u8> {
         match self {
-            Self::Hello {
-                version,
-                rank,
-                secret,
-            } => frame(1, id, &[&opening(*version, *rank, secret)]),
+            Self::Hello(hello) => {
+                let (kind, body) = hello.body();
+                frame(kind, id, &[&body])
+            }
+            Self::Proof(proof) => frame(11, id, &[proof.as_bytes()]),
             Self::Put { key, value } => {
                 debug_assert!(key.len() <= MAX_KEY && value.len() <= MAX_VALUE);
                 let key_length = (key.len() as u16).to_le_bytes();
@@ -196,16 +302,6 @@ impl Request {
             Self::GetDescriptor { rank } => frame(6, id, &[&rank.to_le_bytes()]),
             Self::Leave => frame(7, id, &[]),
             Self::Abort { status } => frame(8, id, &[&status.to_le_bytes()]),
-            Self::Host {
-                version,
-                ranks,
-                secret,
-                name,
-            } => frame(
-                9,
-                id,
-                &[&opening(*version, *ranks, secret), name.as_bytes()],
-            ),
             Self::Ended { rank, status } => {
                 frame(10, id, &[&rank.to_le_bytes(), &status.to_le_bytes()])
             }
@@ -219,18 +315,7 @@ impl Request {
     pub fn decode(frame: &Frame) -> Result<Self, Malformed> {
         let mut body = Body(&frame.body);
         let request = match frame.kind {
-            1 => {
-                if body.u32()? != MAGIC {
-                    return Err(Malformed("a hello without the magic number"));
-                }
-                let version = body.u16()?;
-                body.u16()?;
-                Self::Hello {
-                    version,
-                    rank: body.u32()?,
-                    secret: body.secret()?,
-                }
-            }
+            kind @ (HELLO | HOST) => Self::Hello(Hello::decode(kind, &mut body)?),
             2 => {
                 let key_length = usize::from(body.u16()?);
                 let key = key(body.take(key_length)?)?;
@@ -250,19 +335,7 @@ impl Request {
             8 => Self::Abort {
                 status: body.u32()?,
             },
-            9 => {
-                if body.u32()? != MAGIC {
-                    return Err(Malformed("a host without the magic number"));
-                }
-                let version = body.u16()?;
-                body.u16()?;
-                Self::Host {
-                    version,
-                    ranks: body.u32()?,
-                    secret: body.secret()?,
-                    name: key(body.rest())?,
-                }
-            }
+            11 => Self::Proof(body.proof()?),
             10 => Self::Ended {
                 rank: body.u32()?,
                 status: body.u32()?,
@@ -279,17 +352,20 @@ impl Reply {
     #[must_use]
     pub fn encode(&self, id: RequestId) -> Vec<u8> {
         match self {
-            Self::Welcome { size, round } => {
-                frame(65, id, &[&size.to_le_bytes(), &round.to_le_bytes()])
+            Self::Welcome { size, round, proof } => {
+                let numbers = [size.to_le_bytes(), round.to_le_bytes()];
+                frame(65, id, &[numbers.as_flattened(), proof.as_bytes()])
             }
             Self::Done => frame(66, id, &[]),
             Self::Value(bytes) => frame(67, id, &[bytes]),
             Self::Descriptor => frame(68, id, &[]),
             Self::Refused(why) => frame(69, id, &[cut(why)]),
             Self::Later(why) => frame(71, id, &[cut(why)]),
-            Self::Place { first, size } => {
-                frame(70, id, &[&first.to_le_bytes(), &size.to_le_bytes()])
+            Self::Place { first, size, proof } => {
+                let numbers = [first.to_le_bytes(), size.to_le_bytes()];
+                frame(70, id, &[numbers.as_flattened(), proof.as_bytes()])
             }
+            Self::Challenge(nonce) => frame(72, id, &[nonce.as_bytes()]),
             Self::End { status } => frame(99, id, &[&status.to_le_bytes()]),
             Self::Left(rank) => frame(97, id, &[&rank.as_u32().to_le_bytes()]),
             Self::Failed(rank) => frame(98, id, &[&rank.as_u32().to_le_bytes()]),
@@ -306,6 +382,7 @@ impl Reply {
             65 => Self::Welcome {
                 size: body.u32()?,
                 round: body.u32()?,
+                proof: body.proof()?,
             },
             66 => Self::Done,
             67 => Self::Value(value(body.rest())?),
@@ -315,7 +392,9 @@ impl Reply {
             70 => Self::Place {
                 first: body.u32()?,
                 size: body.u32()?,
+                proof: body.proof()?,
             },
+            72 => Self::Challenge(Nonce::from_bytes(body.array()?)),
             99 => Self::End {
                 status: body.u32()?,
             },
@@ -385,16 +464,6 @@ fn frame(kind: u8, id: RequestId, parts: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the body of a connection's first message: who it is, or how many ranks it brings.
-fn opening(version: u16, number: u32, secret: &JobSecret) -> Vec<u8> {
-    let mut body = MAGIC.to_le_bytes().to_vec();
-    body.extend_from_slice(&version.to_le_bytes());
-    body.extend_from_slice(&[0; 2]);
-    body.extend_from_slice(&number.to_le_bytes());
-    body.extend_from_slice(secret.as_bytes());
-    body
-}
-
 /// Returns the text of a refusal, cut to what is sent of it.
 fn cut(why: &str) -> &[u8] {
     let mut end = MAX_REFUSAL.min(why.len());
@@ -450,8 +519,8 @@ impl<'a> Body<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn secret(&mut self) -> Result<JobSecret, Malformed> {
-        self.array().map(JobSecret::from_bytes)
+    fn proof(&mut self) -> Result<Proof, Malformed> {
+        self.array().map(Proof::from_bytes)
     }
 
     fn rank(&mut self) -> Result<Rank, Malformed> {

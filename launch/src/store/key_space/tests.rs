@@ -1,4 +1,6 @@
+use super::super::wire::{Hello, VERSION};
 use super::*;
+use crate::proof::{Nonce, Side};
 
 const SECRET: [u8; 32] = [9; 32];
 
@@ -23,16 +25,31 @@ impl Game {
     }
 
     fn hello(&mut self, client: u64, rank: u32) {
-        let secret = JobSecret::from_bytes(SECRET);
-        let (_, verdict) = self.ask(
-            client,
-            Request::Hello {
-                version: VERSION,
-                rank,
-                secret,
-            },
-        );
+        assert_eq!(self.come(client, Who::Rank(rank), SECRET), Verdict::Keep);
+    }
+
+    /// Says hello and proves to know this secret. The challenge is not among what is heard, and neither is what came before.
+    fn come(&mut self, client: u64, who: Who, secret: [u8; 32]) -> Verdict {
+        let hello = Hello::of(who).unwrap();
+        let secret = JobSecret::from_bytes(secret);
+        let before = self.keys.take_outbox();
+        let (_, verdict) = self.ask(client, Request::Hello(hello.clone()));
         assert_eq!(verdict, Verdict::Keep);
+        let [Reply::Challenge(challenge)] = self.heard(client)[..] else {
+            panic!("no challenge");
+        };
+        self.keys.outbox = before;
+        let proof = hello.proof(&secret, Side::Comes, &challenge);
+        let (id, verdict) = self.ask(client, Request::Proof(proof));
+        let is_own = |proof| hello.is_proved(proof, &secret, Side::Listens, &challenge);
+        for message in &self.keys.outbox {
+            if let (true, Reply::Welcome { proof, .. } | Reply::Place { proof, .. }) =
+                (message.id == id, &message.reply)
+            {
+                assert!(is_own(proof), "the store proves as much");
+            }
+        }
+        verdict
     }
 
     /// What went to `client` since the last call, replies to the others being dropped.
@@ -43,6 +60,22 @@ impl Game {
             .filter(|m| m.client == ClientId(client))
             .map(|m| m.reply)
             .collect()
+    }
+}
+
+/// What a welcome says beside its proof.
+fn welcome(replies: &[Reply]) -> (u32, u32) {
+    match replies {
+        [Reply::Welcome { size, round, .. }] => (*size, *round),
+        other => panic!("no welcome: {other:?}"),
+    }
+}
+
+/// What a place says beside its proof.
+fn place(replies: &[Reply]) -> (u32, u32) {
+    match replies {
+        [Reply::Place { first, size, .. }] => (*first, *size),
+        other => panic!("no place: {other:?}"),
     }
 }
 
@@ -68,7 +101,7 @@ fn refusal(replies: &[Reply]) -> &str {
 }
 
 /// What a process of the next version is told.
-const OTHER_VERSION: &str = "the job's store has version 3 of what ranks say to each other, and who comes has version 4: all hosts need the same Tagwire";
+const OTHER_VERSION: &str = "the job's store has version 4 of what ranks say to each other, and who comes has version 5: all hosts need the same Tagwire";
 
 #[test]
 fn strangers_are_refused_whatever_they_ask() {
@@ -76,48 +109,77 @@ fn strangers_are_refused_whatever_they_ask() {
     let (_, verdict) = game.ask(1, get(0, "a"));
     assert_eq!(verdict, Verdict::Close);
     assert_eq!(refusal(&game.heard(1)), "the first message must be a hello");
-    for (version, rank, secret, why) in [
-        (VERSION, 0, [0; 32], "wrong job secret"),
-        (VERSION + 1, 0, SECRET, OTHER_VERSION),
-        (VERSION, 2, SECRET, "there is no rank 2 in a job of 2"),
+    for (rank, secret, why) in [
+        (0, [0; 32], "wrong job secret"),
+        (2, SECRET, "there is no rank 2 in a job of 2"),
     ] {
-        let secret = JobSecret::from_bytes(secret);
-        let (_, verdict) = game.ask(
-            1,
-            Request::Hello {
-                version,
-                rank,
-                secret,
-            },
-        );
-        assert_eq!(verdict, Verdict::Close);
+        assert_eq!(game.come(1, Who::Rank(rank), secret), Verdict::Close);
         assert_eq!(refusal(&game.heard(1)), why);
     }
-    let secret = JobSecret::from_bytes(SECRET);
-    let (_, verdict) = game.ask(
-        1,
-        Request::Host {
+    for who in [Who::Rank(0), of_host(1)] {
+        let hello = Hello {
             version: VERSION + 1,
-            ranks: 1,
-            secret,
-            name: "other".to_owned(),
-        },
-    );
-    assert_eq!(verdict, Verdict::Close);
-    assert_eq!(refusal(&game.heard(1)), OTHER_VERSION);
+            ..Hello::of(who).unwrap()
+        };
+        assert_eq!(game.ask(1, Request::Hello(hello)).1, Verdict::Close);
+        assert_eq!(refusal(&game.heard(1)), OTHER_VERSION);
+    }
     game.hello(1, 0);
     game.heard(1);
-    let secret = JobSecret::from_bytes(SECRET);
-    let (_, verdict) = game.ask(
-        2,
-        Request::Hello {
-            version: VERSION,
-            rank: 0,
-            secret,
-        },
-    );
-    assert_eq!(verdict, Verdict::Close);
+    assert_eq!(game.come(2, Who::Rank(0), SECRET), Verdict::Close);
     assert_eq!(refusal(&game.heard(2)), "rank 0 is connected already");
+    // A member says no second hello.
+    let proof = hello_of(0).proof(&JobSecret::from_bytes(SECRET), Side::Comes, &NONCE);
+    for request in [Request::Hello(hello_of(1)), Request::Proof(proof)] {
+        assert_eq!(game.ask(1, request).1, Verdict::Close);
+        assert_eq!(refusal(&game.heard(1)), "a second hello");
+    }
+}
+
+const NONCE: Nonce = Nonce::from_bytes([3; Nonce::LEN]);
+
+fn hello_of(rank: u32) -> Hello {
+    Hello::of(Who::Rank(rank)).unwrap()
+}
+
+/// A proof is good for the connection that was challenged for it, and once.
+#[test]
+fn a_proof_of_another_connection_is_none() {
+    let mut game = Game::new(2);
+    let secret = JobSecret::from_bytes(SECRET);
+    let hello = hello_of(0);
+    let _ = game.ask(1, Request::Hello(hello.clone()));
+    let [Reply::Challenge(overheard)] = game.heard(1)[..] else {
+        panic!("no challenge");
+    };
+    assert!(game.keys.is_challenged(ClientId(1)));
+    assert!(!game.keys.is_member(ClientId(1)));
+    let proof = hello.proof(&secret, Side::Comes, &overheard);
+    let _ = game.ask(2, Request::Hello(hello.clone()));
+    let [Reply::Challenge(own)] = game.heard(2)[..] else {
+        panic!("no challenge");
+    };
+    assert_ne!(own, overheard);
+    assert_eq!(game.ask(2, Request::Proof(proof)).1, Verdict::Close);
+    assert_eq!(refusal(&game.heard(2)), "wrong job secret");
+    // The store's own proof is not one of who comes.
+    let _ = game.ask(3, Request::Hello(hello.clone()));
+    let [Reply::Challenge(nonce)] = game.heard(3)[..] else {
+        panic!("no challenge");
+    };
+    let of_store = hello.proof(&secret, Side::Listens, &nonce);
+    assert_eq!(game.ask(3, Request::Proof(of_store)).1, Verdict::Close);
+    assert_eq!(refusal(&game.heard(3)), "wrong job secret");
+    // A proof that nobody asked for, and a hello where a proof was.
+    assert_eq!(game.ask(4, Request::Proof(proof)).1, Verdict::Close);
+    assert_eq!(refusal(&game.heard(4)), "the first message must be a hello");
+    let _ = game.ask(5, Request::Hello(hello.clone()));
+    assert_eq!(game.ask(5, Request::Hello(hello)).1, Verdict::Close);
+    let heard = game.heard(5);
+    assert_eq!(refusal(&heard[1..]), "the second message must be a proof");
+    // Who goes is forgotten.
+    game.keys.disconnected(ClientId(1));
+    assert!(!game.keys.is_challenged(ClientId(1)));
 }
 
 #[test]
@@ -126,7 +188,7 @@ fn a_get_waits_and_a_newer_request_replaces_it() {
     game.hello(1, 0);
     game.hello(2, 1);
     let _ = game.ask(1, get(1, "a"));
-    assert_eq!(game.heard(1), [Reply::Welcome { size: 2, round: 0 }]);
+    assert_eq!(welcome(&game.heard(1)), (2, 0));
     let (second, _) = game.ask(1, get(1, "b"));
     let _ = game.ask(2, put("a", b"1"));
     assert_eq!(game.heard(1), [], "the request for 'a' was given up");
@@ -214,11 +276,7 @@ fn a_second_stay_sees_nothing_of_the_first() {
     assert_eq!(game.heard(2).last(), Some(&Reply::Left(Rank::new(0))));
     game.hello(3, 0);
     let _ = game.ask(3, get(1, "a"));
-    assert_eq!(
-        game.heard(3),
-        [Reply::Welcome { size: 2, round: 1 }],
-        "rank 1 has yet to come"
-    );
+    assert_eq!(welcome(&game.heard(3)), (2, 1), "rank 1 has yet to come");
     let _ = game.ask(2, Request::Leave);
     assert_eq!(game.heard(3), [], "the first stay's goodbye is no news");
     assert!(
@@ -281,14 +339,7 @@ fn one_rank_cannot_fill_the_store_by_coming_and_going() {
     let value = vec![0; super::super::wire::MAX_VALUE];
     let mut stays = 0;
     let refused = loop {
-        let secret = JobSecret::from_bytes(SECRET);
-        let (version, rank) = (VERSION, 0);
-        let hello = Request::Hello {
-            version,
-            rank,
-            secret,
-        };
-        if game.ask(1, hello).1 == Verdict::Close {
+        if game.come(1, Who::Rank(0), SECRET) == Verdict::Close {
             break game.heard(1);
         }
         let _ = game.ask(1, put("key", &value));
@@ -318,26 +369,16 @@ fn in_a_store_of_one_session_each_rank_has_one_stay() {
     game.keys.ended(Rank::new(0));
     let _ = game.heard(1);
     for (client, rank) in [(3, 1), (4, 0)] {
-        let secret = JobSecret::from_bytes(SECRET);
-        let (_, verdict) = game.ask(
-            client,
-            Request::Hello {
-                version: VERSION,
-                rank,
-                secret,
-            },
-        );
+        let verdict = game.come(client, Who::Rank(rank), SECRET);
         assert_eq!(verdict, Verdict::Close);
         let said = game.heard(client);
         assert!(matches!(&said[..], [Reply::Later(_)]), "{said:?}");
     }
 }
 
-fn host(ranks: u32) -> Request {
-    Request::Host {
-        version: VERSION,
+fn of_host(ranks: u32) -> Who {
+    Who::Host {
         ranks,
-        secret: JobSecret::from_bytes(SECRET),
         name: "node-2".to_owned(),
     }
 }
@@ -346,23 +387,19 @@ fn host(ranks: u32) -> Request {
 fn hosts_have_the_next_ranks_and_no_more_than_are_left() {
     let mut game = Game::new(6);
     game.keys.keep_first(2);
-    let place = |game: &mut Game, client, ranks| {
-        let (_, verdict) = game.ask(client, host(ranks));
-        (game.heard(client), verdict)
-    };
-    let first = vec![Reply::Place { first: 2, size: 6 }];
-    assert_eq!(place(&mut game, 1, 3), (first, Verdict::Keep));
+    assert_eq!(game.come(1, of_host(3), SECRET), Verdict::Keep);
+    assert_eq!(place(&game.heard(1)), (2, 6));
     for ranks in [0, 2, u32::MAX] {
-        let (said, verdict) = place(&mut game, 2, ranks);
-        assert_eq!(verdict, Verdict::Close);
-        assert!(refusal(&said).contains("1 of the job's 6 are left"));
+        assert_eq!(game.come(2, of_host(ranks), SECRET), Verdict::Close);
+        assert!(refusal(&game.heard(2)).contains("1 of the job's 6 are left"));
     }
-    let last = vec![Reply::Place { first: 5, size: 6 }];
-    assert_eq!(place(&mut game, 3, 1), (last, Verdict::Keep));
+    assert_eq!(game.come(2, of_host(1), [0; 32]), Verdict::Close);
+    assert_eq!(refusal(&game.heard(2)), "wrong job secret");
+    assert_eq!(game.come(3, of_host(1), SECRET), Verdict::Keep);
+    assert_eq!(place(&game.heard(3)), (5, 6));
     assert_eq!(game.keys.take_reports(), [Report::Came(3), Report::Came(1)]);
     // A host says what ends there, and nothing else.
     for (client, request) in [
-        (1, host(1)),
         (1, put("a", b"b")),
         (3, Request::Ended { rank: 4, status: 0 }),
         (
@@ -382,7 +419,7 @@ fn hosts_have_the_next_ranks_and_no_more_than_are_left() {
 fn a_host_reports_its_ranks_and_its_loss_the_rest() {
     let mut game = Game::new(4);
     game.keys.keep_first(1);
-    let _ = game.ask(9, host(3));
+    let _ = game.come(9, of_host(3), SECRET);
     game.hello(1, 0);
     game.hello(2, 1);
     let _ = (game.keys.take_reports(), game.heard(1));
@@ -406,6 +443,24 @@ fn a_host_reports_its_ranks_and_its_loss_the_rest() {
         game.heard(1),
         [2, 3].map(|rank| Reply::Failed(Rank::new(rank)))
     );
+}
+
+/// A second hello would replace the ranks that the first one answers for: nobody would hear of their end.
+#[test]
+fn a_host_that_says_hello_again_is_lost_with_its_ranks() {
+    for again in [of_host(1), Who::Rank(2)] {
+        let mut game = Game::new(4);
+        game.keys.keep_first(1);
+        assert_eq!(game.come(9, of_host(2), SECRET), Verdict::Keep);
+        let _ = (game.keys.take_reports(), game.heard(9));
+        let hello = Hello::of(again).unwrap();
+        assert_eq!(game.ask(9, Request::Hello(hello)).1, Verdict::Close);
+        assert!(refusal(&game.heard(9)).contains("nothing else"));
+        game.keys.disconnected(ClientId(9));
+        let lost = vec![Rank::new(1), Rank::new(2)];
+        let lost = Report::HostLost("node-2".to_owned(), lost);
+        assert_eq!(game.keys.take_reports(), [lost]);
+    }
 }
 
 #[test]

@@ -4,14 +4,19 @@ use super::*;
 
 fn requests() -> impl Strategy<Value = Request> {
     let key = "\\PC{0,60}";
+    let who = prop_oneof![
+        any::<u32>().prop_map(Who::Rank),
+        (any::<u32>(), key).prop_map(|(ranks, name)| Who::Host { ranks, name }),
+    ];
     prop_oneof![
-        (any::<u16>(), any::<u32>(), any::<[u8; 32]>()).prop_map(|(version, rank, secret)| {
-            Request::Hello {
+        (any::<u16>(), any::<[u8; 32]>(), who).prop_map(|(version, nonce, who)| {
+            Request::Hello(Hello {
                 version,
-                rank,
-                secret: JobSecret::from_bytes(secret),
-            }
+                nonce: Nonce::from_bytes(nonce),
+                who,
+            })
         }),
+        any::<[u8; 32]>().prop_map(|proof| Request::Proof(Proof::from_bytes(proof))),
         (key, prop::collection::vec(any::<u8>(), 0..300))
             .prop_map(|(key, value)| Request::Put { key, value }),
         (any::<u32>(), key).prop_map(|(rank, key)| Request::Get { rank, key }),
@@ -19,22 +24,23 @@ fn requests() -> impl Strategy<Value = Request> {
         Just(Request::PutDescriptor),
         any::<u32>().prop_map(|rank| Request::GetDescriptor { rank }),
         Just(Request::Leave),
-        (any::<u16>(), any::<u32>(), any::<[u8; 32]>(), key).prop_map(
-            |(version, ranks, secret, name)| Request::Host {
-                version,
-                ranks,
-                secret: JobSecret::from_bytes(secret),
-                name,
-            }
-        ),
         (any::<u32>(), any::<u32>()).prop_map(|(rank, status)| Request::Ended { rank, status }),
     ]
 }
 
 fn replies() -> impl Strategy<Value = Reply> {
     let rank = (0..=Rank::MAX).prop_map(Rank::new);
+    let proof = any::<[u8; 32]>().prop_map(Proof::from_bytes);
     prop_oneof![
-        (any::<u32>(), any::<u32>()).prop_map(|(size, round)| Reply::Welcome { size, round }),
+        (any::<u32>(), any::<u32>(), proof.clone())
+            .prop_map(|(size, round, proof)| Reply::Welcome { size, round, proof }),
+        (any::<u32>(), any::<u32>(), proof).prop_map(|(first, size, proof)| Reply::Place {
+            first,
+            size,
+            proof
+        }),
+        any::<[u8; 32]>().prop_map(|nonce| Reply::Challenge(Nonce::from_bytes(nonce))),
+        any::<u32>().prop_map(|status| Reply::End { status }),
         Just(Reply::Done),
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Reply::Value),
         Just(Reply::Descriptor),

@@ -1,0 +1,375 @@
+//! Where the other side comes in. One thread hears all strangers at once: none of them costs a thread, and none keeps another
+//! one waiting.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use tagwire_launch::door::{Door, StrangerId};
+use tagwire_launch::{Deadline, watch_tcp};
+
+use super::greeting::{Greeting, Own, Step};
+use super::words::{FIRST_LINE, Hearer, Speaker, Word};
+use crate::error::{Error, Result};
+
+/// How many strangers may be here at once, of those who have said nothing and of those who have said who they are.
+const MOST: usize = 64;
+/// How long a stranger has to show who it is.
+pub(super) const FIRST_WORDS: Duration = Duration::from_secs(5);
+
+/// An entrance.
+pub(super) struct Entrance {
+    door: Door,
+    own: Own,
+    strangers: BTreeMap<StrangerId, Stranger>,
+}
+
+struct Stranger {
+    stream: TcpStream,
+    address: String,
+    greeting: Greeting,
+}
+
+/// Somebody who has shown that it knows the secret.
+pub(super) struct Guest {
+    pub stream: TcpStream,
+    pub speaker: Speaker,
+    pub hearer: Hearer,
+    pub address: String,
+}
+
+/// What ends a wait.
+pub(super) enum Came {
+    /// Somebody who belongs here.
+    Guest(Guest),
+    /// What else was waited for.
+    Other,
+    /// Nobody, in the time that there was.
+    Nobody,
+}
+
+impl Entrance {
+    pub(super) fn new(listener: TcpListener, own: Own) -> Result<Self> {
+        let door = Door::new(listener, MOST, FIRST_WORDS)
+            .map_err(|error| Error::system("wait for the other side", error))?;
+        Ok(Self {
+            door,
+            own,
+            strangers: BTreeMap::new(),
+        })
+    }
+
+    /// Waits for a guest, for so long, or until `other` is readable. Whoever does not belong here is named on standard error.
+    pub(super) fn next(
+        &mut self,
+        patience: Option<Duration>,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Result<Came> {
+        let until = Deadline::within(patience).instant();
+        loop {
+            let now = Instant::now();
+            self.let_in(now);
+            for stranger in self.door.take_overdue(now) {
+                let within = FIRST_WORDS.as_secs();
+                self.refuse(
+                    stranger,
+                    &format!("it did not say who it is within {within} s"),
+                );
+            }
+            if until.is_some_and(|until| until <= now) {
+                return Ok(Came::Nobody);
+            }
+            let due = until.into_iter().chain(self.door.due()).min();
+            let left = due.map(|due| due.saturating_duration_since(now));
+            let (is_other, ready) = self.wait(left, other)?;
+            if is_other {
+                return Ok(Came::Other);
+            }
+            for stranger in ready {
+                if let Some(guest) = self.hear(stranger) {
+                    return Ok(Came::Guest(guest));
+                }
+            }
+        }
+    }
+
+    /// Waits until there is something to do, for so long at most. Returns whether `other` is readable, and which strangers are.
+    fn wait(
+        &self,
+        left: Option<Duration>,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Result<(bool, Vec<StrangerId>)> {
+        let limit = left.and_then(|left| Timespec::try_from(left).ok());
+        let streams = self.strangers.values();
+        let mut sources: Vec<PollFd<'_>> = streams
+            .map(|stranger| PollFd::new(&stranger.stream, PollFlags::IN))
+            .chain(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)))
+            .collect();
+        if self.door.is_open() {
+            sources.push(PollFd::new(&self.door, PollFlags::IN));
+        }
+        match poll(&mut sources, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(Error::system("wait for the other side", error)),
+        }
+        let is_ready = |source: &PollFd<'_>| !source.revents().is_empty();
+        let (of_strangers, rest) = sources.split_at(self.strangers.len());
+        let ready = self.strangers.keys().zip(of_strangers);
+        let ready = ready.filter(|(_, source)| is_ready(source));
+        let is_other = other.is_some() && rest.first().is_some_and(is_ready);
+        Ok((is_other, ready.map(|(stranger, _)| *stranger).collect()))
+    }
+
+    /// Lets those in who wait outside, as many as there is room for: those who are here are to be heard between.
+    fn let_in(&mut self, now: Instant) {
+        self.door.reopen(now);
+        for _ in 0..MOST {
+            let Some(socket) = self.door.is_open().then(|| self.door.accept(now)).flatten() else {
+                break;
+            };
+            self.make_room();
+            self.admit(socket, now);
+        }
+        if !self.door.is_open()
+            && let Some(oldest) = self.door.oldest()
+        {
+            self.refuse(
+                oldest,
+                "this process has no descriptor left for another one",
+            );
+        }
+    }
+
+    /// Sends the one away who has said nothing for longest, where there is no room for another.
+    fn make_room(&mut self) {
+        while let Some(oldest) = self.door.crowding() {
+            // Its words may have come meanwhile. With the first of them nobody is a guest.
+            self.hear(oldest);
+            if self.door.crowding() == Some(oldest) {
+                self.refuse(oldest, "it said nothing, and others wait");
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: OwnedFd, now: Instant) {
+        // Who is gone again already is nobody.
+        if watch_tcp(&socket).is_err() {
+            return;
+        }
+        let stream = TcpStream::from(socket);
+        let address = stream
+            .peer_addr()
+            .map_or_else(|_| "somebody".to_owned(), |address| address.to_string());
+        let stranger = Stranger {
+            stream,
+            address,
+            greeting: Greeting::default(),
+        };
+        self.strangers.insert(self.door.admit(now), stranger);
+    }
+
+    /// Takes what a stranger says; returns it, once it is none any more.
+    fn hear(&mut self, id: StrangerId) -> Option<Guest> {
+        let stranger = self.strangers.get_mut(&id)?;
+        let mut bytes = [0; FIRST_LINE as usize];
+        let step = match stranger.stream.read(&mut bytes) {
+            Ok(0) => return self.refuse(id, "it left without a word"),
+            Ok(count) => stranger.greeting.hear(&bytes[..count], &self.own),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::Interrupted => Step::Wait,
+                _ => return self.refuse(id, &error.to_string()),
+            },
+        };
+        match step {
+            Step::Wait => None,
+            Step::Challenge(word) => {
+                stranger.say(&word);
+                let crowded = self.door.spoke(id)?;
+                self.refuse(crowded, "it did not prove who it is, and others wait")
+            }
+            Step::Welcome(word) => {
+                stranger.say(&word);
+                self.door.forget(id);
+                let guest = self.strangers.remove(&id)?.into_guest();
+                guest
+                    .inspect_err(|error| tell("somebody", &error.to_string()))
+                    .ok()
+            }
+            Step::Refuse { why, told } => {
+                if let Some(word) = told {
+                    stranger.say(&word);
+                }
+                self.refuse(id, &why)
+            }
+        }
+    }
+
+    /// Sends a stranger away.
+    fn refuse(&mut self, id: StrangerId, why: &str) -> Option<Guest> {
+        self.door.forget(id);
+        let stranger = self.strangers.remove(&id)?;
+        tell(&stranger.address, why);
+        None
+    }
+}
+
+impl Stranger {
+    /// Says a word. A new connection takes one at once; from another that does not, nothing will be heard.
+    fn say(&mut self, word: &Word) {
+        if let Ok(line) = word.line() {
+            let _ = self.stream.write(&line);
+        }
+    }
+
+    fn into_guest(self) -> std::io::Result<Guest> {
+        self.stream.set_nonblocking(false)?;
+        let mut hearer = Hearer::new(self.stream.try_clone()?);
+        hearer.trust();
+        Ok(Guest {
+            speaker: Speaker::new(self.stream.try_clone()?),
+            hearer,
+            stream: self.stream,
+            address: self.address,
+        })
+    }
+}
+
+fn tell(address: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "refused {address}: {why}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use tagwire_base::JobSecret;
+
+    use super::super::greeting::{Unknown, introduce};
+    use super::super::words::Silence;
+    use super::*;
+
+    fn own(secret: &str) -> Own {
+        Own {
+            secret: JobSecret::of_text(secret).unwrap(),
+            version: "1.2.3".to_owned(),
+        }
+    }
+
+    fn open() -> (Entrance, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap();
+        (Entrance::new(listener, own("ours")).unwrap(), place)
+    }
+
+    /// The other side, in a thread. It comes again where it was dropped unheard.
+    fn partner(
+        place: SocketAddr,
+        secret: &'static str,
+    ) -> std::thread::JoinHandle<Result<(), Unknown>> {
+        std::thread::spawn(move || {
+            loop {
+                let stream = TcpStream::connect(place).unwrap();
+                let speaker = Speaker::new(stream.try_clone().unwrap());
+                let mut hearer = Hearer::new(stream.try_clone().unwrap());
+                match introduce(&speaker, &mut hearer, &own(secret)) {
+                    Err(Unknown::Silent(Silence::Gone)) => {}
+                    met => return met,
+                }
+            }
+        })
+    }
+
+    fn guest(entrance: &mut Entrance) -> Guest {
+        match entrance.next(None, None).unwrap() {
+            Came::Guest(guest) => guest,
+            Came::Other | Came::Nobody => panic!("there was nothing else to wait for"),
+        }
+    }
+
+    /// A stranger that says half a word, and does not go, keeps nobody out.
+    #[test]
+    fn a_stranger_that_drips_keeps_nobody_waiting() {
+        let (mut entrance, place) = open();
+        let mut drips = TcpStream::connect(place).unwrap();
+        drips.write_all(b"x").unwrap();
+        let partner = partner(place, "ours");
+        let guest = guest(&mut entrance);
+        assert_eq!(partner.join().unwrap(), Ok(()));
+        assert!(guest.address.starts_with("127.0.0.1:"));
+        assert_eq!(
+            entrance.strangers.len(),
+            1,
+            "the one that drips is still here"
+        );
+        drop(drips);
+    }
+
+    /// More strangers than may be here leave room for the one who belongs here, and cost no thread.
+    #[test]
+    fn a_crowd_of_strangers_keeps_nobody_out() {
+        let (mut entrance, place) = open();
+        // As many as the system lets wait outside.
+        let crowd: Vec<TcpStream> = (0..MOST + 32)
+            .map(|number| {
+                let mut stream = TcpStream::connect(place).unwrap();
+                if number % 2 == 0 {
+                    stream.write_all(b"{").unwrap();
+                }
+                stream
+            })
+            .collect();
+        let partner = partner(place, "ours");
+        let _guest = guest(&mut entrance);
+        assert_eq!(partner.join().unwrap(), Ok(()));
+        assert!(entrance.strangers.len() <= MOST);
+        drop(crowd);
+    }
+
+    #[test]
+    fn both_sides_see_who_does_not_know_the_secret() {
+        let (mut entrance, place) = open();
+        let stranger = partner(place, "theirs");
+        let partner = partner(place, "ours");
+        let _guest = guest(&mut entrance);
+        assert_eq!(partner.join().unwrap(), Ok(()));
+        let (stop, ending) = UnixStream::pair().unwrap();
+        let watch = std::thread::spawn(move || {
+            let met = stranger.join().unwrap();
+            drop(stop);
+            met
+        });
+        let came = entrance.next(None, Some(ending.as_fd())).unwrap();
+        assert!(matches!(came, Came::Other));
+        assert!(
+            matches!(watch.join().unwrap(), Err(Unknown::Refused(why)) if why.contains("secret"))
+        );
+        // And one who listens without it is no other side.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap();
+        let impostor = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let speaker = Speaker::new(stream.try_clone().unwrap());
+            let mut hearer = Hearer::new(stream);
+            hearer.hear().unwrap();
+            speaker.say(&Word::Challenge { nonce: [0; 32] }).unwrap();
+            hearer.hear().unwrap();
+            speaker.say(&Word::Proof { proof: [0; 32] }).unwrap();
+        });
+        let met = super::tests::partner(place, "ours").join().unwrap();
+        assert_eq!(met, Err(Unknown::Impostor));
+        impostor.join().unwrap();
+    }
+
+    #[test]
+    fn nobody_is_waited_for_as_long_as_is_said() {
+        let (mut entrance, _) = open();
+        let came = entrance.next(Some(Duration::from_millis(1)), None).unwrap();
+        assert!(matches!(came, Came::Nobody));
+    }
+}

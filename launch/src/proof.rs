@@ -1,0 +1,152 @@
+//! How the two sides of a connection show each other that they know a secret, without saying it.
+//!
+//! ```text
+//!   the side that comes                  the side that listens
+//!     hello, nonce c         -->
+//!                            <--         challenge, nonce l
+//!     HMAC(secret, comes, hello, l) -->
+//!                            <--         HMAC(secret, listens, hello, l)
+//! ```
+//!
+//! The hello holds the nonce of its side, so that each proof is good for one connection, and for one side of it. The side that
+//! comes proves first: whoever only connects learns nothing that depends on the secret. What follows the proofs is neither
+//! hidden nor signed.
+
+use hmac_sha256::HMAC;
+use tagwire_base::{JobSecret, Result};
+
+/// Bytes that nobody has used before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nonce([u8; Self::LEN]);
+
+impl Nonce {
+    /// Length in bytes.
+    pub const LEN: usize = 32;
+
+    /// Draws one from the system's random source.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn draw() -> Result<Self> {
+        Ok(Self(*JobSecret::generate()?.as_bytes()))
+    }
+
+    /// Returns the one that these bytes are.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+/// A side of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The one that connects.
+    Comes,
+    /// The one that listens.
+    Listens,
+}
+
+impl Side {
+    const fn label(self) -> &'static [u8] {
+        match self {
+            Self::Comes => b"tagwire comes\0",
+            Self::Listens => b"tagwire listens\0",
+        }
+    }
+}
+
+/// What shows that a side knows the secret. [`Proof::shows`] checks one that has come; `==` is for tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proof([u8; Self::LEN]);
+
+impl Proof {
+    /// Length in bytes.
+    pub const LEN: usize = 32;
+
+    /// Returns the proof of a side. `said` is what both have said before: the language, the hello and the challenge.
+    #[must_use]
+    pub fn of(secret: &JobSecret, side: Side, said: &[u8]) -> Self {
+        let mut mac = HMAC::new(secret.as_bytes());
+        mac.update(side.label());
+        mac.update(said);
+        Self(mac.finalize())
+    }
+
+    /// Returns whether this is the proof of that side. The time that it takes does not depend on where the two differ.
+    #[must_use]
+    pub fn shows(&self, secret: &JobSecret, side: Side, said: &[u8]) -> bool {
+        let expected = Self::of(secret, side, said);
+        JobSecret::from_bytes(expected.0).matches(&self.0)
+    }
+
+    /// Returns the one that these bytes are.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+/// Returns the secret that the ranks of a job show each other. It travels with their packets: from it nobody finds the one that
+/// the store and other hosts ask for, which a user may have chosen.
+pub(crate) fn secret_of_ranks(secret: &JobSecret) -> JobSecret {
+    JobSecret::from_bytes(HMAC::mac(b"tagwire ranks", secret.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> JobSecret {
+        JobSecret::of_text(text).unwrap()
+    }
+
+    #[test]
+    fn a_proof_is_of_one_secret_one_side_and_one_conversation() {
+        let (ours, theirs) = (secret("ours"), secret("theirs"));
+        let proof = Proof::of(&ours, Side::Comes, b"said");
+        assert!(proof.shows(&ours, Side::Comes, b"said"));
+        assert!(!proof.shows(&theirs, Side::Comes, b"said"));
+        assert!(!proof.shows(&ours, Side::Listens, b"said"));
+        assert!(!proof.shows(&ours, Side::Comes, b"saie"));
+        for at in 0..Proof::LEN {
+            let mut bytes = *proof.as_bytes();
+            bytes[at] ^= 1;
+            assert!(!Proof::from_bytes(bytes).shows(&ours, Side::Comes, b"said"));
+        }
+        assert!(Nonce::draw().unwrap() != Nonce::draw().unwrap());
+    }
+
+    /// What Python's `hmac.new(b"ours" + bytes(28), b"tagwire comes\0said", "sha256")` returns, and the like.
+    #[test]
+    fn the_mac_is_hmac_sha_256() {
+        let hex = tagwire_base::hex::encode;
+        let ours = secret("ours");
+        let comes = Proof::of(&ours, Side::Comes, b"said");
+        assert_eq!(
+            hex(comes.as_bytes()),
+            "b770d8c2f07bc4d6971a9dc9f48dc02cf9648e9bc904c32912b0db8924f3b946"
+        );
+        let listens = Proof::of(&ours, Side::Listens, b"said");
+        assert_eq!(
+            hex(listens.as_bytes()),
+            "4de12b1765b86118f3f8edebeb0e933a318b5a10e47d2a87f984d26ad8cdce85"
+        );
+        assert_eq!(
+            secret_of_ranks(&ours).to_hex(),
+            "1745eeb5c685e80f7e09fb1ad82dd5eb4bfbf5ccc1108d629f2ceac2cf6114ca"
+        );
+    }
+}

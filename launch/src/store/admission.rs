@@ -1,0 +1,78 @@
+//! Who may come in: strangers say who they are, get a challenge, and prove that they know the job's secret.
+
+use std::collections::HashMap;
+
+use tagwire_base::JobSecret;
+
+use super::key_space::ClientId;
+use super::wire::{Hello, Request, VERSION, Who};
+use crate::proof::{Nonce, Proof, Side};
+
+/// How far a stranger has come.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is to prove what it knows.
+    Challenge(Nonce),
+    /// It has. With the store's own proof.
+    Admit(Who, Proof),
+}
+
+/// The strangers of a store.
+#[derive(Debug)]
+pub(super) struct Admission {
+    secret: JobSecret,
+    /// Those that have been challenged.
+    challenged: HashMap<ClientId, (Hello, Nonce)>,
+}
+
+impl Admission {
+    pub fn new(secret: JobSecret) -> Self {
+        Self {
+            secret,
+            challenged: HashMap::new(),
+        }
+    }
+
+    /// Takes what a stranger says.
+    ///
+    /// # Errors
+    /// Why it may not come in.
+    pub fn hear(&mut self, client: ClientId, request: Request) -> Result<Step, String> {
+        match (request, self.challenged.remove(&client)) {
+            (Request::Hello(hello), None) => self.challenge(client, hello),
+            (Request::Proof(proof), Some((hello, nonce))) => self.check(&proof, hello, &nonce),
+            (_, None) => Err("the first message must be a hello".to_owned()),
+            (_, Some(_)) => Err("the second message must be a proof".to_owned()),
+        }
+    }
+
+    /// Forgets a stranger that is gone.
+    pub fn forget(&mut self, client: ClientId) {
+        self.challenged.remove(&client);
+    }
+
+    /// Returns whether a stranger has said who it is.
+    pub fn is_challenged(&self, client: ClientId) -> bool {
+        self.challenged.contains_key(&client)
+    }
+
+    fn challenge(&mut self, client: ClientId, hello: Hello) -> Result<Step, String> {
+        let version = hello.version;
+        if version != VERSION {
+            return Err(format!(
+                "the job's store has version {VERSION} of what ranks say to each other, and who comes has version {version}: all hosts need the same Tagwire"
+            ));
+        }
+        let nonce = Nonce::draw().map_err(|error| error.to_string())?;
+        self.challenged.insert(client, (hello, nonce));
+        Ok(Step::Challenge(nonce))
+    }
+
+    fn check(&self, proof: &Proof, hello: Hello, nonce: &Nonce) -> Result<Step, String> {
+        if !hello.is_proved(proof, &self.secret, Side::Comes, nonce) {
+            return Err("wrong job secret".to_owned());
+        }
+        let own = hello.proof(&self.secret, Side::Listens, nonce);
+        Ok(Step::Admit(hello.who, own))
+    }
+}
