@@ -26,6 +26,6 @@ pub use binding::Binding;
 pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
 pub use job::{
-    Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, StdinPolicy, run,
+    Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, Part, StdinPolicy, run,
 };
 pub use store::{Membership, Store, StoreBootstrap, connect_tcp, watch_tcp};

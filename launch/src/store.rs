@@ -182,6 +182,7 @@ impl Store {
             local_size: self.size,
             store: self.name.clone(),
             secret: self.secret.clone(),
+            application: None,
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use tagwire_base::bootstrap::Attribute;
 use tagwire_base::error::is_shortage;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Owner, Rank, Result};
 
@@ -28,6 +29,9 @@ const COME_AGAIN: [Duration; 6] = [
     Duration::from_millis(1000),
 ];
 
+/// How long a rank that hears of another one's end leaves the word to their launcher.
+const CAUSE_TIME: Duration = Duration::from_secs(1);
+
 /// What a rank must know to connect to its job's store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
@@ -43,6 +47,8 @@ pub struct Membership {
     pub store: String,
     /// What this rank proves.
     pub secret: JobSecret,
+    /// Which of the programs of its job this rank runs, where its launcher says so.
+    pub application: Option<u32>,
 }
 
 impl Membership {
@@ -56,6 +62,7 @@ impl Membership {
             local_size: 1,
             store: format!("{}{address}", socket::TCP),
             secret,
+            application: None,
         }
     }
 
@@ -446,6 +453,13 @@ impl Bootstrap for StoreBootstrap {
         !self.membership.is_remote()
     }
 
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
+        match attribute {
+            Attribute::ApplicationNumber => self.membership.application,
+            _ => None,
+        }
+    }
+
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         Self::check_key(key)?;
         if value.len() > MAX_VALUE {
@@ -481,7 +495,14 @@ impl Bootstrap for StoreBootstrap {
         match self.ask(&Request::Fence, None, timeout)? {
             Some((Reply::Done, _)) => Ok(()),
             None => Err(Error::FenceTimeout(timeout)),
-            answer => Err(self.unexpected(answer)),
+            answer => {
+                // A launcher that ends the job with the rank that is missing does so at once, and has named it. The others
+                // need not.
+                if !self.membership.is_remote() {
+                    std::thread::sleep(CAUSE_TIME);
+                }
+                Err(self.unexpected(answer))
+            }
         }
     }
 
