@@ -103,7 +103,9 @@ fn a_rank_that_opens_late_is_waited_for_unless_a_setting_says_how_long() {
             Some(timeout) => line.env("TAGWIRE_OPEN_TIMEOUT", timeout),
             None => line,
         };
-        line.args([crate::process::rank()]).args(["late", "700"]).finish()
+        line.args([crate::process::rank()])
+            .args(["late", "700"])
+            .finish()
     };
     let outcome = late(None);
     assert_eq!(outcome.status, 0, "{outcome:#?}");
@@ -217,6 +219,12 @@ fn a_rank_that_panics_has_failed() {
     let outcome = job.finish();
     // What Rust programs exit with after a panic.
     assert_eq!(outcome.status, 101, "{outcome:#?}");
+    let said = outcome.errors();
+    assert!(said.contains("tagwire: rank 1 of 3 panics:\n"), "{said}");
+    assert!(
+        said.contains(") ended with status 101, as after a panic"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -235,8 +243,6 @@ fn the_first_death_ends_a_job_that_is_not_told_to_go_on() {
 macro_rules! over {
     ($($name:ident: $needs:literal, $($option:literal)+;)*) => {
         $(mod $name {
-            use super::process;
-
             fn options(test: &str) -> Option<Vec<&'static str>> {
                 let test = format!("{}::{test}", stringify!($name));
                 crate::process::has(&test, $needs)
