@@ -2,11 +2,10 @@
 //! end. Nothing here waits for ever: a job that hangs is made to tell what it waits for, and the
 //! test fails with all that was said.
 
-
 pub mod hosts;
 pub mod launchers;
 #[path = "../../../ci/wheels.rs"]
-mod wheels;
+pub mod wheels;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
