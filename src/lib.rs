@@ -104,6 +104,7 @@ mod nonblocking;
 mod operations;
 mod orphans;
 mod owned;
+mod panics;
 mod partitioned;
 mod partitioned_rounds;
 mod persistent;

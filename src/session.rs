@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::descriptor::WaitDescriptor;
 use crate::error::{Error, Result};
 use crate::orphans::Orphans;
+use crate::panics::Named;
 use crate::plain::Plain;
 use crate::scope::Scope;
 use crate::settings;
@@ -83,11 +84,13 @@ impl Builder {
         let world = Arc::new(tagwire_coll::open(&config, level, &bootstrap)?);
         let messenger = Arc::clone(world.messenger());
         let dumper = Dumper::new(&messenger);
+        let named = Named::new(messenger.rank().as_u32(), messenger.size());
         Ok(Session {
             driver: ProgressThread::from_config(&config, &messenger)?,
             owner: Owner::here(),
             bootstrap,
             dumper,
+            _named: named,
             shared: Shared {
                 world,
                 groups: RwLock::default(),
@@ -139,6 +142,7 @@ pub struct Session {
     bootstrap: SharedBootstrap,
     /// Declared in front of the messenger: it names the messenger's flag.
     dumper: Dumper,
+    _named: Named,
     /// Moves messages on while the program computes, where that was asked for.
     driver: Option<ProgressThread>,
     pub(crate) shared: Shared,

@@ -196,6 +196,7 @@ impl TestName {
             ),
             "threads" => matches!(self, Self::MessageRate | Self::Partitioned),
             "posted" | "unexpected" => self == Self::Latency,
+            "list" => false,
             "seconds" => self == Self::Idle,
             "side" => self.computes(),
             "nonblocking" => self.collective().is_some(),
@@ -338,16 +339,23 @@ pub struct BenchArgs {
     #[arg(
         value_enum,
         required = false,
-        required_unless_present = "forever",
-        default_value_if("forever", clap::builder::ArgPredicate::IsPresent, "latency")
+        required_unless_present_any = ["forever", "list"],
+        default_value_ifs([
+            ("forever", clap::builder::ArgPredicate::IsPresent, Some("latency")),
+            ("list", clap::builder::ArgPredicate::IsPresent, Some("latency")),
+        ])
     )]
     pub test: TestName,
+
+    /// Print the tests, a line for each, and measure nothing
+    #[arg(long)]
+    pub list: bool,
 
     /// How many ranks
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
 
-    /// What carries the messages: a transport of the setting 'transport', mpi, or mpi:PATH;
+    /// What carries the messages: a transport of the setting 'transport', mpi, mpi:PATH, or all of ours that work here;
     /// several, by commas or by repeating the option, are compared in one run [default: the
     /// setting 'transport']
     #[arg(short = 't', long, value_name = "NAME")]
@@ -796,6 +804,26 @@ impl BenchArgs {
     pub(crate) fn decides(&self) -> bool {
         let has_options = !self.transport.is_empty() || self.sizes.is_some() || self.launches > 1;
         has_options || self.ranks.is_some() || self.iterations.is_some() || self.output.is_some()
+    }
+
+    /// Whether the transports are all that work here, which [`BenchArgs::name_all`] is to name.
+    #[must_use]
+    pub fn wants_all_transports(&self) -> bool {
+        self.named().any(TransportChoice::is_all)
+    }
+
+    /// Puts these transports in the place of `all`.
+    pub fn name_all(&mut self, all: &[String]) {
+        for Transports(choices) in &mut self.transport {
+            let named = std::mem::take(choices).into_iter().flat_map(|choice| {
+                let ours = |name: &String| TransportChoice::Ours(name.clone());
+                match choice.is_all() {
+                    true => all.iter().map(ours).collect(),
+                    false => vec![choice],
+                }
+            });
+            *choices = named.collect();
+        }
     }
 
     /// The transports that the command line names.

@@ -4,8 +4,10 @@
 #   @NAME@ -show                  the command that would be run
 #   @NAME@ -showme:compile|link|incdirs|libdirs|libs|command
 #   @NAME@ -compile-info, -link-info
+#   @NAME@ -showme:version, -v     whose it is; with -v what the compiler says of itself too
+#   @NAME@ -cc=COMPILER           another compiler
 #
-# @VARIABLE@ names another compiler than @COMPILER@.
+# So does @VARIABLE@: it names another compiler than @COMPILER@.
 
 here=$(readlink -f -- "$0") || exit 1
 prefix=$(CDPATH='' cd -- "$(dirname -- "$here")/.." && pwd -P) || exit 1
@@ -17,6 +19,7 @@ link="$search -lmpi_abi"
 case ${1-} in
     -showme:compile | --showme:compile) echo "$compile"; exit ;;
     -showme:link | --showme:link) echo "$link"; exit ;;
+    -showme:version | --showme:version) echo "@NAME@: Tagwire @VERSION@ (Language: @LANGUAGE@)"; exit ;;
     -showme:incdirs | --showme:incdirs) echo "$prefix/include"; exit ;;
     -showme:libdirs | --showme:libdirs) echo "$prefix/lib"; exit ;;
     -showme:libs | --showme:libs) echo mpi_abi; exit ;;
@@ -41,6 +44,7 @@ run=exec
 links=yes
 sources=no
 skips=no
+tells=no
 for argument; do
     shift
     if [ $skips = yes ]; then
@@ -49,9 +53,13 @@ for argument; do
         continue
     fi
     case $argument in
-        -show | -showme | --showme)
+        -show | --show | -showme | --showme)
             run=show
             continue ;;
+        -cc=* | -cxx=*)
+            compiler=${argument#*=}
+            continue ;;
+        -v) tells=yes ;;
         -c | -S | -E | -M | -MM | -fsyntax-only) links=no ;;
         # The next word is the option's.
         -o | -x | -I | -L | -D | -U | -T | -u | -z | -include | -imacros | -iquote | -isystem | -idirafter | -iprefix | \
@@ -61,6 +69,7 @@ for argument; do
     esac
     set -- "$@" "$argument"
 done
+[ $tells$sources = yesno ] && echo "@NAME@ of Tagwire @VERSION@"
 # Asked for its version, say, the compiler has nothing to link.
 [ $sources = yes ] || [ $run = show ] || links=no
 

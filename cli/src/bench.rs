@@ -7,10 +7,20 @@ use tagwire_bench::{BenchArgs, Host, TuneArgs};
 
 use crate::failure::Failure;
 use crate::stamp::build;
+use crate::{cli, info, output};
 
 /// Measures, or takes part as a rank; the suite reports its own failures.
 pub fn bench(options: &BenchArgs, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
+    if options.list {
+        output::print(&cli::tests())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let host = host(settings, "tagwire bench")?;
+    if options.wants_all_transports() {
+        let mut named = options.clone();
+        named.name_all(&info::usable_transports(&host.config));
+        return Ok(tagwire_bench::run(&named, &host).code().into());
+    }
     Ok(tagwire_bench::run(options, &host).code().into())
 }
 

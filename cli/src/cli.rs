@@ -2,18 +2,20 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{
-    Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
-};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tagwire_base::config::{Kind, Registry, Setting};
-use tagwire_bench::TestName;
 
-use crate::{info, mpi, report, reproduce, run, stamp};
+use crate::{info, mpi, pages, report, reproduce, run, stamp};
+
+mod help;
+
+pub use help::tests;
 
 /// Tagged messages between processes, with no MPI installed.
 #[derive(Debug, Parser)]
-#[command(name = "tagwire", version = stamp::VERSION_LINE, after_help = AFTER_HELP)]
+#[command(name = "tagwire", version = stamp::VERSION_LINE, propagate_version = true, after_help = AFTER_HELP)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
@@ -28,7 +30,7 @@ pub enum Action {
     /// Run a program as several ranks on this machine
     Run(run::RunOptions),
     /// Measure: latency, bandwidth, message rate and more, beside other libraries
-    #[command(after_help = AFTER_BENCH)]
+    #[command(after_long_help = AFTER_BENCH)]
     Bench(Box<tagwire_bench::BenchArgs>),
     /// Measure which algorithms are fastest here, and write their table
     #[command(after_help = AFTER_TUNE)]
@@ -45,6 +47,15 @@ pub enum Action {
     /// MPI programs on Tagwire, with no MPI installed
     #[command(after_help = AFTER_MPI)]
     Mpi(mpi::MpiOptions),
+    /// Print what a shell completes the options and names of this command by
+    #[command(after_help = AFTER_COMPLETIONS)]
+    Completions(pages::CompletionOptions),
+    /// Write the manual pages of this command
+    #[command(after_help = AFTER_MAN)]
+    Man(pages::ManOptions),
+    /// Print the version, as --version does
+    #[command(after_help = AFTER_VERSION)]
+    Version,
 }
 
 const AFTER_HELP: &str = "\
@@ -64,6 +75,26 @@ Examples:
   tagwire tune coll -o here.toml               which algorithms are fastest here
   tagwire reproduce mtl --quick                which claims of a paper hold here
   tagwire mpi install ~/tagwire-mpi            mpicc and a library for MPI programs";
+
+const AFTER_COMPLETIONS: &str = "\
+Exit status: 0 good, 1 usage, 2 the output could not be written.
+
+Examples:
+  tagwire completions bash > ~/.local/share/bash-completion/completions/tagwire
+  tagwire completions zsh > ~/.zfunc/_tagwire
+  tagwire completions fish > ~/.config/fish/completions/tagwire.fish";
+
+const AFTER_MAN: &str = "\
+Exit status: 0 good, 1 usage, 2 a page could not be written.
+
+Examples:
+  tagwire man ~/.local/share/man/man1        then 'man tagwire-bench'";
+
+const AFTER_VERSION: &str = "\
+Exit status: 0 good, 1 usage, 2 the output could not be written.
+
+Examples:
+  tagwire version                            'tagwire info build' says more";
 
 const AFTER_BENCH: &str = "\
 Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; K is 1024.
@@ -129,7 +160,7 @@ Exit status: 0 good, 1 usage, or a library that is not there, 2 the tree could n
 Examples:
   tagwire mpi install ~/tagwire-mpi                  a tree with mpicc, mpi.h, libmpi_abi.so.1 and mpiexec
   ~/tagwire-mpi/bin/mpicc program.c -o program       any compiler's options
-  tagwire run -n 4 -- ./program                      or srun --mpi=pmi2, prterun, mpiexec of MPICH";
+  ~/tagwire-mpi/bin/mpiexec -n 4 ./program           or srun --mpi=pmi2, prterun, mpiexec of MPICH";
 
 const AFTER_COMPARE: &str = "\
 Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their
@@ -185,18 +216,63 @@ pub struct Invocation {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
     let registry = tagwire::settings::registry();
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let command = match test_to_explain(&arguments) {
-        Some(test) => command(&registry).mut_subcommand("bench", |bench| only(bench, test)),
+    let command = match help::test_to_explain(&arguments) {
+        Some(test) => command(&registry).mut_subcommand("bench", |bench| help::only(bench, test)),
         None => command(&registry),
     };
+    let command = match arguments.iter().any(|word| word == "-h") {
+        true => help::of_one_screen(command, help::test_to_explain(&arguments)),
+        false => command,
+    };
     spell_out_np(&command, &mut arguments);
+    let run = command.find_subcommand("run").cloned();
     let matches = command.try_get_matches_from(arguments)?;
     let settings = matches
         .subcommand()
         .map(|(_, matches)| given_settings(&registry, matches))
         .unwrap_or_default();
-    let Cli { action } = Cli::from_arg_matches(&matches)?;
+    let Cli { mut action } = Cli::from_arg_matches(&matches)?;
+    if let (Action::Run(options), Some(run)) = (&mut action, run) {
+        let run = run.bin_name("tagwire run");
+        for mut words in options.take_further_programs() {
+            spell_out_np_of_run(&run, words.iter_mut());
+            add_program(&run, options, words)?;
+        }
+    }
     Ok(Invocation { action, settings })
+}
+
+/// Understands the programs of a job, each the words of `run`, which may have another name. Returns the settings too.
+pub fn parse_programs(
+    run: &Command,
+    programs: Vec<Vec<OsString>>,
+) -> Result<(run::RunOptions, Vec<(String, String)>), clap::Error> {
+    let mut programs = programs.into_iter();
+    let matches = matches_of(run, programs.next().unwrap_or_default())?;
+    let mut options = run::RunOptions::from_arg_matches(&matches)?;
+    for words in programs {
+        add_program(run, &mut options, words)?;
+    }
+    let settings = given_settings(&tagwire::settings::registry(), &matches);
+    Ok((options, settings))
+}
+
+fn add_program(
+    run: &Command,
+    options: &mut run::RunOptions,
+    words: Vec<OsString>,
+) -> Result<(), clap::Error> {
+    let matches = matches_of(run, words)?;
+    let other = run::RunOptions::from_arg_matches(&matches)?;
+    options
+        .add_program(other, &matches)
+        .map_err(|message| run.clone().error(ErrorKind::ArgumentConflict, message))
+}
+
+fn matches_of(run: &Command, words: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    let name = OsString::from(run.get_name().to_owned());
+    let words = std::iter::once(name).chain(words);
+    run.clone().try_get_matches_from(words)
 }
 
 /// Writes `-np`, as other launchers have it, as `--np`: as short options it would be `-n p`. Only in front of the program.
@@ -204,10 +280,12 @@ fn spell_out_np(command: &Command, arguments: &mut [OsString]) {
     let run = command
         .get_subcommands()
         .find(|run| run.get_name() == "run");
-    let (Some(run), true) = (run, arguments.get(1).is_some_and(|name| name == "run")) else {
-        return;
-    };
-    let mut words = arguments.iter_mut().skip(2);
+    if let (Some(run), true) = (run, arguments.get(1).is_some_and(|name| name == "run")) {
+        spell_out_np_of_run(run, arguments.iter_mut().skip(2));
+    }
+}
+
+fn spell_out_np_of_run<'a>(run: &Command, mut words: impl Iterator<Item = &'a mut OsString>) {
     while let Some(word) = words.next() {
         if word == "-np" {
             *word = "--np".into();
@@ -236,40 +314,16 @@ fn spell_out_np(command: &Command, arguments: &mut [OsString]) {
     }
 }
 
-/// The test of a `bench` whose help is asked for.
-fn test_to_explain(arguments: &[OsString]) -> Option<TestName> {
-    let words = arguments.get(1..)?;
-    let (first, words) = words.split_first()?;
-    let asks = words.iter().any(|word| word == "--help" || word == "-h");
-    let mut words = words.iter().filter_map(|word| word.to_str());
-    let mut test = words.find_map(|word| TestName::from_str(word, false).ok());
-    test.take_if(|_| asks && first == "bench")
-}
-
-/// `bench` as far as it has a meaning for one test.
-fn only(bench: Command, test: TestName) -> Command {
-    let value = test.to_possible_value();
-    let about = value.and_then(|value| value.get_help().map(ToString::to_string));
-    let hidden = |arg: &Arg| {
-        arg.is_positional() || arg.get_long().is_some_and(|name| !test.has_option(name))
-    };
-    let examples = AFTER_BENCH.lines().filter(|line| {
-        let is_example = line.starts_with("  tagwire bench ");
-        !line.starts_with('\'') && (!is_example || line.split(' ').nth(4) == Some(test.as_str()))
-    });
-    let examples = examples.collect::<Vec<_>>().join("\n");
-    bench
-        .about(about.unwrap_or_default())
-        .override_usage(format!("tagwire bench {test} [OPTIONS]"))
-        .after_help(examples)
-        .mut_args(|arg| match hidden(&arg) {
-            true => arg.hide(true),
-            false => arg,
-        })
-}
-
 /// Subcommands that only look at files.
-const WITHOUT_SETTINGS: &[&str] = &["compare", "mpi", "report", "reproduce"];
+const WITHOUT_SETTINGS: &[&str] = &[
+    "compare",
+    "completions",
+    "man",
+    "mpi",
+    "report",
+    "reproduce",
+    "version",
+];
 
 /// The command with all its options.
 pub fn command(registry: &Registry) -> Command {
@@ -318,6 +372,7 @@ fn flag(setting: &Setting) -> Arg {
         .long(setting.name())
         .value_name(value_name(&kind))
         .help(format!("{help}{range} [env: {variable}]{default}"))
+        .hide_short_help(true)
         .help_heading("Settings")
 }
 
@@ -414,15 +469,16 @@ mod tests {
                 &["raw", "posted", "profile"],
             ),
         ] {
-            for line in [
-                format!("tagwire bench {test} --help"),
-                format!("tagwire bench -n 2 {test} -h"),
+            for (line, of_all) in [
+                (
+                    format!("tagwire bench {test} --help"),
+                    &["shm-cma", "seed"][..],
+                ),
+                (format!("tagwire bench -n 2 {test} -h"), &[]),
             ] {
                 let text = help(&line);
-                for option in own
-                    .iter()
-                    .chain(&["sizes", "format", "launches", "shm-cma"])
-                {
+                let common = ["sizes", "format", "launches"];
+                for option in own.iter().chain(&common).chain(of_all) {
                     assert!(has(&text, option), "{line} lacks --{option}: {text}");
                 }
                 for option in foreign {
@@ -435,7 +491,10 @@ mod tests {
                     text.contains(&format!("Usage: tagwire bench {test} [OPTIONS]")),
                     "{text}"
                 );
-                let (_, examples) = text.split_once("Examples:\n").unwrap();
+                let Some((_, examples)) = text.split_once("Examples:\n") else {
+                    assert!(of_all.is_empty(), "{text}");
+                    continue;
+                };
                 let mut examples = examples.lines().peekable();
                 assert!(examples.peek().is_some(), "{text}");
                 let own = format!("  tagwire bench {test} ");

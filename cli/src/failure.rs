@@ -54,7 +54,16 @@ impl Failure {
 
     /// Tells the user, and the exit status. Whether anybody reads standard error changes nothing.
     pub fn report(&self) -> ExitCode {
-        let _ = writeln!(std::io::stderr(), "tagwire: {}", self.message);
+        self.report_as("tagwire")
+    }
+
+    /// The same, where this command was called by another name: there `run` is no word of the user's.
+    pub fn report_as(&self, name: &str) -> ExitCode {
+        let message = match name {
+            "tagwire" => &self.message,
+            _ => self.message.trim_start_matches("run: "),
+        };
+        let _ = writeln!(std::io::stderr(), "{name}: {message}");
         ExitCode::from(self.status)
     }
 }

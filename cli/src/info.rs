@@ -68,6 +68,11 @@ Examples:
   tagwire info --why-not ofi:verbs && tagwire bench latency -t ofi:verbs
   tagwire info --json | jq .transports";
 
+/// Returns the names of the transports that work here, those of libraries by what stands behind the colon.
+pub fn usable_transports(config: &Config) -> Vec<String> {
+    transports::usable(config, &Topology::of_machine())
+}
+
 /// Prints what was asked for.
 pub fn info(options: &InfoOptions, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
     let text = if options.settings_markdown {

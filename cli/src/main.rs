@@ -7,8 +7,11 @@ mod bench;
 mod cli;
 mod failure;
 mod info;
+mod manual;
 mod mpi;
+mod mpiexec;
 mod output;
+mod pages;
 mod projection;
 mod report;
 mod reproduce;
@@ -23,9 +26,13 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     outlive_file_limits();
-    let invocation = match cli::parse(std::env::args_os()) {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some((name, words)) = mpiexec::called(&arguments) {
+        return mpiexec::main(name, words);
+    }
+    let invocation = match cli::parse(arguments.iter().cloned()) {
         Ok(invocation) => invocation,
-        Err(error) => return usage::report(error, &std::env::args_os().collect::<Vec<_>>()),
+        Err(error) => return usage::report(error, &arguments),
     };
     match act(&invocation) {
         Ok(status) => status,
@@ -46,7 +53,10 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Action::Run(options) => run::run(options, &invocation.settings),
         Action::Bench(options) => bench::bench(options, &invocation.settings),
         Action::Tune(options) => bench::tune(options, &invocation.settings),
-        Action::Mpi(options) => mpi::mpi(options),
+        Action::Mpi(options) => mpi::mpi(options, manual::pages),
+        Action::Completions(options) => manual::completions(options),
+        Action::Man(options) => manual::man(options),
+        Action::Version => manual::version(),
         Action::Reproduce(options) => reproduce::reproduce(options),
         Action::Report(options) => report::report(options),
         Action::Compare(options) => Ok(tagwire_bench::run_compare(options).code().into()),

@@ -37,12 +37,12 @@ struct InstallOptions {
 }
 
 const AFTER_INSTALL: &str = "\
-The shared library is built by 'cargo build --release --workspace', which leaves it beside this command.
+The shared library is built by 'cargo build --release -p tagwire-cli -p mpi_abi', which leaves it beside this command.
 
 Examples:
   tagwire mpi install ~/tagwire-mpi
   ~/tagwire-mpi/bin/mpicc program.c -o program
-  tagwire run -n 4 -- ./program                 or srun --mpi=pmi2, prterun, mpiexec of MPICH";
+  ~/tagwire-mpi/bin/mpiexec -n 4 ./program      or srun --mpi=pmi2, prterun, mpiexec of MPICH";
 
 /// The name by which programs want the library.
 const SONAME: &str = "libmpi_abi.so.1";
@@ -56,14 +56,20 @@ const MPIEXEC: &str = include_str!("../mpi/mpiexec.sh");
 const PKG_CONFIG: &str = include_str!("../mpi/mpi_abi.pc");
 const CMAKE: &str = include_str!("../mpi/mpi_abi-config.cmake");
 
+/// What starts programs in the tree.
+pub const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
+
+/// Gives the manual pages, each with the name of its file.
+pub type Pages = fn() -> Result<Vec<(String, String)>, Failure>;
+
 /// Does what is asked for.
-pub fn mpi(options: &MpiOptions) -> Result<ExitCode, Failure> {
+pub fn mpi(options: &MpiOptions, manual: Pages) -> Result<ExitCode, Failure> {
     match &options.action {
-        MpiAction::Install(options) => install(options),
+        MpiAction::Install(options) => install(options, manual),
     }
 }
 
-fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
+fn install(options: &InstallOptions, manual: Pages) -> Result<ExitCode, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::run(format!("this command does not find itself: {error}")))?;
     let library = match &options.library {
@@ -71,6 +77,7 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
         None => beside(&own)?,
     };
     let tree = Tree(&options.prefix);
+    let version = env!("CARGO_PKG_VERSION");
     tree.copy(&library, &format!("lib/{SONAME}"))?;
     tree.link(SONAME, &format!("lib/{NAME}"))?;
     tree.copy(&own, "bin/tagwire")?;
@@ -80,28 +87,31 @@ fn install(options: &InstallOptions) -> Result<ExitCode, Failure> {
         ("mpicxx", "MPI_CXX", "c++"),
         ("mpic++", "MPI_CXX", "c++"),
     ] {
+        let language = if compiler == "cc" { "C" } else { "C++" };
         let script = COMPILER
             .replace("@NAME@", name)
             .replace("@VARIABLE@", variable)
-            .replace("@COMPILER@", compiler);
+            .replace("@COMPILER@", compiler)
+            .replace("@LANGUAGE@", language)
+            .replace("@VERSION@", version);
         tree.script(&format!("bin/{name}"), &script)?;
     }
-    for name in ["mpiexec", "mpirun"] {
-        tree.script(
-            &format!("bin/{name}"),
-            &MPIEXEC.replace("mpiexec:", &format!("{name}:")),
-        )?;
+    for name in LAUNCHERS {
+        tree.script(&format!("bin/{name}"), &MPIEXEC.replace("@NAME@", name))?;
     }
-    let version = env!("CARGO_PKG_VERSION");
-    tree.write(
-        "lib/pkgconfig/mpi_abi.pc",
-        &PKG_CONFIG.replace("@VERSION@", version),
-    )?;
+    for name in ["mpi_abi", "mpi"] {
+        let page = PKG_CONFIG.replace("@NAME@", name);
+        let page = page.replace("@VERSION@", version);
+        tree.write(&format!("lib/pkgconfig/{name}.pc"), &page)?;
+    }
+    for (name, page) in manual()? {
+        tree.write(&format!("share/man/man1/{name}"), &page)?;
+    }
     tree.write("lib/cmake/mpi_abi/mpi_abi-config.cmake", CMAKE)?;
     let prefix = options.prefix.display();
     let _ = writeln!(
         std::io::stdout(),
-        "MPI on Tagwire is in {prefix}: {prefix}/bin/mpicc program.c -o program, then tagwire run -n 4 -- ./program"
+        "MPI on Tagwire is in {prefix}: {prefix}/bin/mpicc program.c -o program, then {prefix}/bin/mpiexec -n 4 ./program"
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -113,7 +123,7 @@ fn beside(own: &Path) -> Result<PathBuf, Failure> {
     let found = places.into_iter().find(|place| place.is_file());
     found.ok_or_else(|| {
         Failure::usage(format!(
-            "{NAME} is not beside this command, in {}; 'cargo build --release --workspace' builds it, --library FILE names it",
+            "{NAME} is not beside this command, in {}; 'cargo build --release -p mpi_abi' builds it, --library FILE names it",
             folder.display()
         ))
     })

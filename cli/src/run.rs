@@ -4,17 +4,17 @@ mod elf;
 mod libraries;
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::OsStringValueParser;
-use clap::{Args, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueEnum};
 use tagwire_base::config::parse;
-use tagwire_base::{Config, JobSecret};
-use tagwire_launch::{Binding, Hosts, JobSpec, OnFailure, StdinPolicy};
+use tagwire_base::{Config, JobSecret, Rank};
+use tagwire_launch::{Binding, Hosts, JobSpec, OnFailure, Part, StdinPolicy};
 
 use crate::failure::{Failure, status};
 
@@ -73,13 +73,14 @@ pub struct RunOptions {
     #[arg(short = 'x', value_name = "NAME=VALUE", value_parser = OsStringValueParser::new())]
     variables: Vec<OsString>,
 
-    /// End the job after this time, with status 2; its ranks tell what they wait for
+    /// End the job after this time, with status 2; its ranks tell what they wait for. Without a unit it is in seconds
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
 
-    /// Who reads standard input: null (nobody) or rank0
-    #[arg(long, value_enum, default_value = "null")]
-    stdin: Input,
+    /// Who reads standard input: none, rank0, another rank by its number, or all, each of which has all of it
+    /// [default: none; mpiexec: rank0]
+    #[arg(long, value_name = "none|rank0|N|all", value_parser = input)]
+    stdin: Option<StdinPolicy>,
 
     /// The program and its arguments; '--' before it ends the options of 'run'
     #[arg(
@@ -88,7 +89,14 @@ pub struct RunOptions {
         value_name = "PROGRAM [ARGS]"
     )]
     command: Vec<OsString>,
+
+    /// Further programs, whose ranks follow.
+    #[arg(skip)]
+    others: Vec<RunOptions>,
 }
+
+/// The options that each program of a job has its own of.
+const OF_A_PROGRAM: [&str; 4] = ["ranks", "wdir", "variables", "command"];
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FailurePolicy {
@@ -98,17 +106,9 @@ enum FailurePolicy {
     Continue,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Input {
-    /// Nobody
-    Null,
-    /// Rank 0
-    #[value(name = "rank0")]
-    Rank0,
-}
-
 const AFTER_HELP: &str = "\
 Durations have a unit: us, ms or s, as in 90s. Sizes are bytes; K is 1024.
+Behind ' : ' comes a further program of the job, with its own -n, --wdir and -x.
 
 Exit status: 0 when every rank ended with 0; else that of the first rank that failed (128 + n
 after signal n); 1 usage; 2 the job could not be run, ran into --timeout or lost a host; 127 no such
@@ -121,7 +121,56 @@ Examples:
   tagwire run -n 2 --of 4 --listen 10.0.0.1:7471 -- ./program          two of four ranks here,
   tagwire run -n 2 --connect 10.0.0.1:7471 --secret @key -- ./program  and two on another host
   tagwire run -np 2 -x OMP_NUM_THREADS=4 --output-dir out -- ./program
+  tagwire run -n 1 ./leader : -n 3 ./worker        two programs, four ranks
   tagwire run -n 2 --log debug -- ./program        a setting for all ranks";
+
+impl RunOptions {
+    /// Takes what follows a `:` from the arguments of the program where it is a further program: the words of each.
+    pub fn take_further_programs(&mut self) -> Vec<Vec<OsString>> {
+        let begins = |words: &[OsString]| {
+            let next = words.get(1).filter(|_| words[0] == ":");
+            next.is_some_and(|next| {
+                ["-n", "-np", "--np", "--ranks"]
+                    .iter()
+                    .any(|option| next == option)
+            })
+        };
+        let places = (0..self.command.len()).filter(|place| begins(&self.command[*place..]));
+        let places: Vec<usize> = places.collect();
+        let mut further: Vec<_> = places
+            .into_iter()
+            .rev()
+            .map(|place| self.command.split_off(place).split_off(1))
+            .collect();
+        further.reverse();
+        further
+    }
+
+    /// Adds a program whose ranks follow. `given` are the options that it was given.
+    ///
+    /// # Errors
+    /// Names an option that the whole job has.
+    pub fn add_program(&mut self, other: Self, given: &ArgMatches) -> Result<(), String> {
+        let is_given = |id: &&str| given.value_source(id) == Some(ValueSource::CommandLine);
+        // The group of all options, which is named as this type is, is one of clap's own.
+        let ids = given.ids().map(clap::Id::as_str);
+        let ids = ids.filter(|id| id.starts_with(char::is_lowercase));
+        let mut foreign = ids.filter(is_given).filter(|id| !OF_A_PROGRAM.contains(id));
+        if let Some(id) = foreign.next() {
+            let option = id.replace('_', "-");
+            return Err(format!(
+                "--{option} is of the whole job: it goes in front of the first program"
+            ));
+        }
+        self.others.push(other);
+        Ok(())
+    }
+
+    /// Gives standard input to rank 0, unless it was asked otherwise.
+    pub fn have_input_by_default(&mut self) {
+        self.stdin.get_or_insert(StdinPolicy::Rank(Rank::new(0)));
+    }
+}
 
 /// Runs the job; its exit status is the command's.
 pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCode, Failure> {
@@ -129,8 +178,8 @@ pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCo
     // What a rank would refuse is refused here, once and before anything starts.
     let config = Config::from_process(&registry, pairs(settings))?;
     tagwire_base::log::to_stderr(&config, "tagwire");
-    let spec = spec(options, &config)?;
-    libraries::check(&spec)?;
+    let mut spec = spec(options, &config)?;
+    libraries::prepare(&mut spec)?;
     let report = tagwire_launch::run(spec)?;
     Ok(ExitCode::from(
         u8::try_from(report.exit_status).unwrap_or(status::RUN_FAILED),
@@ -138,22 +187,15 @@ pub fn run(options: &RunOptions, settings: &[(String, String)]) -> Result<ExitCo
 }
 
 fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
-    let (program, arguments) = options
-        .command
-        .split_first()
-        .ok_or_else(|| Failure::usage("run: which program?"))?;
-    look_for_colons(arguments)?;
-    let mut spec = JobSpec::new(options.ranks, program);
-    spec.args = arguments.to_vec();
-    spec.env = config
-        .to_environment()
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect();
-    for variable in &options.variables {
-        spec.env.extend(set(variable)?);
+    let first = part(options, config)?;
+    let mut spec = JobSpec::new(first.ranks, first.program);
+    spec.args = first.args;
+    spec.env = first.env;
+    spec.directory = first.directory;
+    for other in &options.others {
+        spec.others.push(part(other, config)?);
     }
     spec.hosts = hosts(options)?;
-    spec.directory.clone_from(&options.wdir);
     spec.output.clone_from(&options.output_dir);
     spec.binding = options.bind.clone();
     spec.on_failure = match options.on_failure {
@@ -162,11 +204,30 @@ fn spec(options: &RunOptions, config: &Config) -> Result<JobSpec, Failure> {
     };
     spec.tag_output = options.tag_output;
     spec.timeout = options.timeout;
-    spec.stdin = match options.stdin {
-        Input::Null => StdinPolicy::Null,
-        Input::Rank0 => StdinPolicy::Rank0,
-    };
+    spec.stdin = options.stdin.unwrap_or_default();
     Ok(spec)
+}
+
+/// Returns one program of the job.
+fn part(options: &RunOptions, config: &Config) -> Result<Part, Failure> {
+    let (program, arguments) = options
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::usage("run: which program?"))?;
+    let settings = config.to_environment();
+    let mut env: Vec<(OsString, OsString)> = settings
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    for variable in &options.variables {
+        env.extend(set(variable)?);
+    }
+    Ok(Part {
+        ranks: options.ranks,
+        program: program.clone(),
+        args: arguments.to_vec(),
+        env,
+        directory: options.wdir.clone(),
+    })
 }
 
 /// Returns which part of a job of several hosts is asked for.
@@ -217,24 +278,6 @@ fn set(variable: &OsStr) -> Result<Option<(OsString, OsString)>, Failure> {
     Ok(Some((owned(name), owned(value))))
 }
 
-/// Says what a lone colon is not: `mpiexec -n 1 a : -n 1 b` starts two programs.
-fn look_for_colons(arguments: &[OsString]) -> Result<(), Failure> {
-    let Some(place) = arguments.iter().position(|argument| argument == ":") else {
-        return Ok(());
-    };
-    let next = arguments.get(place + 1);
-    if next.is_some_and(|next| ["-n", "-np", "--np"].iter().any(|option| next == option)) {
-        return Err(Failure::usage(
-            "run: ':' begins no second program here, a job has one: let it look at its rank (TAGWIRE_RANK), or start 'sh -c' that does",
-        ));
-    }
-    let _ = writeln!(
-        std::io::stderr(),
-        "note: ':' is an argument of the program: a job of 'tagwire run' has one program"
-    );
-    Ok(())
-}
-
 fn pairs(settings: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
     settings
         .iter()
@@ -251,8 +294,27 @@ fn binding(text: &str) -> Result<Binding, String> {
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
-    match parse::duration(text)? {
+    let is_bare = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let time = match is_bare && !text.is_empty() {
+        true => parse::duration(&format!("{text}s"))?,
+        false => parse::duration(text)?,
+    };
+    match time {
         Duration::ZERO => Err("a timeout is longer than nothing".to_owned()),
         time => Ok(time),
+    }
+}
+
+fn input(text: &str) -> Result<StdinPolicy, String> {
+    let number = text.strip_prefix("rank").unwrap_or(text);
+    match text {
+        "none" | "null" => Ok(StdinPolicy::Null),
+        "all" => Ok(StdinPolicy::All),
+        _ => match number.parse() {
+            Ok(rank) => Ok(StdinPolicy::Rank(Rank::new(rank))),
+            Err(_) => Err("it is none, all, rank0, or the number of another rank".to_owned()),
+        },
     }
 }

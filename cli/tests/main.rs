@@ -6,7 +6,9 @@
 mod command;
 mod process;
 
+mod help;
 mod info;
+mod mpiexec;
 mod process_bench;
 mod process_bench_runs;
 mod process_collective_death;

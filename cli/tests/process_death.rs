@@ -219,6 +219,12 @@ fn a_rank_that_panics_has_failed() {
     let outcome = job.finish();
     // What Rust programs exit with after a panic.
     assert_eq!(outcome.status, 101, "{outcome:#?}");
+    let said = outcome.errors();
+    assert!(said.contains("tagwire: rank 1 of 3 panics:\n"), "{said}");
+    assert!(
+        said.contains(") ended with status 101, as after a panic"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -207,10 +207,10 @@ fn what_cannot_be_run_so_is_named() {
         ),
         (&["-x", "=1", "--", "true"], "without a name"),
         (
-            &["--", "true", ":", "-n", "1", "--", "true"],
-            "second program",
+            &["--", "true", ":", "-n", "1", "--timeout", "5", "--", "true"],
+            "--timeout is of the whole job: it goes in front of the first program",
         ),
-        (&["--", "true", ":", "-np", "1", "true"], "':'"),
+        (&["--", "true", ":", "-np", "0", "true"], "0 is not in 1.."),
     ] {
         let outcome = run(&[&["-n", "1"], arguments].concat());
         assert_ne!(outcome.status, 0, "{outcome:?}");
@@ -218,5 +218,84 @@ fn what_cannot_be_run_so_is_named() {
     }
     let outcome = run(&["-n", "1", "--", "echo", "a", ":", "b"]);
     assert_eq!((outcome.status, &*outcome.stdout), (0, "a : b\n"));
-    assert!(outcome.stderr.contains("one program"), "{outcome:?}");
+    assert!(outcome.stderr.is_empty(), "{outcome:?}");
+}
+
+#[test]
+fn a_job_may_have_several_programs() {
+    let said = "echo $TAGWIRE_RANK of $TAGWIRE_SIZE: program $TAGWIRE_APPNUM, $FOO";
+    let words = [
+        "-n",
+        "1",
+        "-x",
+        "FOO=one",
+        "--tag-output",
+        "--",
+        "sh",
+        "-c",
+        said,
+        ":",
+        "-np",
+        "2",
+        "-x",
+        "FOO=two",
+        "sh",
+        "-c",
+        said,
+        "-n",
+        ":",
+        "-n",
+        "1",
+        "echo",
+        "last",
+    ];
+    let outcome = run(&words);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    let mut lines: Vec<_> = outcome.stdout.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        "[0] 0 of 4: program 0, one",
+        "[1] 1 of 4: program 1, two",
+        "[2] 2 of 4: program 1, two",
+        "[3] last",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn input_is_nobodys_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("input");
+    std::fs::write(&file, "42\n").unwrap();
+    for (options, expected) in [
+        (&[][..], ""),
+        (&["--stdin", "none"], ""),
+        (&["--stdin", "rank0"], "[0] 42\n"),
+        (&["--stdin", "1"], "[1] 42\n"),
+    ] {
+        let line = ["run", "-n", "2", "--tag-output"];
+        let outcome = tagwire()
+            .args(line.iter().chain(options).chain(&["cat"]))
+            .stdin_from(&file)
+            .outcome();
+        assert_eq!(
+            (outcome.status, &*outcome.stdout),
+            (0, expected),
+            "{outcome:?}"
+        );
+    }
+    let outcome = tagwire()
+        .args(["run", "-n", "3", "--stdin", "all", "--tag-output", "cat"])
+        .stdin_from(&file)
+        .outcome();
+    let mut lines: Vec<_> = outcome.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] 42", "[1] 42", "[2] 42"]);
+}
+
+#[test]
+fn a_timeout_may_be_in_seconds() {
+    let outcome = run(&["-n", "1", "--timeout", "0.1", "--", "sleep", "60"]);
+    assert_eq!(outcome.status, 2, "{outcome:?}");
+    assert!(outcome.stderr.contains("within 100ms"), "{outcome:?}");
 }

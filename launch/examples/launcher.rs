@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tagwire_base::Rank;
 use tagwire_launch::{Error, JobSpec, OnFailure, Result, StdinPolicy, run};
 
 fn main() -> ExitCode {
@@ -38,7 +39,7 @@ fn parse() -> Result<JobSpec> {
             "--tag" => spec.tag_output = true,
             "--timeout-ms" => spec.timeout = Some(milliseconds(&value()?)?),
             "--grace-ms" => spec.grace = milliseconds(&value()?)?,
-            "--stdin" => spec.stdin = StdinPolicy::Rank0,
+            "--stdin" => spec.stdin = reader(&value()?)?,
             "--" => {
                 spec.program = arguments.next().unwrap_or_default();
                 spec.args = arguments.collect();
@@ -48,6 +49,13 @@ fn parse() -> Result<JobSpec> {
         }
     }
     Err(Error::Usage("no program after --".to_owned()))
+}
+
+fn reader(text: &str) -> Result<StdinPolicy> {
+    match text {
+        "all" => Ok(StdinPolicy::All),
+        rank => Ok(StdinPolicy::Rank(Rank::new(number(rank)?))),
+    }
 }
 
 fn number(text: &str) -> Result<u32> {

@@ -17,14 +17,15 @@ pub use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::launchers::{self, Found, KNOWN, Place};
 pub use crate::launchers::{
-    LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SECRET, SIZE, STORE, VARIABLES,
+    APPLICATION, LOCAL_RANK, LOCAL_SIZE, Launcher, RANK, SECRET, SIZE, STORE, VARIABLES,
 };
 pub use crate::patience::LATE;
 pub use crate::pmix::LIBRARY as LIBPMIX;
 pub use crate::rendezvous::SECRET as RENDEZVOUS_SECRET;
 
 /// The variables of this module that are no settings: whoever refuses unknown `TAGWIRE_` variables lets these pass.
-pub const RESERVED: [&str; 11] = [
+pub const RESERVED: [&str; 12] = [
+    APPLICATION,
     RANK,
     SIZE,
     LOCAL_RANK,
@@ -239,6 +240,7 @@ mod tests {
             local_size: 4,
             store: "tagwire-here".to_owned(),
             secret: JobSecret::from_bytes([7; 32]),
+            application: Some(1),
         }
         .to_variables()
         .into_iter()
@@ -446,6 +448,7 @@ mod tests {
             (SIZE, "0"),
             (SIZE, "many"),
             (LOCAL_RANK, "9"),
+            (APPLICATION, "first"),
             (STORE, ""),
             (SECRET, "beef"),
         ] {

@@ -58,8 +58,11 @@ pub enum StdinPolicy {
     /// Nobody.
     #[default]
     Null,
-    /// Rank 0. A terminal's input is forwarded to it.
-    Rank0,
+    /// This rank of the job; nobody here where it is on another host. A file or a pipe is handed down to it as it is, and
+    /// a terminal's input is forwarded.
+    Rank(Rank),
+    /// Every rank of this host, each of which has all of it. Who is 16 MiB behind holds the others up.
+    All,
 }
 
 /// What to run, and how.
@@ -76,7 +79,7 @@ pub enum StdinPolicy {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JobSpec {
-    /// How many ranks to start.
+    /// How many ranks of the program to start.
     pub ranks: u32,
     /// The program, looked up in `PATH` unless it has a slash.
     pub program: OsString,
@@ -84,6 +87,8 @@ pub struct JobSpec {
     pub args: Vec<OsString>,
     /// Environment variables to set beside the inherited ones.
     pub env: Vec<(OsString, OsString)>,
+    /// Further programs of the job, whose ranks follow in this order.
+    pub others: Vec<Part>,
     /// Which part of a job these ranks are that other hosts have a part of; `None`: all of it.
     pub hosts: Option<Hosts>,
     /// Where the ranks run, and where their program is looked for when its name is relative; `None`: where the launcher does.
@@ -119,6 +124,7 @@ impl JobSpec {
             program: program.into(),
             args: Vec::new(),
             env: Vec::new(),
+            others: Vec::new(),
             hosts: None,
             directory: None,
             output: None,
@@ -132,18 +138,91 @@ impl JobSpec {
         }
     }
 
-    /// Checks the directory, and makes the folder for output.
-    fn check_folders(&self) -> Result<()> {
-        if let Some(directory) = self.directory.as_deref().filter(|folder| !folder.is_dir()) {
+    /// Returns the programs of the job, each with its ranks: the number of one in this list is what MPI calls its `MPI_APPNUM`.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let first = Part {
+            ranks: self.ranks,
+            program: self.program.clone(),
+            args: self.args.clone(),
+            env: self.env.clone(),
+            directory: self.directory.clone(),
+        };
+        let others = self.others.iter().cloned();
+        std::iter::once(first).chain(others).collect()
+    }
+
+    /// Returns how many ranks to start on this host, of all programs.
+    #[must_use]
+    pub fn all_ranks(&self) -> u32 {
+        let others = self.others.iter().map(|part| part.ranks);
+        others.fold(self.ranks, u32::saturating_add)
+    }
+
+    /// Checks that there are ranks, and not too many.
+    fn check_ranks(&self) -> Result<()> {
+        if self.ranks == 0 || self.others.iter().any(|part| part.ranks == 0) {
+            return Err(Error::Usage("a job needs at least 1 rank".to_owned()));
+        }
+        let ranks = self.all_ranks();
+        if ranks > MAX_RANKS {
             return Err(Error::Usage(format!(
-                "the ranks are to run in '{}', which is no directory",
-                directory.display()
+                "{ranks} ranks on one machine: at most {MAX_RANKS} can be started"
             )));
+        }
+        if let Some(hosts) = &self.hosts {
+            hosts.check(ranks)?;
+        }
+        let all = match &self.hosts {
+            None => ranks,
+            Some(Hosts::Listen { total, .. }) => *total,
+            // How many there are only the host that listens knows.
+            Some(Hosts::Connect { .. }) => MAX_RANKS,
+        };
+        match self.stdin {
+            StdinPolicy::Rank(reader) if reader.as_u32() >= all => Err(Error::Usage(format!(
+                "rank {reader} is to read the standard input, and the job has {all}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the directories, and makes the folder for output.
+    fn check_folders(&self) -> Result<()> {
+        for part in self.parts() {
+            part.check_directory()?;
         }
         self.output.as_deref().map_or(Ok(()), |folder| {
             std::fs::create_dir_all(folder).map_err(|error| {
                 Error::system(format!("make the folder '{}'", folder.display()), error)
             })
+        })
+    }
+}
+
+/// A program of a job, and its ranks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// How many ranks of it to start.
+    pub ranks: u32,
+    /// The program, looked up in `PATH` unless it has a slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Environment variables to set beside the inherited ones.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where the ranks run, and where their program is looked for when its name is relative; `None`: where the launcher does.
+    pub directory: Option<PathBuf>,
+}
+
+impl Part {
+    fn check_directory(&self) -> Result<()> {
+        let missing = self.directory.as_deref().filter(|folder| !folder.is_dir());
+        missing.map_or(Ok(()), |directory| {
+            Err(Error::Usage(format!(
+                "the ranks are to run in '{}', which is no directory",
+                directory.display()
+            )))
         })
     }
 
@@ -215,25 +294,14 @@ impl Job {
     /// before the host that listens is found, [`Error::System`] when the system refuses. No rank is
     /// left then.
     pub fn start(spec: JobSpec) -> Result<Self> {
-        if spec.ranks == 0 {
-            return Err(Error::Usage("a job needs at least 1 rank".to_owned()));
-        }
-        if spec.ranks > MAX_RANKS {
-            return Err(Error::Usage(format!(
-                "{} ranks on one machine: at most {MAX_RANKS} can be started",
-                spec.ranks
-            )));
-        }
-        if let Some(hosts) = &spec.hosts {
-            hosts.check(spec.ranks)?;
-        }
+        spec.check_ranks()?;
         spec.check_folders()?;
-        let placement = spec.binding.place(spec.ranks)?;
+        let ranks = spec.all_ranks();
+        let placement = spec.binding.place(ranks)?;
         let notes = Notes::default();
-        if spec.ranks as usize > placement.distinct && !spec.quiet {
+        if ranks as usize > placement.distinct && !spec.quiet {
             notes.say(format_args!(
-                "note: {} ranks on {} core{}: they take turns",
-                spec.ranks,
+                "note: {ranks} ranks on {} core{}: they take turns",
                 placement.distinct,
                 if placement.distinct == 1 { "" } else { "s" }
             ));

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::rendezvous::Meeting;
 
 pub(crate) use foreign::{is_of_foreign_launcher, one_of_several};
-pub use tagwire::{LOCAL_RANK, LOCAL_SIZE, RANK, SECRET, SIZE, STORE, VARIABLES};
+pub use tagwire::{APPLICATION, LOCAL_RANK, LOCAL_SIZE, RANK, SECRET, SIZE, STORE, VARIABLES};
 
 /// Who may have started this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub use detect::{Detected, Detection, Launcher};
 pub use error::{Error, Result};
 pub use host::reachable;
 pub use job::{
-    Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, StdinPolicy, run,
+    Ender, Hosts, Job, JobReport, JobSpec, KeptSignals, OnFailure, Outcome, Part, StdinPolicy, run,
 };
 pub use patience::Deadline;
 pub use store::{Membership, Store, StoreBootstrap, connect_tcp, watch_tcp};

@@ -75,6 +75,7 @@ impl Passing {
             local_size: 1,
             store: self.name_of(rank),
             secret: self.secret.clone(),
+            application: None,
         };
         let mut stay = StoreBootstrap::connect(place)?;
         let descriptor = stay.get_descriptor(rank, timeout);

@@ -135,6 +135,7 @@ impl Meeting {
             local_size: 1,
             store: name.clone(),
             secret: self.at.secret(),
+            application: None,
         };
         let mut tries = Tries::within(patience);
         loop {

@@ -184,6 +184,7 @@ impl Store {
             local_size: self.size,
             store: self.name.clone(),
             secret: self.secret.clone(),
+            application: None,
         }
     }
 

@@ -498,9 +498,11 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
-fn input_goes_to_rank_0_when_asked() {
+fn input_goes_to_the_rank_that_is_asked_for() {
     for (options, expected) in [
-        (&["-n", "2", "--stdin"][..], "0: hello\n"),
+        (&["-n", "2", "--stdin", "0"][..], "0: hello\n"),
+        (&["-n", "3", "--stdin", "2"], "2: hello\n"),
+        (&["-n", "1", "--stdin", "all"], "0: hello\n"),
         (&["-n", "2"], ""),
     ] {
         let mut command = script(options, "sed \"s/^/$TAGWIRE_RANK: /\"");
@@ -515,6 +517,36 @@ fn input_goes_to_rank_0_when_asked() {
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
     }
+}
+
+/// One of them never reads, and is gone before the end of the input.
+#[test]
+fn input_goes_to_all_ranks_when_asked() {
+    let options = ["-n", "3", "--stdin", "all", "--tag"];
+    let mut command = script(&options, "[ $TAGWIRE_RANK = 1 ] || wc -c");
+    let mut launcher = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = launcher.stdin.take().unwrap();
+    for _ in 0..100 {
+        input.write_all(&[b'x'; 10_000]).unwrap();
+    }
+    drop(input);
+    let output = launcher.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let mut lines: Vec<_> = output.stdout.split(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    let expected: [&[u8]; 3] = [b"", b"[0] 1000000", b"[2] 1000000"];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_rank_that_is_not_there_reads_nothing() {
+    let (status, _, err) = run(script(&["-n", "2", "--stdin", "2"], "cat"));
+    assert_ne!(status, 0);
+    assert!(err.contains("rank 2 is to read"), "{err}");
 }
 
 #[test]

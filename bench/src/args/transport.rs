@@ -13,6 +13,9 @@ use crate::environment::MPI;
 /// The setting behind `--transport`.
 const SETTING: &str = "transport";
 
+/// What stands for all of our transports that work here: who knows which those are puts them in its place.
+const ALL: &str = "all";
+
 /// What carries the messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -45,6 +48,12 @@ impl TransportChoice {
         matches!(self, Self::Ours(name) if name == "null")
     }
 
+    /// Whether it stands for all of ours that work here.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        matches!(self, Self::Ours(name) if name == ALL)
+    }
+
     /// Whether it is a foreign library.
     #[must_use]
     pub const fn is_mpi(&self) -> bool {
@@ -66,6 +75,7 @@ impl FromStr for TransportChoice {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
+            None if text == ALL => return Ok(Self::Ours(ALL.to_owned())),
             None if text == "mpi" => return Ok(Self::Mpi(None)),
             Some(("mpi", "")) => return Err("'mpi:' lacks the path of a library".to_owned()),
             Some(("mpi", path)) => return Ok(Self::Mpi(Some(path.into()))),
@@ -105,7 +115,7 @@ fn head(part: &str) -> &str {
 }
 
 fn is_known(name: &str) -> bool {
-    name == "mpi" || tagwire_rails::NAMES.contains(&name)
+    name == "mpi" || name == ALL || tagwire_rails::NAMES.contains(&name)
 }
 
 /// What is no transport by itself, but of a library: details that users know by their names.
@@ -133,7 +143,7 @@ fn unknown(name: &str) -> String {
         format!("; did you mean '{library}{meant}'?")
     });
     format!(
-        "unknown transport; there are {}, 'mpi' and 'mpi:PATH'{hint}",
+        "unknown transport; there are {}, 'mpi', 'mpi:PATH' and 'all'{hint}",
         all.join(", ")
     )
 }

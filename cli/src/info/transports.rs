@@ -173,6 +173,49 @@ pub fn survey(transports: &mut [TransportReport], config: &Config) {
     }
 }
 
+/// Returns the names of those that work here and reach somebody: a transport, or each of its ways. Of names that open the
+/// same, one.
+pub fn usable(config: &Config, topology: &Topology) -> Vec<String> {
+    let mut all = catalogue(config, topology);
+    all.retain(|transport| transport.verdict != Verdict::Unusable && transport.name != "null");
+    survey(&mut all, config);
+    let names = all.into_iter().flat_map(|transport| {
+        if transport.ways.is_empty() {
+            return vec![transport.name.to_owned()];
+        }
+        let usable = transport
+            .ways
+            .into_iter()
+            .filter(|way| way.why_not.is_none());
+        let opened = usable.map(|way| {
+            let opened = opened_by(&way.name, config).unwrap_or_else(|| way.name.clone());
+            (way.name, opened)
+        });
+        one_of_each(&opened.collect::<Vec<_>>())
+    });
+    names.collect()
+}
+
+/// Returns what the library opens for a name.
+fn opened_by(name: &str, config: &Config) -> Option<String> {
+    let (config, member) = only_rank(config, &[(TRANSPORT, name), (FAULT, "")]).ok()?;
+    tagwire_rails::opened(&config, false, &SharedBootstrap::new(member))
+}
+
+/// Returns one name for each thing that is opened: the one that says it all, or the first.
+fn one_of_each(opened: &[(String, String)]) -> Vec<String> {
+    let is_whole = |(name, what): &(String, String)| {
+        name.split_once(':').is_some_and(|(_, part)| part == what)
+    };
+    let is_kept = |place: usize| {
+        let mut same = (0..opened.len()).filter(|other| opened[*other].1 == opened[place].1);
+        let first = same.clone().next();
+        same.find(|other| is_whole(&opened[*other])).or(first) == Some(place)
+    };
+    let kept = (0..opened.len()).filter(|place| is_kept(*place));
+    kept.map(|place| opened[place].0.clone()).collect()
+}
+
 fn describe(named: &Named, config: &Config, topology: &Topology) -> TransportReport {
     let mut report = TransportReport {
         name: named.name,
@@ -427,5 +470,20 @@ mod tests {
         assert_eq!(kebab(&ThreadMode::Lane), "lane");
         let two = Capabilities::ZERO_COPY | Capabilities::GET;
         assert_eq!(names(two), ["zero-copy", "get"]);
+    }
+
+    #[test]
+    fn names_of_the_same_are_one() {
+        let opened = [
+            ("ofi:ofi_rxm", "tcp;ofi_rxm"),
+            ("ofi:tcp", "tcp"),
+            ("ofi:tcp;ofi_rxm", "tcp;ofi_rxm"),
+            ("ucx:tcp", "ucx:tcp"),
+            ("ofi:a", "b"),
+            ("ofi:c", "b"),
+        ];
+        let opened = opened.map(|(name, what)| (name.to_owned(), what.to_owned()));
+        let kept = ["ofi:tcp", "ofi:tcp;ofi_rxm", "ucx:tcp", "ofi:a"];
+        assert_eq!(one_of_each(&opened), kept);
     }
 }

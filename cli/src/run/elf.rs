@@ -16,10 +16,13 @@ const SEGMENT: usize = 56;
 const SEGMENT_LOAD: u64 = 1;
 const SEGMENT_DYNAMIC: u64 = 2;
 const SEGMENT_INTERPRETER: u64 = 3;
+const SEGMENT_NOTE: u64 = 4;
 
 const DYNAMIC: usize = 16;
 const DYNAMIC_NEEDED: u64 = 1;
 const DYNAMIC_STRINGS: u64 = 5;
+const DYNAMIC_PATH: u64 = 15;
+const DYNAMIC_RUN_PATH: u64 = 29;
 
 /// What the loader is told.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +31,65 @@ pub(super) struct Executable {
     pub(super) interpreter: PathBuf,
     /// The names of the shared libraries that it needs itself.
     pub(super) needed: Vec<String>,
+    /// Whether it is looked for libraries in a path of its own (`DT_RPATH`) before `LD_LIBRARY_PATH`.
+    pub(super) has_first_path: bool,
+}
+
+/// Returns whether a file has a note of this name.
+pub(super) fn has_note(path: &Path, name: &str) -> bool {
+    File::open(path).is_ok_and(|file| find_note(reader(&file), name).unwrap_or(false))
+}
+
+/// Returns what reads bytes of a file: an offset and a length give as many, or fewer at the end.
+fn reader(file: &File) -> impl Fn(u64, u64) -> Option<Vec<u8>> {
+    move |offset, length| {
+        let mut bytes = vec![0; usize::try_from(length.min(TABLE)).ok()?];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let place = offset.checked_add(filled as u64)?;
+            match file.read_at(&mut bytes[filled..], place).ok()? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        bytes.truncate(filled);
+        Some(bytes)
+    }
+}
+
+/// Reads the table of segments. `None` where it is no ELF file of this kind.
+fn segments(read: impl Fn(u64, u64) -> Option<Vec<u8>>) -> Option<Vec<Segment>> {
+    let header = read(0, 64)?;
+    // The magic number, 64 bits, little-endian.
+    if !header.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (table, count) = (number(&header, 32, 8)?, number(&header, 56, 2)?);
+    if number(&header, 54, 2)? != SEGMENT as u64 {
+        return None;
+    }
+    let table = read(table, count * SEGMENT as u64)?;
+    table.chunks_exact(SEGMENT).map(segment).collect()
+}
+
+fn find_note(read: impl Fn(u64, u64) -> Option<Vec<u8>>, name: &str) -> Option<bool> {
+    let segments = segments(&read)?;
+    let notes = segments.iter().filter(|part| part.kind == SEGMENT_NOTE);
+    for part in notes {
+        let bytes = read(part.offset, part.length)?;
+        let mut rest = bytes.as_slice();
+        while let (Some(length), Some(content)) = (number(rest, 0, 4), number(rest, 4, 4)) {
+            let (start, length) = (12, usize::try_from(length).ok()?);
+            let found = rest.get(start..start + length)?;
+            if found.strip_suffix(b"\0") == Some(name.as_bytes()) {
+                return Some(true);
+            }
+            let content = usize::try_from(content).ok()?;
+            let end = start + length.next_multiple_of(4) + content.next_multiple_of(4);
+            rest = rest.get(end..).unwrap_or_default();
+        }
+    }
+    Some(false)
 }
 
 /// A part of a file that the loader looks at.
@@ -42,37 +104,12 @@ impl Executable {
     /// Reads a file. `None` where it is no such executable, or one without a loader.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
-        Self::parse(|offset, length| {
-            let mut bytes = vec![0; usize::try_from(length.min(TABLE)).ok()?];
-            let mut filled = 0;
-            while filled < bytes.len() {
-                let place = offset.checked_add(filled as u64)?;
-                match file.read_at(&mut bytes[filled..], place).ok()? {
-                    0 => break,
-                    read => filled += read,
-                }
-            }
-            bytes.truncate(filled);
-            Some(bytes)
-        })
+        Self::parse(reader(&file))
     }
 
     /// Parses what `read` returns for an offset and a length: as many bytes, or fewer at the end.
     fn parse(read: impl Fn(u64, u64) -> Option<Vec<u8>>) -> Option<Self> {
-        let header = read(0, 64)?;
-        // The magic number, 64 bits, little-endian.
-        if !header.starts_with(b"\x7fELF\x02\x01") {
-            return None;
-        }
-        let (table, count) = (number(&header, 32, 8)?, number(&header, 56, 2)?);
-        if number(&header, 54, 2)? != SEGMENT as u64 {
-            return None;
-        }
-        let table = read(table, count * SEGMENT as u64)?;
-        let segments: Vec<Segment> = table
-            .chunks_exact(SEGMENT)
-            .map(segment)
-            .collect::<Option<_>>()?;
+        let segments = segments(&read)?;
         let of = |kind| segments.iter().find(|segment| segment.kind == kind);
 
         let interpreter = of(SEGMENT_INTERPRETER)?;
@@ -95,9 +132,11 @@ impl Executable {
             let name = text(read(strings.checked_add(*name)?, NAME)?);
             Some(name.to_string_lossy().into_owned())
         });
+        let has = |wanted| entries.iter().any(|(tag, _)| *tag == wanted);
         Some(Self {
             interpreter: interpreter.into(),
             needed: needed.collect::<Option<_>>()?,
+            has_first_path: has(DYNAMIC_PATH) && !has(DYNAMIC_RUN_PATH),
         })
     }
 }
@@ -131,12 +170,16 @@ mod tests {
     use super::*;
 
     fn parse(bytes: &[u8]) -> Option<Executable> {
-        Executable::parse(|offset, length| {
+        Executable::parse(of_bytes(bytes))
+    }
+
+    fn of_bytes(bytes: &[u8]) -> impl Fn(u64, u64) -> Option<Vec<u8>> {
+        |offset, length| {
             let start = usize::try_from(offset).ok()?.min(bytes.len());
             let rest = &bytes[start..];
             let length = usize::try_from(length.min(TABLE)).ok()?;
             Some(rest[..length.min(rest.len())].to_vec())
-        })
+        }
     }
 
     /// Returns an executable that needs a library, its dynamic segment at the end.
@@ -169,11 +212,53 @@ mod tests {
         let expected = Executable {
             interpreter: "/ld.so".into(),
             needed: vec!["libmpi.so.12".to_owned()],
+            has_first_path: false,
         };
         assert_eq!(parse(&made()), Some(expected));
         let own = Executable::read(&std::env::current_exe().unwrap()).unwrap();
         assert!(own.interpreter.exists(), "{own:?}");
         assert!(own.needed.iter().any(|name| name.starts_with("libc.")));
+    }
+
+    #[test]
+    fn a_run_path_that_comes_first_is_seen() {
+        let mut made = made();
+        // The name of the library becomes a path, which is as good.
+        let dynamic = made.len() - 3 * DYNAMIC;
+        made[dynamic] = DYNAMIC_PATH as u8;
+        assert!(parse(&made).unwrap().has_first_path);
+        made[dynamic] = DYNAMIC_RUN_PATH as u8;
+        assert!(!parse(&made).unwrap().has_first_path);
+    }
+
+    #[test]
+    fn notes_are_found_by_their_names() {
+        let mut made = made();
+        let notes = made.len() as u64;
+        for (name, content) in [(&b"GNU\0"[..], 3), (b"Tagwire\0", 0)] {
+            for number in [name.len() as u32, content, 1] {
+                made.extend(number.to_le_bytes());
+            }
+            made.extend(name);
+            made.resize(made.len() + content.next_multiple_of(4) as usize, 7);
+        }
+        // In place of the interpreter.
+        let length = made.len() as u64 - notes;
+        for (place, number) in [(0, SEGMENT_NOTE), (8, notes), (32, length)] {
+            made[64 + place..64 + place + 4].copy_from_slice(&(number as u32).to_le_bytes());
+        }
+        let find = |bytes: &[u8], name| find_note(of_bytes(bytes), name);
+        assert_eq!(find(&made, "Tagwire"), Some(true));
+        assert_eq!(find(&made, "GNU"), Some(true));
+        assert_eq!(find(&made, "Tag"), Some(false));
+        for length in 0..made.len() {
+            find(&made[..length], "Tagwire");
+        }
+        for place in 0..made.len() {
+            let mut broken = made.clone();
+            broken[place] = 0xff;
+            find(&broken, "Tagwire");
+        }
     }
 
     #[test]

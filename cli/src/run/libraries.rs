@@ -1,24 +1,68 @@
 //! Which MPI library a program is compiled for, and whether it would be one job with it.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tagwire_launch::JobSpec;
+use tagwire_launch::{JobSpec, Part};
 
-use super::elf::Executable;
+use super::elf::{self, Executable};
 use crate::failure::Failure;
 
 /// The library of the standard's binary interface, Tagwire's or another.
 const STANDARD: &str = "libmpi_abi.so";
 
-/// Refuses a program whose ranks would not start, or be jobs of one each, for the MPI library that they are compiled for.
+/// The note by which Tagwire's is told from others.
+const NOTE: &str = "Tagwire";
+
+/// Where the loader looks before the run path of a program (`DT_RUNPATH`).
+const SEARCH: &str = "LD_LIBRARY_PATH";
+
+/// Has programs of the standard's interface find the library of the tree that this command is in, before any other; what they load
+/// themselves too.
 ///
 /// # Errors
-/// Names the library, and what to do.
-pub(super) fn check(spec: &JobSpec) -> Result<(), Failure> {
-    let Some(program) = place(spec) else {
+/// A program whose ranks would not start, or be jobs of one each, for the MPI library that they are compiled for: names the
+/// library, and what to do.
+pub(super) fn prepare(spec: &mut JobSpec) -> Result<(), Failure> {
+    if let Some(folder) = own_library() {
+        put_first(&folder, &mut spec.env);
+        for other in &mut spec.others {
+            put_first(&folder, &mut other.env);
+        }
+    }
+    let is_several = spec.all_ranks() > 1 || spec.hosts.is_some();
+    spec.parts()
+        .iter()
+        .try_for_each(|part| check(part, is_several))
+}
+
+/// Returns the folder of the library in the tree that this command is in. The loader takes none with a colon in its name.
+fn own_library() -> Option<PathBuf> {
+    let own = env::current_exe().ok()?;
+    let folder = own.parent()?.parent()?.join("lib");
+    let is_taken = !folder.as_os_str().as_encoded_bytes().contains(&b':');
+    (is_taken && elf::has_note(&folder.join("libmpi_abi.so.1"), NOTE)).then_some(folder)
+}
+
+/// Puts a folder in front of those that the loader looks at.
+fn put_first(folder: &Path, env: &mut Vec<(OsString, OsString)>) {
+    let set = env.iter().rev().find(|(name, _)| name == SEARCH);
+    let others = set
+        .map(|(_, others)| others.clone())
+        .or_else(|| env::var_os(SEARCH))
+        .filter(|others| !others.is_empty());
+    let mut all = folder.as_os_str().to_owned();
+    if let Some(others) = others {
+        all.push(":");
+        all.push(others);
+    }
+    env.push((SEARCH.into(), all));
+}
+
+fn check(part: &Part, is_several: bool) -> Result<(), Failure> {
+    let Some(program) = place(part) else {
         return Ok(());
     };
     let Some(executable) = Executable::read(&program) else {
@@ -27,10 +71,10 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), Failure> {
     let Some(name) = executable.needed.iter().find(|name| is_mpi(name)) else {
         return Ok(());
     };
-    let shown = Path::new(&spec.program).display();
+    let shown = Path::new(&part.program).display();
+    let found = find(part, &executable, &program, name);
     if !name.starts_with(STANDARD) {
-        let is_several = spec.ranks > 1 || spec.hosts.is_some();
-        return match is_several || !is_found(spec, &executable, &program, name) {
+        return match is_several || found == Found::Missing {
             true => Err(Failure::usage(format!(
                 "run: {shown} is compiled for {name}{}, with which each rank here would be a job of its own: compile it with {}, or start it by that library's mpiexec",
                 maker(name),
@@ -39,12 +83,22 @@ pub(super) fn check(spec: &JobSpec) -> Result<(), Failure> {
             false => Ok(()),
         };
     }
-    match is_found(spec, &executable, &program, name) {
-        true => Ok(()),
-        false => Err(Failure::usage(format!(
-            "run: {shown} needs {name}, which is not found: compile it with {}, or set LD_LIBRARY_PATH to the 'lib' beside that 'bin'",
+    match found {
+        Found::Missing => Err(Failure::usage(format!(
+            "run: {shown} needs {name}, which is not found: start it by the mpiexec beside {}, or set LD_LIBRARY_PATH to the 'lib' beside that 'bin'",
             compiler(),
         ))),
+        Found::At(place) if is_several && !elf::has_note(&place, NOTE) => {
+            let way_out = match executable.has_first_path {
+                true => "its run path (DT_RPATH) comes before LD_LIBRARY_PATH: link it with -Wl,--enable-new-dtags".to_owned(),
+                false => format!("start it by the mpiexec beside {}, or set LD_LIBRARY_PATH to the 'lib' beside that 'bin'", compiler()),
+            };
+            Err(Failure::usage(format!(
+                "run: {shown} would load {}, which is not Tagwire's, and each rank here would be a job of its own: {way_out}",
+                place.display(),
+            )))
+        }
+        Found::At(_) | Found::Unknown => Ok(()),
     }
 }
 
@@ -76,13 +130,13 @@ fn maker(name: &str) -> &'static str {
 }
 
 /// Returns the file of the program; `None` where there is none, which the launch will say.
-fn place(spec: &JobSpec) -> Option<PathBuf> {
-    let program = Path::new(&spec.program);
-    let directory = spec.directory.as_deref().unwrap_or_else(|| Path::new(""));
+fn place(part: &Part) -> Option<PathBuf> {
+    let program = Path::new(&part.program);
+    let directory = part.directory.as_deref().unwrap_or_else(|| Path::new(""));
     if program.as_os_str().as_encoded_bytes().contains(&b'/') {
         return Some(directory.join(program));
     }
-    let set = spec.env.iter().rev().find(|(name, _)| name == "PATH");
+    let set = part.env.iter().rev().find(|(name, _)| name == "PATH");
     let path = set
         .map(|(_, value)| value.clone())
         .or_else(|| env::var_os("PATH"))?;
@@ -90,27 +144,76 @@ fn place(spec: &JobSpec) -> Option<PathBuf> {
     places.find(|place| place.is_file())
 }
 
+/// Where the loader finds a library.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    At(PathBuf),
+    Missing,
+    /// It does not say.
+    Unknown,
+}
+
 /// Asks the program's loader, in the environment of the ranks. What it does not say is not missing.
-fn is_found(spec: &JobSpec, executable: &Executable, program: &Path, name: &str) -> bool {
+fn find(part: &Part, executable: &Executable, program: &Path, name: &str) -> Found {
     let mut loader = Command::new(&executable.interpreter);
     // It lists what it would load, and starts nothing. With --list it would end at the first that is missing.
     loader
         .env("LD_TRACE_LOADED_OBJECTS", "1")
         .arg(std::path::absolute(program).as_deref().unwrap_or(program))
-        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .envs(part.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stderr(Stdio::null());
-    if let Some(directory) = &spec.directory {
+    if let Some(directory) = &part.directory {
         loader.current_dir(directory);
     }
     let Ok(output) = loader.output() else {
-        return true;
+        return Found::Unknown;
     };
-    let listed = String::from_utf8_lossy(&output.stdout);
-    !listed.lines().any(|line| {
-        let words = line.split_once("=>");
-        words.is_some_and(|(library, place)| {
-            library.trim() == name && OsStr::new(place.trim()) == "not found"
-        })
-    })
+    listed(&output.stdout, name)
+}
+
+/// Reads `name => place (address)`, or `name => not found`.
+fn listed(lines: &[u8], name: &str) -> Found {
+    use std::os::unix::ffi::OsStrExt;
+    let lines = lines.split(|byte| *byte == b'\n');
+    let start = [b"\t", name.as_bytes(), b" => "].concat();
+    let mut places = lines.filter_map(|line| line.strip_prefix(start.as_slice()));
+    match places.next() {
+        None => Found::Unknown,
+        Some(place) if place.starts_with(b"not found") => Found::Missing,
+        Some(place) => {
+            let end = place.windows(4).rposition(|part| part == b" (0x");
+            let place = &place[..end.unwrap_or(place.len())];
+            Found::At(OsStr::from_bytes(place).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loaders_list_is_read() {
+        let list = b"\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi_abi.so.1 => /a (0x1)/b c/libmpi_abi.so.1 (0x00007f00)\n\tlibx.so => not found\n";
+        let place = "/a (0x1)/b c/libmpi_abi.so.1".into();
+        assert_eq!(listed(list, "libmpi_abi.so.1"), Found::At(place));
+        assert_eq!(listed(list, "libx.so"), Found::Missing);
+        assert_eq!(listed(list, "libmpi_abi.so"), Found::Unknown);
+    }
+
+    #[test]
+    fn a_folder_is_put_first() {
+        let first = |before: &[(&str, &str)]| {
+            let mut env: Vec<(OsString, OsString)> = before
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect();
+            put_first(Path::new("/tree/lib"), &mut env);
+            env.pop().unwrap().1
+        };
+        let set = [(SEARCH, "/a"), (SEARCH, "/b:/c"), ("OTHER", "/d")];
+        assert_eq!(first(&set), "/tree/lib:/b:/c");
+        assert_eq!(first(&[(SEARCH, "")]), "/tree/lib");
+    }
 }

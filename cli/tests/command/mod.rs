@@ -47,6 +47,12 @@ impl Tagwire {
         self
     }
 
+    /// Reads standard input from a file.
+    pub fn stdin_from(mut self, path: &Path) -> Self {
+        self.0.stdin(std::fs::File::open(path).unwrap());
+        self
+    }
+
     /// Sends standard output to a file.
     pub fn stdout_to(mut self, path: &Path) -> Self {
         let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();

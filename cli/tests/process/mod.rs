@@ -5,7 +5,7 @@
 pub mod hosts;
 pub mod launchers;
 #[path = "../../../ci/wheels.rs"]
-mod wheels;
+pub mod wheels;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};

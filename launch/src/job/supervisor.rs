@@ -13,7 +13,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,18 +30,22 @@ use tagwire_base::topology::ranges;
 use super::notes::Notes;
 use super::output::{self, Pump, Sinks, Source, Stream};
 use super::signals::Signals;
-use super::{JobReport, JobSpec, OnFailure, Outcome, StdinPolicy, processes};
+use super::{JobReport, JobSpec, OnFailure, Outcome, Part, processes};
 use crate::binding::Placement;
 use crate::environment::LAUNCHER;
 use crate::error::{Error, Result};
 use crate::files::FileLimit;
 use crate::patience::{LATE, Stop};
+use crate::store::Membership;
 use crate::{launchers, pmi};
 
 /// How long ranks have to tell what they wait for.
 const REPORT_TIME: Duration = Duration::from_secs(1);
 /// The job's status when its timeout or a broken output ended it.
 const STATUS_RUN_FAILED: i32 = 2;
+
+/// The status of a Rust program whose main thread has panicked.
+const PANIC: i32 = 101;
 
 /// Lets another thread ask for the end of the job.
 #[derive(Debug, Clone)]
@@ -132,12 +136,12 @@ impl Supervisor {
         notes: Notes,
     ) -> Result<Self> {
         let mut signals = Signals::watch()?;
-        let files = FileLimit::of_ranks(spec.ranks);
+        let files = FileLimit::of_ranks(spec.all_ranks());
         let deadline = spec
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
         let mut stop = || why_stopped(&mut signals, deadline, spec.timeout);
-        let hub = Hub::open(spec.hosts.as_ref(), spec.ranks, spec.quiet, &mut stop)?;
+        let hub = Hub::open(spec.hosts.as_ref(), spec.all_ranks(), spec.quiet, &mut stop)?;
         let mut this = Self {
             spec,
             members: Vec::new(),
@@ -153,9 +157,19 @@ impl Supervisor {
             files,
         };
         // From here on dropping `this` kills whoever was started.
-        let mut sources = Vec::new();
-        for (rank, &cpu) in (0..).zip(&placement.cpus) {
-            this.start_rank(rank, cpu, &mut sources)?;
+        let parts = this.spec.parts();
+        let parts = (0..)
+            .zip(&parts)
+            .flat_map(|(number, part)| std::iter::repeat_n((number, part), part.ranks as usize));
+        let (mut sources, mut readers) = (Vec::new(), Vec::new());
+        for ((rank, &cpu), (application, part)) in (0..).zip(&placement.cpus).zip(parts) {
+            let stdin = this.start_rank(rank, cpu, application, part, &mut sources)?;
+            readers.extend(stdin);
+        }
+        if !readers.is_empty() {
+            let forwarder = Forwarder::start(readers)
+                .map_err(|error| Error::system("forward the standard input", error))?;
+            this.forwarder = Some(forwarder);
         }
         if this.spec.tag_output {
             let pump = Pump::start(sources, Sinks::standard())
@@ -165,16 +179,22 @@ impl Supervisor {
         Ok(this)
     }
 
-    /// Starts the rank that is `local` on this host.
+    /// Starts the rank that is `local` on this host, which runs the program `part`; returns where it is to be given its input.
     fn start_rank(
         &mut self,
         local: u32,
         cpu: Option<usize>,
+        application: u32,
+        part: &Part,
         sources: &mut Vec<Source>,
-    ) -> Result<()> {
+    ) -> Result<Option<ChildStdin>> {
         let spec = &self.spec;
         let rank = self.hub.first() + local;
-        let mut command = Command::new(&spec.program);
+        let membership = Membership {
+            application: Some(application),
+            ..self.hub.membership(local)
+        };
+        let mut command = Command::new(&part.program);
         // To the ranks of this job those of an outer launcher would be lies.
         for name in env::vars_os().map(|(name, _)| name) {
             if launchers::is_of_foreign_launcher(&name) || name == LAUNCHER {
@@ -182,11 +202,11 @@ impl Supervisor {
             }
         }
         command
-            .args(&spec.args)
-            .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .envs(self.hub.membership(local).to_variables())
-            .stdin(input::of_rank(spec.stdin, rank));
-        if let Some(directory) = &spec.directory {
+            .args(&part.args)
+            .envs(part.env.iter().map(|(name, value)| (name, value)))
+            .envs(membership.to_variables())
+            .stdin(input::of_rank(spec.stdin, Rank::new(rank)));
+        if let Some(directory) = &part.directory {
             command.current_dir(directory);
         }
         if let Some(folder) = &spec.output {
@@ -201,7 +221,7 @@ impl Supervisor {
             outer: pmi::outer_socket(),
         };
         let mut process =
-            child::spawn(command, setup).map_err(|error| spawn_error(spec, rank, error))?;
+            child::spawn(command, setup).map_err(|error| spawn_error(part, rank, error))?;
         if let Some(pipe) = process.child.stdout.take() {
             sources.push(Source::new(rank, Stream::Out, pipe.into()));
         }
@@ -213,14 +233,7 @@ impl Supervisor {
             process,
             outcome: None,
         });
-        if let Some(target) = stdin
-            && self.spec.stdin == StdinPolicy::Rank0
-        {
-            let forwarder = Forwarder::start(target)
-                .map_err(|error| Error::system("forward the standard input", error))?;
-            self.forwarder = Some(forwarder);
-        }
-        Ok(())
+        Ok(stdin)
     }
 
     /// The ranks' process ids.
@@ -329,6 +342,7 @@ impl Supervisor {
         let index = (rank.as_u32() - self.hub.first()) as usize;
         let pid = self.members[index].process.pid;
         let how = match outcome {
+            Outcome::Exited(PANIC) => format!("ended with status {PANIC}, as after a panic"),
             Outcome::Exited(status) => format!("ended with status {status}"),
             Outcome::Signaled(signal) => format!("was killed by {}", named(signal)),
         };
@@ -619,12 +633,12 @@ fn finish_output(pump: Option<Pump>, notes: &Notes, mut report: JobReport) -> Jo
     report
 }
 
-fn spawn_error(spec: &JobSpec, rank: u32, source: io::Error) -> Error {
-    let program = spec.program_name();
+fn spawn_error(part: &Part, rank: u32, source: io::Error) -> Error {
+    let program = part.program_name();
     let has_slash = |program: &OsString| program.as_encoded_bytes().contains(&b'/');
     match source.kind() {
         // There, and yet not found: the interpreter that its first line names is missing.
-        io::ErrorKind::NotFound if has_slash(&spec.program) && spec.place_of_program().exists() => {
+        io::ErrorKind::NotFound if has_slash(&part.program) && part.place_of_program().exists() => {
             Error::NotExecutable { program, source }
         }
         io::ErrorKind::NotFound => Error::NotFound { program },

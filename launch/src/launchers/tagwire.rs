@@ -20,7 +20,10 @@ pub const STORE: &str = "TAGWIRE_STORE";
 /// The variable that holds the job's secret.
 pub const SECRET: &str = "TAGWIRE_SECRET";
 
-/// The variables that Tagwire's launcher sets for each rank.
+/// The variable that holds the number of the rank's program among those of the job, as `MPI_APPNUM` counts.
+pub const APPLICATION: &str = "TAGWIRE_APPNUM";
+
+/// The variables that Tagwire's launcher sets for each rank, and [`APPLICATION`] beside them.
 pub const VARIABLES: [&str; 6] = [RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, STORE, SECRET];
 
 /// Tagwire's own launcher.
@@ -46,6 +49,10 @@ impl Known for Tagwire {
             .text(STORE)
             .filter(|name| !name.is_empty())
             .ok_or_else(|| Error::Environment(format!("{STORE} names no socket")))?;
+        let application = match environment.has(APPLICATION) {
+            true => Some(environment.number(APPLICATION)?),
+            false => None,
+        };
         // The value itself is not shown: it is the job's secret.
         let secret = environment
             .text(SECRET)
@@ -64,6 +71,7 @@ impl Known for Tagwire {
             local_size,
             store,
             secret,
+            application,
         })))
     }
 }
@@ -81,14 +89,18 @@ impl Place for Membership {
 impl Membership {
     /// The environment variables that tell a rank of its membership.
     #[must_use]
-    pub fn to_variables(&self) -> [(&'static str, String); 6] {
-        [
+    pub fn to_variables(&self) -> Vec<(&'static str, String)> {
+        let application = self
+            .application
+            .map(|number| (APPLICATION, number.to_string()));
+        let place = [
             (RANK, self.rank.to_string()),
             (SIZE, self.size.to_string()),
             (LOCAL_RANK, self.local_rank.to_string()),
             (LOCAL_SIZE, self.local_size.to_string()),
             (STORE, self.store.clone()),
             (SECRET, self.secret.to_hex()),
-        ]
+        ];
+        place.into_iter().chain(application).collect()
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use tagwire_base::bootstrap::Attribute;
 use tagwire_base::error::is_shortage;
 use tagwire_base::{Bootstrap, Error, JobSecret, Locality, MemberEvent, Owner, Rank, Result};
 
@@ -20,6 +21,9 @@ use crate::proof::{Side, secret_of_ranks};
 const ANSWER_DEADLINE: Duration = Duration::from_secs(60);
 /// How long a goodbye may take; after it the rank goes unheard.
 const GOODBYE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long a rank that hears of another one's end leaves the word to their launcher.
+const CAUSE_TIME: Duration = Duration::from_secs(1);
 
 /// What a rank must know to connect to its job's store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub struct Membership {
     pub store: String,
     /// What this rank proves.
     pub secret: JobSecret,
+    /// Which of the programs of its job this rank runs, where its launcher says so.
+    pub application: Option<u32>,
 }
 
 impl Membership {
@@ -49,6 +55,7 @@ impl Membership {
             local_size: 1,
             store: format!("{}{address}", socket::TCP),
             secret,
+            application: None,
         }
     }
 
@@ -460,6 +467,13 @@ impl Bootstrap for StoreBootstrap {
         !self.membership.is_remote()
     }
 
+    fn attribute(&mut self, attribute: Attribute) -> Option<u32> {
+        match attribute {
+            Attribute::ApplicationNumber => self.membership.application,
+            _ => None,
+        }
+    }
+
     fn put(&mut self, key: &str, value: &[u8]) -> Result<()> {
         Self::check_key(key)?;
         if value.len() > MAX_VALUE {
@@ -495,7 +509,14 @@ impl Bootstrap for StoreBootstrap {
         match self.ask(&Request::Fence, None, timeout)? {
             Some((Reply::Done, _)) => Ok(()),
             None => Err(Error::FenceTimeout(timeout)),
-            answer => Err(self.unexpected(answer)),
+            answer => {
+                // A launcher that ends the job with the rank that is missing does so at once, and has named it. The others
+                // need not.
+                if !self.membership.is_remote() {
+                    std::thread::sleep(CAUSE_TIME);
+                }
+                Err(self.unexpected(answer))
+            }
         }
     }
 

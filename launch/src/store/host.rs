@@ -174,6 +174,7 @@ impl HostLink {
             local_size: self.ranks,
             store: self.store.clone(),
             secret: self.secret.clone(),
+            application: None,
         }
     }
 

@@ -125,6 +125,7 @@ fn with_a_store_of_the_test() -> (StoreBootstrap, File, FrameBuffer) {
             local_size: 2,
             store: name,
             secret: JobSecret::from_bytes([1; JobSecret::LEN]),
+            application: None,
         })
     });
     let accepted = rustix::net::accept(&listener).unwrap();

@@ -15,6 +15,25 @@ use tagwire_shim::Library;
 /// The library of the program that has loaded it.
 static LIBRARY: Library = Library::new(exit);
 
+/// A note of the file, by which `mpiexec` tells this library from others with the interface of the standard: no name that it
+/// exports does.
+#[repr(C, align(4))]
+struct Note {
+    name_length: u32,
+    length: u32,
+    kind: u32,
+    name: [u8; 8],
+}
+
+#[used]
+#[unsafe(link_section = ".note.tagwire")]
+static NOTE: Note = Note {
+    name_length: 8,
+    length: 0,
+    kind: 1,
+    name: *b"Tagwire\0",
+};
+
 extern "C" fn exit() {
     LIBRARY.leave();
 }
