@@ -16,6 +16,8 @@ pub enum ExitStatus {
     Invalid,
     /// A threshold or a baseline was violated.
     Violated,
+    /// What was measured is not to be trusted: whether a threshold was violated cannot be told.
+    Untold,
     /// This signal ended the command.
     Signal(u8),
 }
@@ -30,6 +32,7 @@ impl ExitStatus {
             Self::Failed => 2,
             Self::Invalid => 3,
             Self::Violated => 4,
+            Self::Untold => 6,
             Self::Signal(number) => 128 + number,
         }
     }

@@ -476,7 +476,7 @@ fn load(report: &Report) -> Option<String> {
         let (measured, Some(wait), Some(switches)) = *load else {
             return None;
         };
-        let pct = 100.0 * wait / measured.max(1e-6);
+        let pct = (100.0 * wait / measured.max(1e-6)).min(100.0);
         Some(format!("rank {rank} {pct:.1} % ({switches})"))
     });
     let told: Vec<String> = told.take(NAMED_RANKS).collect();

@@ -77,6 +77,8 @@ impl<'a> Chart<'a> {
         values.extend(plot.reference);
         let metric = if plot.reference.is_some() {
             Scale::of_ratios(&values)
+        } else if plot.metric.is_part_of_a_core() {
+            Scale::of_parts()
         } else {
             Scale::of_metric(plot.metric.unit, &values)
         };

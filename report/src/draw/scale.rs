@@ -80,6 +80,12 @@ impl Scale {
         }
     }
 
+    /// Returns the axis of parts of a whole, in percent: from nothing to all.
+    #[must_use]
+    pub fn of_parts() -> Self {
+        Self::padded(Kind::Value(Unit::Percent), None, 0.0, 100.0, None, 0.0)
+    }
+
     /// Returns the axis of a metric with these values, the ends of intervals among them.
     #[must_use]
     pub fn of_metric(unit: Unit, values: &[f64]) -> Self {
