@@ -256,6 +256,11 @@ impl Error {
         }
     }
 
+    /// Whether the reader of the standard output has gone away.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     /// Whether a job failed by itself: the next one may do better.
     pub(crate) const fn is_of_a_job(&self) -> bool {
         matches!(

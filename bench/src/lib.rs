@@ -73,6 +73,8 @@ pub struct Host {
     pub version: String,
     /// The commit that it was built from.
     pub commit: String,
+    /// The profile that it was built in: `debug`, `release`, `dist`.
+    pub profile: String,
     /// The configuration: flags over environment over defaults.
     pub config: Config,
 }

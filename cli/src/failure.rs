@@ -54,7 +54,11 @@ impl Failure {
 
     /// Tells the user, and the exit status. Whether anybody reads standard error changes nothing.
     pub fn report(&self) -> ExitCode {
-        let _ = writeln!(std::io::stderr(), "tagwire: {}", self.message);
+        let _ = writeln!(
+            std::io::stderr(),
+            "tagwire: {}",
+            tagwire_bench::visible::text(&self.message)
+        );
         ExitCode::from(self.status)
     }
 }

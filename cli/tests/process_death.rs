@@ -103,7 +103,9 @@ fn a_rank_that_opens_late_is_waited_for_unless_a_setting_says_how_long() {
             Some(timeout) => line.env("TAGWIRE_OPEN_TIMEOUT", timeout),
             None => line,
         };
-        line.args([crate::process::rank()]).args(["late", "700"]).finish()
+        line.args([crate::process::rank()])
+            .args(["late", "700"])
+            .finish()
     };
     let outcome = late(None);
     assert_eq!(outcome.status, 0, "{outcome:#?}");

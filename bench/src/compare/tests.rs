@@ -448,12 +448,13 @@ fn rows_of_two_files_are_compared_by_a_variable() {
 #[test]
 fn circumstances_that_differ_are_named() {
     let map = |text: &str| serde_json::from_str(text).unwrap();
-    let base =
-        map("{\"host\":\"a\",\"kernel\":\"6.1\",\"seed\":1,\"governors\":[\"performance\"]}");
-    let new = map("{\"host\":\"b\",\"kernel\":\"6.1\",\"seed\":2}");
+    let base = map(
+        "{\"host\":\"a\",\"profile\":\"release\",\"kernel\":\"6.1\",\"seed\":1,\"governors\":[\"performance\"]}",
+    );
+    let new = map("{\"host\":\"b\",\"profile\":\"dist\",\"kernel\":\"6.1\",\"seed\":2}");
     let found = differences(&base, &new);
     let keys: Vec<_> = found.iter().map(|it| it.key.as_str()).collect();
-    assert_eq!(keys, ["governors", "host"]);
+    assert_eq!(keys, ["governors", "host", "profile"]);
     assert!(
         differences(&base, &serde_json::Map::new()).is_empty(),
         "CSV tells nothing"
@@ -462,7 +463,7 @@ fn circumstances_that_differ_are_named() {
     let mut comparison = Comparison::of(&same, &same, 5.0);
     comparison.environment = found;
     let text = comparison.to_text();
-    let line = "# environments differ: governors [\"performance\"] -> not told; host a -> b\n";
+    let line = "# environments differ: governors [\"performance\"] -> not told; host a -> b; profile release -> dist\n";
     assert!(text.contains(line), "{text}");
 }
 

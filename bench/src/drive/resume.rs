@@ -98,6 +98,16 @@ impl Earlier {
         }))
     }
 
+    /// Returns where it lies.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether it is of this command.
+    pub(super) fn is_of(&self, command: &str) -> bool {
+        self.report.command == command
+    }
+
     /// Returns the seed by which the order of jobs was drawn.
     pub(super) const fn seed(&self) -> u64 {
         self.report.environment.seed

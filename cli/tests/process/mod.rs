@@ -2,7 +2,6 @@
 //! end. Nothing here waits for ever: a job that hangs is made to tell what it waits for, and the
 //! test fails with all that was said.
 
-
 pub mod hosts;
 pub mod launchers;
 #[path = "../../../ci/wheels.rs"]
