@@ -385,6 +385,9 @@ mod tests {
         assert_eq!(of(&[1.0, 4.0], 6.0), ["0", "1", "2", "3", "4"]);
         assert_eq!(of(&[0.0, 0.0], 6.0).first().map(String::as_str), Some("0"));
         // A share below nothing.
+        let parts = Scale::of_parts();
+        assert_eq!(parts.ends(), (0.0, 100.0));
+        assert_eq!((parts.place(-3.0), parts.place(101.0)), (0.0, 100.0));
         let scale = Scale::of_metric(Unit::Percent, &[-20.0, 90.0]);
         assert_eq!(
             labels(&scale.ticks(8.0, 1.0)),
