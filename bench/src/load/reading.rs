@@ -34,7 +34,8 @@ impl Reading {
     /// Reads the counters of the calling thread.
     pub(super) fn take(root: &Path) -> Self {
         let text = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
-        let began = Instant::now();
+        let now = Instant::now;
+        let began = now();
         let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
         let stat = text("proc/stat");
         Self {
@@ -45,7 +46,7 @@ impl Reading {
             busy_ns: busy_ticks(&stat)
                 .map(|(cpu, ticks)| (cpu, ticks.saturating_mul(tick_ns)))
                 .collect(),
-            ended: Instant::now(),
+            ended: now(),
         }
     }
 }
