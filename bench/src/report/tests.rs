@@ -113,8 +113,8 @@ fn several_series_are_compared_in_one_table() {
 # Series 1: shm
 # Series 2: mpi:Some-MPI-1.0
 # Size     1 Latency (us)   1 Spread (%)   1 In run (%) 2 Latency (us)   2 Spread (%)   2 In run (%) shm/mpi:Some-MPI-1.0
-8                   0.250           40.0           20.0          0.800            0.0           20.0                 0.312
-64                  0.500           40.0           20.0          1.600            0.0           20.0                 0.312
+8                   0.250           40.0           20.0          0.800            0.0           20.0                0.312
+64                  0.500           40.0           20.0          1.600            0.0           20.0                0.312
 ";
     assert_eq!(table.of_summary(&report, None), expected);
     assert_eq!(table.of_summary(&report, Some(130)), expected);
@@ -126,8 +126,8 @@ fn several_series_are_compared_in_one_table() {
 8                   0.250           40.0           20.0
 64                  0.500           40.0           20.0
 # Size     2 Latency (us)   2 Spread (%)   2 In run (%) shm/mpi:Some-MPI-1.0
-8                   0.800            0.0           20.0                 0.312
-64                  1.600            0.0           20.0                 0.312
+8                   0.800            0.0           20.0                0.312
+64                  1.600            0.0           20.0                0.312
 ";
     assert_eq!(table.of_summary(&report, Some(80)), expected);
     // A column is never left out, however narrow the terminal is.
@@ -151,11 +151,11 @@ fn many_series_have_a_line_each() {
     let expected = "\
 # Size       Latency (us)     Spread (%)        shm/own  Series
 8                   0.200           20.0          1.000 *shm
-8                   4.000           20.0          0.050  ucx:tcp
-8                   4.100           20.0          0.049  ofi:tcp
-8                   8.000           20.0          0.025  ofi:udp
-64                  4.000           20.0              -  ucx:tcp
-64                  4.000           20.0              -  ofi:tcp
+8                   4.000           20.0          0.050  ucx:tcp(Some-MPI-1.0)
+8                   4.100           20.0          0.049  ofi:tcp(Some-MPI-1.0)
+8                   8.000           20.0          0.025  ofi:udp(Some-MPI-1.0)
+64                  4.000           20.0              -  ucx:tcp(Some-MPI-1.0)
+64                  4.000           20.0              -  ofi:tcp(Some-MPI-1.0)
 # * is better than all others of its size, beyond the noise
 ";
     assert_eq!(
