@@ -32,7 +32,7 @@ fn main() {
     }
     stamp("COMMIT", &commit().unwrap_or_else(|| "unknown".to_owned()));
     stamp("TARGET", &variable("TARGET"));
-    stamp("PROFILE", &variable("PROFILE"));
+    stamp("PROFILE", &profile());
     stamp("FEATURES", &features());
     stamp(
         "COMPILER",
@@ -48,6 +48,19 @@ fn stamp(name: &str, value: &str) {
 
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// The profile. Cargo's `PROFILE` is `release` for all that inherit from it; the folder of the build has its own name,
+/// `TARGET/PROFILE/build/PACKAGE/out`.
+fn profile() -> String {
+    let out = env::var("OUT_DIR").unwrap_or_default();
+    let mut folders = Path::new(&out).iter().rev();
+    let build = folders.nth(2).filter(|name| *name == "build");
+    let named = build.and(folders.next());
+    named.map_or_else(
+        || variable("PROFILE"),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 /// The commit, with `-modified` behind it when the sources differ from it; `None` outside a

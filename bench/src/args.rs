@@ -469,6 +469,10 @@ pub struct BenchArgs {
     #[arg(long, requires = "output", conflicts_with_all = ["profile", "listen", "connect"])]
     pub resume: bool,
 
+    /// Measure anew where the file of -o has the unfinished results of the same command
+    #[arg(long, requires = "output", conflicts_with = "resume")]
+    pub overwrite: bool,
+
     /// Where ranks run: none, core, or a list of CPUs [default: core, or none for ranks of
     /// several threads]
     #[arg(long, value_name = "WHERE")]
@@ -670,7 +674,7 @@ impl BenchArgs {
         }
         self.check_access()?;
         self.check_partitioned()?;
-        self.check_resume()?;
+        self.check_output()?;
         if self.raw || self.layers {
             let is_collective = self.test.collective().is_some();
             let is_other =
@@ -758,7 +762,23 @@ impl BenchArgs {
         }
     }
 
-    fn check_resume(&self) -> Result<()> {
+    fn check_output(&self) -> Result<()> {
+        let file = self.output.as_deref();
+        let of_report = file.filter(|file| {
+            let extension = file
+                .extension()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            let extension = extension.to_ascii_lowercase();
+            ["html", "htm", "svg", "md"].contains(&&*extension)
+        });
+        if let Some(file) = of_report {
+            let (file, json) = (file.display(), file.with_extension("json"));
+            return usage(format!(
+                "-o keeps results as JSON or CSV: -o {json}, and then 'tagwire report {json} -o {file}'",
+                json = json.display()
+            ));
+        }
         let file = self.output.as_deref().filter(|_| self.resume);
         let extension = file.and_then(Path::extension);
         if extension.is_some_and(|name| name.eq_ignore_ascii_case("csv")) {

@@ -17,7 +17,9 @@ use self::rows::{Measured, Rows};
 use crate::environment::differences;
 use crate::error::{Error, ExitStatus, Result};
 use crate::judgement::NOTABLE;
+use crate::visible;
 
+mod by;
 mod groups;
 mod joining;
 mod outcome;
@@ -34,17 +36,21 @@ pub struct CompareArgs {
     #[arg(value_name = "NEW.json", required_unless_present = "by")]
     pub new: Option<PathBuf>,
 
-    /// Compare rows that differ in this variable (transport, engine, ...) with those of its first value, within one file or
-    /// over both
+    /// Compare rows that differ in this variable (transport, engine, ...) with those of its first value in the order of the
+    /// command, within one file or over both; 'series' compares what the report shows as series
     #[arg(long, value_name = "VARIABLE")]
     pub by: Option<String>,
+
+    /// With --by: compare with the rows of this value, not of the first one
+    #[arg(long = "base", value_name = "VALUE", requires = "by")]
+    pub base_value: Option<String>,
 
     /// Join rows of both files whatever these variables are
     #[arg(long, value_name = "VARIABLE", value_delimiter = ',')]
     pub ignore: Vec<String>,
 
     /// Exit with status 4 when a row got worse by more than this and by more than the noise, or
-    /// is missing from NEW
+    /// is missing from NEW; else with 6 when rows were measured beside other load, so that it cannot be told
     #[arg(long, value_name = "PERCENT")]
     pub fail_above: Option<Threshold>,
 
@@ -86,7 +92,11 @@ pub fn run_compare(args: &CompareArgs) -> ExitStatus {
     match compare_files(args) {
         Ok(status) => status,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "error: {}",
+                visible::text(&error.to_string())
+            );
             error.exit_status()
         }
     }
@@ -97,7 +107,7 @@ fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
     let new = args.new.as_deref().map(Rows::read).transpose()?;
     let threshold = args.fail_above.map_or(NOTABLE, |threshold| threshold.0);
     let mut comparison = match (&args.by, &new) {
-        (Some(by), _) => compare_by(by, &base, new.as_ref(), args, threshold)?,
+        (Some(by), _) => by::compare(by, &base, new.as_ref(), args, threshold)?,
         (None, Some(new)) => compare_two(&base, new, args, threshold)?,
         (None, None) => {
             return Err(Error::Usage(
@@ -109,11 +119,10 @@ fn compare_files(args: &CompareArgs) -> Result<ExitStatus> {
         comparison.environment = differences(&base.environment, &new.environment);
     }
     print(&comparison, args.format)?;
-    let violated = args.fail_above.is_some() && comparison.is_violated();
-    Ok(if violated {
-        ExitStatus::Violated
-    } else {
-        ExitStatus::Good
+    Ok(match args.fail_above {
+        Some(_) if comparison.is_violated() => ExitStatus::Violated,
+        Some(_) if comparison.doubtful() > 0 => ExitStatus::Untold,
+        _ => ExitStatus::Good,
     })
 }
 
@@ -145,77 +154,6 @@ fn compare_two(base: &Rows, new: &Rows, args: &CompareArgs, threshold: f64) -> R
     }
     comparison.not_joined_by = removed;
     Ok(comparison)
-}
-
-/// The rows of each value of a variable with those of its first value.
-fn compare_by(
-    by: &str,
-    base: &Rows,
-    new: Option<&Rows>,
-    args: &CompareArgs,
-    threshold: f64,
-) -> Result<Comparison> {
-    let news = new.map_or(&[][..], |new| &new.measured);
-    let all: Vec<&Measured> = base.measured.iter().chain(news).collect();
-    let mut asked = vec![by.to_owned()];
-    asked.extend(args.ignore.iter().filter(|key| *key != by).cloned());
-    let removed = joining::removed(&all, &asked)?;
-    let values = joining::values(&all, by);
-    let Some((first, others)) = values
-        .split_first()
-        .filter(|(_, others)| !others.is_empty())
-    else {
-        return Err(Error::Usage(format!(
-            "all rows have the same '{by}': there is nothing to compare (--by)"
-        )));
-    };
-    let of = |value: &str| {
-        let rows = all.iter().copied().filter(|row| row.value(by) == value);
-        Results::gather(rows, &removed).map_err(|key| {
-            Error::Usage(format!(
-                "rows with {by}={value} have several values of '{key}', which is ignored"
-            ))
-        })
-    };
-    let first_results = of(first)?;
-    let mut whole: Option<Comparison> = None;
-    for value in others {
-        let one = Comparison::of(&first_results, &of(value)?, threshold);
-        let one = one.named(by, shown(first, &values), shown(value, &values));
-        match &mut whole {
-            Some(whole) => whole.extend(one),
-            None => whole = Some(one),
-        }
-    }
-    let mut whole = whole
-        .filter(|whole| !whole.rows.is_empty())
-        .ok_or_else(|| without_counterpart(by, first, &all))?;
-    whole.not_joined_by = removed;
-    let failed = [Some(base), new].into_iter().flatten();
-    whole.failed = failed.flat_map(|rows| rows.failed.clone()).collect();
-    Ok(whole)
-}
-
-/// A value without what its library adds behind a comma, where that tells it from the others.
-fn shown<'a>(value: &'a str, all: &[&str]) -> &'a str {
-    let short = |value: &'a str| value.split(',').next().unwrap_or(value);
-    let same = all
-        .iter()
-        .filter(|other| other.split(',').next() == Some(short(value)));
-    if same.count() == 1 {
-        short(value)
-    } else {
-        value
-    }
-}
-
-fn without_counterpart(by: &str, first: &str, all: &[&Measured]) -> Error {
-    let (base, others): (Vec<&Measured>, Vec<&Measured>) =
-        all.iter().copied().partition(|row| row.value(by) == first);
-    Error::Usage(format!(
-        "no row has its counterpart with {by}={first}: {}",
-        joining::differing(&base, &others)
-    ))
 }
 
 fn print(comparison: &Comparison, format: CompareFormat) -> Result<()> {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::record::SCHEMA;
+use crate::visible;
 
 /// What the heads of the environment begin with, in CSV.
 pub(crate) const ENVIRONMENT: &str = "environment.";
@@ -10,7 +11,8 @@ pub(crate) const ENVIRONMENT: &str = "environment.";
 pub(crate) const COMMAND: &str = "command";
 
 /// Returns what a file of results holds: an object with `test`, `rows` and, as far as the file has them, `environment` and
-/// `command`. CSV that was written by earlier versions has neither.
+/// `command`. CSV that was written by earlier versions has neither. Its texts have [letters that show](crate::visible::text)
+/// alone.
 ///
 /// # Errors
 /// What is wrong with it, in words: it is empty, cut off, of another schema, or something else.
@@ -20,26 +22,45 @@ pub fn document(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     }
     if bytes.starts_with(b"test,") {
         let text = std::str::from_utf8(bytes).map_err(|_| "is CSV, but not in UTF-8")?;
-        return of_csv(text);
+        return of_csv(text)
+            .map_err(|reason| visible::line(&reason))
+            .map(shown);
     }
     let document: Value = serde_json::from_slice(bytes).map_err(|error| {
         if error.is_eof() {
             let line = error.line();
             format!("is cut off in line {line}: it is no complete JSON document")
         } else {
-            format!("is no JSON: {error}")
+            format!("is no JSON: {}", visible::line(&error.to_string()))
         }
     })?;
     let Value::Object(document) = document else {
         return Err("is no JSON object".to_owned());
     };
     match document.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => Ok(document),
+        Some(SCHEMA) => Ok(shown(document)),
         Some(other) => Err(format!(
-            "has the schema '{other}', this version reads '{SCHEMA}'"
+            "has the schema '{}', this version reads '{SCHEMA}'",
+            visible::line(other)
         )),
         None => Err(format!("has no key 'schema', expected '{SCHEMA}'")),
     }
+}
+
+/// The same with letters that show.
+fn shown(object: Map<String, Value>) -> Map<String, Value> {
+    fn of(value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(visible::text(&text)),
+            Value::Array(values) => values.into_iter().map(of).collect(),
+            Value::Object(object) => Value::Object(shown(object)),
+            other => other,
+        }
+    }
+    let fields = object.into_iter();
+    fields
+        .map(|(key, field)| (visible::text(&key), of(field)))
+        .collect()
 }
 
 fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
@@ -61,7 +82,7 @@ fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
                     environment.insert(key.to_owned(), circumstance(field));
                 }
             } else if head == COMMAND {
-                command.get_or_insert(field);
+                command.get_or_insert_with(|| visible::of_csv(field));
             } else if head != "test" && !field.is_empty() {
                 row.insert(head.clone(), value(field));
             } else if head == "test" && *test.get_or_insert_with(|| field.clone()) != field {
@@ -89,7 +110,10 @@ fn of_csv(text: &str) -> Result<Map<String, Value>, String> {
 fn circumstance(field: String) -> Value {
     match &*field {
         "" => Value::Null,
-        text => serde_json::from_str(text).unwrap_or(Value::String(field)),
+        text => {
+            let value = serde_json::from_str(text);
+            value.unwrap_or_else(|_| Value::String(visible::of_csv(field)))
+        }
     }
 }
 
@@ -101,7 +125,10 @@ fn value(field: String) -> Value {
         text => {
             let whole = text.parse::<u64>().ok().map(Number::from);
             let number = whole.or_else(|| text.parse().ok().and_then(Number::from_f64));
-            number.map_or_else(|| Value::String(field.clone()), Value::Number)
+            number.map_or_else(
+                || Value::String(visible::of_csv(field.clone())),
+                Value::Number,
+            )
         }
     }
 }
@@ -147,6 +174,28 @@ mod tests {
                 {"size": 16, "transport": "shm", "latency_us": 1000.0},
             ])
         );
+    }
+
+    #[test]
+    fn no_text_of_a_file_has_letters_that_do_not_show() {
+        let evil = "\\u001b[31mx\\u202e";
+        let file = |schema: &str, name: &str| {
+            let text = format!(
+                "{{\"schema\":\"{schema}\",\"test\":\"latency\",\"rows\":[{{\"{name}\":[\"{name}\"]}}]}}"
+            );
+            document(text.as_bytes())
+        };
+        let rows = &file(SCHEMA, evil).unwrap()["rows"];
+        let shown = "\u{fffd}[31mx\u{fffd}";
+        assert_eq!(*rows, serde_json::json!([{shown: [shown]}]));
+        let reason = file(evil, "x").unwrap_err();
+        assert!(
+            reason.starts_with(&format!("has the schema '{shown}'")),
+            "{reason}"
+        );
+        let csv = "test,size,transport,latency_us\nlatency,8,\u{1b}x,1\n";
+        let rows = &document(csv.as_bytes()).unwrap()["rows"];
+        assert_eq!(rows[0]["transport"], "\u{fffd}x");
     }
 
     #[test]

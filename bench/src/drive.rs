@@ -1,6 +1,7 @@
 //! The command: starts the jobs of a run and gathers their results.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,6 +23,7 @@ use crate::record::Row;
 use crate::report::Report;
 use crate::report::output::{Output, terminal_width};
 use crate::stats::Seeded;
+use crate::visible;
 
 use self::cases::{binding, cases};
 use self::resume::{Earlier, Kept, Key, Shape, check_used};
@@ -44,9 +46,31 @@ pub fn run(args: &BenchArgs, host: &Host) -> ExitStatus {
         Err(error) => Err(error),
     };
     result.unwrap_or_else(|error| {
-        let _ = writeln!(std::io::stderr(), "error: {error}");
+        // A reader that has seen enough ends the command as it ends others, unless a file lacks what comes.
+        if error.is_closed_pipe() && args.output.is_none() {
+            return ExitStatus::Signal(signal_hook::consts::SIGPIPE as u8);
+        }
+        let mut stderr = std::io::stderr();
+        let _ = writeln!(stderr, "error: {}", visible::text(&error.to_string()));
+        if matches!(error, Error::Interrupted { .. })
+            && let Some(file) = resumable(args)
+        {
+            let _ = writeln!(
+                stderr,
+                "the same command with --resume goes on: it measures what {} lacks",
+                file.display()
+            );
+        }
         error.exit_status()
     })
+}
+
+/// The file of an interrupted run, where it has something and `--resume` can go on with it.
+fn resumable(args: &BenchArgs) -> Option<&Path> {
+    let file = args.output.as_deref()?;
+    let can_go_on = !args.profile && args.side_of_two().is_none();
+    let has_rows = || Earlier::read(file).is_ok_and(|earlier| earlier.is_some());
+    (can_go_on && args.pattern.record.is_none() && has_rows()).then_some(file)
 }
 
 fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
@@ -66,8 +90,14 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         },
     };
     let cases = cases(args, other.as_deref())?;
+    let command = command_line();
     let file = args.output.as_deref().filter(|_| args.resume);
     let earlier = file.map(Earlier::read).transpose()?.flatten();
+    let begun = args
+        .output
+        .as_deref()
+        .filter(|_| !args.resume && !args.overwrite);
+    let begun = begun.and_then(|file| Earlier::read(file).ok()?.filter(|it| it.is_of(&command)));
     let drawn = || earlier.as_ref().map_or_else(seed_of_clock, Earlier::seed);
     let seed = args.seed.unwrap_or_else(drawn);
     let mut environment = environment(args, &host, &cases, seed, &starts);
@@ -77,18 +107,18 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
     let per_size = args.rows_per_size();
     let is_one = starts.len() + unusable.len() == 1 && cases.len() == 1;
     let streams = is_one && args.launches == 1 && per_size == 1 && earlier.is_none();
-    let command = command_line();
     let sizes = args.size_list();
+    let sessions = concurrent::asked(args).is_some_and(|test| test.sessions);
+    let shape = Shape {
+        sizes: sizes.as_slice(),
+        most: per_size,
+        sessions: sessions.then_some(cases.len()),
+    };
     let kept = match earlier {
         None => Kept::default(),
         Some(earlier) => {
             earlier.check(&command, &environment)?;
-            let sessions = concurrent::asked(args).is_some_and(|test| test.sessions);
-            let (kept, then) = earlier.kept(Shape {
-                sizes: sizes.as_slice(),
-                most: per_size,
-                sessions: sessions.then_some(cases.len()),
-            });
+            let (kept, then) = earlier.kept(shape);
             environment.resumes(then);
             kept
         }
@@ -124,6 +154,9 @@ fn command(args: &BenchArgs, host: &Host) -> Result<ExitStatus> {
         progress,
         kept,
     };
+    if let Some(begun) = begun {
+        run.spares(begun, shape)?;
+    }
     let result = match run.lacks_nothing() {
         true => Ok(()),
         false => run.open_all().and_then(|()| run.all()),
@@ -371,6 +404,26 @@ impl<W: Write + Send> Run<'_, W> {
             })
     }
 
+    /// Refuses to overwrite what an interrupted run of the same command has left.
+    fn spares(&mut self, begun: Earlier, shape: Shape<'_>) -> Result<()> {
+        let file = begun.file().to_path_buf();
+        let (kept, then) = begun.kept(shape);
+        let own = self.output.report().environment.clone();
+        self.output.report_mut().environment.resumes(then);
+        let none = std::mem::replace(&mut self.kept, kept);
+        let is_whole = self.lacks_nothing();
+        self.output.report_mut().environment = own;
+        self.kept = none;
+        match is_whole {
+            true => Ok(()),
+            false => Err(Error::Input {
+                file,
+                reason: "has the unfinished results of this command: --resume goes on with them, --overwrite measures anew"
+                    .to_owned(),
+            }),
+        }
+    }
+
     /// A job whose ranks open everything, and no more.
     fn open(&mut self, job: usize) -> Result<()> {
         let mut plan = self.plan(job, 0, 0);
@@ -380,6 +433,9 @@ impl<W: Write + Send> Run<'_, W> {
 
     /// One launch of a job, for these sizes.
     fn measure(&mut self, job: usize, case: usize, launch: u32, sizes: Vec<u64>) -> Result<()> {
+        let (name, launches) = (&self.starts[job].name, self.args.launches);
+        self.progress
+            .set_message(format!("{name}, launch {} of {launches}", launch + 1));
         let mut plan = self.plan(job, case, launch);
         plan.sizes = sizes;
         self.one(job, case, plan)
@@ -472,7 +528,9 @@ fn progress_bar(total: usize) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(total as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} rows, {elapsed}") {
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:30} {pos}/{len} rows, {msg}, {elapsed}, about {eta} left",
+    ) {
         bar.set_style(style);
     }
     bar
@@ -484,7 +542,7 @@ pub(crate) fn command_line() -> String {
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default().to_owned();
     std::iter::once(name)
-        .chain(words.filter(|word| word != "--resume"))
+        .chain(words.filter(|word| word != "--resume" && word != "--overwrite"))
         .map(|word| quoted(&word))
         .collect::<Vec<_>>()
         .join(" ")

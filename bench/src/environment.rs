@@ -19,6 +19,9 @@ pub struct Environment {
     pub version: String,
     /// The commit that it was built from.
     pub commit: String,
+    /// The profile that it was built in; empty where earlier versions did not tell.
+    #[serde(default)]
+    pub profile: String,
     /// When the run began, in seconds since 1970.
     pub started_unix_s: u64,
     /// The machine of rank 0, whose clock the times are of.
@@ -85,6 +88,9 @@ pub struct Other {
     pub version: String,
     /// The commit that it was built from.
     pub commit: String,
+    /// The profile that it was built in; empty where earlier versions did not tell.
+    #[serde(default)]
+    pub profile: String,
     /// The machine.
     #[serde(flatten)]
     pub machine: Machine,
@@ -207,6 +213,7 @@ impl Environment {
         Self {
             version: host.version.clone(),
             commit: host.commit.clone(),
+            profile: host.profile.clone(),
             started_unix_s: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |time| time.as_secs()),
@@ -262,6 +269,7 @@ impl Other {
         Self {
             version: host.version.clone(),
             commit: host.commit.clone(),
+            profile: host.profile.clone(),
             machine: Machine::this(),
             binding,
             transports: Vec::new(),

@@ -16,6 +16,8 @@ pub enum ExitStatus {
     Invalid,
     /// A threshold or a baseline was violated.
     Violated,
+    /// What was measured is not to be trusted: whether a threshold was violated cannot be told.
+    Untold,
     /// This signal ended the command.
     Signal(u8),
 }
@@ -30,6 +32,7 @@ impl ExitStatus {
             Self::Failed => 2,
             Self::Invalid => 3,
             Self::Violated => 4,
+            Self::Untold => 6,
             Self::Signal(number) => 128 + number,
         }
     }
@@ -251,6 +254,11 @@ impl Error {
             }
             _ => ExitStatus::Failed,
         }
+    }
+
+    /// Whether the reader of the standard output has gone away.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// Whether a job failed by itself: the next one may do better.

@@ -165,6 +165,19 @@ pub fn is_row_disturbed(figure: impl Fn(&str) -> Option<f64>, oversubscribed: bo
     is_disturbed(figure(WAIT), figure(OTHERS), oversubscribed)
 }
 
+/// Returns why a row has no figure, though it was measured: availability is a part of a core's time, and what is less than
+/// none of it, beyond the noise, measures something else.
+pub fn unmeasured(figure: impl Fn(&str) -> Option<f64>) -> Option<&'static str> {
+    let (_, greatest) = Quantity::AVAILABILITY.bounds();
+    let median = figure(&Quantity::AVAILABILITY.key())?;
+    let greatest = figure(&greatest).unwrap_or(median);
+    (median < -NOTABLE || greatest < 0.0).then_some(NOTHING_LEFT)
+}
+
+/// What [`unmeasured`] says of availability.
+const NOTHING_LEFT: &str = "availability was not measured: the work took longer beside a message than alone by more than a message takes; \
+     measure again on a quiet machine, or on idle CPUs (--bind)";
+
 /// Whether the key of a row is an independent variable: neither a figure (its name ends in a unit) nor how often was
 /// measured. Variables of later versions are known by that too.
 #[must_use]
@@ -215,6 +228,25 @@ mod tests {
         launches.add(summary(11.0, 1.0, 90.0), false);
         assert_eq!(launches.estimate(), Some(summary(11.0, 10.0, 12.0)));
         assert!(!launches.is_disturbed());
+    }
+
+    #[test]
+    fn less_than_nothing_of_a_core_is_no_figure() {
+        let reason = |median: f64, greatest: f64| {
+            unmeasured(|key| match key {
+                "availability_pct" => Some(median),
+                "availability_max_pct" => Some(greatest),
+                _ => None,
+            })
+        };
+        assert!(reason(-11_442.0, 3.0).is_some_and(|why| why.contains("not measured")));
+        assert!(reason(-0.5, -0.1).is_some());
+        assert_eq!(reason(-0.5, 0.5), None);
+        assert_eq!(reason(97.0, 99.0), None);
+        assert_eq!(
+            unmeasured(|key| (key == "overlap_pct").then_some(-50.0)),
+            None
+        );
     }
 
     #[test]

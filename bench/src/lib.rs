@@ -23,7 +23,9 @@ mod load;
 mod machines;
 mod measure;
 mod mpi;
+pub mod naming;
 mod noise;
+pub mod number;
 mod pattern;
 mod plan;
 mod port;
@@ -36,6 +38,7 @@ mod stats;
 mod time;
 mod tune;
 mod units;
+pub mod visible;
 mod warnings;
 
 pub use args::{BenchArgs, Format, Percentiles, Side, SideChoice, TestName, TransportChoice};
@@ -44,7 +47,9 @@ pub use document::document;
 pub use drive::{quoted, run};
 pub use environment::{Difference, Environment, Used, differences};
 pub use error::{Error, ExitStatus, Mismatch, Result};
-pub use judgement::{Change, Launches, NOTABLE, Sense, Verdict, is_row_disturbed, is_variable};
+pub use judgement::{
+    Change, Launches, NOTABLE, Sense, Verdict, is_row_disturbed, is_variable, unmeasured,
+};
 pub use load::RankLoad;
 pub use mpi::MpiLibrary;
 pub use profile::{Call, Messages, Profile};
@@ -68,6 +73,8 @@ pub struct Host {
     pub version: String,
     /// The commit that it was built from.
     pub commit: String,
+    /// The profile that it was built in: `debug`, `release`, `dist`.
+    pub profile: String,
     /// The configuration: flags over environment over defaults.
     pub config: Config,
 }

@@ -77,7 +77,7 @@ impl Load {
     pub(crate) fn add_to(&self, figures: &mut Figures) {
         let waits = self.ranks.iter().filter_map(|rank| {
             let wait = rank.run_queue_wait_ms?;
-            Some(100.0 * wait / rank.measured_ms.max(1e-6))
+            Some((100.0 * wait / rank.measured_ms.max(1e-6)).min(100.0))
         });
         let switches = self.ranks.iter().map(|rank| rank.involuntary_switches);
         let switches: Option<u64> = switches.sum();
@@ -175,7 +175,7 @@ impl Watch {
             })
         };
         Activity {
-            wall_ns: u64::try_from((now.at - before.at).as_nanos()).unwrap_or(u64::MAX),
+            wall_ns: u64::try_from((now.ended - before.began).as_nanos()).unwrap_or(u64::MAX),
             own_ns: now.own_ns.saturating_sub(before.own_ns),
             switches: since(now.switches, before.switches),
             wait_ns: since(now.wait_ns, before.wait_ns),
@@ -319,6 +319,15 @@ mod tests {
         assert_eq!(named(&all, OTHERS), Some(50.0));
         assert_eq!(named(&all, WAIT), Some(50.0));
         assert_eq!(named(&all, SWITCHES), Some(252.0));
+    }
+
+    #[test]
+    fn a_thread_waits_for_all_of_the_time_at_most() {
+        let all = [Activity {
+            wait_ns: Some(5 * SECOND),
+            ..alone(1)
+        }];
+        assert_eq!(named(&all, WAIT), Some(100.0));
     }
 
     #[test]

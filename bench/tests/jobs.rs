@@ -73,6 +73,7 @@ fn command() -> ExitCode {
             let host = Host {
                 version: "0.0.0".to_owned(),
                 commit: "test".to_owned(),
+                profile: "test".to_owned(),
                 config,
             };
             tagwire_bench::run(&args, &host).into()

@@ -41,6 +41,7 @@ fn host(settings: &[(String, String)], name: &str) -> Result<Host, Failure> {
     Ok(Host {
         version: build.version.to_owned(),
         commit: build.commit.to_owned(),
+        profile: build.profile.to_owned(),
         config,
     })
 }

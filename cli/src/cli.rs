@@ -63,8 +63,8 @@ Sizes are bytes; K, M and G behind a number are 1024, 1024^2 and 1024^3.
 Durations have a unit: us, ms or s.
 
 Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or
-baseline violated, 5 'info --why-not' of something that cannot be used here. 'run' ends with the
-status of its job.
+baseline violated, 5 'info --why-not' of something that cannot be used here, 6 'compare' cannot tell.
+'run' ends with the status of its job.
 
 Examples:
   tagwire info                                 what is here
@@ -167,8 +167,9 @@ Both files are results of 'tagwire bench -o FILE.json'. Rows are joined by their
 variables: size, transport, layer and so on. Message sizes are bytes; K is 1024.
 A change counts when it is over the threshold (--fail-above, else 5 %) and outside
 of what was measured on the other side. Rows that were measured beside other load
-are named as not to be trusted, and so are circumstances that differ. --by compares
-the values of one variable, within one file too; --ignore joins whatever they are.
+are named as not to be trusted, and circumstances that differ are named. --by compares
+the values of one variable, within one file too, and 'series' what a report shows as
+series; --ignore joins whatever they are.
 Both files may be CSV.
 
 Exit status:
@@ -176,20 +177,22 @@ Exit status:
   1  usage: an unknown option, a file that is no report, no row in common
   2  the output could not be written
   4  with --fail-above: a row got worse by more, or is missing from NEW.json
+  6  with --fail-above: cannot tell, since rows were measured beside other load
 
 Examples:
   tagwire compare before.json after.json
   tagwire compare before.json after.json --fail-above 5%
-  tagwire compare both.json --by transport           all others against the first one
+  tagwire compare both.json --by transport           all others against the first one of -t
+  tagwire compare lat.json --by series --base shm    also of two MPI libraries
   tagwire compare list.json bins.json --by engine
   tagwire compare shm.json ucx.json --ignore transport";
 
 const AFTER_REPORT: &str = "\
-Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file
-where they have the same. Points are medians over launches, with the interval from the least launch to the greatest
-(from the least block to the greatest where there are fewer than three launches). 'Ahead' and 'worse' mean by more than
-5 %, with intervals that do not overlap, as for 'tagwire compare'. Nothing is loaded from the network, and a file that
-is there is replaced as a whole or not at all. Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes;
+Rows of several files stand side by side: each transport, library, layer and so on is a series, and so is each file \
+where they have the same. Points are medians over launches, with the interval from the least launch to the greatest \
+(from the least block to the greatest where there are fewer than three launches). 'Ahead' and 'worse' mean by more than \
+5 %, with intervals that do not overlap, as for 'tagwire compare'. Nothing is loaded from the network, and a file that \
+is there is replaced as a whole or not at all. Figures: us, MB/s (MB is 10^6 bytes), messages/s. Message sizes are bytes; \
 K is 1024.
 
 Exit status: 0 good, 1 a file that is no report, is cut off or of another version, or an output that cannot be written.

@@ -63,6 +63,7 @@ impl Failure {
             "tagwire" => &self.message,
             _ => self.message.trim_start_matches("run: "),
         };
+        let message = tagwire_bench::visible::text(message);
         let _ = writeln!(std::io::stderr(), "{name}: {message}");
         ExitCode::from(self.status)
     }

@@ -1,7 +1,7 @@
 //! The `tagwire` command.
 //!
 //! Exit status: 0 good, 1 usage, 2 run failed, 3 validation failed, 4 threshold or baseline
-//! violated, 5 what `info --why-not` was asked for cannot be used here. `run` ends with the status of its job.
+//! violated, 5 what `info --why-not` was asked for cannot be used here, 6 `compare` cannot tell. `run` ends with the status of its job.
 
 mod bench;
 mod cli;

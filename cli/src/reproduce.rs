@@ -257,7 +257,7 @@ fn measure(
     }
     let ended = match ended {
         Some(ended) => ended,
-        None => suite(&[])?,
+        None => suite(&["--overwrite"])?,
     };
     if ended.success() {
         fs::rename(&partial, file).map_err(|error| unwritable(file, &error))?;

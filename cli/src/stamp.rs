@@ -19,7 +19,7 @@ pub struct Build {
     pub commit: &'static str,
     /// The machine that it was compiled for.
     pub target: &'static str,
-    /// Debug or release.
+    /// The profile that it was built in: `debug`, `release`, `dist`.
     pub profile: &'static str,
     /// The compiler.
     pub compiler: &'static str,

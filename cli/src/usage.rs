@@ -18,7 +18,7 @@ const WISHES: &[(&[&str], &str)] = &[
     ),
     (
         &["--plot", "--graph", "--gnuplot", "--markdown", "--html"],
-        "there are no plots: '-o FILE.csv' or '--format csv' is read by gnuplot, pandas and spreadsheets",
+        "'-o FILE.json' keeps the results, and 'tagwire report FILE.json -o FILE.html' makes a page with plots and tables of them; also .svg and .md",
     ),
     (
         &["--runs", "--repeat", "--repetitions", "--trials"],
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn wishes_may_have_values() {
-        assert!(wish("--plot=out.png").is_some_and(|hint| hint.contains("csv")));
+        assert!(wish("--plot=out.png").is_some_and(|hint| hint.contains("tagwire report")));
         assert_eq!(wish("--plots"), None);
     }
 }

@@ -108,7 +108,10 @@ fn other_load_is_reported_in_text_in_json_and_by_compare() {
     let outcome = Line::new(["compare"]).args([&file, &file]).finish();
     assert_eq!(outcome.status, 0, "{outcome:#?}");
     outcome.line("not to be trusted: other load beside both");
-    outcome.line("# Other processes ran on the ranks' CPUs");
+    outcome.line("# 1 of 1 rows cannot be told: other processes ran on the ranks' CPUs");
+    let gate = ["compare", "--fail-above", "5%"];
+    let outcome = Line::new(gate).args([&file, &file]).finish();
+    assert_eq!(outcome.status, 6, "{outcome:#?}");
     let outcome = Line::new(["compare", "--format", "json"])
         .args([&file, &file])
         .finish();

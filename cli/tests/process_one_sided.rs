@@ -40,7 +40,10 @@ fn puts_and_gets_arrive_whole_over_a_network() {
 #[test]
 fn what_a_transport_or_a_test_lacks_is_named() {
     for (arguments, word) in [
-        (&["atomic", "-t", "shm"][..], "--memory arena"),
+        (
+            &["atomic", "-t", "shm", "--memory", "heap"][..],
+            "--memory arena",
+        ),
         (&["atomic", "-m", "16"], "words of 8 bytes"),
         (&["put", "--raw"], "without --raw"),
         (&["get", "--threads", "2"], "--threads has no meaning"),
@@ -99,8 +102,10 @@ fn operations_on_shared_memory_are_whole() {
         }
     }
     let few = ["-i", "6", "-x", "1", "-c"];
-    let rows = rows(&[&["atomic", "-t", "shm", "--memory", "arena"], &few[..]].concat());
-    assert_eq!(rows.len(), 1, "{rows:?}");
+    for memory in [&["--memory", "arena"][..], &[]] {
+        let rows = rows(&[&["atomic", "-t", "shm"], memory, &few].concat());
+        assert_eq!(rows.len(), 1, "{rows:?}");
+    }
 }
 
 #[test]

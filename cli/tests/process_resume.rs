@@ -38,7 +38,11 @@ fn interrupted(file: &Path, signal: Signal) -> Vec<Value> {
     let job = line(file, &[]).start();
     crate::process::eventually("two rows", || rows(file).len() >= 2);
     rustix::process::kill_process(job.launcher(), signal).unwrap();
-    assert_ne!(job.finish().status, 0);
+    let ended = job.finish();
+    assert_ne!(ended.status, 0);
+    if signal != Signal::KILL {
+        assert!(ended.errors().contains("--resume goes on"), "{ended:#?}");
+    }
     let left = rows(file);
     assert!((2..ROWS).contains(&left.len()), "{} rows", left.len());
     left
@@ -51,6 +55,15 @@ fn a_killed_run_goes_on_and_measures_nothing_twice() {
         let file = folder.path().join(format!("{}.json", signal.as_raw()));
         let left = interrupted(&file, signal);
         let begun = document(&file)["environment"].clone();
+        // The same command again does not overwrite it without a word.
+        let text = fs::read_to_string(&file).unwrap();
+        let again = line(&file, &[]).finish();
+        assert_eq!(again.status, 1, "{again:#?}");
+        assert!(
+            again.errors().contains("--overwrite measures anew"),
+            "{again:#?}"
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
         let outcome = resume(&file, &[]);
         assert_eq!(outcome.status, 0, "{outcome:#?}");
         let whole = document(&file);
@@ -81,6 +94,48 @@ fn a_killed_run_goes_on_and_measures_nothing_twice() {
         assert_eq!(again.status, 0, "{again:#?}");
         assert_eq!(document(&file), whole);
     }
+}
+
+#[test]
+fn what_is_whole_or_meant_to_be_is_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.json");
+    let few = ["bench", "ring", "-m", "8,16", "-i", "50"];
+    let run = |more: &[&str]| {
+        Line::new(few)
+            .args(more)
+            .args(["-o"])
+            .args([&file])
+            .finish()
+    };
+    for more in [&[][..], &[], &["--overwrite"]] {
+        let outcome = run(more);
+        assert_eq!(outcome.status, 0, "{outcome:#?}");
+    }
+    let mut left = document(&file);
+    let command = left["command"].as_str().unwrap();
+    assert!(!command.contains("--overwrite"), "{command}");
+    let kept = left["rows"].as_array().unwrap()[..1].to_vec();
+    left["rows"] = kept.into();
+    fs::write(&file, left.to_string()).unwrap();
+    assert_eq!(run(&[]).status, 1);
+    assert_eq!(run(&["--overwrite"]).status, 0);
+    assert_eq!(rows(&file).len(), 2);
+}
+
+#[test]
+fn results_are_no_page() {
+    for name in ["x.html", "x.svg", "x.md"] {
+        let outcome = Line::new(["bench", "ring", "-o", name]).finish();
+        assert_eq!(outcome.status, 1, "{outcome:#?}");
+        let wanted = format!("-o x.json, and then 'tagwire report x.json -o {name}'");
+        assert!(outcome.errors().contains(&wanted), "{outcome:#?}");
+    }
+    let outcome = Line::new(["bench", "ring", "--plot"]).finish();
+    assert!(
+        outcome.errors().contains("'tagwire report FILE.json"),
+        "{outcome:#?}"
+    );
 }
 
 #[test]

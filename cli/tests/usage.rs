@@ -167,6 +167,7 @@ fn compare_has_its_own_formats_and_exit_statuses() {
         "  1  usage",
         "  2  the output",
         "  4  with --fail-above",
+        "  6  with --fail-above",
     ] {
         assert!(help.contains(part), "{part}: {help}");
     }

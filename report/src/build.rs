@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::join::{counterparts, distinct_names};
 use crate::metric::Metric;
 use crate::model::{Model, Plot, Point, Role, Series, Variable};
-use crate::naming::{FILE, Variables, shared};
-use crate::read::{Results, Row, SIZE, labels};
+use crate::naming::{FILE, Naming, Variables, axis, shared};
+use crate::read::{Results, Row, labels};
 
 /// What is asked of a model.
 #[derive(Debug, Clone, Default)]
@@ -50,18 +50,25 @@ impl Model {
                 tests.push(&results.test);
             }
         }
-        let mut plots: Vec<Plot> = Vec::new();
+        let mut all: Vec<(Vec<&Source>, Gathering)> = Vec::new();
         for test in tests {
             let of_test: Vec<&Source> = sources
                 .iter()
                 .filter(|source| source.results.test == test)
                 .collect();
-            plots.extend(plots_of(test, &of_test, selection)?);
+            let gathered = gathering(test, &of_test, selection)?;
+            all.push((of_test, gathered));
         }
+        let naming = naming(all.iter().map(|(_, gathering)| gathering));
+        let plots = all
+            .iter()
+            .flat_map(|(of_test, gathering)| plots_of(gathering, of_test, selection, &naming));
+        let mut plots: Vec<Plot> = plots.collect();
         if plots.is_empty() {
             return Err(no_metric(files, &selection.metrics));
         }
         make_unique(&mut plots);
+        give_slots(&mut plots);
         Ok(Self { plots })
     }
 }
@@ -77,6 +84,14 @@ struct Source<'a> {
     label: Option<String>,
 }
 
+/// A test, while its rows come.
+struct Gathering<'a> {
+    test: &'a str,
+    /// The variable along the axis.
+    x: String,
+    series: Vec<Gathered<'a>>,
+}
+
 /// The launches of a series, by the bits of `x`: values of a file are whole, or written the same way.
 type Cases = BTreeMap<u64, Launches>;
 
@@ -89,14 +104,29 @@ struct Gathered<'a> {
     rows: Vec<&'a Row>,
 }
 
-fn plots_of(test: &str, sources: &[&Source], selection: &Selection) -> Result<Vec<Plot>> {
+fn gathering<'a>(
+    test: &'a str,
+    sources: &[&'a Source],
+    selection: &Selection,
+) -> Result<Gathering<'a>> {
     let rows = || sources.iter().flat_map(|source| &source.results.rows);
     let x = match &selection.x {
         Some(asked) if rows().any(|row| number_of(row, asked).is_some()) => asked.clone(),
         Some(asked) => return Err(no_variable(test, asked, rows())),
-        None => chosen_x(rows()),
+        None => axis(rows().map(|row| &row.variables)),
     };
-    let gathered = gather(sources, &x);
+    let series = gather(sources, &x);
+    Ok(Gathering { test, x, series })
+}
+
+fn plots_of(
+    gathering: &Gathering,
+    sources: &[&Source],
+    selection: &Selection,
+    naming: &Naming,
+) -> Vec<Plot> {
+    let rows = || sources.iter().flat_map(|source| &source.results.rows);
+    let test = gathering.test;
     let mut keys: Vec<&str> = rows()
         .flat_map(|row| row.figures.keys().map(String::as_str))
         .collect();
@@ -109,42 +139,13 @@ fn plots_of(test: &str, sources: &[&Source], selection: &Selection) -> Result<Ve
     metrics.sort_by_key(|metric| metric.key != main);
     let plots = metrics.into_iter().map(|metric| {
         let is_main = metric.key == main;
-        plot(test, metric, is_main, &x, &gathered)
+        plot(gathering, metric, is_main, naming)
     });
-    Ok(plots.collect())
-}
-
-/// Sizes where there are several, else the number that takes most values.
-fn chosen_x<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> String {
-    let mut values: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for row in rows {
-        // What follows from a series' own variable lies along no axis.
-        let follows = |key: &&String| {
-            row.variables.contains_key("unit") && ["ranks", "threads"].contains(&key.as_str())
-        };
-        for key in row.variables.keys().filter(|key| !follows(key)) {
-            if let Some(number) = number_of(row, key) {
-                let seen = values.entry(key).or_default();
-                if !seen.contains(&number.to_bits()) {
-                    seen.push(number.to_bits());
-                }
-            }
-        }
-    }
-    let count = |key: &str| values.get(key).map_or(0, Vec::len);
-    let most = values
-        .keys()
-        .copied()
-        .max_by_key(|key| (count(key), *key == SIZE));
-    match most {
-        Some(key) if count(SIZE) < 2 && count(key) > 1 => key.to_owned(),
-        _ => SIZE.to_owned(),
-    }
+    plots.collect()
 }
 
 fn number_of(row: &Row, key: &str) -> Option<f64> {
-    let number: f64 = row.variables.get(key)?.parse().ok()?;
-    number.is_finite().then_some(number)
+    crate::naming::number_of(&row.variables, key)
 }
 
 /// The series, in the order of the command, and the base's behind the others.
@@ -175,8 +176,10 @@ fn gather<'a>(sources: &[&'a Source], x: &str) -> Vec<Gathered<'a>> {
     all
 }
 
-fn plot(test: &str, metric: Metric, is_main: bool, x: &str, gathered: &[Gathered]) -> Plot {
-    let cases = gathered
+fn plot(gathering: &Gathering, metric: Metric, is_main: bool, naming: &Naming) -> Plot {
+    let (test, x) = (gathering.test, &*gathering.x);
+    let cases = gathering
+        .series
         .iter()
         .map(|series| (series, cases(series, x, &metric)));
     let there: Vec<(&Gathered, Cases)> = cases.filter(|(_, cases)| !cases.is_empty()).collect();
@@ -186,22 +189,13 @@ fn plot(test: &str, metric: Metric, is_main: bool, x: &str, gathered: &[Gathered
         .filter(|(series, _)| series.role == Role::Measured)
         .count();
     let counterparts = counterparts(&variables, new);
-    let names = distinct_names(&variables, new, &counterparts);
-    let mut free = new;
+    let names = distinct_names(naming, &variables, new, &counterparts);
     let series = there
         .iter()
         .zip(names)
         .enumerate()
         .map(|(place, ((series, cases), name))| {
             let counterpart = counterparts[place];
-            let slot = match (series.role, counterpart) {
-                (Role::Measured, _) => place,
-                (Role::Base | Role::Published, Some(new)) => new,
-                (Role::Base | Role::Published, None) => {
-                    free += 1;
-                    free - 1
-                }
-            };
             Series {
                 name,
                 role: series.role,
@@ -211,7 +205,7 @@ fn plot(test: &str, metric: Metric, is_main: bool, x: &str, gathered: &[Gathered
                     series.place.0
                 },
                 variables: series.variables.clone(),
-                slot,
+                slot: 0,
                 counterpart,
                 points: points(cases),
             }
@@ -270,6 +264,46 @@ fn points(cases: &Cases) -> Vec<Point> {
     let mut points: Vec<Point> = cases.iter().filter_map(point).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
+}
+
+/// How series are called in all plots. Those of a base have the names of the series that they belong to.
+fn naming<'a>(all: impl Iterator<Item = &'a Gathering<'a>>) -> Naming {
+    let tests = all.map(|gathering| {
+        let variables: Vec<&Variables> =
+            gathering.series.iter().map(|one| &one.variables).collect();
+        let is_new = |series: &&Gathered| series.role == Role::Measured;
+        let new = gathering.series.iter().filter(is_new).count();
+        let counterparts = counterparts(&variables, new);
+        let places =
+            (0..variables.len()).filter(|place| *place < new || counterparts[*place].is_none());
+        places.map(|place| variables[place]).collect()
+    });
+    Naming::of(&tests.collect::<Vec<_>>())
+}
+
+/// Gives each series its colour and marker: the same in all plots, and to a base those of the series that it belongs to.
+fn give_slots(plots: &mut [Plot]) {
+    let mut known: Vec<String> = Vec::new();
+    let mut slot_of = |name: &String| {
+        let place = known.iter().position(|known| known == name);
+        place.unwrap_or_else(|| {
+            known.push(name.clone());
+            known.len() - 1
+        })
+    };
+    for role in [Role::Measured, Role::Base] {
+        for plot in plots.iter_mut() {
+            for place in 0..plot.series.len() {
+                let series = &plot.series[place];
+                if series.role == role {
+                    let own = series.counterpart.filter(|_| role == Role::Base);
+                    let slot = own.map(|new| plot.series[new].slot);
+                    plot.series[place].slot =
+                        slot.unwrap_or_else(|| slot_of(&plot.series[place].name));
+                }
+            }
+        }
+    }
 }
 
 /// What can stand in a file's name and in an id.

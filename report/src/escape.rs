@@ -1,5 +1,8 @@
 //! Foreign text in XML, Markdown and CSV. Names come from files of anybody.
 
+pub use tagwire_bench::visible::csv;
+use tagwire_bench::visible::letter as plain;
+
 /// Returns `text` for the content of an element or a quoted attribute. What XML cannot have, and what changes the
 /// direction of writing, becomes U+FFFD.
 #[must_use]
@@ -54,27 +57,6 @@ pub fn code_block(text: &str) -> String {
         .unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{text}\n{fence}\n")
-}
-
-/// Returns `text` as a field (RFC 4180).
-#[must_use]
-pub fn csv(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// The letter, if it is one that shows.
-const fn plain(letter: char) -> char {
-    match letter {
-        '\n' | '\t' => letter,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => '\u{fffd}',
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-        letter => letter,
-    }
 }
 
 #[cfg(test)]

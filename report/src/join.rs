@@ -1,6 +1,6 @@
 //! Which series of a base belongs to which of the new results, and how both are called.
 
-use crate::naming::{FILE, Variables, names, number};
+use crate::naming::{FILE, Naming, Variables, number};
 
 /// Which series belong together, `new` ones and those of the base behind them. The version of a library that a
 /// transport of ours uses tells only where there are several, as for `tagwire compare`; the file never does.
@@ -36,6 +36,7 @@ pub(crate) fn counterparts(all: &[&Variables], new: usize) -> Vec<Option<usize>>
 
 /// A name for each, the base's with a word behind it.
 pub(crate) fn distinct_names(
+    naming: &Naming,
     all: &[&Variables],
     new: usize,
     counterparts: &[Option<usize>],
@@ -52,7 +53,7 @@ pub(crate) fn distinct_names(
         Some(own) if place >= new => own,
         _ => place,
     };
-    let of_bases = names(
+    let of_bases = naming.names(
         &(0..all.len())
             .map(|place| &bare[standing(place)])
             .collect::<Vec<_>>(),
@@ -63,7 +64,7 @@ pub(crate) fn distinct_names(
     let of_new = if is_one_file {
         of_bases[..new].to_vec()
     } else {
-        names(&all[..new])
+        naming.names(&all[..new])
     };
     let bases = of_bases[new..].iter().map(|name| format!("{name} (base)"));
     let mut names: Vec<String> = of_new.into_iter().chain(bases).collect();

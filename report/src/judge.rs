@@ -19,6 +19,8 @@ pub struct Standing {
     pub next: Option<usize>,
     /// How many times better the best median is than that of the next; for shares how many points.
     pub lead: f64,
+    /// Other processes ran beside one of the points: who is best is not known.
+    pub is_doubtful: bool,
 }
 
 /// How a series compares with another one over all values that both have.
@@ -71,21 +73,27 @@ fn standing(sense: Sense, x: f64, mut points: Vec<(usize, &Point)>) -> Option<St
         best: best.map(|(place, _)| *place).collect(),
         next: next.map(|(place, _)| *place),
         lead,
+        is_doubtful: points.iter().any(|(_, point)| point.is_disturbed),
     })
 }
 
-/// Returns how `series` compares with `base`: its values over the base's. `None` where they have no value in common, or a
-/// ratio is no positive number.
+/// Returns how `series` compares with `base`: its values over the base's, of points that are to be trusted. `None` where they
+/// have no such value in common, or a ratio is no positive number.
 #[must_use]
 pub fn overall(sense: Sense, base: &Series, series: &Series) -> Option<Overall> {
     let ratio = |point: &Point| {
-        let base = base.at(point.x)?;
+        let base = base.at(point.x).filter(|base| !base.is_disturbed)?;
         Some((
             sense.ratio(point.estimate.median, base.estimate.median),
             point.x,
         ))
     };
-    let ratios: Vec<(f64, f64)> = series.points.iter().filter_map(ratio).collect();
+    let ratios: Vec<(f64, f64)> = series
+        .points
+        .iter()
+        .filter(|point| !point.is_disturbed)
+        .filter_map(ratio)
+        .collect();
     if ratios.is_empty()
         || ratios
             .iter()
@@ -118,6 +126,14 @@ pub struct Compared {
     pub change: Change,
     /// Between which ratios it lies: from the least new over the greatest base to the greatest over the least.
     pub interval: (f64, f64),
+}
+
+impl Compared {
+    /// Whether both points are to be trusted.
+    #[must_use]
+    pub const fn is_trusted(&self) -> bool {
+        !self.base.is_disturbed && !self.new.is_disturbed
+    }
 }
 
 /// Returns every point of a plot that has a base.

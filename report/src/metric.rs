@@ -93,6 +93,13 @@ impl Metric {
         }
     }
 
+    /// Whether the values are parts of a core's time: from 0 to 100 %, but for the noise.
+    #[must_use]
+    pub fn is_part_of_a_core(&self) -> bool {
+        let parts = [Quantity::AVAILABILITY, Quantity::AVAILABILITY_ONE_CORE];
+        parts.iter().any(|part| part.key() == self.key)
+    }
+
     /// Returns which way is good, in words.
     #[must_use]
     pub const fn direction(&self) -> &'static str {

@@ -7,12 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tagwire_bench::{document, is_row_disturbed, is_variable, quantity_of_row};
+use tagwire_bench::{document, is_row_disturbed, is_variable, quantity_of_row, unmeasured};
 
 use crate::error::{Error, Result};
 
-/// The variable of message sizes.
-pub const SIZE: &str = "size";
+pub use tagwire_bench::naming::SIZE;
 
 /// What a file holds.
 #[derive(Debug, Clone)]
@@ -27,7 +26,7 @@ pub struct Results {
     pub environment: Map<String, Value>,
     /// What was measured: one for each launch.
     pub rows: Vec<Row>,
-    /// The jobs that failed, each in words.
+    /// The rows without figures, of jobs that failed or did not measure what they should, each in words.
     pub failed: Vec<String>,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
@@ -84,14 +83,14 @@ impl Results {
         for (number, row) in rows.iter().enumerate() {
             let bad = |reason: String| format!("row {number}: {reason}");
             let fields = row.as_object().ok_or_else(|| bad("not an object".into()))?;
-            match fields.get("error") {
-                Some(error) => failed.push(failure(fields, error)),
+            match why_not(fields) {
+                Some(why) => failed.push(failure(fields, &why)),
                 None => measured.push(Row::of(test, fields, is_oversubscribed).map_err(bad)?),
             }
         }
         if measured.is_empty() {
             return Err(match failed.first() {
-                Some(first) => format!("has no figures: every job failed, the first with: {first}"),
+                Some(first) => format!("has no figures: no row has any, the first for: {first}"),
                 None => "has no rows: nothing was measured".to_owned(),
             });
         }
@@ -182,14 +181,16 @@ pub(crate) fn word(value: &Value) -> String {
     }
 }
 
-fn failure(fields: &Map<String, Value>, error: &Value) -> String {
+/// Why a row has no figures, none where it has.
+fn why_not(fields: &Map<String, Value>) -> Option<String> {
+    let figure = |key: &str| fields.get(key).and_then(Value::as_f64);
+    let error = fields.get("error").map(word);
+    error.or_else(|| unmeasured(figure).map(str::to_owned))
+}
+
+fn failure(fields: &Map<String, Value>, error: &str) -> String {
     let named = |key: &str| fields.get(key).map_or_else(|| "?".to_owned(), word);
-    format!(
-        "{} from size {}: {}",
-        named("transport"),
-        named(SIZE),
-        word(error)
-    )
+    format!("{} at size {}: {error}", named("transport"), named(SIZE))
 }
 
 fn warnings(document: &Map<String, Value>) -> Vec<String> {
@@ -256,7 +257,7 @@ mod tests {
         let failed = "{\"size\":8,\"transport\":\"ucx\",\"error\":\"no device\"}";
         assert_eq!(
             reason(&with_rows(failed)),
-            "has no figures: every job failed, the first with: ucx from size 8: no device"
+            "has no figures: no row has any, the first for: ucx at size 8: no device"
         );
     }
 

@@ -109,15 +109,12 @@ impl Report {
         for (results, name) in sources.iter().zip(&names) {
             if !results.failed.is_empty() {
                 let count = results.failed.len();
-                let jobs = if count == 1 {
-                    "1 job".to_owned()
+                let rows = if count == 1 {
+                    format!("1 row of {name} has")
                 } else {
-                    format!("{count} jobs")
+                    format!("{count} rows of {name} have")
                 };
-                sentences.push(format!(
-                    "{jobs} of {name} failed: {}.",
-                    results.failed.join("; ")
-                ));
+                sentences.push(format!("{rows} no figures: {}.", results.failed.join("; ")));
             }
         }
         if !sentences.is_empty() {

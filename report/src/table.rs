@@ -128,13 +128,15 @@ pub fn comparison(plot: &Plot) -> Option<Table> {
     let unit = plot.metric.unit;
     let value = |value: f64| number::value(value, unit);
     let row = |compared: &Compared| {
+        let is_doubtful = !compared.is_trusted();
         let (verdict, mark) = match compared.change.verdict {
+            Verdict::Worse if is_doubtful => ("would be worse", Mark::Doubtful),
+            Verdict::Better if is_doubtful => ("would be better", Mark::Doubtful),
             Verdict::Worse => ("worse", Mark::Worse),
             Verdict::Better => ("better", Mark::Better),
             Verdict::Noise => ("within the noise", Mark::None),
             Verdict::Same => ("same", Mark::None),
         };
-        let is_doubtful = compared.base.is_disturbed || compared.new.is_disturbed;
         let cell = |point: &crate::model::Point| Cell {
             text: value(point.estimate.median),
             note: format!(

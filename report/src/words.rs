@@ -37,13 +37,14 @@ pub fn findings(model: &Model) -> Vec<Findings> {
 }
 
 fn sentences(plot: &Plot) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all: Vec<String> = doubts(plot).into_iter().collect();
     let measured: Vec<&Series> = plot.measured().map(|(_, series)| series).collect();
     match measured[..] {
         [only] => all.push(span(plot, only)),
         _ => {
             let standings = standings(plot);
-            all.extend(leaders(plot, &standings));
+            all.extend(leaders(plot, &standings, false));
+            all.extend(leaders(plot, &standings, true));
             all.extend(ties(plot, &standings));
             all.extend(beside_first(plot, &measured));
         }
@@ -79,10 +80,10 @@ fn span(plot: &Plot, series: &Series) -> String {
     }
 }
 
-/// For each series that is ahead somewhere: where, and by how much.
-fn leaders(plot: &Plot, standings: &[Standing]) -> Vec<String> {
+/// For each series that is ahead somewhere: where, and by how much. Where other load ran beside a point, it `would` be.
+fn leaders(plot: &Plot, standings: &[Standing], would: bool) -> Vec<String> {
     let xs: Vec<f64> = standings.iter().map(|standing| standing.x).collect();
-    let is_clear = |standing: &&Standing| standing.best.len() == 1;
+    let is_clear = |standing: &&Standing| standing.best.len() == 1 && standing.is_doubtful == would;
     let sentence = |(place, series): (usize, &Series)| {
         let led: Vec<&Standing> = standings
             .iter()
@@ -111,8 +112,12 @@ fn leaders(plot: &Plot, standings: &[Standing]) -> Vec<String> {
             [only] => format!("the next best, {only}"),
             _ => format!("the next best ({})", listed(&next)),
         };
+        let is_ahead = match would {
+            false => "is ahead, beyond the noise,",
+            true => "would be ahead, had no other load run beside it,",
+        };
         Some(format!(
-            "{} is ahead, beyond the noise, {where_}: {lead} than {next}.",
+            "{} {is_ahead} {where_}: {lead} than {next}.",
             series.name
         ))
     };
@@ -123,7 +128,8 @@ fn leaders(plot: &Plot, standings: &[Standing]) -> Vec<String> {
 fn ties(plot: &Plot, standings: &[Standing]) -> Vec<String> {
     let xs: Vec<f64> = standings.iter().map(|standing| standing.x).collect();
     let mut sets: Vec<(Vec<usize>, Vec<f64>)> = Vec::new();
-    for standing in standings.iter().filter(|standing| standing.best.len() > 1) {
+    let is_tie = |standing: &&Standing| standing.best.len() > 1 && !standing.is_doubtful;
+    for standing in standings.iter().filter(is_tie) {
         let mut set = standing.best.clone();
         set.sort_unstable();
         match sets.iter_mut().find(|(known, _)| *known == set) {
@@ -248,16 +254,24 @@ fn caveats(plot: &Plot) -> Vec<String> {
              launches. Measure with --launches 5 before you conclude."
         ));
     }
-    let (disturbed, total) = (
-        points().filter(|point| point.is_disturbed).count(),
-        points().count(),
-    );
-    if disturbed > 0 {
-        all.push(format!(
-            "{disturbed} of {total} points were measured beside other load, pale in the plots: they are not to be trusted."
-        ));
-    }
     all
+}
+
+/// How much of the plot is not to be trusted.
+fn doubts(plot: &Plot) -> Option<String> {
+    let own = plot
+        .series
+        .iter()
+        .filter(|series| series.role != Role::Published);
+    let points: Vec<_> = own.flat_map(|series| &series.points).collect();
+    let disturbed = points.iter().filter(|point| point.is_disturbed).count();
+    (disturbed > 0).then(|| {
+        format!(
+            "{disturbed} of {} points were measured beside other load, pale in the plots: they are not to be trusted, nor is \
+             what is said of them. No mean is over them.",
+            points.len()
+        )
+    })
 }
 
 /// How many times better, or by how many points.

@@ -5,9 +5,11 @@
 mod sample;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use roxmltree::{Document, Node, ParsingOptions};
 use sample::{Latency, written};
+use tagwire_report::read::Results;
 use tagwire_report::{Error, Format, Published, Report, Selection, Written};
 
 fn parsed(page: &str) -> Document<'_> {
@@ -425,4 +427,130 @@ fn units_are_series_and_no_axis() {
     assert_eq!((plot.x.key(), plot.is_single()), ("size", true));
     let names: Vec<_> = plot.series.iter().map(|series| &*series.name).collect();
     assert_eq!(names, ["processes:4", "threads:4"]);
+}
+
+/// A file of `test` with these rows.
+fn file(name: &str, test: &str, rows: &[String]) -> Results {
+    let text = format!(
+        "{{\"schema\":\"tagwire.bench/1\",\"test\":\"{test}\",\"rows\":[{}]}}",
+        rows.join(",")
+    );
+    Results::parse(Path::new(name), text.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_series_has_one_name_and_colour_on_a_page() {
+    const SHM: &str = "\"transport\":\"shm\"";
+    const UCX: &str = "\"transport\":\"ucx:tcp\",\"library\":\"UCX 1.13.1\"";
+    const MPICH: &str = "\"transport\":\"mpi\",\"library\":\"MPICH Version: 5.0.2\"";
+    const OPEN: &str = "\"transport\":\"mpi\",\"library\":\"Open MPI v5.0.11, x\"";
+    let of = |test: &str, figure: &str, carriers: &[&str]| {
+        let rows = carriers
+            .iter()
+            .enumerate()
+            .map(|(place, carrier)| format!("{{\"size\":8,{carrier},\"{figure}\":{}}}", 1 + place));
+        file(&format!("{test}.json"), test, &rows.collect::<Vec<_>>())
+    };
+    let files = vec![
+        of("latency", "latency_us", &[SHM, UCX, MPICH, OPEN]),
+        of("bandwidth", "bandwidth_mb_s", &[OPEN, UCX]),
+        of("message-rate", "rate_msg_s", &[UCX]),
+    ];
+    let report = Report::of(files, None, &Selection::default()).unwrap();
+    let series = |plot: usize| {
+        let series = report.model.plots[plot].series.iter();
+        series.map(|one| (&*one.name, one.slot)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        series(0),
+        [
+            ("shm", 0),
+            ("ucx:tcp", 1),
+            ("MPICH 5.0.2", 2),
+            ("Open MPI 5.0.11", 3)
+        ]
+    );
+    assert_eq!(series(1), [("Open MPI 5.0.11", 3), ("ucx:tcp", 1)]);
+    assert_eq!(series(2), [("ucx:tcp", 1)]);
+}
+
+/// What is called not to be trusted is neither ahead nor worse, and in no mean.
+#[test]
+fn there_is_one_judgement_of_what_is_not_to_be_trusted() {
+    let results = |name: &str, factor: f64, busy: bool| {
+        let row = |(transport, latency): (&str, f64)| {
+            let load = if busy { 50.0 } else { 0.0 };
+            format!(
+                "{{\"size\":8,\"transport\":\"{transport}\",\"latency_us\":{},\"other_load_pct\":{load}}}",
+                factor * latency
+            )
+        };
+        let rows: Vec<String> = [("shm", 1.0), ("ucx", 10.0)].map(row).to_vec();
+        file(name, "latency", &rows)
+    };
+    let sentences = |file: Results, base: Option<Results>| {
+        let report = Report::of(vec![file], base, &Selection::default()).unwrap();
+        report.summary().remove(0).sentences
+    };
+    let quiet = sentences(results("new.json", 1.0, false), None);
+    assert!(
+        quiet[0].starts_with("shm is ahead, beyond the noise, at 8 B"),
+        "{quiet:?}"
+    );
+    let busy = sentences(results("new.json", 1.0, true), None);
+    assert!(
+        busy[0].starts_with("2 of 2 points were measured beside other load"),
+        "{busy:?}"
+    );
+    assert!(
+        busy[1].starts_with("shm would be ahead, had no other load"),
+        "{busy:?}"
+    );
+    let base = Some(results("base.json", 0.5, false));
+    let compared = sentences(results("new.json", 1.0, true), base);
+    let all = [busy, compared.clone()].concat().concat();
+    assert!(
+        !all.contains("is ahead") && !all.contains("geometric mean"),
+        "{all}"
+    );
+    let change = "shm and ucx against the base: nothing that is to be trusted; would be worse by 100 % at 8 B.";
+    assert!(
+        compared.iter().any(|sentence| sentence == change),
+        "{compared:?}"
+    );
+}
+
+#[test]
+fn less_than_nothing_of_a_core_is_in_no_plot() {
+    let row = |(size, median, greatest): (u32, f64, f64)| {
+        format!(
+            "{{\"size\":{size},\"transport\":\"shm\",\"availability_pct\":{median},\"availability_max_pct\":{greatest}}}"
+        )
+    };
+    let rows = [
+        (65536, 80.0, 90.0),
+        (262_144, -1.0, 2.0),
+        (1_048_576, -11_442.0, -90.0),
+    ];
+    let rows: Vec<String> = rows.map(row).to_vec();
+    let of = vec![file("a.json", "availability", &rows)];
+    let report = Report::of(of, None, &Selection::default()).unwrap();
+    assert_eq!(report.model.plots[0].series[0].points.len(), 2);
+    let page = written(&report, Format::Html);
+    assert!(
+        !page.contains("11,442") && page.contains("availability was not measured"),
+        "{page}"
+    );
+}
+
+#[test]
+fn no_cell_of_csv_is_a_formula_or_a_control_character() {
+    let row = "{\"size\":8,\"transport\":\"=1+1\\u001b[31m\",\"latency_us\":1}".to_owned();
+    let of = vec![file("a.json", "latency", &[row])];
+    let report = Report::of(of, None, &Selection::default()).unwrap();
+    let csv = written(&report, Format::Csv);
+    assert!(
+        csv.contains(",'=1+1\u{fffd}[31m,") && !csv.contains('\u{1b}'),
+        "{csv}"
+    );
 }

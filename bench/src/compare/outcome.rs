@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::groups::{Group, Results};
 use crate::environment::Difference;
 use crate::judgement::{Change, Verdict};
+use crate::visible;
 
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Compared {
@@ -33,6 +34,24 @@ pub(super) struct Compared {
 }
 
 impl Compared {
+    /// Whether both figures are to be trusted.
+    pub(super) const fn is_trusted(&self) -> bool {
+        self.disturbed().is_none()
+    }
+
+    /// The verdict in words.
+    fn judged(&self) -> String {
+        let sure = self.is_trusted();
+        match self.verdict {
+            Verdict::Worse if sure => format!("WORSE by {:.1} %", self.worse_pct),
+            Verdict::Worse => format!("would be worse by {:.1} %", self.worse_pct),
+            Verdict::Better if sure => format!("better by {:.1} %", -self.worse_pct),
+            Verdict::Better => format!("would be better by {:.1} %", -self.worse_pct),
+            Verdict::Noise => "changed within the noise".to_owned(),
+            Verdict::Same => "same".to_owned(),
+        }
+    }
+
     /// Which of both is not to be trusted.
     pub(super) const fn disturbed(&self) -> Option<&'static str> {
         match (self.base_disturbed, self.new_disturbed) {
@@ -61,7 +80,7 @@ pub(super) struct Comparison {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) not_joined_by: Vec<String>,
     pub(super) rows: Vec<Compared>,
-    /// None for shares, and where a figure is nothing.
+    /// Over rows that are to be trusted. None for shares, and where a figure is nothing.
     pub(super) geometric_means: Vec<Mean>,
     /// Rows that only the base has.
     pub(super) missing: Vec<String>,
@@ -116,6 +135,12 @@ impl Comparison {
         self
     }
 
+    /// Returns how many rows are not to be trusted.
+    pub(super) fn doubtful(&self) -> usize {
+        let doubtful = self.rows.iter().filter(|row| !row.is_trusted());
+        doubtful.count()
+    }
+
     /// Adds another one behind this one.
     pub(super) fn extend(&mut self, other: Self) {
         self.rows.extend(other.rows);
@@ -126,7 +151,8 @@ impl Comparison {
     }
 
     pub(super) fn is_violated(&self) -> bool {
-        !self.missing.is_empty() || self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+        let is_worse = |row: &Compared| row.verdict == Verdict::Worse && row.is_trusted();
+        !self.missing.is_empty() || self.rows.iter().any(is_worse)
     }
 
     pub(super) fn to_text(&self) -> String {
@@ -144,12 +170,7 @@ impl Comparison {
             "row", "base", "new", "ratio", "base +-%", "new +-%", self.threshold_pct
         );
         for row in &self.rows {
-            let verdict = match row.verdict {
-                Verdict::Worse => format!("WORSE by {:.1} %", row.worse_pct),
-                Verdict::Better => format!("better by {:.1} %", -row.worse_pct),
-                Verdict::Noise => "changed within the noise".to_owned(),
-                Verdict::Same => "same".to_owned(),
-            };
+            let verdict = row.judged();
             let doubt = row.disturbed().map_or_else(String::new, |which| {
                 format!(", not to be trusted: other load beside {which}")
             });
@@ -172,14 +193,25 @@ impl Comparison {
         }
         if !self.environment.is_empty() {
             let differing = self.environment.iter();
-            let differing =
-                differing.map(|it| format!("{} {} -> {}", it.key, told(&it.base), told(&it.new)));
+            let differing = differing.map(|it| {
+                format!(
+                    "{} {} -> {}",
+                    visible::line(&it.key),
+                    told(&it.base),
+                    told(&it.new)
+                )
+            });
             let differing: Vec<String> = differing.collect();
             let _ = writeln!(text, "# environments differ: {}", differing.join("; "));
         }
-        if self.rows.iter().any(|row| row.disturbed().is_some()) {
-            text += "# Other processes ran on the ranks' CPUs while some rows were measured: measure these again, \
-                     on a quiet machine or on idle CPUs (--bind)\n";
+        let doubtful = self.doubtful();
+        if doubtful > 0 {
+            let _ = writeln!(
+                text,
+                "# {doubtful} of {} rows cannot be told: other processes ran on the ranks' CPUs while they were measured: \
+                 measure these again, on a quiet machine or on idle CPUs (--bind)",
+                self.rows.len()
+            );
         }
         for why in &self.failed {
             let _ = writeln!(text, "# FAILED in the new results: {why}");
@@ -195,7 +227,8 @@ impl Comparison {
 }
 
 fn mean(of: &str, rows: &[Compared]) -> Option<Mean> {
-    let is_ratio = |row: &Compared| !row.is_share && row.ratio.is_finite() && row.ratio > 0.0;
+    let is_ratio = |row: &&Compared| !row.is_share && row.ratio.is_finite() && row.ratio > 0.0;
+    let rows: Vec<&Compared> = rows.iter().filter(|row| row.is_trusted()).collect();
     if rows.is_empty() || !rows.iter().all(is_ratio) {
         return None;
     }
@@ -212,7 +245,7 @@ fn mean(of: &str, rows: &[Compared]) -> Option<Mean> {
 fn told(value: &Value) -> String {
     match value {
         Value::Null => "not told".to_owned(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => visible::line(text),
         other => other.to_string(),
     }
 }

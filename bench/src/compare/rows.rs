@@ -8,15 +8,18 @@ use serde_json::{Map, Value};
 use crate::document::document;
 use crate::environment::MPI;
 use crate::error::{Error, Result};
-use crate::judgement::{is_row_disturbed, is_variable};
+use crate::judgement::{is_row_disturbed, is_variable, unmeasured};
+use crate::naming::{SIZE, Variables};
 use crate::record::Quantity;
 use crate::report::quantity_of_row;
 use crate::stats::Summary;
+use crate::visible;
 
 /// What a file holds.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) environment: Map<String, Value>,
+    /// By their series, in the order of the command: that of a file is the random one of launches.
     pub(super) measured: Vec<Measured>,
     /// The rows of jobs that failed, each with its error.
     pub(super) failed: Vec<String>,
@@ -26,7 +29,7 @@ pub(super) struct Rows {
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     pub(super) test: String,
-    pub(super) variables: BTreeMap<String, String>,
+    pub(super) variables: Variables,
     /// The library that a transport of ours used, which is no variable.
     pub(super) library: Option<String>,
     /// What the library opened.
@@ -63,13 +66,16 @@ impl Rows {
         let (failed, rows): (Vec<_>, Vec<_>) = rows
             .iter()
             .enumerate()
-            .partition(|(_, row)| row.get("error").is_some());
+            .partition(|(_, row)| why_not(row).is_some());
         let measured = rows.into_iter().map(|(number, row)| {
             Measured::of(test, row, oversubscribed)
                 .map_err(|reason| format!("row {number}: {reason}"))
         });
+        let mut measured: Vec<Measured> = measured.collect::<Result<_, _>>()?;
+        let order = Order::of(&document);
+        measured.sort_by_cached_key(|row| order.place(row));
         Ok(Self {
-            measured: measured.collect::<Result<_, _>>()?,
+            measured,
             failed: failed
                 .into_iter()
                 .map(|(_, row)| failed_row(test, row))
@@ -79,23 +85,82 @@ impl Rows {
     }
 }
 
+/// In which order the command has named the series of a file.
+struct Order {
+    /// What carried the messages: transport and library.
+    transports: Vec<(String, Option<String>)>,
+    /// The places of series among those over their transport.
+    series: BTreeMap<Variables, usize>,
+}
+
+impl Order {
+    fn of(document: &Map<String, Value>) -> Self {
+        let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
+        let environment = document.get("environment");
+        let transports = list(environment.and_then(|all| all.get("transports")));
+        let text =
+            |used: &Value, key: &str| used.get(key).and_then(Value::as_str).map(visible::line);
+        let carrier = |used: &Value| Some((text(used, "transport")?, text(used, "library")));
+        let mut series = BTreeMap::new();
+        // Rows of the summary are in the order of the command.
+        for row in list(document.get("summary")).unwrap_or_default() {
+            let place = series.len();
+            if let Some(fields) = row.as_object() {
+                series.entry(series_of(variables(fields))).or_insert(place);
+            }
+        }
+        Self {
+            transports: transports.iter().flatten().filter_map(carrier).collect(),
+            series,
+        }
+    }
+
+    fn place(&self, row: &Measured) -> (usize, usize) {
+        let all = row.all_variables();
+        let fits = |(transport, library): &(String, Option<String>)| {
+            all.get("transport") == Some(transport) && all.get("library") == library.as_ref()
+        };
+        let transport = self.transports.iter().position(fits);
+        let series = self.series.get(&series_of(all));
+        (
+            transport.unwrap_or(usize::MAX),
+            series.copied().unwrap_or(usize::MAX),
+        )
+    }
+}
+
+/// The variables of a row, as text.
+fn variables(fields: &Map<String, Value>) -> Variables {
+    let variables = fields.iter().filter(|(key, _)| is_variable(key));
+    variables
+        .map(|(key, value)| (visible::line(key), word(value)))
+        .collect()
+}
+
+fn series_of(mut variables: Variables) -> Variables {
+    variables.remove(SIZE);
+    variables
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => visible::line(text),
+        other => other.to_string(),
+    }
+}
+
 impl Measured {
     fn of(test: &str, row: &Value, oversubscribed: bool) -> Result<Self, String> {
         let fields = row.as_object().ok_or("not an object")?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
         let library = match text("transport") {
             Some(MPI) => None,
-            _ => text("library").map(str::to_owned),
+            _ => text("library").map(visible::line),
         };
-        let is_told = |key: &str| key == "library" && library.is_some();
-        let variables = fields
-            .iter()
-            .filter(|(key, _)| is_variable(key) && !is_told(key));
-        let word = |value: &Value| {
-            value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned)
-        };
+        let mut variables = variables(fields);
+        if library.is_some() {
+            variables.remove("library");
+        }
         let quantity = quantity_of_row(test, |key| fields.contains_key(key));
         let figure = |key: &str| {
             let value = fields.get(key).and_then(Value::as_f64);
@@ -110,16 +175,23 @@ impl Measured {
         );
         let seen = |key: &str| fields.get(key).and_then(Value::as_f64);
         Ok(Self {
-            test: test.to_owned(),
-            variables: variables
-                .map(|(key, value)| (key.clone(), word(value)))
-                .collect(),
+            test: visible::line(test),
+            variables,
             is_disturbed: is_row_disturbed(seen, oversubscribed),
-            provider: text("provider").map(str::to_owned),
+            provider: text("provider").map(visible::line),
             figure: Summary { median, min, max },
             quantity,
             library,
         })
+    }
+
+    /// Returns the variables, the library's version among them.
+    pub(super) fn all_variables(&self) -> Variables {
+        let mut all = self.variables.clone();
+        if let Some(library) = &self.library {
+            all.insert("library".to_owned(), library.clone());
+        }
+        all
     }
 
     /// Returns the value of a variable, the library's version among them; "none" where it has none.
@@ -140,16 +212,21 @@ impl Measured {
     }
 }
 
+/// Why a row has no figures, none where it has.
+fn why_not(row: &Value) -> Option<String> {
+    let unmeasured = || unmeasured(|key| row.get(key).and_then(Value::as_f64));
+    let error = row.get("error").map(word);
+    error.or_else(|| unmeasured().map(str::to_owned))
+}
+
 /// A row without figures, in words.
 fn failed_row(test: &str, row: &Value) -> String {
-    let word = |key: &str| match &row[key] {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let word = |key: &str| word(&row[key]);
     format!(
-        "{test} size={} transport={}: {}",
+        "{} size={} transport={}: {}",
+        visible::line(test),
         word("size"),
         word("transport"),
-        word("error")
+        why_not(row).unwrap_or_default()
     )
 }

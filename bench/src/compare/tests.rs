@@ -169,6 +169,7 @@ fn run(base: &str, new: &str, fail_above: Option<&str>) -> ExitStatus {
         base: file("base.json", base),
         new: Some(file("new.json", new)),
         by: None,
+        base_value: None,
         ignore: Vec::new(),
         fail_above: fail_above.map(|text| text.parse().unwrap()),
         format: CompareFormat::Json,
@@ -348,6 +349,7 @@ fn options(by: Option<&str>, ignore: &[&str]) -> CompareArgs {
         base: "base.json".into(),
         new: Some("new.json".into()),
         by: by.map(str::to_owned),
+        base_value: None,
         ignore: ignore.iter().map(|key| (*key).to_owned()).collect(),
         fail_above: None,
         format: CompareFormat::Text,
@@ -366,7 +368,7 @@ fn rows_of_one_file_are_compared_by_a_variable() {
         (16, MPI, 16.0),
     ]));
     // The library and the pml come with the transport.
-    let compared = compare_by("transport", &file, None, &options(None, &[]), 5.0).unwrap();
+    let compared = by::compare("transport", &file, None, &options(None, &[]), 5.0).unwrap();
     let names: Vec<_> = compared
         .rows
         .iter()
@@ -390,7 +392,7 @@ fn rows_of_one_file_are_compared_by_a_variable() {
         text.contains("# not joined by: transport, library, pml\n"),
         "{text}"
     );
-    let by_library = compare_by("library", &file, None, &options(None, &[]), 5.0).unwrap();
+    let by_library = by::compare("library", &file, None, &options(None, &[]), 5.0).unwrap();
     assert_eq!(
         by_library.rows[0].row,
         "latency size=8 library=none -> MPICH 5"
@@ -403,7 +405,7 @@ fn rows_of_two_files_are_compared_by_a_variable() {
     let list = with_variables(&[(8, &engine("list"), 1.0)]);
     let bins = with_variables(&[(8, &engine("bins"), 0.5)]);
     let (list, bins) = (rows(&list), rows(&bins));
-    let compared = compare_by("engine", &list, Some(&bins), &options(None, &[]), 5.0).unwrap();
+    let compared = by::compare("engine", &list, Some(&bins), &options(None, &[]), 5.0).unwrap();
     assert_eq!(
         compared.rows[0].row,
         "latency size=8 transport=shm engine=list -> bins"
@@ -438,7 +440,7 @@ fn rows_of_two_files_are_compared_by_a_variable() {
             "no row has the variable 'colour': there are engine, size, transport",
         ),
     ] {
-        let refused = compare_by(by, &list, Some(&bins), &options(None, &[]), 5.0).unwrap_err();
+        let refused = by::compare(by, &list, Some(&bins), &options(None, &[]), 5.0).unwrap_err();
         assert_eq!(refused.to_string(), reason);
     }
 }
@@ -446,12 +448,13 @@ fn rows_of_two_files_are_compared_by_a_variable() {
 #[test]
 fn circumstances_that_differ_are_named() {
     let map = |text: &str| serde_json::from_str(text).unwrap();
-    let base =
-        map("{\"host\":\"a\",\"kernel\":\"6.1\",\"seed\":1,\"governors\":[\"performance\"]}");
-    let new = map("{\"host\":\"b\",\"kernel\":\"6.1\",\"seed\":2}");
+    let base = map(
+        "{\"host\":\"a\",\"profile\":\"release\",\"kernel\":\"6.1\",\"seed\":1,\"governors\":[\"performance\"]}",
+    );
+    let new = map("{\"host\":\"b\",\"profile\":\"dist\",\"kernel\":\"6.1\",\"seed\":2}");
     let found = differences(&base, &new);
     let keys: Vec<_> = found.iter().map(|it| it.key.as_str()).collect();
-    assert_eq!(keys, ["governors", "host"]);
+    assert_eq!(keys, ["governors", "host", "profile"]);
     assert!(
         differences(&base, &serde_json::Map::new()).is_empty(),
         "CSV tells nothing"
@@ -460,6 +463,136 @@ fn circumstances_that_differ_are_named() {
     let mut comparison = Comparison::of(&same, &same, 5.0);
     comparison.environment = found;
     let text = comparison.to_text();
-    let line = "# environments differ: governors [\"performance\"] -> not told; host a -> b\n";
+    let line = "# environments differ: governors [\"performance\"] -> not told; host a -> b; profile release -> dist\n";
     assert!(text.contains(line), "{text}");
+}
+
+const MPICH: &str = "\"transport\":\"mpi\",\"library\":\"MPICH Version: 5.0.2\"";
+const OPEN_MPI: &str = "\"transport\":\"mpi\",\"library\":\"Open MPI v5.0.11, package\"";
+const SHM: &str = "\"transport\":\"shm\",\"pml\":\"ob1\",\"engine\":\"bins\"";
+
+/// Rows lie in the order in which jobs were launched; the base is the first one of the command.
+#[test]
+fn the_base_is_the_first_one_of_the_command() {
+    let launched = [(8, MPICH, 2.0), (8, SHM, 1.0)];
+    let text = with_variables(&launched);
+    let environment = "\"environment\":{\"transports\":[{\"transport\":\"shm\"},\
+                       {\"transport\":\"mpi\",\"library\":\"MPICH Version: 5.0.2\"}]},\"rows\"";
+    let in_order = rows(&text.replace("\"rows\"", environment));
+    let name = |file: &Rows, base: Option<&str>| {
+        let mut options = options(Some("transport"), &[]);
+        options.base_value = base.map(str::to_owned);
+        let compared = by::compare("transport", file, None, &options, 5.0);
+        compared.map(|compared| compared.rows[0].row.clone())
+    };
+    let forth = "latency size=8 transport=shm -> mpi";
+    assert_eq!(name(&in_order, None).unwrap(), forth);
+    let back = name(&in_order, Some("mpi")).unwrap();
+    assert_eq!(back, "latency size=8 transport=mpi -> shm");
+    let refused = name(&in_order, Some("ucx")).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "no row has transport=ucx (--base): there are shm, mpi"
+    );
+    // Series over one transport: the summary has them in the order of the command.
+    let unit = |unit: &str| format!("\"transport\":\"shm\",\"unit\":\"{unit}\"");
+    let (threads, processes) = (unit("threads:2"), unit("processes:2"));
+    let text = with_variables(&[(8, &threads, 2.0), (8, &processes, 1.0)]);
+    let summary = format!("],\"summary\":[{{\"size\":8,{processes}}},{{\"size\":8,{threads}}}]}}");
+    let file = rows(&text.replace("]}", &summary));
+    let compared = by::compare("unit", &file, None, &options(Some("unit"), &[]), 5.0).unwrap();
+    assert!(
+        compared.rows[0]
+            .row
+            .ends_with("unit=processes:2 -> threads:2")
+    );
+}
+
+#[test]
+fn series_are_compared_by_the_names_of_the_report() {
+    let file = rows(&with_variables(&[
+        (8, SHM, 1.0),
+        (16, SHM, 1.0),
+        (8, MPICH, 2.0),
+        (16, MPICH, 2.0),
+        (8, OPEN_MPI, 4.0),
+    ]));
+    let options = options(Some("series"), &[]);
+    let compared = by::compare("series", &file, None, &options, 5.0).unwrap();
+    let names: Vec<_> = compared.rows.iter().map(|row| row.row.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "latency size=8 series=shm -> MPICH 5.0.2",
+            "latency size=16 series=shm -> MPICH 5.0.2",
+            "latency size=8 series=shm -> Open MPI 5.0.11"
+        ]
+    );
+    assert_eq!(compared.geometric_means[0].of, "MPICH 5.0.2/shm");
+    // In two files the same series has the file's name.
+    let compared = by::compare("series", &file, Some(&file), &options, 5.0).unwrap();
+    assert_eq!(
+        compared.rows[0].row,
+        "latency size=8 series=shm · base -> MPICH 5.0.2 · base"
+    );
+}
+
+#[test]
+fn what_is_not_to_be_trusted_is_no_verdict() {
+    const BUSY: &str = "\"transport\":\"shm\",\"run_queue_wait_pct\":48.0,\"other_load_pct\":50.0";
+    const QUIET: &str = "\"transport\":\"shm\"";
+    let of = |load: &str, values: &[f64]| {
+        let rows: Vec<_> = (3..)
+            .zip(values)
+            .map(|(n, value)| (1 << n, load, *value))
+            .collect();
+        with_variables(&rows)
+    };
+    let base = of(QUIET, &[1.0]);
+    for (new, status) in [
+        (of(QUIET, &[1.0]), ExitStatus::Good),
+        (of(BUSY, &[1.0]), ExitStatus::Untold),
+        (of(BUSY, &[5.0]), ExitStatus::Untold),
+        (of(QUIET, &[5.0]), ExitStatus::Violated),
+    ] {
+        assert_eq!(run(&base, &new, Some("5%")), status);
+        assert_eq!(run(&base, &new, None), ExitStatus::Good);
+    }
+    assert_eq!(ExitStatus::Untold.code(), 6);
+    // What is known to be worse, or missing, is worse whatever else is not known.
+    let both = with_variables(&[(8, BUSY, 1.0), (16, QUIET, 5.0)]);
+    let two = of(QUIET, &[1.0, 1.0]);
+    assert_eq!(run(&two, &both, Some("5%")), ExitStatus::Violated);
+    assert_eq!(
+        run(&two, &of(BUSY, &[1.0]), Some("5%")),
+        ExitStatus::Violated
+    );
+
+    let gather = |text: &str| parse_results(text).unwrap();
+    let compared = Comparison::of(&gather(&two), &gather(&both), 5.0);
+    let mean = &compared.geometric_means[0];
+    assert_eq!((mean.ratio.round(), mean.rows), (5.0, 1));
+    let compared = Comparison::of(&gather(&base), &gather(&of(BUSY, &[5.0])), 5.0);
+    assert!(compared.geometric_means.is_empty());
+    let text = compared.to_text();
+    assert!(
+        text.contains("would be worse by 400.0 %, not to be trusted") && !text.contains("WORSE"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# 1 of 1 rows cannot be told: other processes ran"),
+        "{text}"
+    );
+}
+
+#[test]
+fn no_name_of_a_file_changes_the_terminal_or_adds_a_line() {
+    let evil = "\\u001b[31mx\\u202e\\n# fine";
+    let variables =
+        format!("\"transport\":\"{evil}\",\"{evil}\":\"{evil}\",\"library\":\"{evil}\"");
+    let file = with_variables(&[(8, &variables, 1.0), (16, SHM, 1.0)]);
+    let results = parse_results(&file).unwrap();
+    let text = Comparison::of(&results, &results, 5.0).to_text();
+    assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    assert_eq!(text.lines().count(), 4, "{text:?}");
 }

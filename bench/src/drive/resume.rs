@@ -98,6 +98,16 @@ impl Earlier {
         }))
     }
 
+    /// Returns where it lies.
+    pub(super) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Whether it is of this command.
+    pub(super) fn is_of(&self, command: &str) -> bool {
+        self.report.command == command
+    }
+
     /// Returns the seed by which the order of jobs was drawn.
     pub(super) const fn seed(&self) -> u64 {
         self.report.environment.seed
@@ -132,11 +142,8 @@ impl Earlier {
 
     /// Returns what counts of it, and its environment.
     pub(super) fn kept(self, shape: Shape<'_>) -> (Kept, Environment) {
-        let (failed, mut rows): (Vec<Row>, Vec<Row>) = self
-            .report
-            .rows
-            .into_iter()
-            .partition(|row| row.error.is_some());
+        let (failed, mut rows): (Vec<Row>, Vec<Row>) =
+            self.report.rows.into_iter().partition(is_failed);
         let key = |row: &Row| shape.key(row);
         let mut doubtful: Vec<Key> = failed.iter().map(key).collect();
         doubtful.extend(rows.last().map(key));
@@ -174,6 +181,11 @@ impl Earlier {
         };
         (kept, self.report.environment)
     }
+}
+
+/// Whether a row is left of a job that failed. One that was measured, and whose figure means nothing, is not.
+const fn is_failed(row: &Row) -> bool {
+    row.error.is_some() && row.iterations == 0
 }
 
 impl Kept {

@@ -16,7 +16,10 @@ use crate::body::processor_time;
 /// What the kernel had counted when this was read.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
-    pub at: Instant,
+    /// When the look at them began and ended: what was counted between two looks lies between the beginning of the first and
+    /// the end of the second.
+    pub began: Instant,
+    pub ended: Instant,
     /// Processor time of this process, in nanoseconds; threads that have ended included.
     pub own_ns: u64,
     /// How often another thread took this one's CPU away.
@@ -31,16 +34,19 @@ impl Reading {
     /// Reads the counters of the calling thread.
     pub(super) fn take(root: &Path) -> Self {
         let text = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
+        let now = Instant::now;
+        let began = now();
         let tick_ns = 1_000_000_000 / clock_ticks_per_second().max(1);
         let stat = text("proc/stat");
         Self {
-            at: Instant::now(),
+            began,
             own_ns: u64::try_from(processor_time().as_nanos()).unwrap_or(u64::MAX),
             switches: involuntary_switches(&text("proc/thread-self/status")),
             wait_ns: run_queue_wait(&text("proc/thread-self/schedstat")),
             busy_ns: busy_ticks(&stat)
                 .map(|(cpu, ticks)| (cpu, ticks.saturating_mul(tick_ns)))
                 .collect(),
+            ended: now(),
         }
     }
 }
@@ -113,7 +119,7 @@ mod tests {
     fn this_machine_counts() {
         let before = Reading::take(Path::new("/"));
         let after = Reading::take(Path::new("/"));
-        assert!(after.at >= before.at && after.own_ns >= before.own_ns);
+        assert!(after.began >= before.ended && after.own_ns >= before.own_ns);
         assert!(after.switches >= before.switches && after.wait_ns >= before.wait_ns);
     }
 

@@ -186,6 +186,7 @@ mod tests {
             config: tagwire_base::Config::defaults(&registry),
             version: String::new(),
             commit: String::new(),
+            profile: String::new(),
         };
         for (named, taken) in [
             ("ofi@/tmp/evil.so:tcp", "ofi:tcp"),

@@ -103,10 +103,10 @@ impl Test for Cmb {
 
 fn check(request: &Request) -> Result<()> {
     let (cmb, threads) = (&request.pattern.cmb, request.threads);
-    if let Some(side) = request.pattern.grid.iter().find(|side| **side < 2) {
-        return Err(Error::Usage(format!(
-            "a side of {side} makes a rank its own neighbour: a periodic grid has sides from 2 on, such as 2x2x2 for 8 ranks"
-        )));
+    if request.pattern.grid.iter().all(|side| *side < 2) {
+        return Err(Error::Usage(
+            "one rank has no neighbours: -n is 2 at least, such as 8 for a grid of 2x2x2".to_owned(),
+        ));
     }
     for granularity in &cmb.granularity {
         let parts = granularity.parts(threads);
@@ -148,7 +148,8 @@ fn offsets(stencil: u32) -> Vec<[i32; 3]> {
     .collect()
 }
 
-/// The edges of a rank: an edge along each offset, to the rank there or from the rank opposite.
+/// The edges of a rank: an edge along each offset, to the rank there or from the rank opposite. Along a side of 1 a rank is
+/// its own neighbour, to whom nothing travels: there is no such edge.
 fn edges(grid: &Grid, rank: u32, stencil: u32, into: bool, cut: Cut) -> Vec<Edge> {
     let edge = |(number, offset): (u32, [i32; 3])| Edge {
         peer: grid.around(rank, if into { offset.map(|it| -it) } else { offset }),
@@ -157,7 +158,8 @@ fn edges(grid: &Grid, rank: u32, stencil: u32, into: bool, cut: Cut) -> Vec<Edge
         len: cut.size / cut.parts as usize,
         place: 0,
     };
-    (0..).zip(offsets(stencil)).map(edge).collect()
+    let edges = (0..).zip(offsets(stencil)).map(edge);
+    edges.filter(|edge| edge.peer.as_u32() != rank).collect()
 }
 
 struct Messaging<'p, P> {
@@ -287,9 +289,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn on_a_narrow_grid_only_other_ranks_are_neighbours() {
+        let cut = Cut { parts: 2, size: 8 };
+        for (sides, stencil, count) in [
+            ([2, 1, 1], 7, 2),
+            ([2, 1, 1], 27, 18),
+            ([3, 2, 1], 27, 24),
+            ([2, 2, 2], 27, 26),
+        ] {
+            let grid = Grid::new(&sides);
+            for rank in 0..grid.ranks() {
+                assert_eq!(edges(&grid, rank, stencil, false, cut).len(), count, "{sides:?}");
+            }
+        }
+    }
+
+    #[test]
     fn stencils_have_their_neighbours() {
         assert_eq!((offsets(7).len(), offsets(27).len()), (6, 26));
-        let grid = Grid::new(&[3, 2, 4]);
+        let grid = Grid::new(&[3, 2, 1]);
         let cut = Cut { parts: 2, size: 8 };
         for stencil in [7, 27] {
             for rank in 0..grid.ranks() {

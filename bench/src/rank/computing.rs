@@ -5,6 +5,7 @@ use crate::args::TestName;
 use crate::body::overlap::{Case, Order, Overlap};
 use crate::environment::Used;
 use crate::error::Result;
+use crate::judgement::{NOTABLE, unmeasured};
 use crate::link::Message;
 use crate::load::Load;
 use crate::measure::overlap::{Availability, Leader, Overlapped, follow};
@@ -28,16 +29,22 @@ impl Job<'_> {
         let mut leader = Leader::new(port, body, &effort)?;
         for size in self.sizes()? {
             for &side in &self.plan.sides {
-                let mut emit =
-                    |order: Option<Order>, iterations, repetitions, figures, load: &Load| {
-                        let mut row = self.row(self.plan.layers[0], size, port.size(), used);
-                        row.side = Some(side.as_str().to_owned());
-                        row.receive = order.map(|order| order.as_str().to_owned());
-                        (row.iterations, row.repetitions) = (iterations, repetitions);
+                let mut emit = |order: Option<Order>,
+                                iterations,
+                                repetitions,
+                                figures: Figures,
+                                load: &Load| {
+                    let mut row = self.row(self.plan.layers[0], size, port.size(), used);
+                    row.side = Some(side.as_str().to_owned());
+                    row.receive = order.map(|order| order.as_str().to_owned());
+                    (row.iterations, row.repetitions) = (iterations, repetitions);
+                    row.error = unmeasured(|key| figures.named(key)).map(str::to_owned);
+                    if row.error.is_none() {
                         row.figures = figures;
-                        add_load(&mut row, load);
-                        sink(Message::Row(Box::new(row)))
-                    };
+                    }
+                    add_load(&mut row, load);
+                    sink(Message::Row(Box::new(row)))
+                };
                 if self.plan.test == TestName::Availability {
                     leader.watch()?;
                     let found = leader.availability(size, side)?;
@@ -83,7 +90,9 @@ fn availability(found: &Availability) -> Figures {
     if let Some(base) = found.base_one_core {
         figures.set(Quantity::BASE_ONE_CORE.key(), base / 1e3);
         let left = left(overhead, base);
-        figures.set(Quantity::AVAILABILITY_ONE_CORE.key(), left);
+        if left >= -NOTABLE {
+            figures.set(Quantity::AVAILABILITY_ONE_CORE.key(), left);
+        }
     }
     figures
 }

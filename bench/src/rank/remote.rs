@@ -31,7 +31,7 @@ impl Job<'_> {
         };
         let body = |window: usize| -> Result<Box<dyn Stage + '_>> {
             let seed = self.plan.validate.then_some(self.plan.seed);
-            let memory = |len| self.memory(port, len);
+            let memory = |len| self.target(port, access, len);
             let body = OneSided::open(port, (access, window), self.plan.largest()?, seed, memory)?;
             Ok(Box::new(Runner::new(port, body)?))
         };
@@ -48,6 +48,19 @@ impl Job<'_> {
         };
         lead(&mut stages, &self.sizes()?, &effort(self.plan), &mut emit)?;
         done(true, sink)
+    }
+
+    /// Memory for the operations: unless it was said where from, atomic ones have it from the arena where there is one, since
+    /// over shared memory no other memory has them.
+    fn target<P: RemotePort>(&self, port: &P, access: Access, len: usize) -> Result<Memory> {
+        if access == Access::Add
+            && self.plan.memory.is_none()
+            && len > 0
+            && let Some(memory) = port.allocate(len)?
+        {
+            return Ok(Memory::of(memory));
+        }
+        self.memory(port, len)
     }
 
     /// The figures of one operation at a time, and then what a window adds.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::Report;
 use crate::document::{COMMAND, ENVIRONMENT};
 use crate::error::{Error, Result};
+use crate::visible::csv as quoted;
 
 /// The rows of a report. The header has each key once, in the order of first appearance; a row
 /// that lacks a key has an empty field.
@@ -13,7 +14,9 @@ pub(crate) fn to_text(report: &Report) -> Result<String> {
     let mut keys: Vec<String> = vec!["test".to_owned()];
     let mut lines = Vec::new();
     for row in &report.rows {
-        let fields = ordered_fields(row)?;
+        let mut fields = ordered_fields(row)?;
+        // Lists of ranks and samples are for JSON: readers of tables stumble over them, and the figures have what they come to.
+        fields.retain(|(_, value)| !value.is_array() && !value.is_object());
         for (key, _) in &fields {
             if !keys.contains(key) {
                 keys.push(key.clone());
@@ -99,13 +102,5 @@ fn readable(value: &Value) -> String {
             value.to_string()
         }
         value => plain(value),
-    }
-}
-
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
     }
 }

@@ -23,6 +23,7 @@ fn environment(launches: u32) -> Environment {
     Environment {
         version: "0.1.0".to_owned(),
         commit: "0123abc".to_owned(),
+        profile: "dist".to_owned(),
         started_unix_s: 1_700_000_000,
         machine: Machine {
             host: text("somewhere"),
@@ -76,7 +77,7 @@ fn the_preamble_names_what_matters() {
     let expected = "\
 # Tagwire bench latency
 # Command: tagwire bench latency -m 8,64
-# Version: 0.1.0 (commit 0123abc)
+# Version: 0.1.0 (commit 0123abc, profile dist)
 # Transport: shm (asked for)
 # Pml: ob1, engine bins
 # Machine: Some CPU (virtual), CPUs 0-1 (allowed 0-1), 1 NUMA nodes, SMT off, governor unknown, kernel 6.18.0
@@ -111,26 +112,63 @@ fn several_series_are_compared_in_one_table() {
     let expected = "\
 # Series 1: shm
 # Series 2: mpi:Some-MPI-1.0
-# Size     1 Latency (us)   1 Spread (%)   1 In run (%) 2 Latency (us)   2 Spread (%)   2 In run (%)            1/2
-8                   0.250           40.0           20.0          0.800            0.0           20.0          0.312
-64                  0.500           40.0           20.0          1.600            0.0           20.0          0.312
+# Size     1 Latency (us)   1 Spread (%)   1 In run (%) 2 Latency (us)   2 Spread (%)   2 In run (%) shm/mpi:Some-MPI-1.0
+8                   0.250           40.0           20.0          0.800            0.0           20.0                0.312
+64                  0.500           40.0           20.0          1.600            0.0           20.0                0.312
 ";
     assert_eq!(table.of_summary(&report, None), expected);
-    assert_eq!(table.of_summary(&report, Some(120)), expected);
+    assert_eq!(table.of_summary(&report, Some(130)), expected);
+    // A series is not torn apart.
     let expected = "\
 # Series 1: shm
 # Series 2: mpi:Some-MPI-1.0
-# Size     1 Latency (us)   1 Spread (%)   1 In run (%) 2 Latency (us)
-8                   0.250           40.0           20.0          0.800
-64                  0.500           40.0           20.0          1.600
-# Size       2 Spread (%)   2 In run (%)            1/2
-8                     0.0           20.0          0.312
-64                    0.0           20.0          0.312
+# Size     1 Latency (us)   1 Spread (%)   1 In run (%)
+8                   0.250           40.0           20.0
+64                  0.500           40.0           20.0
+# Size     2 Latency (us)   2 Spread (%)   2 In run (%) shm/mpi:Some-MPI-1.0
+8                   0.800            0.0           20.0                0.312
+64                  1.600            0.0           20.0                0.312
 ";
     assert_eq!(table.of_summary(&report, Some(80)), expected);
     // A column is never left out, however narrow the terminal is.
     let narrow = table.of_summary(&report, Some(1));
-    assert_eq!(narrow.matches("# Size").count(), 7, "{narrow}");
+    assert_eq!(narrow.matches("# Size").count(), 2, "{narrow}");
+}
+
+#[test]
+fn many_series_have_a_line_each() {
+    let mut report = report(1);
+    for (transport, time) in [
+        ("shm", 0.2),
+        ("ucx:tcp", 4.0),
+        ("ofi:tcp", 4.1),
+        ("ofi:udp", 8.0),
+    ] {
+        report.add(sample(8, transport, 0, time));
+    }
+    report.add(sample(64, "ucx:tcp", 0, 4.0));
+    report.add(sample(64, "ofi:tcp", 0, 4.0));
+    let expected = "\
+# Size       Latency (us)     Spread (%)        shm/own  Series
+8                   0.200           20.0          1.000 *shm
+8                   4.000           20.0          0.050  ucx:tcp(Some-MPI-1.0)
+8                   4.100           20.0          0.049  ofi:tcp(Some-MPI-1.0)
+8                   8.000           20.0          0.025  ofi:udp(Some-MPI-1.0)
+64                  4.000           20.0              -  ucx:tcp(Some-MPI-1.0)
+64                  4.000           20.0              -  ofi:tcp(Some-MPI-1.0)
+# * is better than all others of its size, beyond the noise
+";
+    assert_eq!(
+        Table::of(&report, None).of_summary(&report, Some(80)),
+        expected
+    );
+    // Who is best is not known where other load ran beside one of them.
+    let mut busy = sample(8, "ofi:udp", 0, 9.0);
+    busy.figures.set(OTHERS, 50.0);
+    report.rows.retain(|row| row.transport != "ofi:udp");
+    report.add(busy);
+    let text = Table::of(&report, None).of_summary(&report, None);
+    assert!(!text.contains("*shm"), "{text}");
 }
 
 #[test]

@@ -9,9 +9,11 @@ use clap::ValueEnum;
 
 use crate::args::{Percentiles, TestName};
 use crate::environment::{MPI, Machine};
+use crate::judgement::{Change, NOTABLE, Sense, Verdict, is_row_disturbed};
 use crate::load::OTHERS;
 use crate::port::collective::Operation;
 use crate::record::{Quantity, Row};
+use crate::stats::Summary;
 
 /// What a table's columns show.
 #[derive(Debug, Clone)]
@@ -62,21 +64,39 @@ impl Table {
 
     /// Names each series beside its number.
     fn legend(&self) -> String {
+        if self.series.len() < 2 {
+            return String::new();
+        }
+        let named = self.names().into_iter().zip(1..);
+        named
+            .map(|(name, number)| format!("# Series {number}: {name}\n"))
+            .collect()
+    }
+
+    /// What each series is called.
+    fn names(&self) -> Vec<String> {
         let by = |row: &Row| (row.transport.clone(), row.library.clone());
         let one = self.series.iter().all(|row| by(row) == by(&self.series[0]));
-        let named = self.series.iter().zip(1..).map(|(row, number)| {
+        let name = |row: &Row| {
             let side = side(row);
             let is_told = one && row.layer.is_none() && side.is_some();
             let parts = [(!is_told).then(|| label(row, one)), side];
             let parts = parts.into_iter().flatten();
-            let name: Vec<String> = parts.chain(self.circumstances(row)).collect();
-            format!("# Series {number}: {}\n", name.join(" "))
-        });
-        if self.series.len() > 1 {
-            named.collect()
-        } else {
-            String::new()
-        }
+            let parts: Vec<String> = parts.chain(self.circumstances(row)).collect();
+            parts.join(" ")
+        };
+        self.series.iter().map(name).collect()
+    }
+
+    /// The titles of ratios to the first series, one for each of the others, as one word.
+    fn ratios(&self) -> Vec<String> {
+        let names: Vec<String> = self
+            .names()
+            .iter()
+            .map(|name| name.replace(' ', "-"))
+            .collect();
+        let ratio = |name: &String| format!("{}/{name}", names[0]);
+        names.iter().skip(1).map(ratio).collect()
     }
 
     /// What else distinguishes a series of partitioned operations: computation, noise, caches.
@@ -99,33 +119,40 @@ impl Table {
     }
 
     fn titles(&self) -> Vec<String> {
+        self.blocks().concat()
+    }
+
+    /// The titles of columns that belong together: those of each series, and what is told of the first one alone.
+    fn blocks(&self) -> Vec<Vec<String>> {
         let of = |number: usize, title: &str| match self.series.len() {
             1 => title.to_owned(),
             _ => format!("{number} {title}"),
         };
         let others = |number: usize| self.others.iter().map(move |other| of(number, other.title));
-        let mut titles = Vec::new();
-        for number in 1..=self.series.len() {
-            titles.push(of(number, self.quantity.title));
-            titles.push(of(number, "Spread (%)"));
+        let ratios = self.ratios();
+        let of_series = |number: usize| {
+            let mut titles = vec![of(number, self.quantity.title), of(number, "Spread (%)")];
             if self.launches > 1 {
                 titles.push(of(number, "In run (%)"));
             }
             if is_wide(self.quantity) {
                 titles.extend(others(number));
             } else if number > 1 {
-                titles.push(format!("1/{number}"));
+                titles.push(ratios[number - 2].clone());
             }
-        }
+            titles
+        };
+        let mut blocks: Vec<Vec<String>> = (1..=self.series.len()).map(of_series).collect();
+        let mut more = Vec::new();
         if !is_wide(self.quantity) {
-            titles.extend(others(1));
+            more.extend(others(1));
         }
-        titles.extend(
-            self.percentiles
-                .iter()
-                .map(|p| of(1, &format!("p{p} (us)"))),
-        );
-        titles
+        let percentiles = self.percentiles.iter();
+        more.extend(percentiles.map(|p| of(1, &format!("p{p} (us)"))));
+        if !more.is_empty() {
+            blocks.push(more);
+        }
+        blocks
     }
 
     /// Returns the line of one size. `rows` holds each series' row for it, as far as there is one.
@@ -178,7 +205,7 @@ impl Table {
     }
 
     /// Returns the whole table of a report, from its summary. A table that is wider than `width` letters goes on below
-    /// itself, with its other columns.
+    /// itself, with its other series; many series have a line for each size and series.
     pub(crate) fn of_summary(&self, report: &Report, width: Option<usize>) -> String {
         let mut sizes: Vec<u64> = Vec::new();
         for row in &report.summary {
@@ -186,11 +213,21 @@ impl Table {
                 sizes.push(row.size);
             }
         }
-        let titles = self.titles();
         let find = |size: u64, series: &Row| {
             let mut rows = report.summary.iter();
             rows.find(|row| row.size == size && same_series(row, series))
         };
+        if self.series.len() > MANY {
+            let rows = |size| {
+                self.series
+                    .iter()
+                    .map(|series| find(size, series))
+                    .collect()
+            };
+            let rows = sizes.iter().map(|&size| (size, rows(size)));
+            return self.by_lines(&rows.collect::<Vec<_>>());
+        }
+        let titles = self.titles();
         let cells = sizes.iter().map(|&size| {
             let rows: Vec<_> = self
                 .series
@@ -201,7 +238,7 @@ impl Table {
         });
         let cells: Vec<Vec<String>> = cells.collect();
         let mut text = self.legend();
-        for part in parts(&titles, width.unwrap_or(usize::MAX)) {
+        for part in parts(&self.blocks(), width.unwrap_or(usize::MAX)) {
             let titles = &titles[part.clone()];
             text += &columns("# Size", titles, titles);
             for (size, cells) in sizes.iter().zip(&cells) {
@@ -210,20 +247,96 @@ impl Table {
         }
         text
     }
+
+    /// A line for each size and series, with the series' name last. The best one of a size is marked.
+    fn by_lines(&self, sizes: &[(u64, Vec<Option<&Row>>)]) -> String {
+        let names = self.names();
+        let ratio = (!is_wide(self.quantity)).then(|| names[0].replace(' ', "-"));
+        let one = Self {
+            series: self.series[..1].to_vec(),
+            percentiles: Vec::new(),
+            ..self.clone()
+        };
+        let mut titles = one.titles();
+        titles.extend(ratio.map(|first| format!("{first}/own")));
+        let head = |text: &str, name: &str| format!("{} {name}\n", text.trim_end_matches('\n'));
+        let mut text = head(&columns("# Size", &titles, &titles), " Series");
+        let value = |row: &Row| row.figures.named(&self.quantity.key());
+        for (size, rows) in sizes {
+            let best = self.best(rows);
+            let first = rows[0].and_then(value);
+            for (place, row) in rows.iter().enumerate() {
+                let Some(row) = row else { continue };
+                let mut cells = one.cells(&[Some(row)]);
+                let ratio = first
+                    .zip(value(row))
+                    .map(|(first, own)| format!("{:.3}", first / own));
+                cells.extend(
+                    (cells.len() < titles.len()).then(|| ratio.unwrap_or_else(|| "-".to_owned())),
+                );
+                let mark = if best == Some(place) { '*' } else { ' ' };
+                let line = columns(&size.to_string(), &cells, &titles);
+                text += &head(&line, &format!("{mark}{}", names[place]));
+            }
+        }
+        text + "# * is better than all others of its size, beyond the noise\n"
+    }
+
+    /// The place of the row that is better than all others, beyond the noise; none where other load ran beside one of them.
+    fn best(&self, rows: &[Option<&Row>]) -> Option<usize> {
+        let sense = Sense::from(self.quantity);
+        let (least, greatest) = self.quantity.bounds();
+        let estimate = |row: &Row| {
+            let median = row.figures.named(&self.quantity.key())?;
+            let bound = |key: &str| row.figures.named(key).unwrap_or(median);
+            Some(Summary {
+                median,
+                min: bound(&least),
+                max: bound(&greatest),
+            })
+        };
+        let there = || {
+            rows.iter()
+                .enumerate()
+                .filter_map(|(place, row)| Some((place, (*row)?)))
+        };
+        let is_disturbed =
+            |row: &Row| is_row_disturbed(|key| row.figures.named(key), row.oversubscribed);
+        if there().any(|(_, row)| is_disturbed(row)) {
+            return None;
+        }
+        let all: Vec<(usize, Summary)> = there()
+            .filter_map(|(place, row)| Some((place, estimate(row)?)))
+            .collect();
+        let (place, best) = *all.iter().reduce(|best, other| {
+            match sense.is_better(other.1.median, best.1.median) {
+                true => other,
+                false => best,
+            }
+        })?;
+        let is_behind = |(other, own): &(usize, Summary)| {
+            *other == place || Change::of(sense, best, *own, NOTABLE).verdict == Verdict::Worse
+        };
+        (all.len() > 1 && all.iter().all(is_behind)).then_some(place)
+    }
 }
 
-/// Which columns stand beside each other in lines of `width` letters: one at least.
-fn parts(titles: &[String], width: usize) -> Vec<Range<usize>> {
-    let (mut parts, mut start, mut used) = (Vec::new(), 0, FIRST_COLUMN);
-    for (place, title) in titles.iter().enumerate() {
-        let own = 1 + column_width(title);
-        if place > start && used + own > width {
-            parts.push(start..place);
-            (start, used) = (place, FIRST_COLUMN);
+/// From more series on each has lines of its own.
+const MANY: usize = 3;
+
+/// Which columns stand beside each other in lines of `width` letters: whole blocks, one at least.
+fn parts(blocks: &[Vec<String>], width: usize) -> Vec<Range<usize>> {
+    let (mut parts, mut start, mut end, mut used) = (Vec::new(), 0, 0, FIRST_COLUMN);
+    for block in blocks {
+        let own: usize = block.iter().map(|title| 1 + column_width(title)).sum();
+        if end > start && used + own > width {
+            parts.push(start..end);
+            (start, used) = (end, FIRST_COLUMN);
         }
+        end += block.len();
         used += own;
     }
-    parts.push(start..titles.len());
+    parts.push(start..end);
     parts
 }
 
@@ -332,7 +445,11 @@ pub(crate) fn preamble(report: &Report) -> String {
     line("Command", &report.command);
     line(
         "Version",
-        &format!("{} (commit {})", environment.version, environment.commit),
+        &version(
+            &environment.version,
+            &environment.commit,
+            &environment.profile,
+        ),
     );
     for used in &environment.transports {
         line("Transport", &format!("{} ({})", used.transport, used.why));
@@ -363,7 +480,7 @@ pub(crate) fn preamble(report: &Report) -> String {
         line("Other machine", &machine(&other.machine, true));
         line(
             "Other version",
-            &format!("{} (commit {})", other.version, other.commit),
+            &version(&other.version, &other.commit, &other.profile),
         );
         line("Other ranks", &format!("bound: {}", other.binding));
         for used in &other.transports {
@@ -416,6 +533,13 @@ pub(crate) fn preamble(report: &Report) -> String {
         line("Validation", "on; times include filling and checking");
     }
     text
+}
+
+fn version(version: &str, commit: &str, profile: &str) -> String {
+    match profile {
+        "" => format!("{version} (commit {commit})"),
+        profile => format!("{version} (commit {commit}, profile {profile})"),
+    }
 }
 
 /// Which buffers the operations of a collective had.
@@ -476,7 +600,7 @@ fn load(report: &Report) -> Option<String> {
         let (measured, Some(wait), Some(switches)) = *load else {
             return None;
         };
-        let pct = 100.0 * wait / measured.max(1e-6);
+        let pct = (100.0 * wait / measured.max(1e-6)).min(100.0);
         Some(format!("rank {rank} {pct:.1} % ({switches})"))
     });
     let told: Vec<String> = told.take(NAMED_RANKS).collect();

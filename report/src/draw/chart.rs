@@ -77,6 +77,8 @@ impl<'a> Chart<'a> {
         values.extend(plot.reference);
         let metric = if plot.reference.is_some() {
             Scale::of_ratios(&values)
+        } else if plot.metric.is_part_of_a_core() {
+            Scale::of_parts()
         } else {
             Scale::of_metric(plot.metric.unit, &values)
         };
@@ -330,17 +332,21 @@ impl<'a> Chart<'a> {
             ];
             ink.text("text", &attributes, text);
         };
+        let log = |scale: &Scale| if scale.is_logarithmic() { ", log" } else { "" };
+        let of_metric = if self.plot.is_single() { &self.x } else { &self.y };
         let metric = format!(
-            "{}, {}",
+            "{}, {}{}",
             self.plot.metric.title(),
-            self.plot.metric.direction()
+            self.plot.metric.direction(),
+            log(of_metric)
         );
         let below = top + height + BELOW - 10.0;
         if self.plot.is_single() {
             text(left + width / 2.0, below, "middle", &metric);
         } else {
             text(self.size.inset, top - 14.0, "start", &metric);
-            text(left + width / 2.0, below, "middle", &self.plot.x.title());
+            let along = format!("{}{}", self.plot.x.title(), log(&self.x));
+            text(left + width / 2.0, below, "middle", &along);
         }
     }
 

@@ -80,6 +80,12 @@ impl Scale {
         }
     }
 
+    /// Returns the axis of parts of a whole, in percent: from nothing to all.
+    #[must_use]
+    pub fn of_parts() -> Self {
+        Self::padded(Kind::Value(Unit::Percent), None, 0.0, 100.0, None, 0.0)
+    }
+
     /// Returns the axis of a metric with these values, the ends of intervals among them.
     #[must_use]
     pub fn of_metric(unit: Unit, values: &[f64]) -> Self {
@@ -148,6 +154,12 @@ impl Scale {
             zero,
             own: Vec::new(),
         }
+    }
+
+    /// Whether equal distances are equal factors.
+    #[must_use]
+    pub const fn is_logarithmic(&self) -> bool {
+        self.base.is_some()
     }
 
     /// Returns both ends, as places.
@@ -379,6 +391,9 @@ mod tests {
         assert_eq!(of(&[1.0, 4.0], 6.0), ["0", "1", "2", "3", "4"]);
         assert_eq!(of(&[0.0, 0.0], 6.0).first().map(String::as_str), Some("0"));
         // A share below nothing.
+        let parts = Scale::of_parts();
+        assert_eq!(parts.ends(), (0.0, 100.0));
+        assert_eq!((parts.place(-3.0), parts.place(101.0)), (0.0, 100.0));
         let scale = Scale::of_metric(Unit::Percent, &[-20.0, 90.0]);
         assert_eq!(
             labels(&scale.ticks(8.0, 1.0)),

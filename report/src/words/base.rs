@@ -51,13 +51,22 @@ fn change(plot: &Plot, base: &Series, series: &Series, own: &[&Compared]) -> Str
         return "nothing in common".to_owned();
     }
     let verdicts = [(Verdict::Worse, "worse"), (Verdict::Better, "better")];
-    let parts = verdicts
-        .into_iter()
-        .filter_map(|(verdict, word)| extent(plot, own, verdict, word));
-    let mut parts: Vec<String> = parts.collect();
+    let told = |trusted: bool, prefix: &str| {
+        let parts = verdicts.iter().filter_map(|(verdict, word)| {
+            let is_such =
+                |one: &&&Compared| one.change.verdict == *verdict && one.is_trusted() == trusted;
+            extent(plot, own, is_such, &format!("{prefix}{word}"))
+        });
+        parts.collect::<Vec<_>>()
+    };
+    let (mut parts, would) = (told(true, ""), told(false, "would be "));
     if parts.is_empty() {
-        parts.push("no change beyond the noise".to_owned());
+        parts.push(match own.iter().any(|one| one.is_trusted()) {
+            true => "no change beyond the noise".to_owned(),
+            false => "nothing that is to be trusted".to_owned(),
+        });
     }
+    parts.extend(would);
     if plot.metric.sense != Sense::Share
         && let Some(overall) = overall(plot.metric.sense, base, series)
     {
@@ -69,13 +78,15 @@ fn change(plot: &Plot, base: &Series, series: &Series, own: &[&Compared]) -> Str
     parts.join("; ")
 }
 
-/// By how much, and where; `None` where it is nowhere so.
-fn extent(plot: &Plot, own: &[&Compared], verdict: Verdict, word: &str) -> Option<String> {
+/// By how much, and where; `None` where none is such.
+fn extent(
+    plot: &Plot,
+    own: &[&Compared],
+    is_such: impl Fn(&&&Compared) -> bool,
+    word: &str,
+) -> Option<String> {
     let xs: Vec<f64> = own.iter().map(|compared| compared.new.x).collect();
-    let of: Vec<_> = own
-        .iter()
-        .filter(|compared| compared.change.verdict == verdict)
-        .collect();
+    let of: Vec<_> = own.iter().filter(is_such).collect();
     let changes = of.iter().map(|compared| compared.change.worse_pct.abs());
     let least = changes.clone().reduce(f64::min)?;
     let greatest = changes.reduce(f64::max)?;

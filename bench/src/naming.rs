@@ -1,10 +1,13 @@
-//! Names of series: as few variables as tell them apart.
+//! Names of series: as few variables as tell them apart. `compare` and the reports have the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The variable that says which file a series comes from, where there are several. No key of a file has it as a
 /// name: it has a space.
 pub const FILE: &str = "in file";
+
+/// The variable of message sizes.
+pub const SIZE: &str = "size";
 
 /// In which order variables are tried: what a reader expects first comes first. Others follow by name.
 const ORDER: [&str; 10] = [
@@ -45,34 +48,142 @@ const SELF_EXPLAINING: [&str; 18] = [
 /// A row's variables.
 pub type Variables = BTreeMap<String, String>;
 
-/// Returns a name for each of `all`. Two names differ if, and only if, the variables do.
-#[must_use]
-pub fn names(all: &[&Variables]) -> Vec<String> {
-    let different: BTreeSet<&Variables> = all.iter().copied().collect();
-    let mut different: Vec<&Variables> = different.into_iter().collect();
-    // Numbers go by the order of the series.
-    different.sort_by_key(|variables| all.iter().position(|one| one == variables));
-    let names = names_of_different(&different);
-    let name = |variables: &&Variables| {
-        let place = different.iter().position(|one| one == variables);
-        place.map_or_else(String::new, |place| names[place].clone())
-    };
-    all.iter().map(name).collect()
+/// How the series of several tests are called, so that one series has the same name in all of them.
+#[derive(Debug, Clone, Default)]
+pub struct Naming {
+    /// The variables that tell series of a test apart.
+    keys: Vec<String>,
+    /// The transports that stand there with several libraries.
+    several: BTreeSet<String>,
 }
 
-fn names_of_different(all: &[&Variables]) -> Vec<String> {
-    let telling = telling(all);
-    // The file stands with those that nothing else tells apart.
-    let without_file: Vec<String> = telling.iter().filter(|key| *key != FILE).cloned().collect();
-    let mut names: Vec<String> = all
-        .iter()
-        .map(|variables| name(variables, &without_file))
-        .collect();
-    rename_twins(&mut names, |place| name(all[place], &telling));
-    // Values of two variables may look the same, and short names of libraries too.
-    rename_twins(&mut names, |place| spelled_out(all[place], &telling));
-    number(&mut names);
-    names
+impl Naming {
+    /// Returns the names for `tests`, each with its series.
+    #[must_use]
+    pub fn of(tests: &[Vec<&Variables>]) -> Self {
+        let mut keys: Vec<String> = tests.iter().flat_map(|all| telling(all)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut libraries: BTreeMap<&String, BTreeSet<Option<&String>>> = BTreeMap::new();
+        for variables in tests.iter().flatten() {
+            if let Some(transport) = variables.get("transport") {
+                let of_transport = libraries.entry(transport).or_default();
+                of_transport.insert(variables.get("library"));
+            }
+        }
+        libraries.retain(|_, of_transport| of_transport.len() > 1);
+        Self {
+            keys,
+            several: libraries.into_keys().cloned().collect(),
+        }
+    }
+
+    /// Returns a name for each of `all`, series of one test. Two names differ if, and only if, the variables do.
+    #[must_use]
+    pub fn names(&self, all: &[&Variables]) -> Vec<String> {
+        let different: BTreeSet<&Variables> = all.iter().copied().collect();
+        let mut different: Vec<&Variables> = different.into_iter().collect();
+        // Numbers go by the order of the series.
+        different.sort_by_key(|variables| all.iter().position(|one| one == variables));
+        let names = self.of_different(&different);
+        let name = |variables: &&Variables| {
+            let place = different.iter().position(|one| one == variables);
+            place.map_or_else(String::new, |place| names[place].clone())
+        };
+        all.iter().map(name).collect()
+    }
+
+    fn of_different(&self, all: &[&Variables]) -> Vec<String> {
+        let telling = self.telling(all);
+        // The file stands with those that nothing else tells apart.
+        let without_file: Vec<String> =
+            telling.iter().filter(|key| *key != FILE).cloned().collect();
+        let mut names: Vec<String> = all
+            .iter()
+            .map(|variables| self.name(variables, &without_file))
+            .collect();
+        rename_twins(&mut names, |place| self.name(all[place], &telling));
+        // Values of two variables may look the same, and short names of libraries too.
+        rename_twins(&mut names, |place| spelled_out(all[place], &telling));
+        number(&mut names);
+        names
+    }
+
+    /// The variables that tell these apart, and those that they have and that tell series of another test apart.
+    fn telling(&self, all: &[&Variables]) -> Vec<String> {
+        let mut keys = telling(all);
+        let has = |key: &&String| all.iter().any(|variables| variables.contains_key(*key));
+        keys.extend(self.keys.iter().filter(has).cloned());
+        keys.sort_unstable();
+        keys.dedup();
+        ordered(keys)
+    }
+
+    fn name(&self, variables: &Variables, telling: &[String]) -> String {
+        let value = |key: &str| variables.get(key).map(String::as_str);
+        let tells = |key: &str| telling.iter().any(|told| told == key);
+        let mut parts = Vec::new();
+        let carrier = tells("transport") || telling.is_empty();
+        match (value("transport"), value("library")) {
+            // A foreign library is known by its own name.
+            (Some("mpi"), Some(library)) if carrier || tells("library") => {
+                parts.push(short(library));
+            }
+            (Some(transport), Some(library))
+                if tells("library") && self.several.contains(transport) =>
+            {
+                parts.push(format!("{transport} ({library})"));
+            }
+            (Some(transport), _) if carrier || tells("library") => {
+                parts.push(transport.to_owned());
+            }
+            (_, Some(library)) if tells("library") => parts.push(library.to_owned()),
+            _ => {}
+        }
+        let others = telling
+            .iter()
+            .filter(|key| !["transport", "library"].contains(&key.as_str()));
+        parts.extend(others.filter_map(|key| value(key).map(|value| told(key, value))));
+        match parts.join(" · ") {
+            // Told apart by what it has not.
+            empty if empty.is_empty() => format!("no {}", telling.join(", ").replace('_', " ")),
+            name => name,
+        }
+    }
+}
+
+/// Returns the variable that lies along the axis of these rows: sizes where there are several, else the number that
+/// takes most values.
+#[must_use]
+pub fn axis<'a>(rows: impl Iterator<Item = &'a Variables>) -> String {
+    let mut values: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    for variables in rows {
+        // What follows from a series' own variable lies along no axis.
+        let follows = |key: &&String| {
+            variables.contains_key("unit") && ["ranks", "threads"].contains(&key.as_str())
+        };
+        for key in variables.keys().filter(|key| !follows(key)) {
+            if let Some(number) = number_of(variables, key) {
+                values.entry(key).or_default().insert(number.to_bits());
+            }
+        }
+    }
+    let count = |key: &str| values.get(key).map_or(0, BTreeSet::len);
+    let most = values
+        .keys()
+        .copied()
+        .max_by_key(|key| (count(key), *key == SIZE));
+    match most {
+        Some(key) if count(SIZE) < 2 && count(key) > 1 => key.to_owned(),
+        _ => SIZE.to_owned(),
+    }
+}
+
+/// Returns the value of a variable, where it is a number.
+#[must_use]
+pub fn number_of(variables: &Variables, key: &str) -> Option<f64> {
+    let number: f64 = variables.get(key)?.parse().ok()?;
+    number.is_finite().then_some(number)
 }
 
 /// Gives each name that is there more than once the one that `longer` has for its place.
@@ -129,7 +240,7 @@ pub fn told(key: &str, value: &str) -> String {
     match (key, value) {
         ("ranks", count) => counted(count, "rank"),
         ("threads", count) => counted(count, "thread") + " a rank",
-        ("size", size) => size
+        (SIZE, size) => size
             .parse()
             .map_or_else(|_| size.to_owned(), crate::number::bytes),
         ("partitions", count) => counted(count, "partition"),
@@ -192,32 +303,6 @@ fn spelled_out(variables: &Variables, telling: &[String]) -> String {
     told.collect::<Vec<_>>().join(" · ")
 }
 
-fn name(variables: &Variables, telling: &[String]) -> String {
-    let value = |key: &str| variables.get(key).map(String::as_str);
-    let tells = |key: &str| telling.iter().any(|told| told == key);
-    let mut parts = Vec::new();
-    let carrier = tells("transport") || telling.is_empty();
-    match (value("transport"), value("library")) {
-        // A foreign library is known by its own name.
-        (Some("mpi"), Some(library)) if carrier || tells("library") => parts.push(short(library)),
-        (Some(transport), Some(library)) if tells("library") => {
-            parts.push(format!("{transport} ({library})"))
-        }
-        (Some(transport), _) if carrier => parts.push(transport.to_owned()),
-        (_, Some(library)) if tells("library") => parts.push(library.to_owned()),
-        _ => {}
-    }
-    let others = telling
-        .iter()
-        .filter(|key| !["transport", "library"].contains(&key.as_str()));
-    parts.extend(others.filter_map(|key| value(key).map(|value| told(key, value))));
-    match parts.join(" · ") {
-        // Told apart by what it has not.
-        empty if empty.is_empty() => format!("no {}", telling.join(", ").replace('_', " ")),
-        name => name,
-    }
-}
-
 /// The name and the version of an MPI library: "MPICH Version: 5.0.2" becomes "MPICH 5.0.2".
 fn short(library: &str) -> String {
     let words = library.split_whitespace();
@@ -250,6 +335,10 @@ mod tests {
     fn named(all: &[&[(&str, &str)]]) -> Vec<String> {
         let all: Vec<_> = all.iter().map(|pairs| variables(pairs)).collect();
         names(&all.iter().collect::<Vec<_>>())
+    }
+
+    fn names(all: &[&Variables]) -> Vec<String> {
+        Naming::of(&[all.to_vec()]).names(all)
     }
 
     #[test]
@@ -362,6 +451,31 @@ mod tests {
             ]),
             ["a", "b"]
         );
+    }
+
+    #[test]
+    fn a_series_has_the_same_name_in_all_tests() {
+        let ucx = variables(&[("transport", "ucx:tcp"), ("library", "UCX 1.13.1")]);
+        let mpi = |name| variables(&[("transport", "mpi"), ("library", name)]);
+        let (mpich, open) = (mpi("MPICH Version: 5.0.2"), mpi("Open MPI v5.0.11, x"));
+        let rate = |unit| {
+            let mut ucx = ucx.clone();
+            ucx.insert("unit".to_owned(), unit);
+            ucx
+        };
+        let (processes, threads) = (rate("processes:4".to_owned()), rate("threads:4".to_owned()));
+        let tests = [
+            vec![&ucx, &mpich, &open],
+            vec![&ucx, &mpich],
+            vec![&processes, &threads],
+            vec![&ucx],
+        ];
+        let naming = Naming::of(&tests);
+        let names: Vec<_> = tests.iter().map(|all| naming.names(all)).collect();
+        assert_eq!(names[0], ["ucx:tcp", "MPICH 5.0.2", "Open MPI 5.0.11"]);
+        assert_eq!(names[1], ["ucx:tcp", "MPICH 5.0.2"]);
+        assert_eq!(names[2], ["ucx:tcp · processes:4", "ucx:tcp · threads:4"]);
+        assert_eq!(names[3], ["ucx:tcp"]);
     }
 
     #[test]
