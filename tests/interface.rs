@@ -438,6 +438,7 @@ macro_rules! record {
 }
 
 record!(
+    #[doc = "Seen from outside."]
     #[repr(C)]
     pub struct Public {
         pub(crate) id: u64,
@@ -457,7 +458,7 @@ macro_rules! twice {
         record!($vis struct $name($vis $type));
     };
 }
-twice!(pub Nested: Public);
+twice!(pub(crate) Nested: Public);
 
 #[test]
 fn structs_that_macros_make_derive_plain() {
