@@ -333,7 +333,11 @@ impl<'a> Chart<'a> {
             ink.text("text", &attributes, text);
         };
         let log = |scale: &Scale| if scale.is_logarithmic() { ", log" } else { "" };
-        let of_metric = if self.plot.is_single() { &self.x } else { &self.y };
+        let of_metric = if self.plot.is_single() {
+            &self.x
+        } else {
+            &self.y
+        };
         let metric = format!(
             "{}, {}{}",
             self.plot.metric.title(),
