@@ -347,7 +347,7 @@ impl Line<'_> {
 impl Program {
     /// Returns the number of ranks.
     fn ranks(&mut self, notes: &mut Vec<String>) -> Result<OsString, String> {
-        let Some(ranks) = self.ranks.take().or(self.per_host.take()) else {
+        let Some(ranks) = self.ranks.take().or_else(|| self.per_host.take()) else {
             let program = self.command.first().map(|word| word.display().to_string());
             notes.push(format!(
                 "1 rank of {}, since there is no -n",
