@@ -139,8 +139,14 @@ fn mistyped_names_get_the_nearest() {
 fn what_other_tools_have_is_named_by_what_there_is() {
     for (arguments, hint) in [
         (&["bench", "latency", "--append"][..], "'--resume' goes on"),
-        (&["bench", "latency", "--plot", "x.png"], "'-o FILE.csv'"),
-        (&["bench", "latency", "--plot=x.png"], "'-o FILE.csv'"),
+        (
+            &["bench", "latency", "--plot", "x.png"],
+            "'tagwire report FILE.json",
+        ),
+        (
+            &["bench", "latency", "--plot=x.png"],
+            "'tagwire report FILE.json",
+        ),
         (&["bench", "latency", "--runs", "3"], "'--launches COUNT'"),
         (&["bench", "latency", "--json"], "'--format json'"),
         (&["bench", "latency", "-m", "4KB"], "'4K' or '4KiB'"),
